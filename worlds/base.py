@@ -26,11 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One problem of a world.
-
-    ``wording`` says who worded the goal: ``template``, or ``human:N`` for annotator N. ``id``, ``number`` and ``source`` are
-    for people and records; they can give the solution away, so an agent sees only ``goal``, and ``type`` if it is granted.
-    """
+    """One problem of a world. ``wording`` says who worded the goal: ``template``, or ``human:N`` for annotator N. ``id``,
+    ``number`` and ``source`` are for people and records; they can give the solution away, so an agent sees only ``goal``, and
+    ``type`` if it is granted."""
 
     id: str
     world: str
@@ -49,11 +47,9 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The text after a command, or at the start. It never shows hidden state.
-
-    ``accepted`` is False if the world refused the command; the text says so too ("Nothing happens."). ``explanation`` is the
-    diagnosis of a refusal, if the player was granted one.
-    """
+    """The text after a command, or at the start. It never shows hidden state. ``accepted`` is False if the world refused the
+    command; the text says so too ("Nothing happens."). ``explanation`` is the diagnosis of a refusal, if the player was granted
+    one."""
 
     text: str
     accepted: bool = True
@@ -166,11 +162,9 @@ class CommandKey:
 
 
 class Policy(Protocol):
-    """A player without a language model, which decides from the goal and the observations alone.
-
-    A policy that replays a benchmark's own demonstration gives up once somebody else has acted. ``memory`` is immutable plain
-    data of the policy's own, so that an episode can be rewound.
-    """
+    """A player without a language model, which decides from the goal and the observations alone. A policy that replays a
+    benchmark's own demonstration gives up once somebody else has acted. ``memory`` is immutable plain data of the policy's own,
+    so that an episode can be rewound."""
 
     def begin(self, goal: str, observation: Observation) -> Any:
         """The memory before the first command."""
@@ -193,11 +187,9 @@ class Annotated:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A task that counts, as a metric sees it: an unfinished one is not won, and meets no condition.
-
-    ``steps`` are executed commands, refused ones included. ``conditions`` and ``annotated`` (the length of the benchmark's own
-    demonstration) are None where they are not known.
-    """
+    """A task that counts, as a metric sees it, an unfinished one as not won: ``steps`` are executed commands, refused ones
+    included; ``conditions`` and ``annotated`` (the length of the benchmark's own demonstration) are None where they are not
+    known."""
 
     won: bool
     met: int
@@ -208,12 +200,9 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """What a benchmark computes of its episodes by its own name: a ratio of two sums over all tasks, in [0, 1].
-
-    ``terms`` gives what a task adds above and below the line, None where that is not known. ``label`` names it in tables,
-    ``key`` in JSON, and ``about`` says in a sentence what it is. A ``main`` one stands in every table, the others only in the
-    table of all tasks.
-    """
+    """What a benchmark computes of its episodes by its own name: a ratio of two sums over all tasks, in [0, 1]. ``terms`` gives
+    what a task adds above and below the line, None where that is not known. ``label`` names it in tables, ``key`` in JSON, and
+    ``about`` says in a sentence what it is. A ``main`` one stands in every table, the others only in the table of all tasks."""
 
     key: str
     label: str
@@ -318,8 +307,7 @@ class World(ABC):
 
     def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
         """Hidden: the number of commands in the shortest solution, None if none is known: for metrics, and for people after a
-        game. The search ends after ``seconds``, or at the world's own limit; call it in a thread. Raises ``GameError``.
-        """
+        game. The search ends after ``seconds``, or at the world's own limit; call it in a thread. Raises ``GameError``."""
 
     def annotated(self, task: Task) -> Annotated | None:
         """Hidden: what the benchmark says of ``task``, for its ``metrics``; None if it says nothing. Raises ``GameError``."""

@@ -35,11 +35,8 @@ class ContractReport(NamedTuple):
 
 
 def check_world(world: World, *, split: str | None = None, wrap: Wrap = lambda env: env) -> ContractReport:
-    """Play one task of each type of ``split``, and report which demands of the contract are not met.
-
-    ``split`` is the default split if it is installed, else the example split. ``wrap`` wraps each env, to check a wrapper as
-    well. Nothing is raised: a demand whose check raises is not met.
-    """
+    """Play one task of each type of ``split`` (the default split if it is installed, else the example split), and report which
+    demands of the contract are not met; one whose check raises is not. ``wrap`` wraps each env, to check a wrapper as well."""
     report: dict[str, str] = {}
     check = _Check(world, split, wrap)
     for what, demand in _DEMANDS.items():

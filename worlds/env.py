@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Generic, NamedTuple, Self, TypeVar
 
 from housequest.worlds.base import Env, Step, Task, World
 from housequest.worlds.errors import ConfigurationError, OrderError, Unsupported
@@ -168,36 +168,22 @@ def moves_in_words(moves: tuple[Move, ...]) -> str:
     return ", ".join(action if count == 1 else f"{action} \u00d7{count}" for action, count in runs)
 
 
-@runtime_checkable
-class Enacting(Protocol):
-    """An env whose commands are also carried out in a simulator."""
-
-    @property
-    def enacted(self) -> Enacted:
-        """What was enacted so far."""
-        ...
-
-
-def enacting(env: Env) -> Enacting | None:
-    """The env among the wrappers of ``env`` that enacts its commands; None where none does."""
-    # What isinstance(env, Enacting) asks, which takes twenty times as long, at every step.
-    while not hasattr(env, "enacted"):
-        if not isinstance(env, Wrapper):
-            return None
+def enacted(env: Env) -> Enacted | None:
+    """What was enacted so far in the simulator, if one among the wrappers of ``env`` has its commands ``enacted`` there."""
+    while isinstance(env, Wrapper) and not hasattr(env, "enacted"):
         env = env.env
-    return cast("Enacting", env)
+    return getattr(env, "enacted", None)
 
 
 def enacted_game(world: World, task: Task, commands: Sequence[str]) -> Enacted | None:
     """What becomes of these commands, played from the beginning; None in a world that enacts nothing. Raises ``GameError``."""
     env = world.open(task)
     try:
-        found = enacting(env)
-        if found is None:
+        if enacted(env) is None:
             return None
         env.reset()
         for command in commands:
             env.step(command)
-        return found.enacted
+        return enacted(env)
     finally:
         env.close()

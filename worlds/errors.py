@@ -21,12 +21,8 @@ class HousequestError(Exception):
 
     def __init__(self, message: str = "", *, recorded: str | None = None) -> None:
         super().__init__(message)
-        self._recorded = recorded
-
-    @property
-    def recorded(self) -> str:
-        """The message for records, without hosts and attempts, which differ between equal runs."""
-        return str(self) if self._recorded is None else self._recorded
+        # For records, without hosts and attempts, which differ between equal runs.
+        self.recorded = message if recorded is None else recorded
 
 
 class WorldError(HousequestError):
@@ -42,12 +38,10 @@ class OrderError(WorldError):
 
 
 class ModelError(HousequestError):
-    """A language model could not be reached, refused a call, or gave an answer that breaks its protocol.
-
-    ``fatal``: every other call would fail too, so a run should stop; nothing answers at the address, the key or the model's
-    name is refused, or the account has no credit. Failures of one sort, such as a status, share a ``kind``; by default it is
-    the message for records. ``overflow``: the prompt does not fit into the model's context.
-    """
+    """A language model could not be reached, refused a call, or gave an answer that breaks its protocol. ``fatal``: every other
+    call would fail too, so a run should stop; nothing answers at the address, the key or the model's name is refused, or the
+    account has no credit. Failures of one sort, such as a status, share a ``kind``; by default it is the message for records.
+    ``overflow``: the prompt does not fit into the model's context."""
 
     boundary: ClassVar[Boundary] = "model"
 

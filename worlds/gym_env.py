@@ -50,17 +50,14 @@ def _refuse_sharing(space: Words, n: int = 1, ctx: object = None) -> NoReturn:
 
 
 class HousequestEnv(gymnasium.Env[str, str]):
-    """The tasks of one split, one episode a reset.
-
-    A reset plays a task drawn with the env's seeded generator (``split="generated"`` is endless), or ``task`` if given, or
-    ``options={"task": ...}`` for one episode; tasks are named as everywhere (an id, a path, ``split:number``). With
-    ``ordered``, resets play each task of the split once, in its order, and the one after the last raises ``OrderError``. The
-    reward is 1.0 for the step that wins, else 0.0; ``max_steps`` truncates, winning terminates. ``info`` has ``won``,
-    ``admissible_commands`` (None if they cannot be listed), ``goal``, and ``task``, its short name, which no agent should see.
-
-    ``charset`` has the allowed characters; all other options are the world's (see `make_world`). Raises
-    ``ConfigurationError`` for invalid settings and ``WorldError`` for a text outside the observation space.
-    """
+    """The tasks of one split, one episode a reset. A reset plays a task drawn with the env's seeded generator
+    (``split="generated"`` is endless), or ``task`` if given, or ``options={"task": ...}`` for one episode; tasks are named as
+    everywhere (an id, a path, ``split:number``). With ``ordered``, resets play each task of the split once, in its order, and
+    the one after the last raises ``OrderError``. The reward is 1.0 for the step that wins, else 0.0; ``max_steps`` truncates,
+    winning terminates. ``info`` has ``won``, ``admissible_commands`` (None if they cannot be listed), ``goal``, and ``task``,
+    its short name, which no agent should see. ``charset`` has the allowed characters; all other options are the world's (see
+    `make_world`). Raises ``ConfigurationError`` for invalid settings and ``WorldError`` for a text outside the observation
+    space."""
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012 (Gymnasium declares it so)
 

@@ -30,11 +30,9 @@ def defaults(options: type[Any]) -> dict[str, Scalar | None]:
 
 
 def read_options(options: type[T], given: Mapping[str, object], *, owner: str, word: str = "option") -> T:
-    """Make ``options`` from the values ``given``, texts or numbers, each read as its field's type.
-
-    ``owner`` and ``word`` say in errors whose options these are and what they are called there. Raises ``ConfigurationError``
-    for an unknown key, a value of another type, one out of bounds, and one that is none of a ``Literal``'s.
-    """
+    """Make ``options`` from the values ``given``, texts or numbers, each read as its field's type. ``owner`` and ``word`` say
+    in errors whose options these are and what they are called there. Raises ``ConfigurationError`` for an unknown key, a value
+    of another type, one out of bounds, and one that is none of a ``Literal``'s."""
     fields = {field.name: field for field in dataclasses.fields(options)}  # pyright: ignore[reportArgumentType]
     hints = _hints(options)
     read: dict[str, Any] = {}

@@ -52,11 +52,9 @@ class IrregularFile(OSError):
 
 
 def open_file(path: Path, mode: Literal["rb", "wb", "ab", "r+b"] = "rb") -> BinaryIO:
-    """Open a regular file, and refuse anything else at once: a pipe can keep a reader waiting, and a device need not end.
-
-    A link is followed for reading. It is never written through, nor is a hard link, so that no file elsewhere changes. Raises
-    ``OSError``; ``IrregularFile`` says what was found.
-    """
+    """Open a regular file, and refuse anything else at once: a pipe can keep a reader waiting, and a device need not end. A
+    link is followed for reading; it is never written through, nor is a hard link. Raises ``OSError``; ``IrregularFile`` says
+    what was found."""
     if "\0" in str(path):
         raise OSError(errno.EINVAL, "No file has a null character in its name", str(path))
     writing = mode != "rb"
@@ -116,11 +114,8 @@ def sync_folder(folder: Path) -> None:
 
 
 def atomic_write(path: Path, content: bytes, *, sync: bool = True) -> None:
-    """Write ``content`` to ``path`` atomically, making its folder; a replaced file keeps its permissions.
-
-    A link is replaced, and what it names stays as it is. With ``sync``, the content also survives a crash of the machine, which
-    takes longer.
-    """
+    """Write ``content`` to ``path`` atomically, making its folder; a replaced file keeps its permissions, and what a link names
+    stays as it is. With ``sync``, the content also survives a crash of the machine, which takes longer."""
     import secrets
     from contextlib import suppress
 

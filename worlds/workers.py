@@ -242,11 +242,9 @@ Handler = Callable[[Any, Asking], Any]  # answers a request
 
 
 def serve(start: Callable[[Any], tuple[Any, Handler]], threads: int = 1) -> NoReturn:
-    """Be a worker: make what answers from the first line, and answer until the input ends.
-
-    ``start`` returns what the process says once it is ready, and the handler. With several ``threads``, requests are handled at
-    once; with one, in the main thread. Both may raise `Refused`; any other exception ends the process.
-    """
+    """Be a worker: make what answers from the first line, and answer until the input ends. ``start`` returns what the process
+    says once it is ready, and the handler. With several ``threads``, requests are handled at once; with one, in the main
+    thread. Both may raise `Refused`; any other exception ends the process."""
     sys.excepthook = lambda _kind, error, _trace: _end_on(error)
     threading.excepthook = lambda fault: _end_on(fault.exc_value)
     requests = os.fdopen(os.dup(0), encoding="utf-8")

@@ -19,7 +19,7 @@ from housequest.agent.episodes.events import Event, Started, Stepped, TurnSpent
 from housequest.agent.models.base import Image
 from housequest.agent.roles.base import load_prompt
 from housequest.worlds.base import Env, Observation, Pictured, Reach, Reaching, Task, Transition, World
-from housequest.worlds.env import Enacted, Move, enacting, unwrapped
+from housequest.worlds.env import Enacted, Move, enacted, unwrapped
 from housequest.worlds.errors import HousequestError, TaskNotFound, Unsupported, shown
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.options import Scalar
@@ -198,7 +198,7 @@ class EpisodeReplay:
 
     def _look(self, env: Env, *, same: bool) -> ReplayMoment:
         situation = self._world.situation(env, self._room) if same else None
-        found, camera, seen = enacting(env), None, frozenset[str]()
+        camera, seen = None, frozenset[str]()
         if isinstance(env, Pictured):
             frame = env.frame(_GLANCE)
             try:
@@ -209,7 +209,7 @@ class EpisodeReplay:
             assert isinstance(camera, Pictured), "a copy is what it was copied from"
             seen = frozenset(name for name in frame.spots() if frame.pixels(name) >= _LEAST)
             seen = seen.union(self._moments[-1].seen if self._moments else ())
-        return ReplayMoment(situation, found.enacted if found is not None and situation is not None else None, camera, seen)
+        return ReplayMoment(situation, None if situation is None else enacted(env), camera, seen)
 
 
 def _shown(situation: Situation, seen: frozenset[str]) -> Situation:

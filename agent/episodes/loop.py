@@ -36,7 +36,7 @@ from housequest.agent.episodes.events import CallTiming, Event
 from housequest.agent.roles.base import clean, notes_of_model
 from housequest.knowledge.choosing import RuleBudget, RuleSelector, topic_of
 from housequest.worlds.base import Env, Pictured, Step, Task, Transition, World
-from housequest.worlds.env import Enacted, enacting, unwrapped
+from housequest.worlds.env import Enacted, enacted, unwrapped
 from housequest.worlds.errors import GameError, ModelError, Unsupported
 from housequest.worlds.household.base import Household
 from housequest.worlds.registry import household
@@ -433,10 +433,9 @@ class _Episode:
         state = self.state
         state.turn += 1
         state.steps += 1
-        simulated = enacting(self.env)
-        before = simulated.enacted if simulated else Enacted()
+        before = enacted(self.env) or Enacted()
         step: Step = await self._in_world(partial(self.env.step, command))
-        after = simulated.enacted if simulated else before
+        after = enacted(self.env) or before
         met = await self._in_world(self.env.goal_conditions)
         state.refused += not step.observation.accepted
         transition = Transition(command, step.observation)

@@ -15,7 +15,7 @@ from statistics import mean, median
 
 from housequest.worlds.alfworld.engine.game import Game, load_game
 from housequest.worlds.alfworld.engine.native import NativeEnv
-from housequest.worlds.alfworld.engine.planner import Solution, plan
+from housequest.worlds.alfworld.engine.planner import plan
 from housequest.worlds.alfworld.expert import HouseholdExpert, make_expert
 from housequest.worlds.alfworld.games import GAME_FILE, LAYOUT
 from housequest.worlds.alfworld.houses.house import House, make_house
@@ -114,9 +114,9 @@ def _of_train(data: Path) -> Figures | None:
     for path in paths:
         game = load_game(path)
         shortest = plan(game)
-        if isinstance(shortest, Solution):
+        if isinstance(shortest, tuple):
             room = counts.room_of(name.rpartition(" ")[0] for name in game.receptacles)
-            figures.add(room, game, len(shortest.commands))
+            figures.add(room, game, len(shortest))
     return figures if paths else None
 
 

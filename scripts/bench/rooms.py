@@ -22,7 +22,7 @@ from typing import Any
 
 from housequest.worlds.alfworld.engine.game import Game, read_game
 from housequest.worlds.alfworld.houses.house import make_house
-from housequest.worlds.alfworld.room import room_of, situation
+from housequest.worlds.alfworld.world import room_of, situation
 from housequest.worlds.registry import make_world
 from housequest.worlds.rooms.render import Camera, Frame, field, render
 from housequest.worlds.rooms.room import AHEAD, EYE, Cell, Point, Pose, Room, Situation, reached

@@ -19,7 +19,7 @@ from housequest.tui.episode.state import note_of
 from housequest.tui.play.game import HUMAN, GameConfig, partial_file, record_file
 from housequest.tui.text import TextLayout, cut, plural
 from housequest.worlds.base import Env, World
-from housequest.worlds.env import enacting, moves_in_words
+from housequest.worlds.env import enacted, moves_in_words
 from housequest.worlds.errors import ConfigurationError, shown
 
 LONGEST_THOUGHT = 1_200
@@ -92,12 +92,12 @@ async def _play(game: GameConfig, setup: Setup, path: Path | None) -> events.End
 
 def _enacted_lines(event: events.Event, env: Env, layout: TextLayout) -> Iterator[str]:
     """What became of a command in the simulator and, at the end, of all of them; nothing where none is enacted."""
-    if (found := enacting(env)) is None:
+    if (found := enacted(env)) is None:
         return
-    if isinstance(event.body, events.Stepped) and found.enacted.moves:
-        yield from layout.painted("dim", f"moves: {moves_in_words(found.enacted.moves)}", "     ", "       ")
+    if isinstance(event.body, events.Stepped) and found.moves:
+        yield from layout.painted("dim", f"moves: {moves_in_words(found.moves)}", "     ", "       ")
     elif isinstance(event.body, events.Ended):
-        yield from layout.painted("dim", f"It was {found.enacted.words}.")
+        yield from layout.painted("dim", f"It was {found.words}.")
 
 
 class PacedOverseer(Unattended):

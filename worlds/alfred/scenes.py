@@ -36,8 +36,8 @@ from housequest.worlds.alfred.simulator.base import (
 from housequest.worlds.alfred.simulator.layout import box_at, holder
 from housequest.worlds.alfred.tasks import Trajectory
 from housequest.worlds.alfworld.engine.game import Game, State, numbered, parse_problem, read_game
-from housequest.worlds.alfworld.room import room_of, situation
 from housequest.worlds.alfworld.text import load_counts
+from housequest.worlds.alfworld.world import room_of, situation
 from housequest.worlds.errors import GameError
 from housequest.worlds.rooms.room import EYE, Box, Fixture, Point, Room, kind_of, read_point, with_way
 from housequest.worlds.rooms.stage import laid_in, pivot

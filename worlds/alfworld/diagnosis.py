@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from housequest.worlds.alfworld.text import COMMANDS, begin, canonical, refused, update
 from housequest.worlds.base import Env, Step
@@ -20,6 +21,7 @@ from housequest.worlds.household.goals import APPLIANCES, KNIVES
 MAX_COMMAND = 1_000
 MAX_CHOICES = 6
 _PARTS = re.compile(r"\{(\w+)\}")
+_printable = partial(unquoted, limit=80)
 _BARE = ("look", "inventory", "help")
 _PATTERNS = dict(zip(_BARE, _BARE, strict=True)) | {form.pattern.partition(" ")[0]: form.pattern for form in COMMANDS.forms}
 """The form of the command of each verb."""
@@ -79,10 +81,6 @@ class Diagnosed(Wrapper):
         other = Diagnosed(self.env.copy())
         other._belief = self._belief
         return other
-
-
-def _printable(text: str) -> str:
-    return unquoted(text, 80)
 
 
 def _meant(name: str, known: Sequence[str]) -> str:

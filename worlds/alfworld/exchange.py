@@ -43,7 +43,7 @@ from housequest.worlds.alfworld.engine.game import (
     problem_text,
     read_published,
 )
-from housequest.worlds.alfworld.engine.planner import Solution, plan
+from housequest.worlds.alfworld.engine.planner import plan
 from housequest.worlds.alfworld.games import EXAMPLE, FILE, GAME_FILE, LAYOUT, MAX_TRAJECTORY, TRAJECTORY_FILE
 from housequest.worlds.errors import ConfigurationError, GameError, WorldError, shown, unquoted
 from housequest.worlds.household.goals import TYPES
@@ -87,8 +87,7 @@ def download_archive(
     url: str, folder: Path, *, report: Callable[[Progress], None] = lambda _progress: None, pause: float = 1.0
 ) -> Path:
     """Download ``url`` into ``folder`` and return the file, which the caller removes. What may pass is tried again, six times
-    in all, with pauses doubling from ``pause`` seconds. Raises ``ConfigurationError`` for an invalid URL and ``WorldError``.
-    """
+    in all, with pauses doubling from ``pause`` seconds. Raises ``ConfigurationError`` for an invalid URL and ``WorldError``."""
     import httpx2
 
     try:
@@ -98,84 +97,63 @@ def download_archive(
     if address.scheme not in ("http", "https") or not address.host:
         raise ConfigurationError(f"{shown(url)} is not a web address; give one that starts with https:// or http://.")
     url = str(address.copy_with(username=None, password=None))  # for messages, without secrets
-    part = _Part(url, folder)
+    part = folder / f"{hashlib.sha256(url.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}.part"
+    version = part.with_suffix(".version")
     why = ""
     with httpx2.Client(follow_redirects=True, timeout=httpx2.Timeout(60.0, connect=20.0)) as client:
         for attempt in range(_ATTEMPTS):
             if attempt:
-                report(Progress(url, part.size(), None, f"{why}; trying again"))
+                report(Progress(url, part.stat().st_size if part.exists() else 0, None, f"{why}; trying again"))
                 time.sleep(min(pause * 2 ** (attempt - 1), _LONGEST_PAUSE))
             try:
-                _fetch(client, address, part, lambda received, total: report(Progress(url, received, total)))
-                return part.whole()
+                _fetch(client, address, url, part, lambda received, total: report(Progress(url, received, total)))
+                version.unlink(missing_ok=True)
+                return part.replace(part.with_suffix(".archive"))
             except (_Again, httpx2.TransportError) as error:
                 why = str(error) or type(error).__name__
             except httpx2.HTTPError as error:
                 raise WorldError(f"{url} cannot be fetched: {error}.") from error
             except OSError as error:
-                raise WorldError(f"{_named(part.file)} cannot be written: {error.strerror}.") from error
+                raise WorldError(f"{_named(part)} cannot be written: {error.strerror}.") from error
     raise WorldError(
         f"{url} could not be fetched in {_ATTEMPTS} attempts: {why}. What arrived is kept, and the same command goes on from "
         "there; --source names another place, and `housequest data import FILE` takes an archive that you fetched yourself."
     )
 
 
-class _Part:
-    """A partial download: what arrived, and of which version of the file."""
-
-    def __init__(self, url: str, folder: Path) -> None:
-        key = hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()[:24]
-        self.url, self.file, self.version = url, folder / f"{key}.part", folder / f"{key}.version"
-
-    def size(self) -> int:
-        return self.file.stat().st_size if self.file.exists() else 0
-
-    def etag(self) -> str | None:
-        """The version of what arrived; None if there is nothing to resume."""
-        with suppress(OSError, UnicodeError):
-            return self.version.read_text("ascii") if self.size() else None
-        return None
-
-    def start(self, etag: str | None) -> None:
-        """Note the version that arrives from now on. A weak ETag does not identify bytes, so it is dropped."""
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        if etag is not None and re.fullmatch(r'"[\x21\x23-\x7e]{1,200}"', etag):
-            self.version.write_text(etag, "ascii")
-        else:
-            self.version.unlink(missing_ok=True)
-
-    def whole(self) -> Path:
-        self.version.unlink(missing_ok=True)
-        return self.file.replace(self.file.with_suffix(".archive"))
-
-
-def _fetch(client: httpx2.Client, address: httpx2.URL, part: _Part, report: Callable[[int, int | None], None]) -> None:
-    etag = part.etag()
-    have = part.size() if etag is not None else 0
-    headers = {"Accept-Encoding": "identity"}
-    if etag is not None:
-        headers |= {"Range": f"bytes={have}-", "If-Range": etag}
+def _fetch(client: httpx2.Client, address: httpx2.URL, url: str, part: Path, report: Callable[[int, int | None], None]) -> None:
+    """Fetch what is missing of ``part``; all, where it is not known of which version of the file it is."""
+    version, have, headers = part.with_suffix(".version"), 0, {"Accept-Encoding": "identity"}
+    with suppress(OSError, UnicodeError):
+        if size := part.stat().st_size:
+            headers |= {"If-Range": version.read_text("ascii"), "Range": f"bytes={size}-"}
+            have = size
     with client.stream("GET", address, headers=headers) as response:
         if response.status_code in (408, 429) or response.status_code >= 500:
             raise _Again(f"the server answered {response.status_code}")
         resumed = re.match(rf"bytes {have}-", response.headers.get("content-range", ""))
         if response.status_code == 416 or (response.status_code == 206 and not resumed):
-            part.file.unlink(missing_ok=True)
-            part.version.unlink(missing_ok=True)
+            part.unlink(missing_ok=True)
+            version.unlink(missing_ok=True)
             raise _Again("what arrived earlier is not part of what is there now")
         if response.status_code not in (200, 206):
             status = f"{response.status_code} {response.reason_phrase}".strip()
-            raise WorldError(f"{part.url} answered {status}; --source names another place to fetch from.")
+            raise WorldError(f"{url} answered {status}; --source names another place to fetch from.")
         if response.status_code == 200:
-            have = 0
-            part.start(response.headers.get("etag"))
+            have, etag = 0, response.headers.get("etag", "")
+            part.parent.mkdir(parents=True, exist_ok=True)
+            # A weak ETag does not identify bytes.
+            if re.fullmatch(r'"[\x21\x23-\x7e]{1,200}"', etag):
+                version.write_text(etag, "ascii")
+            else:
+                version.unlink(missing_ok=True)
         length = response.headers.get("content-length", "")
         total = have + int(length) if re.fullmatch("[0-9]{1,15}", length) else None
-        with part.file.open("ab" if have else "wb") as file:
+        with part.open("ab" if have else "wb") as file:
             for chunk in response.iter_raw():
                 have += file.write(chunk)
                 if max(have, total or 0) > MAX_ARCHIVE:
-                    raise WorldError(f"{part.url} sends more than {MAX_ARCHIVE >> 30} GiB; no archive of ours is that large.")
+                    raise WorldError(f"{url} sends more than {MAX_ARCHIVE >> 30} GiB; no archive of ours is that large.")
                 report(have, total)
     if total is not None and have != total:
         raise _Again(f"the connection ended after {have:,} of {total:,} bytes")
@@ -194,11 +172,8 @@ _BROKEN = (*_BROKEN_FORMATS, EOFError, RuntimeError, OverflowError, MemoryError,
 
 @dataclass(slots=True)
 class Imported:
-    """What an import did, counted in files by split.
-
-    ``games`` and ``trajectories`` were written, ``kept`` were there before; ``refused`` lists rejected members with the
-    reason, and ``ignored`` counts the files that are neither game nor annotation.
-    """
+    """What an import did: ``games`` and ``trajectories`` written and files ``kept``, counted by split; the ``refused`` members
+    with the reason, and how many files were ``ignored``, which are neither game nor annotation."""
 
     games: Counter[str] = field(default_factory=Counter[str])
     trajectories: Counter[str] = field(default_factory=Counter[str])
@@ -217,12 +192,10 @@ class _Member(NamedTuple):
 
 
 def import_games(source: Path, data: Path, *, force: bool = False, report: Callable[[int], None] | None = None) -> Imported:
-    """Import the games and annotations of ``source`` into ``data`` (the folder that holds ``json_2.1.1``).
-
-    ``source`` is a zip, a tar (plain, gz, bz2, xz), or a folder in the official layout. Existing files are kept unless
-    ``force``. ``report`` is called with the number of files seen, every 100 files. Raises ``WorldError`` if the source cannot
-    be read to its end or ``data`` cannot be written; what was imported before stays.
-    """
+    """Import the games and annotations of ``source``, a zip, a tar (plain, gz, bz2, xz) or a folder in the official layout,
+    into ``data``; existing files are kept unless ``force``. ``report`` is called with the number of files seen, every 100
+    files. Raises ``WorldError`` if the source cannot be read to its end or ``data`` cannot be written; what was imported before
+    stays."""
     done = Imported()
     total = 0
     try:
@@ -396,7 +369,7 @@ def export_game(problem: str, sentence: str, name: str, logic: Logic) -> Exporte
     outcome = plan(file.game(origin))
     if isinstance(outcome, Unsolvable):
         raise GameError(f"{origin}: nothing wins this game, and alfworld leaves such games out.")
-    if not isinstance(outcome, Solution):
+    if not isinstance(outcome, tuple):
         raise GameError(f"{origin}: no way to win was found within {outcome.nodes:,} states, so none can be vouched for.")
     types = {hole: kind.removesuffix("type") for hole, kind in read.types.items()}
     thing, place, lamp = types["OBJECT"], types.get("RECEPTACLE", ""), types.get("LAMP", "")
@@ -416,16 +389,15 @@ def export_game(problem: str, sentence: str, name: str, logic: Logic) -> Exporte
     parts = (re.sub(r"[^a-z0-9]", "_", part)[:60] for part in (thing, "none", place or lamp))
     return Exported(
         folder=f"{'-'.join((TYPES[read.form], *parts, '0'))}/trial_{re.sub(r'[^A-Za-z0-9]+', '_', name)}",
-        game=json.dumps({**game, "walkthrough": outcome.commands}).encode(),
+        game=json.dumps({**game, "walkthrough": outcome}).encode(),
         trajectory=json.dumps(trajectory, indent=1).encode(),
-        walkthrough=outcome.commands,
+        walkthrough=outcome,
     )
 
 
 def write_game(exported: Exported, to: Path, *, force: bool = False) -> Path:
     """Write the game to ``to``, a ``.tw-pddl`` or a folder, and return its path; beside a ``game.tw-pddl`` also the trajectory,
-    which alfworld looks for. Raises ``ConfigurationError`` if files exist, unless ``force``, or cannot be written.
-    """
+    which alfworld looks for. Raises ``ConfigurationError`` if files exist, unless ``force``, or cannot be written."""
     try:
         path = to if to.suffix == Path(GAME_FILE).suffix and not to.is_dir() else to / exported.folder / GAME_FILE
         files = {path: exported.game}

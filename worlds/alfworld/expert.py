@@ -13,9 +13,9 @@ from pathlib import Path
 from housequest.worlds.alfworld.text import HOUSEHOLD, guess_goal, load_counts, read_goal
 from housequest.worlds.base import Observation
 from housequest.worlds.errors import ConfigurationError, nearest, shown
+from housequest.worlds.household.base import Expert, ExpertMemory, Move
 from housequest.worlds.household.belief import Belief, Item, Receptacle, by_name, kind
 from housequest.worlds.household.counts import SEARCHES, Counts, SearchPrior, drawn
-from housequest.worlds.household.expert import Expert, ExpertMemory, Move
 from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, Goal
 from housequest.worlds.text import with_article
 
@@ -76,8 +76,6 @@ class HouseholdExpert(Expert[HouseholdExpertMemory]):
 
 
 class _Decision:
-    """The next moves from one memory."""
-
     def __init__(self, memory: HouseholdExpertMemory, counts: Counts | None) -> None:
         self.memory = memory
         self.belief = memory.belief
@@ -159,19 +157,18 @@ class _Decision:
         yield Move("look", f"every place was searched and there is no {' or '.join(wanted)} to take; look again")
 
     def _rank(self, one: Receptacle) -> int:
-        """The rank of a receptacle by ``first`` and ``last``."""
         first, names = self.memory.first, {one.name, one.kind}
         if not names.isdisjoint(self.memory.last):
             return len(first) + 1
         return next((rank for rank, name in enumerate(first) if name in names), len(first))
 
-    def _delay(self, one: Receptacle, goal: Goal, wanted: list[str]) -> tuple[float, str, int]:
+    def _delay(self, one: Receptacle, goal: Goal, wanted: list[str]) -> tuple[float, str, int, str]:
         """The search order: cost over chance, plus the walk that remains if it is found there."""
         shut = self._shut_chance(one)
         cost = max(1.0, shut) if one.name in self.here else 1.0 + shut
         if self.counts is None:
-            name, number = (drawn(self.memory.salt, one.name), 0) if self.memory.salt else by_name(one.name)
-            return (cost if one.name in self.here else 2.0, name, number)
+            order = (drawn(self.memory.salt, one.name), 0, "") if self.memory.salt else by_name(one.name)
+            return (cost if one.name in self.here else 2.0, *order)
         chance = sum(self.counts.chance(name, one.kind, self.memory.room) for name in wanted)
         if one.kind == goal.receptacle and not goal.treatment:
             chance *= AT_ITS_GOAL

@@ -76,10 +76,8 @@ _MOST_STEPS = 60
 
 
 def sentences_of(trajectory: Path, *, steps: bool = False) -> tuple[str, ...]:
-    """The annotators' goals in ``traj_data.json`` in order, with or without ``steps``; "" for an annotator who wrote none.
-
-    A missing or damaged file gives no goals: the game is playable without, and games that lack human goals are reported.
-    """
+    """The annotators' goals in ``traj_data.json`` in order, with or without ``steps``; "" for an annotator who wrote none. A
+    missing or damaged file gives no goals: the game is playable without."""
     try:
         if not trajectory.is_file() or trajectory.stat().st_size > MAX_TRAJECTORY:
             return ()
@@ -109,13 +107,10 @@ _COLUMNS = (str, int, int, str, str, str, str, str)
 
 
 class Entry(NamedTuple):
-    """One game file of a split.
-
-    ``trial`` is ``<task>/<trial>``, its place under the split; ``digest`` the SHA-256 of its content. ``status`` is
-    ``left out`` for what ALFWorld itself leaves out (movable receptacles, sliced objects, no known solution) and ``refused``
-    for what should be playable and is not (damaged, another grammar); ``reason`` then says why. A refused game stays among
-    its split's tasks, so that it is counted; one that is left out does not.
-    """
+    """One game file of a split. ``trial`` is ``<task>/<trial>``, its place under the split; ``digest`` the SHA-256 of its
+    content. ``status`` is ``left out`` for what ALFWorld itself leaves out (movable receptacles, sliced objects, no known
+    solution) and ``refused`` for what should be playable and is not (damaged, another grammar); ``reason`` then says why. A
+    refused game stays among its split's tasks, so that it is counted; one that is left out does not."""
 
     trial: str
     size: int

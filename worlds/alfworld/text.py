@@ -18,10 +18,9 @@ from pathlib import Path
 from housequest.worlds.base import Observation
 from housequest.worlds.household import goals
 from housequest.worlds.household.base import Commands, Household, Terms
-from housequest.worlds.household.belief import Belief, Heat, Openness, Receptacle
+from housequest.worlds.household.belief import MAX_TEXT, NAME, Belief, Heat, Openness, Reading, Receptacle, names
 from housequest.worlds.household.counts import Counts, read_counts
 from housequest.worlds.household.goals import TASK_TYPES, TYPES, Goal, GoalStep, Topic, Treatment
-from housequest.worlds.household.reading import MAX_TEXT, NAME, Reading, names
 
 REFUSAL = "Nothing happens."
 MAX_NAMES = 1_000
@@ -48,11 +47,9 @@ def begin(opening: Observation) -> Belief:
 
 
 def update(belief: Belief, command: str, observation: Observation) -> Belief:
-    """The belief after ``command`` was answered with ``observation``; any text at all gives a belief.
-
-    The text, not the command, says what was done to what. Only a refused ``go to`` is read from the command: among existing
-    receptacles, the game refuses only those at the agent's location.
-    """
+    """The belief after ``command`` was answered with ``observation``; any text at all gives a belief. The text, not the
+    command, says what was done to what. Only a refused ``go to`` is read from the command: among existing receptacles, the game
+    refuses only those at the agent's location."""
     reading = _Reading(belief)
     if refused(observation):
         verb, _, name = command.strip().partition("go to ")

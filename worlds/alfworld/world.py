@@ -1,4 +1,4 @@
-"""ALFWorld as a world: its splits and tasks, envs over them, and its expert."""
+"""ALFWorld as a world: its splits and tasks, envs over them, its expert, and the rooms of its games."""
 
 from __future__ import annotations
 
@@ -10,13 +10,23 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from housequest.worlds.alfworld import games
 from housequest.worlds.alfworld.diagnosis import Diagnosed
-from housequest.worlds.alfworld.engine.game import Game, GameFile, load_game, read_game
+from housequest.worlds.alfworld.engine.game import (
+    NOTHING,
+    NOWHERE,
+    Game,
+    GameFile,
+    State,
+    load_game,
+    numbered,
+    parse_problem,
+    read_game,
+)
 from housequest.worlds.alfworld.engine.native import VERSION, NativeEnv
-from housequest.worlds.alfworld.engine.planner import Solution, plan
+from housequest.worlds.alfworld.engine.planner import plan
 from housequest.worlds.alfworld.expert import make_expert
 from housequest.worlds.alfworld.games import EXAMPLE, FILE, GENERATED, GET_DATA, PUBLISHED
 from housequest.worlds.alfworld.houses.house import GeneratedTasks, Habits, read_habits
@@ -28,23 +38,23 @@ from housequest.worlds.household.goals import TYPES
 from housequest.worlds.options import option
 from housequest.worlds.paths import alfworld_data, read_file
 from housequest.worlds.registry import is_out, load_plugin, plugins
+from housequest.worlds.rooms.furnish import Located, furnish
+from housequest.worlds.rooms.plans import make_up
+from housequest.worlds.rooms.room import Holder, Point, Room, Situation, kind_of, read_place, read_point
 from housequest.worlds.tasks import GoalSource, is_made_up, parse_goal_source
-
-if TYPE_CHECKING:
-    from housequest.worlds.rooms.room import Room, Situation
 
 _NAME = "alfworld"
 _NATIVE = "native"
 _ENGINES = "housequest.engines"
 _GAMES_KEPT = 64
+_WIDEST = 25.0  # no room is wider, in metres
+_AROUND = 3.0  # scenery is no more than this far outside of what the receptacles span
 _HOUSES = Path(__file__).parent / "houses"
 
 
 class Engine(Protocol):
-    """What may play ALFWorld's games in place of the native engine: an entry point of the group ``housequest.engines``.
-
-    It is made without arguments once a world needs it, and raises ``ConfigurationError`` where something is not installed.
-    """
+    """What may play ALFWorld's games in place of the native engine: an entry point of the group ``housequest.engines``, made
+    without arguments once a world needs it. Raises ``ConfigurationError`` where something is not installed."""
 
     enacts: bool  # whether its envs also carry out their commands in a simulator (`housequest.worlds.env`)
 
@@ -74,13 +84,11 @@ class AlfworldOptions:
 
 
 class AlfworldWorld(World):
-    """The games in a data folder and, as the split ``example``, the houses that ship with housequest.
-
-    ``data`` is the folder that holds ``json_2.1.1`` (else ``$ALFWORLD_DATA``, else ``~/.cache/alfworld``); ``goals`` says
-    whose sentences are shown (see `parse_goal_source`). A task without such a sentence keeps its template's, as its
-    ``wording`` says. The unlisted split ``generated`` has a made-up house for every seed, drawn by ``habits`` (those of
-    ``train`` by default). Raises ``ConfigurationError`` for invalid settings.
-    """
+    """The games in a data folder and, as the split ``example``, the houses that ship with housequest. ``data`` is the folder
+    that holds ``json_2.1.1`` (else ``$ALFWORLD_DATA``, else ``~/.cache/alfworld``); ``goals`` says whose sentences are shown
+    (see `parse_goal_source`). A task without such a sentence keeps its template's, as its ``wording`` says. The unlisted split
+    ``generated`` has a made-up house for every seed, drawn by ``habits`` (those of ``train`` by default). Raises
+    ``ConfigurationError`` for invalid settings."""
 
     name = _NAME
     Options = AlfworldOptions
@@ -149,11 +157,8 @@ class AlfworldWorld(World):
         return self._tasks[split]
 
     def task(self, reference: str) -> Task:
-        """The task with this id, ``split:number``, or path of a game file or its folder. Raises ``TaskNotFound``.
-
-        ``generated:SEED`` is a generated house. A game outside the data folder is a task of the split ``file`` with its path
-        as id; an unreadable one raises ``GameError``.
-        """
+        """The task with this id, ``split:number``, or path of a game file or its folder: one outside the data folder is a task
+        of the split ``file`` with its path as id. Raises ``TaskNotFound``, and ``GameError`` for an unreadable file."""
         if is_made_up(reference, GENERATED):
             return self._generated.named(reference)
         if place := games.read_reference(reference):
@@ -191,18 +196,14 @@ class AlfworldWorld(World):
 
     def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
         found = plan(self._game(self._known(task)), seconds=seconds)
-        return len(found.commands) if isinstance(found, Solution) else None
+        return len(found) if isinstance(found, tuple) else None
 
     def room(self, task: Task) -> Room:
-        from housequest.worlds.alfworld.room import room_of
-
         known = self._known(task)
         return room_of(self.source(known)[0], self._game(known))
 
     def situation(self, env: Env, room: Room) -> Situation | None:
         """Hidden: all of a state of the native engine; None for that of textworld, which does not show its own."""
-        from housequest.worlds.alfworld.room import situation
-
         inner = unwrapped(env)
         return situation(inner.game, inner.state, room) if isinstance(inner, NativeEnv) else None
 
@@ -239,7 +240,6 @@ class AlfworldWorld(World):
         return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
     def _known(self, task: Task) -> Task:
-        """The task with its source."""
         return task if task.source is not None else self.task(task.id)
 
     @cached_property
@@ -289,7 +289,6 @@ class AlfworldWorld(World):
         return next((task for task in self.tasks(split) if task.id == id), None)
 
     def _at(self, path: Path) -> Task:
-        """The task of the game file at ``path``."""
         root = Path(os.path.abspath(self._index.root))  # noqa: PTH100 (links are kept)
         if path.is_relative_to(root):
             id = path.parent.relative_to(root).as_posix()
@@ -332,10 +331,63 @@ def _load(path: Path, _changed: int, _size: int, goal: str | None) -> Game:
 
 
 def _engine_class(name: str) -> type[Engine]:
-    """The engine of this name. Raises ``ConfigurationError``."""
     known = (_NATIVE, *plugins(_ENGINES))
     if name not in known:
         gone = is_out(_ENGINES, name)
         fault = f"The engine {shown(name)} is not installed here" if gone else f"There is no engine {shown(name)} for ALFWorld"
         raise ConfigurationError(f"{fault}; known engines: {', '.join(known)}.{nearest(name, known)}")
     return load_plugin(_ENGINES, name, "engine")
+
+
+def room_of(problem: str, game: Game) -> Room:
+    """Hidden: the room of a game, made up where its ids have no coordinates that a room could have. Raises ``GameError``."""
+    objects, receptacles, places = numbered(parse_problem(problem, game.origin))
+    poses = [read_place(id) for id in places]
+    points = [read_point(id) for id in receptacles]
+    start = poses[game.start.place]
+    located = [
+        Located(name, point, None if place == NOWHERE else poses[place])
+        for name, point, place in zip(game.receptacles, points, game.place_of, strict=True)
+        if point
+    ]
+    placed = [poses[place] for place in game.place_of if place != NOWHERE]
+    xs, zs = ([*(getattr(one.point, axis) for one in located)] for axis in "xz")
+    every = [*zip(xs, zs, strict=True), *((pose.x, pose.z) for pose in placed if pose)]
+    whole = start is not None and None not in placed and len(located) == len(receptacles)
+    if start is None or not whole or not every or max(max(of) - min(of) for of in zip(*every, strict=True)) > _WIDEST:
+        return make_up(game.receptacles, game.place_of)
+    things = [read_point(id) for id in objects]
+    contained = {thing for contents in game.start.contents for thing in contents}
+    scenery = [
+        Located(name, point)
+        for number, (name, point) in enumerate(zip(game.objects, things, strict=True))
+        if point and kind_of(name).scenery and number not in contained and number not in game.pickupable
+        if min(xs) - _AROUND <= point.x <= max(xs) + _AROUND and min(zs) - _AROUND <= point.z <= max(zs) + _AROUND
+    ]
+    homes: dict[tuple[str, str], Point] = {}
+    for receptacle, contents in zip(game.receptacles, game.start.contents, strict=True):
+        for thing in contents:
+            if point := things[thing]:
+                homes[game.objects[thing], receptacle] = point
+    return furnish(located, scenery, start, homes)
+
+
+def situation(game: Game, state: State, room: Room) -> Situation:
+    """Hidden: all of a state."""
+    here = game.receptacles_at[state.place]
+    at = game.receptacles[here[0]] if here else None
+    return Situation(
+        room.pose(at),
+        at,
+        tuple(
+            Holder(
+                name,
+                True,
+                "surface" if number not in game.openable else "open" if number in state.opened else "closed",
+                tuple(game.objects[thing] for thing in state.contents[number]),
+            )
+            for number, name in enumerate(game.receptacles)
+        ),
+        None if state.held == NOTHING else game.objects[state.held],
+        frozenset(game.objects[thing] for thing in state.lit),
+    )

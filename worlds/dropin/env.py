@@ -32,7 +32,7 @@ from housequest.worlds.dropin.config import setting
 from housequest.worlds.dropin.core import EnvInfos, GameState, Wrapper
 from housequest.worlds.dropin.games import BatchEnv, SingleEnv, refuse_older
 from housequest.worlds.errors import ConfigurationError, GameError, Unsupported, WorldError, nearest, shown
-from housequest.worlds.household.expert import MAX_FAILED
+from housequest.worlds.household.base import MAX_FAILED
 from housequest.worlds.household.goals import TASK_TYPES
 from housequest.worlds.paths import alfworld_data, read_file
 

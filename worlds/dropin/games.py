@@ -29,7 +29,7 @@ from housequest.worlds.alfworld.engine.game import (
     read_published,
 )
 from housequest.worlds.alfworld.engine.native import NativeEnv
-from housequest.worlds.alfworld.engine.planner import Solution, plan
+from housequest.worlds.alfworld.engine.planner import plan
 from housequest.worlds.alfworld.games import FILE
 from housequest.worlds.base import Step, Task
 from housequest.worlds.dropin import core
@@ -113,7 +113,7 @@ class PddlEnv(core.Environment):
             state["moves"] = self._moves
         if asked.policy_commands:  # type: ignore[attr-defined]
             found = plan(play.game, play.state)
-            state["policy_commands"] = list(found.commands) if isinstance(found, Solution) else []
+            state["policy_commands"] = list(found) if isinstance(found, tuple) else []
         if "walkthrough" in asked.extras:
             state["extra.walkthrough"] = self.walkthrough
         return state

@@ -15,9 +15,9 @@ from housequest.worlds.graphs.env import skills_in
 from housequest.worlds.graphs.goals import Wanted, modern, read_sentence, spoken
 from housequest.worlds.graphs.household import GraphHousehold
 from housequest.worlds.graphs.houses import APARTMENT, LYING, ROOM_OF, written_counts
+from housequest.worlds.household.base import Expert, ExpertMemory, Move
 from housequest.worlds.household.belief import Receptacle, by_name, kind
 from housequest.worlds.household.counts import SearchPrior, drawn
-from housequest.worlds.household.expert import Expert, ExpertMemory, Move
 from housequest.worlds.household.goals import skill_words
 from housequest.worlds.text import with_article
 

@@ -16,10 +16,9 @@ from housequest.worlds.graphs.graph import Classes
 from housequest.worlds.graphs.houses import FAMILIES, VOCABULARY, counts_of, written_counts
 from housequest.worlds.graphs.text import NAME
 from housequest.worlds.household.base import Commands, Household, Terms
-from housequest.worlds.household.belief import Belief, Openness, Receptacle
+from housequest.worlds.household.belief import MAX_TEXT, Belief, Openness, Reading, Receptacle
 from housequest.worlds.household.counts import Counts
 from housequest.worlds.household.goals import Goal, GoalStep, Topic
-from housequest.worlds.household.reading import MAX_TEXT, Reading
 
 MAX_NAMES = 3_000
 HANDS: int = WORDS["terms"]["hands"]

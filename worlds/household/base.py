@@ -1,25 +1,29 @@
-"""What a household world adds to `housequest.worlds.base.World`: its texts read into values."""
+"""What a household world adds to `housequest.worlds.base.World`: its texts read into values, and what experts share.
+
+An expert keeps no plan: every decision is made from the current belief, whoever chose the last command. It never repeats a
+command that was refused without new information.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from housequest.worlds.base import Observation
 from housequest.worlds.household.belief import Belief
-from housequest.worlds.household.counts import Counts
+from housequest.worlds.household.counts import Counts, SearchPrior, salt_of
 from housequest.worlds.household.goals import Goal, GoalStep, Topic
+
+MAX_FAILED = 200
 
 
 class CommandForm(NamedTuple):
-    """Commands of one form, as checks of rules write them: ``take {object} from {receptacle}``.
-
-    An ``{object}`` can be carried, a ``{receptacle}`` holds objects, a ``{thing}`` is either, and with a ``{tool}`` something
-    is done. ``types`` are the task types that the command is for; empty means all.
-    """
+    """Commands of one form, as checks of rules write them, such as ``take {object} from {receptacle}``; a ``{thing}`` is
+    either, and with a ``{tool}`` something is done. ``types`` are the task types that the command is for; empty means all."""
 
     pattern: str
     types: tuple[str, ...] = ()
@@ -28,9 +32,7 @@ class CommandForm(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Commands:
     """Patterns with ``{thing}`` and ``{place}``; ``puts`` are tried in their order, at what cannot be opened the last first.
-
-    ``open``, ``close``, ``examine``, ``look`` and ``inventory`` are the same in all households.
-    """
+    ``open``, ``close``, ``examine``, ``look`` and ``inventory`` are the same in all households."""
 
     go: str
     take: str
@@ -59,8 +61,7 @@ def verb_of(pattern: str) -> str:
 class Terms:
     """What holds in one household and not in another, for prompts: how many things are carried at a time, whether refusals are
     answered with the reason, what each type of task wants, and what else a planner has to know, a sentence each; where
-    ``kinds`` and ``ways`` are empty, agents have words of their own for ALFWorld's.
-    """
+    ``kinds`` and ``ways`` are empty, agents have words of their own for ALFWorld's."""
 
     hands: int = 1
     explains: bool = False
@@ -106,3 +107,72 @@ class Household(Protocol):
     def counts(self, path: Path | None = None, /) -> Counts:
         """How often things lie where: the table that ships, or the one at ``path``. Raises ``KnowledgeError``."""
         ...
+
+
+class Move(NamedTuple):
+    """A command, None to give up, and the thought behind it."""
+
+    command: str | None
+    thought: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpertMemory:
+    """What an expert knows, as plain data: the belief, what was refused, what it chose last, and what draws a random order."""
+
+    belief: Belief
+    failed: frozenset[str] = frozenset()
+    chosen: str | None = None
+    salt: str = ""
+
+
+M = TypeVar("M", bound=ExpertMemory)
+
+
+class Expert(ABC, Generic[M]):
+    """A ``Policy`` without a model. ``search`` says by what places are looked into, and ``seed`` draws a random order."""
+
+    def __init__(self, household: Household, search: SearchPrior = "counts", seed: int = 0) -> None:
+        self.household = household
+        self.search: SearchPrior = search
+        self._seed = seed
+
+    @abstractmethod
+    def begin(self, goal: str, observation: Observation) -> M:
+        """The memory before the first command."""
+
+    @abstractmethod
+    def moves(self, memory: M) -> Iterator[Move]:
+        """The next moves, best first; the first that has not failed is made."""
+
+    @abstractmethod
+    def last_resort(self, memory: M) -> Move:
+        """What is done if all moves have failed."""
+
+    def salt(self, belief: Belief) -> str:
+        """What draws the order of a random search in the house of this first belief."""
+        return salt_of(self._seed, (one.name for one in belief.receptacles)) if self.search == "random" else ""
+
+    def has_failed(self, memory: M, command: str, belief: Belief) -> bool:
+        """Whether a command that was just refused is not to be tried again; ``belief`` is the one after it."""
+        del memory, command, belief
+        return True
+
+    def worth_trying_again(self, command: str, failed: str) -> bool:
+        """Whether the command that was just accepted makes one that had failed worth another try."""
+        del command, failed
+        return False
+
+    def observe(self, memory: M, command: str, observation: Observation) -> M:
+        belief, failed = self.household.update(memory.belief, command, observation), memory.failed
+        command = command.strip()
+        if not self.household.refused(observation):
+            failed = frozenset(one for one in failed if not self.worth_trying_again(command, one))
+        elif len(failed) < MAX_FAILED and self.has_failed(memory, command, belief):
+            failed |= {command}
+        return replace(memory, belief=belief, failed=failed)
+
+    def decide(self, memory: M) -> tuple[str | None, str, M]:
+        possible = (move for move in self.moves(memory) if move.command not in memory.failed)
+        move = next(possible, None) or self.last_resort(memory)
+        return move.command, move.thought, replace(memory, chosen=move.command)

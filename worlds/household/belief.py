@@ -1,15 +1,16 @@
-"""What a player knows of a house, as values.
+"""What a player knows of a house, as values, and the names in texts of which a world's reader makes them.
 
-A belief holds what observations said and what follows from the rules of the game. A world's reader makes it; nothing here
-depends on how a world words its texts.
+A belief holds what observations said and what follows from the rules of the game. Names are left out as PET's Eliminate module
+does (section 3.2): only lists are shortened ("you see a mug 1, and a pen 2."); sentences about an action stay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 Openness = Literal["surface", "open", "closed"]
 Heat = Literal["hot", "cool", "neither"]
@@ -17,11 +18,9 @@ Heat = Literal["hot", "cool", "neither"]
 
 @dataclass(frozen=True, slots=True)
 class Receptacle:
-    """A fixed piece of furniture that holds objects.
-
-    ``place`` is equal for receptacles known to share a location. ``openness`` is None if unknown, and ``surface`` for what
-    cannot be opened. ``contents`` are the objects in it, None if unknown; a closed receptacle keeps its last contents.
-    """
+    """A fixed piece of furniture that holds objects. ``place`` is equal for receptacles known to share a location. ``openness``
+    is None if unknown, and ``surface`` for what cannot be opened. ``contents`` are the objects in it, None if unknown; a closed
+    receptacle keeps its last contents."""
 
     name: str
     place: str
@@ -42,11 +41,9 @@ class Receptacle:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An object, where it was last seen (None while it is held) and its known properties (None: unknown).
-
-    ``heat`` is what the text says: a game calls something that is both hot and cool hot. ``inside`` are the objects in a
-    movable receptacle that was examined.
-    """
+    """An object, where it was last seen (None while it is held) and its known properties (None: unknown). ``heat`` is what the
+    text says: a game calls something that is both hot and cool hot. ``inside`` are the objects in a movable receptacle that was
+    examined."""
 
     name: str
     where: str | None = None
@@ -64,15 +61,13 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """All that is known: receptacles in the order of the opening, items in the order they were first seen.
-
-    ``at`` is the receptacle the agent went to last, None in the middle of the room; ``beside`` lists the objects that the last
-    look here showed. ``held`` is what was taken last; of somebody with several ``hands``, ``also`` is what the others hold.
-    ``apart`` holds pairs of receptacles of which the first is known to be elsewhere for somebody at the second; it depends on
-    how this was found out, so comparisons ignore it. ``in_one_place``: in this world, a thing is where it was seen last and
-    nowhere else. ``rooms`` are the receptacles that are rooms, in a home of several: each holds its furniture, as far as that
-    was seen, and what lies on its floor.
-    """
+    """All that is known: receptacles in the order of the opening, items in the order they were first seen. ``at`` is the
+    receptacle the agent went to last, None in the middle of the room; ``beside`` lists the objects that the last look here
+    showed. ``held`` is what was taken last; of somebody with several ``hands``, ``also`` is what the others hold. ``apart``
+    holds pairs of receptacles of which the first is known to be elsewhere for somebody at the second; it depends on how this
+    was found out, so comparisons ignore it. ``in_one_place``: in this world, a thing is where it was seen last and nowhere
+    else. ``rooms`` are the receptacles that are rooms, in a home of several: each holds its furniture, as far as that was seen,
+    and what lies on its floor."""
 
     receptacles: tuple[Receptacle, ...] = ()
     items: tuple[Item, ...] = ()
@@ -159,10 +154,10 @@ def kind(name: str) -> str:
     return name.rpartition(" ")[0] or name
 
 
-def by_name(name: str) -> tuple[str, int]:
-    """A sort key that puts drawer 2 before drawer 10."""
+def by_name(name: str) -> tuple[str, int, str]:
+    """A sort key that puts drawer 2 before drawer 10, and tells any two names apart."""
     stem, _, number = name.rpartition(" ")
-    return stem, int(number) if number.isdecimal() else 0
+    return stem, int(number) if number.isdecimal() and len(number) < 10 else 0, name
 
 
 def describe(belief: Belief) -> str:
@@ -199,3 +194,67 @@ def _item_words(item: Item) -> str:
     marks = {"hot": item.heat == "hot", "cool": item.heat == "cool", "clean": item.clean, "sliced": item.sliced, "on": item.lit}
     words = ", ".join(word for word, true in marks.items() if true)
     return f"{item.name} ({words})" if words else item.name
+
+
+T = TypeVar("T", Item, Receptacle)
+MAX_TEXT = 50_000
+_MAX_ITEMS = 3_000
+NAME = r"[A-Za-z][\w-]{0,59} [0-9]{1,6}"
+_ANY_NAME = re.compile(NAME, re.ASCII)
+_SEEN = re.compile(r"(?:(?<=you see )|(?<=Its furniture: )|(?<=Also in it: ))an? [^.\n]*(?=\.)")
+_LISTED = re.compile(rf"(?P<listed>an? (?P<name>{NAME})(?: \([a-z, ]*\))?)", re.ASCII)
+
+
+def names(text: str) -> tuple[str, ...]:
+    """The numbered names in ``text``, each once, in order."""
+    return tuple(dict.fromkeys(_ANY_NAME.findall(text)))
+
+
+def possible(commands: Iterable[str], hidden: Collection[str]) -> tuple[str, ...]:
+    """Those ``commands`` that name nothing ``hidden``."""
+    return tuple(command for command in commands if not any(name in hidden for name in names(command)))
+
+
+def masked(text: str, hidden: Collection[str]) -> str:
+    """``text`` without the ``hidden`` names in its lists; an empty list reads "nothing"."""
+
+    def shortened(found: re.Match[str]) -> str:
+        every = list(_LISTED.finditer(found[0]))
+        left = [one["listed"] for one in every if one["name"] not in hidden]
+        if len(left) == len(every):
+            return found[0]
+        *others, last = left or ["nothing"]
+        before_last = ", and " if ", and " in found[0] else " and "
+        return f"{', '.join(others)}{before_last}{last}" if others else last
+
+    return _SEEN.sub(shortened, text) if hidden else text
+
+
+class Reading:
+    """A belief in the making: takes in what a text says, which may be anything at all, so that items are bounded."""
+
+    def __init__(self, belief: Belief) -> None:
+        self.before = belief
+        self.places = {one.name: one for one in belief.receptacles}
+        self.items = {one.name: one for one in belief.items}
+        self.at = belief.at
+
+    def change(self, name: str, **known: Any) -> None:
+        """Take in what is known of a receptacle, if there is one of this name."""
+        if name in self.places:
+            self.places[name] = _with(self.places[name], **known)
+
+    def learn(self, name: str, **known: Any) -> None:
+        """Take in what is known of an item that was seen."""
+        if name in self.items or len(self.items) < _MAX_ITEMS:
+            self.items[name] = _with(self.items.get(name) or Item(name), **known)
+
+    def whole(self, **known: Any) -> Belief:
+        """The belief as read so far, with what is ``known`` beside."""
+        found = {"receptacles": tuple(self.places.values()), "items": tuple(self.items.values()), "at": self.at, **known}
+        return replace(self.before, **found)
+
+
+def _with(one: T, **known: Any) -> T:
+    """``one`` with what is now known of it; most of a house is as it was, and is kept rather than made again."""
+    return one if all(getattr(one, name) == value for name, value in known.items()) else replace(one, **known)

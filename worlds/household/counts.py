@@ -79,11 +79,9 @@ class FridgeCount:
 
 @dataclass(frozen=True, slots=True)
 class RoomCount:
-    """One kind of room: how many games and floor plans, and what stands and lies in them.
-
-    ``goals`` counts games by task type, object, and receptacle or lamp; ``together`` counts places by their receptacles (kinds
-    joined by ``+``); ``nested`` counts objects in a movable receptacle, by its kind and theirs; ``fridge`` is by task type.
-    """
+    """One kind of room: how many games and floor plans, and what stands and lies in them. ``goals`` counts games by task type,
+    object, and receptacle or lamp; ``together`` counts places by their receptacles (kinds joined by ``+``); ``nested`` counts
+    objects in a movable receptacle, by its kind and theirs; ``fridge`` is by task type."""
 
     games: int
     scenes: int

@@ -48,18 +48,12 @@ class Problem(ABC, Generic[N, A]):
 
 
 class Step(NamedTuple, Generic[N, A]):
-    """An action on a way, with the state before it and the one that it leads to."""
+    """An action on a way, with the state before it, the one that it leads to, and the step that led there."""
 
     before: N
     action: A
     after: N
-
-
-class _Way(NamedTuple, Generic[N, A]):
-    """The last step of a way, and the way before it."""
-
-    last: Step[N, A]
-    before: _Way[N, A] | None
+    last: Step[N, A] | None
 
 
 def shortest_way(
@@ -71,17 +65,14 @@ def shortest_way(
     greed: float = 1.0,
     newest_first: bool = False,
 ) -> tuple[Step[N, A], ...] | Unsolvable | SearchLimitReached:
-    """A way to the goal that costs at most ``greed`` times as much as the cheapest.
-
-    ``most_work`` limits the steps that are tried, and ``most_states`` the states that are looked at; only these limits are
-    reproducible, ``seconds`` limits the time as well. Of ways that seem as good, the nearest to the goal goes first, or with
-    ``newest_first`` the one that was found last.
-    """
+    """A way to the goal that costs at most ``greed`` times as much as the cheapest. ``most_work`` limits the steps that are
+    tried, ``most_states`` the states that are looked at, and ``seconds`` the time, not reproducibly. Of ways that seem as good,
+    the nearest to the goal goes first, or with ``newest_first`` the one that was found last."""
     until = None if seconds is None else time.monotonic() + seconds
     number, work = count(), 0
     start, key, estimate = problem.start, problem.key(problem.start), problem.estimate(problem.start)
     first = (greed * estimate, 0, next(number), 0, 0, estimate, key, start, None)
-    queue: list[tuple[float, int, int, int, int, int, Hashable, N, _Way[N, A] | None]] = [first] if estimate < NEVER else []
+    queue: list[tuple[float, int, int, int, int, int, Hashable, N, Step[N, A] | None]] = [first] if estimate < NEVER else []
     best = {key: 0}
     while queue:
         _, _, _, found, cost, estimate, key, node, way = heapq.heappop(queue)
@@ -90,8 +81,8 @@ def shortest_way(
         if not estimate:
             steps: list[Step[N, A]] = []
             while way is not None:
-                steps.append(way.last)
-                way = way.before
+                steps.append(way)
+                way = way.last
             return tuple(reversed(steps))
         if found > most_states:
             return SearchLimitReached(work)
@@ -104,6 +95,6 @@ def shortest_way(
                 best[key] = total
                 found = next(number)
                 rank, turn = (0, -found) if newest_first else (estimate, found)
-                further = _Way(Step(node, action, after), way)
+                further = Step(node, action, after, way)
                 heapq.heappush(queue, (total + greed * estimate, rank, turn, found, total, estimate, key, after, further))
     return Unsolvable()

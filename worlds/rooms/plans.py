@@ -18,7 +18,7 @@ from math import atan2, ceil, degrees
 from random import Random
 from typing import NamedTuple
 
-from housequest.worlds.household.belief import Belief
+from housequest.worlds.household.belief import Belief, by_name
 from housequest.worlds.rooms.furnish import MAX_FIXTURES, WALLS
 from housequest.worlds.rooms.room import AHEAD, EYE, GRID, MAX_CELLS, Box, Fixture, Pose, Room, kind_of, reached, uncovered
 
@@ -62,10 +62,8 @@ class _Column:
 
 
 def make_up(names: Sequence[str], places: Sequence[int]) -> Room:
-    """A room for receptacles of these names; equal numbers in ``places`` share a place, and a negative one is none.
-
-    Of equal names the first counts. The first `MAX_FIXTURES` are in the room, or as many as fit into ``MAX_CELLS``.
-    """
+    """A room for receptacles of these names; equal numbers in ``places`` share a place, and a negative one is none. The first
+    `MAX_FIXTURES` are in the room, or as many as fit into ``MAX_CELLS``."""
     first: dict[str, int] = {}
     for name, place in zip(names, places, strict=True):
         first.setdefault(name, place)
@@ -106,7 +104,12 @@ def _columns(wanted: Sequence[tuple[str, int]], dice: Random) -> tuple[list[_Col
     columns: list[_Column] = []
     islands: list[_Column] = []
     loose: dict[str, list[tuple[int, list[str]]]] = {"drawer": [], "burner": [], "top": [], "hung": []}
-    for place, members in _reached_together(wanted):
+    groups: dict[int, list[str]] = {}
+    for number, (name, place) in enumerate(wanted):
+        groups.setdefault(place if place >= 0 else -1 - number, []).append(name)
+    # No more are together than somebody who stands there can reach.
+    parts = ((place, some[at : at + _REACHED]) for place, some in groups.items() for at in range(0, len(some), _REACHED))
+    for place, members in parts:
         sorts = {name: _sort(name, dice) for name in members}
         if standing := [name for name, sort in sorts.items() if sort in ("floor", "island")]:
             column = _standing(place, standing, [name for name in members if name not in standing], sorts)
@@ -124,16 +127,6 @@ def _columns(wanted: Sequence[tuple[str, int]], dice: Random) -> tuple[list[_Col
         for place, members in loose[sort]:
             _put_up(columns, place, members, hung=sort == "hung")
     return columns, islands
-
-
-def _reached_together(wanted: Sequence[tuple[str, int]]) -> Iterator[tuple[int, list[str]]]:
-    """The receptacles that share a place, by its number; no more than somebody who stands there can reach."""
-    groups: dict[int, list[str]] = {}
-    for number, (name, place) in enumerate(wanted):
-        groups.setdefault(place if place >= 0 else -1 - number, []).append(name)
-    for place, members in groups.items():
-        for start in range(0, len(members), _REACHED):
-            yield place, members[start : start + _REACHED]
 
 
 def _sort(name: str, dice: Random) -> str:
@@ -244,7 +237,8 @@ def _walls(columns: list[_Column], islands: list[_Column], more: float, *, lined
     long = max(3.0, total * 0.2 + 2 * corner, least[1]) + more
     if lined:
         wide = max(wide, total + 2 * corner)
-    return Box(0.0, 0.0, 0.0, _snapped(wide), WALLS, _snapped(long))
+    wide, long = (ceil(length / GRID) * GRID for length in (wide, long))
+    return Box(0.0, 0.0, 0.0, wide, WALLS, long)
 
 
 def _least(columns: list[_Column], islands: list[_Column]) -> tuple[float, float]:
@@ -354,10 +348,6 @@ def _fixtures(column: _Column, front: int, x: float, z: float, placed: _Placing)
         yield Fixture(name, box, front, pose, pieces), place is not None
 
 
-def _snapped(length: float) -> float:
-    return ceil(length / GRID) * GRID
-
-
 MAX_ROOMS = 24  # rooms that are drawn
 WALL = "wall"
 _SIZE = (5.5, 5.0)  # metres of a room, x and z: enough for every made-up apartment's
@@ -387,13 +377,8 @@ def as_known(room: Room, belief: Belief) -> Room:
 
 def apartment(rooms: Sequence[Furnished]) -> Room:
     """The plan of an apartment. Rooms and furniture in another order have the same plan."""
-    furnished = (Furnished(name, tuple(sorted(has, key=_by_name))) for name, has in rooms)
-    return _planned(tuple(sorted(furnished, key=lambda one: _by_name(one.name))))
-
-
-def _by_name(name: str) -> tuple[str, int, str]:
-    stem, _, number = name.rpartition(" ")
-    return stem, int(number) if number.isdecimal() and len(number) < 10 else 0, name
+    furnished = (Furnished(name, tuple(sorted(has, key=by_name))) for name, has in rooms)
+    return _planned(tuple(sorted(furnished, key=lambda one: by_name(one.name))))
 
 
 @lru_cache(_KEPT)
@@ -462,5 +447,4 @@ def _partitions(columns: int, rows: int, number: int, size: tuple[float, float])
 
 
 def _wall(x0: float, z0: float, x1: float, z1: float) -> Fixture:
-    """A wall from one point to another."""
     return Fixture(WALL, Box(x0 - _THIN, 0.0, z0 - _THIN, x1 + _THIN, WALLS, z1 + _THIN))

@@ -32,19 +32,14 @@ _SHADES = (0.84, 1.0, 0.72)
 _BELOW = 0.55
 _EDGE = 0.62
 _SMALL = 120
-_FEW = 256
-_MANY = 1 << 15
 _TILE = 0.5
 _DARKER = 0.93
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A picture. The arrays are read-only, the top row first.
-
-    ``rgb`` is (height, width, 3); ``depth`` in metres along the camera's axis, infinite where nothing is; ``ids`` are indices
-    into ``names``, -1 where there is only the room.
-    """
+    """A picture, in read-only arrays, the top row first: ``rgb`` is (height, width, 3); ``depth`` in metres along the camera's
+    axis, infinite where nothing is; ``ids`` are indices into ``names``, -1 where there is only the room."""
 
     rgb: NDArray[uint8]
     depth: NDArray[float32]
@@ -155,11 +150,9 @@ def png_file(size: tuple[int, int], kind: int, rows: bytes, *chunks: tuple[bytes
 
 @dataclass(frozen=True, slots=True)
 class Camera:
-    """A camera at ``eye``; ``yaw`` and ``pitch`` in degrees as in a `Pose`.
-
-    ``scale`` is half the height of the picture: at a distance of 1 in perspective (0.577 for 60 degrees), in metres in
-    ``parallel`` projection. ``aspect`` is the width of a pixel for its height.
-    """
+    """A camera at ``eye``; ``yaw`` and ``pitch`` in degrees as in a `Pose`. ``scale`` is half the height of the picture: at a
+    distance of 1 in perspective (0.577 for 60 degrees), in metres in ``parallel`` projection. ``aspect`` is the width of a
+    pixel for its height."""
 
     eye: Point
     yaw: float
@@ -200,7 +193,7 @@ def render(parts: Sequence[Part], camera: Camera, size: Size, floor: bool = True
     pixels = np.maximum(rectangles[:, 1::2] - rectangles[:, ::2], 0).prod(axis=1) * (enters > 0)
     # Room to compute in, used again for every box: fresh arrays would cost more than the sums.
     scratch = np.empty((8, width * height), np.float32), np.empty((2, width * height), bool)
-    for number in np.flatnonzero(pixels > _FEW).tolist():
+    for number in np.flatnonzero(pixels).tolist():
         first, last, top, bottom = rectangles[number]
         _draw(
             (3 * number + axes[number, : enters[number]]).tolist(),
@@ -209,9 +202,6 @@ def render(parts: Sequence[Part], camera: Camera, size: Size, floor: bool = True
             (nearness[top:bottom, first:last], faces[top:bottom, first:last]),
             scratch,
         )
-    few = np.flatnonzero((pixels > 0) & (pixels <= _FEW))
-    for some in np.split(few, np.flatnonzero(np.diff(pixels[few].cumsum() // _MANY)) + 1):
-        _draw_small(some, rectangles[some], (planes[some], axes[some], enters[some]), (us, vs[:, 0]), (nearness, faces))
     return _coloured(parts, camera, nearness, faces, (us, vs), floor)
 
 
@@ -247,38 +237,6 @@ def _draw(
         sooner &= seen
         np.copyto(faces, np.int32(face), where=sooner)
         np.minimum(left, other, out=left)
-
-
-def _draw_small(
-    numbers: NDArray[int64],
-    rectangles: NDArray[int32],
-    planes: tuple[NDArray[float32], NDArray[int64], NDArray[int64]],
-    grid: tuple[NDArray[float32], NDArray[float32]],
-    buffers: tuple[NDArray[float32], NDArray[int32]],
-) -> None:
-    """Draw boxes of few pixels, all at once: one by one, starting a sum takes longer than the sum."""
-    import numpy as np
-
-    (factors, axes, enters), (nearness, faces) = planes, (buffer.reshape(-1) for buffer in buffers)
-    first, last, top, bottom = rectangles.T
-    pixels = (last - first) * (bottom - top)
-    box = np.repeat(np.arange(len(numbers)), pixels)
-    down, across = np.divmod(np.arange(len(box)) - np.repeat(pixels.cumsum() - pixels, pixels), (last - first)[box])
-    down, across = down + top[box], across + first[box]
-    u, v, constant = factors.T[:, :, box]
-    passed = u * grid[0][across] + (v * grid[1][down] + constant)
-    entered = np.arange(6)[:, None] < enters[box]
-    near = np.where(entered, passed, np.float32(np.inf))
-    face, near = 3 * numbers[box] + axes[box, near.argmin(0)], near.min(0)
-    seen = near > np.where(entered, np.float32(-np.inf), passed).max(0)
-    pixel, near, face = (down * buffers[0].shape[1] + across)[seen], near[seen], face[seen]
-    # The nearest of each pixel; of equal ones the first.
-    order = np.lexsort((face // 3, -near, pixel))
-    order = order[np.diff(pixel[order], prepend=-1) > 0]
-    pixel, near, face = pixel[order], near[order], face[order]
-    there = nearness[pixel]
-    wins = (near > there) | ((near == there) & (face // 3 < faces[pixel] // 3))
-    nearness[pixel[wins]], faces[pixel[wins]] = near[wins], face[wins]
 
 
 def _planes(boxes: NDArray[float64], camera: Camera) -> tuple[NDArray[float32], NDArray[int64], NDArray[int64]]:

@@ -92,12 +92,10 @@ _PALE = 90
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What holds of all things of a kind.
-
-    ``width``, ``height`` and ``depth`` are in metres, ``pivot`` the share of the height that is below the point in an id, and
-    ``surface`` the share of the height at which things are put. ``parts`` are boxes as shares of the whole from left, below
-    and behind to right, above and in front, each with its colour. ``scenery`` is no goal's and drawn before it was seen.
-    """
+    """What holds of all things of a kind. ``width``, ``height`` and ``depth`` are in metres, ``pivot`` the share of the height
+    that is below the point in an id, and ``surface`` the share of the height at which things are put. ``parts`` are boxes as
+    shares of the whole from left, below and behind to right, above and in front, each with its colour. ``scenery`` is no goal's
+    and drawn before it was seen."""
 
     width: float
     height: float
@@ -235,11 +233,9 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fixture:
-    """A thing that stays where it is: a receptacle, or scenery such as a window.
-
-    ``front`` is the side to which its front faces, and ``place`` where one stands before it. ``pieces`` are the boxes of a
-    counter, which may go round a corner and has holes for basins; others have none.
-    """
+    """A thing that stays where it is: a receptacle, or scenery such as a window. ``front`` is the side to which its front
+    faces, and ``place`` where one stands before it. ``pieces`` are the boxes of a counter, which may go round a corner and has
+    holes for basins; others have none."""
 
     name: str
     box: Box
@@ -259,13 +255,9 @@ class Fixture:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """A room: walls, what stands in it, and the floor.
-
-    ``homes`` is hidden: where each thing lies at the start in each receptacle that holds it; a drawing looks up only what is
-    known to be there. ``floor`` are the cells on which one can stand. ``made_up``: the game says nothing of where things are.
-    ``rooms`` are the fixtures that are rooms, each a floor, where this is a home of several
-    (`housequest.worlds.rooms.plans`).
-    """
+    """A room: walls, what stands in it, and the ``floor``, cells on which one can stand. ``homes`` is hidden: where each thing
+    lies at the start in each receptacle; a drawing looks up only what is known to be there. ``made_up``: the game says nothing
+    of where things are. ``rooms`` are the fixtures that are rooms, in a home of several (`housequest.worlds.rooms.plans`)."""
 
     walls: Box
     fixtures: tuple[Fixture, ...]
@@ -299,10 +291,8 @@ class Holder:
 @dataclass(frozen=True, slots=True)
 class Situation:
     """All of a room's state that a drawing depends on: the agent's pose, what it holds, receptacles, and lamps that are on.
-
     ``at`` is the receptacle before which it stands; ``held`` is what was taken last, and ``also`` what is in another hand. Made
-    of a belief it has what a player knows, made of a state (`World.situation`) all there is.
-    """
+    of a belief it has what a player knows, made of a state (`World.situation`) all there is."""
 
     pose: Pose
     at: str | None = None
@@ -340,8 +330,7 @@ _FLAT = 0.1
 
 def walkable(reach: Box, fixtures: Iterable[Fixture], stood: frozenset[Cell], start: Cell) -> frozenset[Cell]:
     """The cells in ``reach`` that can be reached from ``start``. All of ``stood`` are among them: somebody did stand there, so
-    where furniture is in the way it is the furniture's box that is too large, and the way through the least of it is free.
-    """
+    where furniture is in the way it is the furniture's box that is too large, and the way through the least of it is free."""
     inside = set(_cells(reach)) | stood
     free = uncovered(reach, fixtures) | stood
     came = _ways(free, inside, start)

@@ -165,7 +165,6 @@ def outer(room: Room, near: tuple[Side, ...]) -> Iterator[Part]:
 
 
 def _walls(room: Box, thick: float) -> tuple[Box, ...]:
-    """The walls on the four sides."""
     x0, y0, z0, x1, y1, z1 = room
     north, south = (Box(x0 - thick, y0, z, x1 + thick, y1, z + thick) for z in (z1, z0 - thick))
     return north, Box(x1, y0, z0, x1 + thick, y1, z1), south._replace(z1=z0), Box(x0 - thick, y0, z0, x0, y1, z1)
@@ -310,7 +309,6 @@ def _opened(fixture: Fixture, box: Box, door: bool) -> Iterator[Part]:
 
 
 def _shaped(box: Box, front: Side, kind: Kind, name: str, *, lit: bool = False) -> Iterator[Part]:
-    """A thing by the parts of its kind."""
     for share, colour in kind.parts or (((0, 0, 0, 1, 1, 1), kind.colour),):
         part = box.part(front, *share)
         yield Part(part, _mixed(colour, _GLOW, 0.85) if lit else colour, name)

@@ -86,11 +86,9 @@ class TextPlan(NamedTuple):
 
 
 def text_plan(room: Room, situation: Situation, size: Size) -> TextPlan:
-    """The room from above in characters, lying as in `plan`: for terminals without colour and for screen readers.
-
-    ``#`` is a wall, a space is floor, an arrow is the agent; where there are several rooms, each has its character in a corner.
-    The plan fits into ``size``, columns and lines; a character is taken to be twice as high as it is wide.
-    """
+    """The room from above in characters, lying as in the plan, in ``size`` columns and lines: for terminals without colour and
+    for screen readers. ``#`` is a wall, a space is floor, an arrow is the agent; where there are several rooms, each has its
+    character in a corner."""
     lies = _lies(room.walls, size[0] > 2 * size[1])
     walls = _seen_from_above(room.walls, lies)
     shape = (walls.z1 - walls.z0) / (walls.x1 - walls.x0) / 2

@@ -23,10 +23,9 @@ from housequest.knowledge.examples import subtask_words
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.household.base import Household
-from housequest.worlds.household.belief import Belief, kind
+from housequest.worlds.household.belief import Belief, kind, masked, possible
 from housequest.worlds.household.counts import Counts
 from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, GoalStep
-from housequest.worlds.household.reading import masked, possible
 
 if TYPE_CHECKING:
     from housequest.agent.agents.action_attention import ActionAttentionSettings

@@ -33,8 +33,7 @@ from housequest.agent.roles.reading import json_fields
 from housequest.knowledge.examples import subtask_words, subtasks, subtasks_of_goal, tasks_of
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import ConfigurationError, Unsupported, shown
-from housequest.worlds.household.belief import Belief
-from housequest.worlds.household.reading import masked, possible
+from housequest.worlds.household.belief import Belief, masked, possible
 from housequest.worlds.paths import given_path
 
 if TYPE_CHECKING:

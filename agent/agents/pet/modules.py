@@ -34,7 +34,7 @@ from housequest.knowledge.choosing import cosines
 from housequest.knowledge.examples import in_words, played
 from housequest.worlds.base import Observation, Transition, World
 from housequest.worlds.errors import ConfigurationError, TaskNotFound, shown
-from housequest.worlds.household.reading import names
+from housequest.worlds.household.belief import names
 
 _WORD = re.compile(r"[a-z0-9]+")
 _LITTLE = frozenset({"a", "an", "the", "in", "on", "or"})

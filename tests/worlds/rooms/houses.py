@@ -14,8 +14,8 @@ from random import Random
 from housequest.worlds import alfworld
 from housequest.worlds.alfworld.engine.game import Game, parse_game
 from housequest.worlds.alfworld.engine.native import NativeEnv
-from housequest.worlds.alfworld.room import room_of, situation
 from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.alfworld.world import room_of, situation
 from housequest.worlds.base import Task
 from housequest.worlds.household.belief import Belief
 from housequest.worlds.rooms.room import Room, Situation

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from housequest.worlds.alfworld.houses.house import make_house
-from housequest.worlds.alfworld.room import room_of, situation
+from housequest.worlds.alfworld.world import room_of, situation
 from housequest.worlds.rooms.furnish import MAX_FIXTURES
 from housequest.worlds.rooms.plans import make_up
 from housequest.worlds.rooms.room import Room, Situation, reached, uncovered

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from housequest.worlds.alfworld.room import situation
+from housequest.worlds.alfworld.world import situation
 from housequest.worlds.rooms.room import AHEAD, Pose, read_place
 from housequest.worlds.rooms.view import draw, gaze
 from scripts.bench.rooms import LEAST, SIZE, opened, read, walked

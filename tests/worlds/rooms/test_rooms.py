@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from housequest.worlds.alfworld.engine.game import numbered, parse_problem
-from housequest.worlds.alfworld.room import situation
 from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.alfworld.world import situation
 from housequest.worlds.env import StepLimit
 from housequest.worlds.household.belief import Belief
 from housequest.worlds.registry import make_world

@@ -42,10 +42,8 @@ _TOKEN = re.compile(r"[()]|[^\s()]+")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A problem as written: ``things`` by id with their kind, the arguments of ``facts`` by predicate, and the goal.
-
-    The goal is one of six ``form``s with its ``types`` under OBJECT, RECEPTACLE and LAMP, as far as the form has them.
-    """
+    """A problem as written: ``things`` by id with their kind, the arguments of ``facts`` by predicate, and the goal. The goal
+    is one of six ``form``s with its ``types`` under OBJECT, RECEPTACLE and LAMP, as far as the form has them."""
 
     things: dict[str, str]
     facts: dict[str, list[Fact]]
@@ -171,7 +169,6 @@ def _facts(pieces: list[str], things: dict[str, str], origin: str) -> dict[str, 
 
 
 def _fault(predicate: str, arguments: Fact, things: dict[str, str], origin: str) -> GameError:
-    """What is wrong with a fact."""
     kinds = PREDICATES.get(predicate)
     if kinds is None:
         hint = nearest(predicate, tuple(PREDICATES))
@@ -217,12 +214,10 @@ NOTHING = -1
 
 
 class State(NamedTuple):
-    """Everything in a running game that can change. A named tuple, because each step makes one.
-
-    Things are numbers of the ``Game``. ``contents`` holds a sorted tuple of objects for each receptacle and ``lying`` a
-    set of objects for each place; the two can disagree, as they do in the published games. ``taken`` holds each
-    (object, receptacle) where the object was taken out and not put back.
-    """
+    """Everything in a running game that can change. A named tuple, because each step makes one. Things are numbers of the
+    ``Game``. ``contents`` holds a sorted tuple of objects for each receptacle and ``lying`` a set of objects for each place;
+    the two can disagree, as they do in the published games. ``taken`` holds each (object, receptacle) where the object was
+    taken out and not put back."""
 
     place: int
     held: int
@@ -257,13 +252,11 @@ class Action(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """The constant part of a game. Never mutated; safe to share between episodes and threads.
-
-    ``objects`` and ``receptacles`` are names by number; ``sentence`` is the goal as the player reads it. ``place_of`` is
-    ``NOWHERE`` for a receptacle without a place; ``receptacles_at`` is its inverse. ``accepts`` are the types of object that
-    each receptacle takes; nothing takes an object without a type. ``inside`` lists what movable receptacles show. ``always``
-    has the commands that do not depend on the state: the bare ones, and ``go to`` every receptacle that has a place.
-    """
+    """The constant part of a game. Never mutated; safe to share between episodes and threads. ``objects`` and ``receptacles``
+    are names by number; ``sentence`` is the goal as the player reads it. ``place_of`` is ``NOWHERE`` for a receptacle without a
+    place; ``receptacles_at`` is its inverse. ``accepts`` are the types of object that each receptacle takes; nothing takes an
+    object without a type. ``inside`` lists what movable receptacles show. ``always`` has the commands that do not depend on the
+    state: the bare ones, and ``go to`` every receptacle that has a place."""
 
     origin: str
     sentence: str
@@ -446,7 +439,6 @@ class _Maker:
         return found
 
     def _all(self, predicate: str) -> frozenset[int]:
-        """The things of which a predicate holds."""
         return frozenset([self.number[fact[0]] for fact in self.problem.facts[predicate]])
 
     def _typed(self, types: dict[str, str], *wanted: str | None) -> frozenset[int]:

@@ -137,12 +137,9 @@ def won(game: Game, state: State) -> bool:
 
 def conditions(game: Game, state: State) -> tuple[int, int]:
     """(met, total) of the goal's conditions: ALFRED's goal-condition success (Shridhar et al., CVPR 2020), best over objects.
-
     ``place``, 1: an object of the type is in a receptacle of the type. ``heat``, ``cool``, ``clean``, 3: such an object is in
     the receptacle; one is hot (cool, clean) wherever it is; one is both. ``two``, 2: the most such objects in any one
-    receptacle, at most two. ``light``, 2: such an object is held; a lamp that is on is at the present place. The goal holds
-    exactly when all are met.
-    """
+    receptacle. ``light``, 2: such an object is held; a lamp that is on is at the present place."""
     goal = game.goal
     if goal.form == "light":
         here = game.receptacles_at[state.place]
@@ -221,7 +218,6 @@ class NativeEnv(StateEnv[State]):
         self.task = task
         self.game = game
         self._commands: dict[str, Action] | None = None
-        self._admissible: tuple[str, ...] | None = None
 
     def reset(self) -> Step:
         self._enter(self.game.start)
@@ -238,9 +234,7 @@ class NativeEnv(StateEnv[State]):
         return self._answer(changed, Observation(text))
 
     def admissible_commands(self) -> tuple[str, ...]:
-        if self._admissible is None:
-            self._admissible = tuple(sorted(self._possible()))
-        return self._admissible
+        return tuple(sorted(self._possible()))
 
     def goal_conditions(self) -> tuple[int, int]:
         """See ``conditions``."""
@@ -251,7 +245,7 @@ class NativeEnv(StateEnv[State]):
 
     def _enter(self, state: State) -> None:
         self._state = state
-        self._commands = self._admissible = None
+        self._commands = None
 
     def _possible(self) -> dict[str, Action]:
         if self._commands is None:

@@ -26,7 +26,6 @@ two commands and saves at most two ``go``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import NamedTuple
 
@@ -38,28 +37,21 @@ NODES = 20_000
 _TREATMENTS = ("clean", "heat", "cool")
 
 
-@dataclass(frozen=True, slots=True)
-class Solution:
-    """A shortest list of commands that wins; empty if the goal holds already."""
-
-    commands: tuple[str, ...]
-
-
 def plan(
     game: Game, state: State | None = None, *, nodes: int = NODES, seconds: float | None = None
-) -> Solution | Unsolvable | SearchLimitReached:
-    """The shortest way to win ``game`` from ``state``; ``nodes`` limits the work reproducibly, ``seconds`` the time."""
+) -> tuple[str, ...] | Unsolvable | SearchLimitReached:
+    """The commands of a shortest way to win ``game`` from ``state``, none if the goal holds already; ``nodes`` limits the work
+    reproducibly, ``seconds`` the time."""
     search = _Search(game, game.start if state is None else state)
     way = shortest_way(search, most_work=nodes, seconds=seconds)
     if not isinstance(way, tuple):
         return way
-    return Solution(tuple(chain.from_iterable(search.commands(step.before, step.action, step.after) for step in way)))
+    return tuple(chain.from_iterable(search.commands(step.before, step.action, step.after) for step in way))
 
 
 class _Node(NamedTuple):
     """The relevant part of a state. ``where`` has the receptacles that hold each of the cast, ``opened`` those that the plan
-    opened, ``done`` the objects that are treated as the goal asks or, for ``light``, the lamps that are on.
-    """
+    opened, ``done`` the objects that are treated as the goal asks or, for ``light``, the lamps that are on."""
 
     place: int
     held: int
@@ -268,7 +260,6 @@ class _Search(Problem[_Node, Action]):
         return self._places(receptacles) if thing in self.game.pickupable else frozenset()
 
     def _of_lamp(self, node: _Node, lamp: int) -> frozenset[int]:
-        """The receptacles that hold a lamp."""
         return node.where[self.part[lamp]] if lamp in self.part else self.lamps.get(lamp, frozenset())
 
     def _places(self, receptacles: Iterable[int]) -> frozenset[int]:

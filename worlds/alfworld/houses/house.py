@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import pickle
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from functools import cache, lru_cache, partial
 from itertools import count
 from math import gcd
 from pathlib import Path
 from random import Random
-from threading import Lock
 from typing import TypeVar, cast, get_args
 
 from housequest.worlds.alfworld.engine.game import PREDICATES, Fact, Game, Problem, parse_game, problem_text
-from housequest.worlds.alfworld.engine.planner import Solution, plan
+from housequest.worlds.alfworld.engine.planner import plan
 from housequest.worlds.alfworld.games import GENERATED
 from housequest.worlds.alfworld.text import goal_sentences, load_counts
 from housequest.worlds.base import Task
@@ -43,12 +40,10 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The habits of one kind of room, as weights in a fixed order that is part of them.
-
-    ``weight`` is how often it is drawn, and the total for ``together`` (receptacles at one place) and ``nested`` (an object in
-    a movable receptacle, the receptacle's kind first). ``receptacles`` and ``objects`` weigh how many there are of each kind,
-    ``places`` where an object is; ``cool`` is, by task type, the share of objects in the fridge that are cool.
-    """
+    """The habits of one kind of room, as weights in a fixed order that is part of them. ``weight`` is how often it is drawn,
+    and the total for ``together`` (receptacles at one place) and ``nested`` (an object in a movable receptacle, the
+    receptacle's kind first). ``receptacles`` and ``objects`` weigh how many there are of each kind, ``places`` where an object
+    is; ``cool`` is, by task type, the share of objects in the fridge that are cool."""
 
     weight: int
     goals: tuple[tuple[Goal, int], ...]
@@ -162,11 +157,8 @@ _SMALLEST, _LARGEST = 0.001, 1_000_000
 
 
 def read_habits(path: Path) -> Habits:
-    """The habits of ``train`` with the changes in a YAML file: for each kind of thing, its places by weight.
-
-    ``book: {fridge: 3, bed: 1}`` puts three books in four in the fridge. Weights are relative, from 0.001 to 1,000,000. Raises
-    ``ConfigurationError`` naming the file and what is wrong in it.
-    """
+    """The habits of ``train`` with the changes in a YAML file: for each kind of thing, its places by relative weight, as in
+    ``book: {fridge: 3, bed: 1}``. Raises ``ConfigurationError`` naming the file and what is wrong in it."""
     name = f"The file of habits {shown(str(path), 400)}"
     content = read_yaml(path, name, _LARGEST_FILE)
     habits = counted_habits()
@@ -209,6 +201,7 @@ _T = TypeVar("_T")
 VERSION = 1  # increased whenever a seed would give another house
 SEEDS = 2**63 - 1  # seeds are 0 to ``SEEDS - 1``: the longest that a sequence can be
 DRAWS = 100
+_KEPT = 256  # houses, of 63 kB each; to make one takes some milliseconds
 _FORMS: dict[TaskType, GoalForm] = {task_type: form for form, task_type in TYPES.items()}
 _START = "loc_bar_000"
 
@@ -243,8 +236,8 @@ def make_house(seed: int, habits: Habits | None = None) -> House:
         except GameError as error:
             raise ConfigurationError(f"These habits make a house that cannot be played: {error}") from error
         found = plan(game)
-        if isinstance(found, Solution) and found.commands:
-            return House(seed, name, draft.goal, sentence, problem, game, found.commands, draws)
+        if isinstance(found, tuple) and found:
+            return House(seed, name, draft.goal, sentence, problem, game, found, draws)
     raise ConfigurationError(f"By these habits none of {DRAWS:,} houses drawn for the seed {seed} can be solved.")
 
 
@@ -411,37 +404,16 @@ def _id(kind: str, number: int) -> str:
 
 
 class GeneratedTasks(EndlessTasks):
-    """The split ``generated``: all made-up houses, by ``habits``, those of ``train`` by default.
-
-    Houses are kept: the latest ``whole`` as they are (63 kB each), and ``packed`` (4 kB each), as many as a run may have, which
-    makes all of them before it opens the first. To unpack one takes a tenth of the time. Safe to use from several threads.
-    """
+    """The split ``generated``: all made-up houses, by ``habits``, those of ``train`` by default."""
 
     split = GENERATED
     seeds = SEEDS
     what = "house"
 
-    def __init__(self, habits: Habits | None = None, whole: int = 256, packed: int = 10_000) -> None:
+    def __init__(self, habits: Habits | None = None) -> None:
         self._habits = habits
-        self._most = whole, packed
-        self._whole: dict[int, House] = {}
-        self._packed: dict[int, bytes] = {}
-        self._lock = Lock()
-
-    def house(self, seed: int) -> House:
+        self.house = lru_cache(_KEPT)(partial(make_house, habits=habits))
         """The house of a seed. Raises what `make_house` raises."""
-        with self._lock:
-            house = self._whole.pop(seed, None)
-            if house is None and seed in self._packed:
-                house = pickle.loads(zlib.decompress(self._packed[seed]))
-            self._whole[seed] = house = house or make_house(seed, self._habits)
-            if len(self._whole) > self._most[0]:
-                oldest = self._whole.pop(next(iter(self._whole)))
-                if oldest.seed not in self._packed:
-                    self._packed[oldest.seed] = zlib.compress(pickle.dumps(oldest), 1)
-                if len(self._packed) > self._most[1]:
-                    del self._packed[next(iter(self._packed))]
-        return house
 
     def made(self, seed: int) -> Task:
         house = self.house(seed)

@@ -17,7 +17,7 @@ from housequest.agent.training.evaluate import game_sets
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Task
-from housequest.worlds.household.reading import names
+from housequest.worlds.household.belief import names
 
 SETS = ("seen", "human", "houses", "habits")
 """The games of ``valid_seen`` with the templates' goals and with those of each annotator, and made-up houses of two kinds."""

@@ -41,8 +41,8 @@ from housequest.agent.setup import set_up
 from housequest.knowledge.examples import subtask_words
 from housequest.worlds.base import Env, Observation, Task, World
 from housequest.worlds.errors import ConfigurationError, Unsupported
+from housequest.worlds.household.belief import masked, names, possible
 from housequest.worlds.household.goals import SYNONYMS, GoalStep
-from housequest.worlds.household.reading import masked, names, possible
 from housequest.worlds.registry import make_world
 from tests.agent.golden import Answering
 from tests.backends.policy import Solver

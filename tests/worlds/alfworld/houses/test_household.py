@@ -6,8 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections import Counter, UserDict
-from collections.abc import ItemsView
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -17,13 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from housequest.worlds.alfworld.engine.native import won
-from housequest.worlds.alfworld.engine.planner import Solution, plan
+from housequest.worlds.alfworld.engine.planner import plan
 from housequest.worlds.alfworld.houses.house import (
     SEEDS,
     GeneratedTasks,
     Habits,
     House,
-    Room,
     counted_habits,
     habits_of,
     make_house,
@@ -79,7 +77,7 @@ def test_any_seed_is_a_house_that_can_be_won_and_is_not_won_yet(seed: int) -> No
     house = make_house(seed)
     assert not won(house.game, house.game.start)
     assert wins(house.game, house.plan)
-    assert plan(house.game) == Solution(house.plan)
+    assert plan(house.game) == house.plan
     assert read_goal(house.sentence) == house.goal
     assert TYPES[house.game.goal.form] == house.goal.type
     assert make_house(seed).problem == house.problem
@@ -221,28 +219,10 @@ def test_the_split_is_a_sequence_that_makes_what_is_asked_for() -> None:
             tasks[index]
 
 
-class Counting(UserDict[str, Room]):
-    """Rooms to draw from, which count how many houses were drawn."""
-
-    drawn = 0
-
-    def items(self) -> ItemsView[str, Room]:
-        self.drawn += 1
-        return super().items()
-
-
 def test_a_house_that_is_kept_is_not_made_again() -> None:
-    rooms = Counting(counted_habits().rooms)
-    houses = GeneratedTasks(replace(counted_habits(), rooms=rooms), whole=3, packed=4).house
-    made = [houses(seed) for seed in range(7)]
-    drawn = rooms.drawn
-    assert drawn == sum(house.draws for house in made)
-    assert [houses(seed) for seed in range(7)] == made == [make_house(seed) for seed in range(7)]
-    assert rooms.drawn == drawn
-    houses(7)
-    drawn = rooms.drawn
-    assert (houses(1), houses(0)) == (made[1], made[0]), "the first that was packed made room for another"
-    assert rooms.drawn == drawn + made[0].draws
+    houses = GeneratedTasks().house
+    assert houses(3) is houses(3)
+    assert houses(3) == make_house(3)
 
 
 def test_the_world_has_made_up_houses_that_are_not_listed() -> None:

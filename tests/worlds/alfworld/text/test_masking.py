@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.worlds.household.reading import masked, names, possible
+from housequest.worlds.household.belief import masked, names, possible
 
 ROOM = "Looking quickly around you, you see a bed 1, a drawer 2, a drawer 1, and a safe 1."
 
