@@ -162,13 +162,13 @@ class _Decision:
             return len(first) + 1
         return next((rank for rank, name in enumerate(first) if name in names), len(first))
 
-    def _delay(self, one: Receptacle, goal: Goal, wanted: list[str]) -> tuple[float, str, int, str]:
+    def _delay(self, one: Receptacle, goal: Goal, wanted: list[str]) -> tuple[float, str, int]:
         """The search order: cost over chance, plus the walk that remains if it is found there."""
         shut = self._shut_chance(one)
         cost = max(1.0, shut) if one.name in self.here else 1.0 + shut
         if self.counts is None:
-            order = (drawn(self.memory.salt, one.name), 0, "") if self.memory.salt else by_name(one.name)
-            return (cost if one.name in self.here else 2.0, *order)
+            name, number = (drawn(self.memory.salt, one.name), 0) if self.memory.salt else by_name(one.name)
+            return (cost if one.name in self.here else 2.0, name, number)
         chance = sum(self.counts.chance(name, one.kind, self.memory.room) for name in wanted)
         if one.kind == goal.receptacle and not goal.treatment:
             chance *= AT_ITS_GOAL

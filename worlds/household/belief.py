@@ -154,10 +154,10 @@ def kind(name: str) -> str:
     return name.rpartition(" ")[0] or name
 
 
-def by_name(name: str) -> tuple[str, int, str]:
-    """A sort key that puts drawer 2 before drawer 10, and tells any two names apart."""
+def by_name(name: str) -> tuple[str, int]:
+    """A sort key that puts drawer 2 before drawer 10."""
     stem, _, number = name.rpartition(" ")
-    return stem, int(number) if number.isdecimal() and len(number) < 10 else 0, name
+    return stem, int(number) if number.isdecimal() and len(number) < 10 else 0
 
 
 def describe(belief: Belief) -> str:

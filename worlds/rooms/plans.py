@@ -377,8 +377,8 @@ def as_known(room: Room, belief: Belief) -> Room:
 
 def apartment(rooms: Sequence[Furnished]) -> Room:
     """The plan of an apartment. Rooms and furniture in another order have the same plan."""
-    furnished = (Furnished(name, tuple(sorted(has, key=by_name))) for name, has in rooms)
-    return _planned(tuple(sorted(furnished, key=lambda one: by_name(one.name))))
+    furnished = (Furnished(name, tuple(sorted(sorted(has), key=by_name))) for name, has in rooms)
+    return _planned(tuple(sorted(furnished, key=lambda one: (by_name(one.name), one.name))))
 
 
 @lru_cache(_KEPT)
