@@ -26,33 +26,32 @@ def group_of(action: str, node: Any, screen: Any) -> str:
     return next((group for group, actions in groups.items() if action in actions.split()), getattr(screen, "GROUP", ""))
 
 
-def named(screen: str, *keys: Binding) -> tuple[Binding, ...]:
-    """``keys`` with ids such as ``play.take-over``, from their descriptions; the second of two that are alike gets none."""
+def screen_keys(screen: str, **others: Iterable[Binding]) -> tuple[Binding, ...]:
+    """The keys of ``screen`` in ``keys.toml``, with ids such as ``play.take-over`` from their descriptions.
+
+    The second of two that are alike gets none. Words there may also name ``others``.
+    """
     seen = Counter[str]()
     found: list[Binding] = []
-    for key in keys:
+    for key in keys_of(screen, **others):
         words = "-".join(re.findall("[a-z0-9]+", key.description.lower()))
         seen[words] += 1
         found.append(replace(key, id=f"{screen}.{words}") if words and seen[words] == 1 else key)
     return tuple(found)
 
 
-def screen_keys(screen: str, **others: Iterable[Binding]) -> tuple[Binding, ...]:
-    """The keys of ``screen`` in ``keys.toml``, with ids; words there may also name ``others``."""
-    return named(screen, *_listed(screen, others))
-
-
-def _listed(table: str, others: Mapping[str, Iterable[Binding]]) -> Iterator[Binding]:
+def keys_of(table: str, **others: Iterable[Binding]) -> Iterator[Binding]:
+    """The keys in this table of ``keys.toml``, and in those that it names, without ids."""
     for entry in _TABLES[table]:
         if isinstance(entry, str):
-            yield from others[entry] if entry in others else _listed(entry, others)
+            yield from others[entry] if entry in others else keys_of(entry)
         else:
             yield Binding(**entry)
 
 
-def episode_groups(screen: str) -> Mapping[str, str]:
-    """The groups of the keys of a ``screen`` with episodes, each with its actions."""
-    return {**_TABLES["groups"][screen], **_TABLES["groups"]["episode"]}
+def key_groups(screen: str, *others: str) -> Mapping[str, str]:
+    """The groups of the keys of a ``screen``, each with its actions, and those of ``others``."""
+    return {group: actions for name in (screen, *others) for group, actions in _TABLES["groups"][name].items()}
 
 
 def unmet_need(screen: str, action: str, facts: Callable[[], Mapping[str, object]], agent: str) -> str | None:
@@ -77,6 +76,4 @@ def chosen_keys(app: Any) -> Mapping[str, str]:
     return cast("Mapping[str, str]", getattr(app, "chosen_keys", {}))
 
 
-LAST_KEYS = tuple(_listed("last", {}))
-"""The keys that most screens have last."""
-PALETTE_KEY = LAST_KEYS[0]
+(PALETTE_KEY,) = keys_of("palette")

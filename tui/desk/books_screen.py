@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.events import ScreenResume
 from textual.widgets import OptionList, Static
@@ -16,7 +16,7 @@ from textual.widgets.option_list import Option
 
 from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen, PickDialog
 from housequest.tui.desk.records import FIRST, BookSummary, explores, list_books, open_book
-from housequest.tui.keymap import APP, LAST_KEYS, named
+from housequest.tui.keymap import APP, screen_keys
 from housequest.tui.text import plural
 from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.keybar import KeyBar
@@ -34,17 +34,8 @@ EXPLORING = " Without a screen, `housequest explore` plays, and writes down what
 class BooksScreen(AppScreen):
     """Lists the rulebooks that ``books`` finds, those of the library by default; a chosen one is read and posted."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *named(
-            "books",
-            # At once, not by a message of the list's: what is typed behind it waits for the book.
-            Binding("enter", "open", "Open", priority=True),
-            Binding("n", "new", "New"),
-            Binding("o", "other", "Open a file"),
-            Binding("r", "look", "Look again", show=False),
-            *LAST_KEYS,
-        )
-    ]
+    # Enter at once, not by a message of the list's: what is typed behind it waits for the book.
+    BINDINGS: ClassVar[list[BindingType]] = [*screen_keys("books")]
     GROUP = "rules"
     GROUPS: ClassVar[Mapping[str, str]] = {"list": "look", APP: "leave"}
     AUTO_FOCUS = "OptionList"

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, cast
 
 from textual import on, work
 from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.messages import Prune
@@ -29,7 +29,7 @@ from housequest.tui.base_screen import RUNS, Dialog, in_thread
 from housequest.tui.desk.records import latest_book, list_books, open_book
 from housequest.tui.desk.rule_text import NO_KIND, Draft, DraftFault, FormField
 from housequest.tui.episode.state import EpisodeMoment
-from housequest.tui.keymap import APP
+from housequest.tui.keymap import APP, keys_of
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import cut, printable
 from housequest.tui.theme import style_sheet
@@ -59,11 +59,7 @@ class RuleDialog(Dialog[bool]):
 
     GROUP = "rules"
     GROUPS: ClassVar[Mapping[str, str]] = {APP: "leave"}
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Leave"),
-        Binding("ctrl+s,enter", "save", "Save", priority=True),
-        Binding("ctrl+r", "reread", "Read again", priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys_of("rule")]
     DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(
@@ -213,12 +209,7 @@ class MergeDialog(Dialog[str | None]):
     """Shows what merging ``others`` makes of ``before``: ``kept``. The answer is what that says; None: nothing is merged."""
 
     GROUP = "rules"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss", "Leave"),
-        Binding("ctrl+s,enter", "merge", "Merge", priority=True),
-        Binding("pageup", "page(-1)", "Up", priority=True),
-        Binding("pagedown", "page(1)", "Down", priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys_of("merge")]
     DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(self, before: Rule, kept: Rule, others: tuple[Rule, ...]) -> None:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
@@ -21,6 +21,7 @@ from housequest.knowledge.rules import USUAL, Evidence, Rule, RuleStatus, Standi
 from housequest.tui.desk.records import FoundWitness, Witness
 from housequest.tui.desk.rule_text import STANDING_MARKS, edit_line, figures, who
 from housequest.tui.desk.state import CountedHere, RuleFilter
+from housequest.tui.keymap import keys_of
 from housequest.tui.runs.data import short_type
 from housequest.tui.text import percentage, printable
 from housequest.tui.theme import style_sheet
@@ -54,10 +55,7 @@ FindWitnesses = Callable[[Sequence[str]], Awaitable[tuple[Witness, ...]]]
 class FilterBar(Horizontal):
     """Shows a filter, of which the words are typed here, and a key for each other part."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "screen.leave_words", "to the rules"),
-        Binding("escape", "screen.clear_words", "all words", key_display="esc"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys_of("filter")]
     DEFAULT_CSS = style_sheet(__file__)
 
     def compose(self) -> ComposeResult:
@@ -265,10 +263,7 @@ class RuleView(Vertical):
 class RulePair(Horizontal):
     """Shows two rules side by side; left and right move the focus between them."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "side(0)", "Left rule", show=False),
-        Binding("right", "side(1)", "Right rule", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys_of("rule_pair")]
     DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(self, look_up: FindWitnesses, *, id: str | None = None) -> None:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container
 from textual.content import Content
 from textual.widgets import ContentSwitcher, Input, OptionList, Static
@@ -24,7 +24,7 @@ from housequest.tui.desk.rule_dialog import MergeDialog, RuleDialog, SaveDraft
 from housequest.tui.desk.rule_text import Draft, DraftFault, taken_back
 from housequest.tui.desk.rule_view import FilterBar, RuleList, RulePair, RuleView
 from housequest.tui.desk.state import Desk, FilterPart, RuleFilter, SavedDesk
-from housequest.tui.keymap import APP, LAST_KEYS, named
+from housequest.tui.keymap import APP, screen_keys
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import plural
 from housequest.tui.theme import style_sheet
@@ -45,30 +45,7 @@ _PAIRED = {"settle"}
 class DeskScreen(AppScreen):
     """Curates ``book``, with witnesses in ``runs`` and games played here; ``shipped``: saving makes the user's own copy."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *named(
-            "desk",
-            Binding("a", "judge('accepted')", "Accept"),
-            Binding("x", "judge('rejected')", "Reject"),
-            Binding("e", "edit", "Edit"),
-            Binding("u", "undo", "Undo"),
-            Binding("w", "settle", "This, not that"),
-            Binding("p", "pair", "Side by side"),
-            Binding("v", "check", "Check"),
-            Binding("V", "recount", "Take these counts"),
-            Binding("n", "new", "New"),
-            Binding("space", "mark", "Mark"),
-            Binding("m", "merge", "Merge"),
-            Binding("f", "words", "Find"),
-            Binding("s", "narrow('status')", "Status", show=False),
-            Binding("k", "narrow('kind')", "Kind", show=False),
-            Binding("t", "narrow('type')", "Task type", show=False),
-            Binding("c", "narrow('contradicted')", "Contradicted alone", show=False),
-            Binding("0", "narrow('all')", "All rules", show=False),
-            Binding("r", "reload", "Read again"),
-            *LAST_KEYS,
-        )
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*screen_keys("desk")]
     GROUP = "rules"
     GROUPS: ClassVar[Mapping[str, str]] = {"list": "words narrow leave_words clear_words reload", APP: "leave"}
     AUTO_FOCUS = "RuleList"

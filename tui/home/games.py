@@ -11,7 +11,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.geometry import Size
@@ -24,6 +24,7 @@ from textual.widgets.option_list import Option
 
 from housequest.agent.agents.spec import AgentSpec, resolve_settings, shipped_model
 from housequest.tui.home.catalogue import LONGEST, LONGEST_QUERY, GameIndex, GameRow, GameSource, PlayerChoice
+from housequest.tui.keymap import keys_of
 from housequest.tui.screens import GameMode, game_modes
 from housequest.tui.text import TextLayout, plural, printable
 from housequest.tui.theme import style_sheet
@@ -101,14 +102,7 @@ def _line(place: GameSource, here: bool, width: int) -> Content:
 class GameList(ScrollView, can_focus=True, inherit_bindings=False):
     """Games, one of them under the cursor. Picking one, by a second click, posts ``Picked``."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1)", "Up", show=False),
-        Binding("down", "move(1)", "Down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("home", "move(-1000000)", "First", show=False),
-        Binding("end", "move(1000000)", "Last", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys_of("games")]
     COMPONENT_CLASSES: ClassVar[set[str]] = {"list--line", "list--quiet", "list--kind", "list--cursor", "list--cursor-quiet"}
     DEFAULT_CSS = style_sheet(__file__)
 
@@ -305,10 +299,7 @@ class GameBrowser(Vertical):
 class PlayerPanel(Vertical):
     """Asks for the player and the mode, once agents are offered; every change posts ``Changed``."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "recent(-1)", "Previous", show=False),
-        Binding("down", "recent(1)", "Next", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys_of("player")]
     DEFAULT_CSS = style_sheet(__file__)
 
     class Changed(Message):

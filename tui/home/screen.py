@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from random import randrange
@@ -39,7 +38,7 @@ from housequest.tui.home.catalogue import (
     save_recent,
 )
 from housequest.tui.home.games import GameBrowser, GameList, PlayerPanel, SourceList
-from housequest.tui.keymap import APP, named
+from housequest.tui.keymap import key_groups, keys_of, screen_keys
 from housequest.tui.screens import game_modes, screen_for
 from housequest.tui.text import printable
 from housequest.tui.theme import style_sheet
@@ -55,38 +54,9 @@ _LISTING = "The games are being listed."
 _WANTED = "The game starts once it is listed."
 NONE_YET = {"unfinished": "no game broke off: there is nothing to go on with", "played": "no game was played to its end yet"}
 
-KEYS = named(
-    "home",
-    # A line of its own says what Enter does.
-    Binding("enter", "start", "play", priority=True, show=False, tooltip="Play the chosen game"),
-    Binding("slash", "search", "find", key_display="/", tooltip="Find a game by words or a number"),
-    Binding("escape", "leave", "back", key_display="esc", tooltip="Go back to the games"),
-    Binding("t", "type", "type", tooltip="Show the next type of task alone"),
-    Binding("r", "random", "random", tooltip="Go to any game"),
-    Binding("c", "place('unfinished')", "go on", tooltip="Go on with a game that was left"),
-    Binding("p", "place('played')", "replay", tooltip="Show a played game again"),
-    Binding("u", "runs", "runs", tooltip="Open the runs of evaluations"),
-    Binding("k", "rules", "rules", tooltip="Open the rulebooks"),
-    Binding("a", "agent", "next agent", show=False, tooltip="Choose the next agent"),
-    Binding("m", "edit('model')", "name a model", show=False, tooltip="Name the model that the agent calls"),
-    Binding("x", "edit('set')", "set the agent up", show=False, tooltip="Change the settings of the agent"),
-    Binding("b", "edit('rules')", "name a rulebook", show=False, tooltip="Name a rulebook for the agent"),
-    Binding("g", "grants", "what the agent sees", show=False, tooltip="Choose what the agent is told besides"),
-    *(Binding(mode.key, f"mode('{mode.name}')", mode.title, show=False, tooltip=mode.tooltip) for mode in game_modes()),
-    Binding("up", "move(-1)", "up", show=False),
-    Binding("down", "move(1)", "down", show=False),
-    Binding("left", "side('places')", "to the places", show=False),
-    Binding("right", "side('tasks')", "to the games", show=False),
-    Binding("ctrl+p", "app.command_palette", "keys", key_display="^p"),
-    Binding("d", "app.toggle_theme", "light or dark", show=False),
-    Binding("q", "quit", "quit"),
-)
-
-LINE = (
-    Binding("escape", "leave", "back to the games", key_display="esc"),
-    Binding("down", "move(1)", "move", key_display="↑ ↓"),
-)
-"""The keys of a line that is typed in; what Enter does stands above."""
+_MODES = (Binding(mode.key, f"mode('{mode.name}')", mode.title, show=False, tooltip=mode.tooltip) for mode in game_modes())
+KEYS = screen_keys("home", modes=_MODES)
+LINE = tuple(keys_of("home_line"))
 
 
 class HomeScreen(AppScreen):
@@ -98,12 +68,7 @@ class HomeScreen(AppScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [*KEYS]
     GROUP = "games"
-    GROUPS: ClassVar[Mapping[str, str]] = {
-        "games": "start search leave type random place move side runs",
-        "agent": "agent edit grants mode",
-        "rules": "rules",
-        APP: "quit",
-    }
+    GROUPS = key_groups("home")
     DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(self, settings: Settings, *, record: bool = True, speed: float | None = None, newcomer: bool = False) -> None:

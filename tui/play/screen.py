@@ -24,7 +24,7 @@ from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.episode.story import Story
 from housequest.tui.home.catalogue import load_recent
-from housequest.tui.keymap import episode_groups, game_prompt, screen_keys, unmet_need
+from housequest.tui.keymap import game_prompt, key_groups, screen_keys, unmet_need
 from housequest.tui.play.game import HUMAN, GameConfig, next_game
 from housequest.tui.play.guide import STEPS, Guide, remember
 from housequest.tui.play.line import CommandLine
@@ -217,7 +217,7 @@ class PlayScreen(PaneScreen, LiveScreen):
 
     KEYS = KEYS
     GROUP = "play"
-    GROUPS = episode_groups("play")
+    GROUPS = key_groups("play", "episode")
     BINDINGS: ClassVar[list[BindingType]] = [*with_explanations(KEYS)]
     AUTO_FOCUS = "Story"
 

@@ -19,7 +19,7 @@ from housequest.tui.episode.stage import GameHeader
 from housequest.tui.episode.state import ViewState
 from housequest.tui.episode.story import Story
 from housequest.tui.episode.view import ViewPane
-from housequest.tui.keymap import episode_groups, screen_keys, unmet_need
+from housequest.tui.keymap import key_groups, screen_keys, unmet_need
 from housequest.tui.play.game import HUMAN, GameConfig
 from housequest.tui.play.live_screen import (
     THEN,
@@ -92,7 +92,7 @@ class RaceScreen(LiveScreen):
 
     KEYS = KEYS
     GROUP = "race"
-    GROUPS = episode_groups("race")
+    GROUPS = key_groups("race", "episode")
     BINDINGS: ClassVar[list[BindingType]] = [*with_explanations(KEYS)]
     AUTO_FOCUS = "CommandLine"
     DEFAULT_CSS = style_sheet(__file__)

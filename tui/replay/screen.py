@@ -26,7 +26,7 @@ from housequest.tui.episode.recording import Recording, ReplayStop, read_recordi
 from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.episode.story import Story
-from housequest.tui.keymap import episode_groups, screen_keys
+from housequest.tui.keymap import key_groups, screen_keys
 from housequest.tui.play.live_screen import PaneScreen
 from housequest.tui.play.session import DEFAULT_PACE, next_pace
 from housequest.tui.text import cut, plural, printable
@@ -128,7 +128,7 @@ class ReplayScreen(PaneScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [*screen_keys("replay")]
     GROUP = "replay"
-    GROUPS = episode_groups("replay")
+    GROUPS = key_groups("replay", "episode")
     AUTO_FOCUS = "Story"
 
     DEFAULT_CSS = """

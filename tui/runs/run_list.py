@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
@@ -15,6 +15,7 @@ from textual.widgets.option_list import Option
 
 from housequest.agent.evaluation.analysis.metrics import Figures
 from housequest.agent.evaluation.runs.spec import MANY
+from housequest.tui.keymap import keys_of
 from housequest.tui.runs.data import RunSnapshot, UnreadableRun, short_type
 from housequest.tui.text import cut, percentage, printable
 from housequest.tui.theme import style_sheet
@@ -83,11 +84,7 @@ def _cells(run: RunSnapshot, alive: bool) -> tuple[tuple[str, str], ...]:
 class RunList(FramedList):
     """Lists runs in the order given; a number before a run marks it as one of the two to compare."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select", "Open"),
-        Binding("space", "mark", "Mark"),
-        Binding("c", "compare", "Compare"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys_of("run_list")]
     DEFAULT_CSS = style_sheet(__file__)
 
     @dataclass

@@ -26,6 +26,7 @@ from textual_plotext import PlotextPlot
 
 from housequest.agent.evaluation.runs.folder import Result
 from housequest.tui.base_screen import in_thread
+from housequest.tui.keymap import keys_of
 from housequest.tui.runs.data import MARKS, EpisodeDigest, RunSnapshot, RunTask, read_digest, short_type
 from housequest.tui.runs.run_list import bar, interval, settings_line, share_text
 from housequest.tui.text import cut, printable
@@ -65,19 +66,7 @@ class _Line:
 class Matrix(ScrollView, can_focus=True):
     """Shows how each task of a run stands, and lets one be chosen with arrow keys or the mouse."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "Replay"),
-        Binding("left", "move(-1)", "Task", show=False),
-        Binding("right", "move(1)", "Task", show=False),
-        Binding("up", "line(-1)", "Row", show=False),
-        Binding("down", "line(1)", "Row", show=False),
-        Binding("pageup", "line(-10)", "Page", show=False),
-        Binding("pagedown", "line(10)", "Page", show=False),
-        Binding("home", "move(-1000000000)", "First", show=False),
-        Binding("end", "move(1000000000)", "Last", show=False),
-        Binding("f", "next_failure(1)", "Next not won"),
-        Binding("F", "next_failure(-1)", "Previous not won", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys_of("matrix")]
     COMPONENT_CLASSES: ClassVar[set[str]] = {*(f"matrix--{mark}" for mark in MARKS), "matrix--name", "matrix--count"}
     DEFAULT_CSS = style_sheet(__file__)
 

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 from textual import events, on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widget import Widget
@@ -19,7 +19,7 @@ from textual.widgets import ContentSwitcher, OptionList, Static
 from textual.widgets.option_list import Option
 
 from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen
-from housequest.tui.keymap import APP, LAST_KEYS, PALETTE_KEY, named
+from housequest.tui.keymap import APP, keys_of, screen_keys
 from housequest.tui.runs.data import (
     MARKS,
     FileStates,
@@ -49,34 +49,13 @@ TALL = 36
 BAR = 4
 View = Literal["list", "run", "pair"]
 
-KEYS = (
-    Binding("enter", "list_open", "Open"),
-    Binding("space", "list_mark", "Mark"),
-    Binding("c", "list_compare", "Compare"),
-    Binding("enter", "run_replay", "Replay"),
-    Binding("f", "run_next", "Next not won"),
-    Binding("g", "run_charts", "Charts"),
-    Binding("enter", "pair_replay", "Replay"),
-    Binding("1", "pair_first", "In the first", tooltip="Replay it in the first run"),
-    Binding("2", "pair_second", "In the second", tooltip="Replay it in the second run"),
-    Binding("k", "rules", "Rules"),
-    *LAST_KEYS[:2],
-)
-"""The keys of the three views as they are shown; each belongs to a widget of the view that its name begins with."""
+KEYS = tuple(keys_of("runs_views"))
 
 
 class RunsScreen(AppScreen):
     """Shows the runs in ``folder``, or that run, and looks at the disk every ``poll`` seconds; None: only when asked."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *named(
-            "runs",
-            Binding("r", "look", "Look again", show=False),
-            Binding("k", "rules", "Rules"),
-            PALETTE_KEY,
-            Binding("q,escape", "leave", "Back"),
-        )
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*screen_keys("runs")]
     GROUP = "runs"
     GROUPS: ClassVar[Mapping[str, str]] = {"rules": "rules", APP: "leave"}
 
@@ -273,10 +252,7 @@ class RunsScreen(AppScreen):
 class PairView(Vertical):
     """Shows two runs; each task with different outcomes can be replayed from either."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("1", "open(1)", "Replay in the first"),
-        Binding("2", "open(2)", "Replay in the second"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys_of("run_pair")]
     DEFAULT_CSS = style_sheet(__file__)
 
     flips: tuple[Flip, ...] = ()

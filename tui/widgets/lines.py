@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from rich.cells import cell_len
 from textual import events
 from textual.actions import SkipAction
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
@@ -24,6 +24,7 @@ from textual.visual import Visual
 from textual.widget import Widget
 from textual.widgets import OptionList
 
+from housequest.tui.keymap import keys_of
 from housequest.tui.text import cut, printable
 from housequest.tui.theme import style_sheet
 
@@ -60,11 +61,7 @@ class ChoiceBar(Widget, can_focus=True):
     Left and right move the choice; with ``several`` they move a cursor, and space gives or takes the word under it.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "move(-1)", "Previous", show=False),
-        Binding("right", "move(1)", "Next", show=False),
-        Binding("space", "give", "Give or take", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys_of("choice")]
     DEFAULT_CSS = style_sheet(__file__)
 
     @dataclass
