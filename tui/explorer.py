@@ -40,7 +40,7 @@ _CAUSES = {
 def explore(
     flags: options.Flags,
     episodes: Annotated[int, options.value("--episodes", "N", "How many tasks to play, drawn with --seed.")] = 50,
-    retry: options.RetryOption = None,
+    retry: str | None = None,
     curiosity: Annotated[float, options.value("--curiosity", "P", "The share of turns with a random possible command.")] = 0.2,
     distiller: Annotated[
         str | None, options.value("--distiller", "MODEL", "The model that writes rules [the --model]; none only counts.")
@@ -48,19 +48,19 @@ def explore(
     chunk_steps: Annotated[int, options.value("--chunk-steps", "N", "Steps that it reads per call.")] = 80,
     chunk_tokens: Annotated[int, options.value("--chunk-tokens", "N", "About how many tokens it reads per call.")] = 6_000,
     reply_tokens: Annotated[int, options.value("--reply-tokens", "N", "The most tokens in its reply.")] = 2_048,
-    into: options.IntoOption = "explored",
+    into: str = "explored",
     accept: Annotated[
         str, options.choice("--accept", "Who accepts rules: you, the model's filter, or the evidence.", *_ACCEPTANCES)
     ] = "person",
     evidence: Annotated[
         list[Path] | None, options.file("--evidence", "RUN", "Another run to look for evidence in; repeatable.")
     ] = None,
-    budget: options.BudgetOption = None,
-    shard: options.ShardOption = None,
-    cluster: options.ClusterOption = None,
+    budget: list[str] | None = None,
+    shard: str | None = None,
+    cluster: str | None = None,
     out: Annotated[Path | None, options.file("--out", "FOLDER", "The exploration's folder [runs/...].")] = None,
-    dry_run: options.DryRunOption = False,
-    as_json: options.JsonOption = False,
+    dry_run: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Play, and learn rules from what happened.
 

@@ -32,7 +32,7 @@ def modules(
     calibrate: Annotated[
         Path | None, options.value("--calibrate", "FILE", "Write thresholds for this model, chosen on a run over train.")
     ] = None,
-    as_json: options.JsonOption = False,
+    as_json: bool = False,
 ) -> None:
     """Show how well PET's modules work. Is the plan right, is what matters kept, and is the end of a sub-task noticed?
 

@@ -37,6 +37,7 @@ _FORMATS = ("messages", "sharegpt", "alpaca", "steps", "dpo")
 _PACKAGES = ("torch", "transformers", "peft", "gguf")
 
 
+@options.described
 def train(
     model: Annotated[Path, options.path_argument("MODEL", "A GGUF file, or the folder of a Hugging Face model.")],
     agent: Annotated[
@@ -59,8 +60,8 @@ def train(
         list[Path] | None, options.file("--from", "RUN", "Learn from the won episodes of a run, of any model; repeatable.")
     ] = None,
     missteps: Annotated[float, options.value("--missteps", "P", "How often the expert does something random.")] = 0.1,
-    workers: options.WorkersOption = None,
-    cluster: options.ClusterOption = None,
+    workers: int | None = None,
+    cluster: str | None = None,
     epochs: Annotated[int, options.value("--epochs", "N", "How often each conversation is learned.")] = 2,
     batch: Annotated[int, options.value("--batch", "N", "Conversations per step.")] = 8,
     rank: Annotated[int, options.value("--rank", "N", "The rank of the adapter's matrices.")] = 8,
@@ -75,7 +76,7 @@ def train(
     data: Annotated[Path | None, options.file("--data", "FOLDER", "Where the games are [$ALFWORLD_DATA].")] = None,
     out: Annotated[Path | None, options.file("--out", "FOLDER", "The adapter's folder [adapters/MODEL-AGENT].")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Write what would be learned from, and train nothing.")] = False,
-    as_json: options.JsonOption = False,
+    as_json: bool = False,
 ) -> None:
     """Teach a language model to play, with a small adapter (LoRA). If interrupted, the same command resumes.
 
@@ -209,6 +210,7 @@ def _clock(seconds: float) -> str:
     return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
+@options.described
 def export(
     runs: Annotated[list[Path] | None, options.path_argument("RUN", "Runs' folders and episodes' files.")] = None,
     format: Annotated[str, options.choice("--format", "The format of a line.", *_FORMATS)] = "messages",
@@ -226,14 +228,16 @@ def export(
     missteps: Annotated[
         float | None, options.value("--missteps", "P", "How often it does something random, not to be learned [0].")
     ] = None,
-    workers: options.WorkersOption = None,
-    cluster: options.ClusterOption = None,
+    workers: int | None = None,
+    cluster: str | None = None,
     shard: Annotated[
         str | None, options.value("--shard", "K/N", "Every N-th game from the K-th; all shards together are the whole.")
     ] = None,
     data: Annotated[Path | None, options.file("--data", "FOLDER", "Where the games are [$ALFWORLD_DATA].")] = None,
     seed: Annotated[int, options.value("--seed", "N", "The order of the episodes, and all other draws.")] = 1,
-    out: Annotated[Path | None, options.written("--out", "data set", "Write it there [standard output].", ".jsonl")] = None,
+    out: Annotated[
+        Path | None, options.written_file("--out", "data set", "Write it there [standard output].", ".jsonl")
+    ] = None,
 ) -> None:
     """Write training data from won episodes, or the expert's games. One line of JSON each.
 

@@ -13,11 +13,12 @@ from housequest.tui.commands.play import play
 from housequest.worlds.errors import ConfigurationError, shown
 
 
+@options.described
 def serve(
     arguments: Annotated[
         list[str] | None, typer.Argument(metavar="-- ARGUMENTS", help="Arguments of `housequest play`, after --.")
     ] = None,
-    host: options.HostOption = options.LOOPBACK[0],
+    host: str = options.LOOPBACK[0],
     port: Annotated[
         int, options.value("--port", "N", "The port to listen on [8000].", min=1, max=65_535, show_default=False)
     ] = 8000,

@@ -6,7 +6,7 @@ import inspect
 import os.path
 from contextlib import aclosing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -28,14 +28,8 @@ models_app = typer.Typer(
 )
 
 
-def trust(
-    folder: Annotated[
-        Path | None, options.path_argument("FOLDER", "A folder with a housequest.toml [the nearest, here or above].")
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Trust it without being asked.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="List what you trust.")] = False,
-    revoke: Annotated[Path | None, options.file("--revoke", "FOLDER", "Trust this folder no longer.")] = None,
-) -> None:
+@options.described
+def trust(folder: Path | None = None, yes: bool = False, listed: bool = False, revoke: Path | None = None) -> None:
     """Trust a folder's housequest.toml. It may then say where prompts go, and name your own rules and files.
 
     It shows what the file would do, and asks. A file that changes is asked about again.
@@ -103,7 +97,8 @@ def _line(trust: Trust) -> str:
     return f"{trust.path} (gone, or no configuration any more)"
 
 
-def plugins(as_json: options.JsonOption = False) -> None:
+@options.described
+def plugins(as_json: bool = False) -> None:
     """List the installed worlds, agents and kinds of models. --world, --agent and --model take these names."""
     from housequest.worlds.registry import load_plugin
     from housequest.worlds.registry import plugins as installed
@@ -161,10 +156,7 @@ def models(context: typer.Context) -> None:
 
 @models_app.command("check")
 @options.takes("timeout")
-def check(
-    flags: options.Flags,
-    model: Annotated[str | None, typer.Argument(metavar="MODEL", help="The model [the configured one].")] = None,
-) -> None:
+def check(flags: options.Flags, model: str | None = None) -> None:
     """Show a reply, what else the model can do, and which demands on every model it does not meet. Makes about 15 calls."""
     import asyncio
 

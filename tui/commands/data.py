@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 
 data_app = typer.Typer(help="Where the games are; check, download, import or export them.", no_args_is_help=True)
 
-ToOption = Annotated[
-    Path | None, options.value("--to", "DIR", "The folder to hold json_2.1.1 [$ALFWORLD_DATA, ~/.cache/alfworld].")
-]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
-
 
 @data_app.command("path")
 def path() -> None:
@@ -33,9 +28,8 @@ def path() -> None:
 
 
 @data_app.command("check")
-def check(
-    folder: Annotated[Path | None, typer.Argument(metavar="DIR", help="Another folder that holds json_2.1.1.")] = None,
-) -> None:
+@options.described
+def check(folder: Path | None = None) -> None:
     """Read every game: how many there are, what is left out, what is wrong. Exits with 1 if something is wrong."""
     from housequest.worlds.alfworld.games import GET_DATA, LAYOUT, check_data
 
@@ -53,16 +47,8 @@ def check(
 
 
 @data_app.command("download")
-def download(
-    to: ToOption = None,
-    source: Annotated[
-        str | None, options.value("--source", "URL", "Another place that has the official archives, under their own names.")
-    ] = None,
-    url: Annotated[
-        list[str] | None, options.value("--url", "URL", "Fetch this archive instead of the official ones; repeatable.")
-    ] = None,
-    force: ForceOption = False,
-) -> None:
+@options.described
+def download(to: Path | None = None, source: str | None = None, url: list[str] | None = None, force: bool = False) -> None:
     """Fetch ALFWorld's official archives (about 110 MB, 2 GB unpacked), check every game in them, and import them."""
     from housequest.worlds.alfworld.exchange import download_archive, official
 
@@ -84,25 +70,15 @@ def download(
 
 
 @data_app.command("import")
-def import_(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="A zip, a tar, or a folder that holds json_2.1.1.")],
-    to: ToOption = None,
-    force: ForceOption = False,
-) -> None:
+@options.described
+def import_(source: Path, to: Path | None = None, force: bool = False) -> None:
     """Import games from an archive or a folder that you have."""
     finish(1 if _imported(source, to or alfworld_data(), force, _Meter()) else 0)
 
 
 @data_app.command("export")
 @options.takes("habits")
-def export(
-    flags: options.Flags,
-    task: Annotated[str, typer.Argument(metavar="TASK", help="generated:SEED, split:number, an id or a path.")],
-    out: Annotated[
-        Path, options.value("--out", "FILE|DIR", "A file that ends in .tw-pddl, or the folder to hold it.")
-    ] = Path(),
-    force: ForceOption = False,
-) -> None:
+def export(flags: options.Flags, task: str, out: Path = Path(), force: bool = False) -> None:
     """Write a task as a game.tw-pddl that alfworld plays, with a shortest walkthrough. Needs alfworld installed."""
     from housequest.agent.config import check_habits
     from housequest.worlds.alfworld.exchange import export_task, write_game

@@ -1,14 +1,15 @@
-"""The options of the commands, each declared once. An unset one is None, so that files and the environment count."""
+"""The options of the commands, as ``options.toml`` and ``settings.toml`` tell them. An unset setting is None, so that files and
+the environment count."""
 
 from __future__ import annotations
 
 import inspect
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_origin
 
 import typer
 
@@ -31,10 +32,13 @@ class Flag(NamedTuple):
     type: str = "str"
 
 
-SETTINGS = {
-    name: Flag(**row) for name, row in tomllib.loads(Path(__file__).with_name("settings.toml").read_text("utf-8")).items()
-}
+def _table(name: str) -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name(name).read_text("utf-8"))
+
+
+SETTINGS = {name: Flag(**row) for name, row in _table("settings.toml").items()}
 """Settings that are flags, in the order of ``--help``."""
+_OPTIONS = _table("options.toml")
 
 TASKS = ("world", "engine", "split", "type", "goals", "habits", "world_option", "seed")
 MEASUREMENT = ("protocol", "repeat", "retries")
@@ -58,22 +62,63 @@ def writes(command: Callable[..., None]) -> Callable[..., None]:
     return _taking({name: Annotated[Path | None, file(f"--{name}", "FILE", form.help)] for name, form in formats}, command)
 
 
+def described(command: Callable[..., None]) -> Callable[..., None]:
+    """Give the parameters of a command what ``options.toml`` says of them."""
+    return _signed(command, _parameters(command))
+
+
+def _parameters(command: Callable[..., None]) -> list[inspect.Parameter]:
+    """The parameters of ``command``; those that are in ``options.toml``, and not annotated otherwise, as it says there."""
+    own = _OPTIONS.get(command.__module__.rpartition(".")[2], {}).get(command.__name__, {})
+
+    def annotated(each: inspect.Parameter) -> inspect.Parameter:
+        row = own.get(each.name) or _OPTIONS["common"].get(each.name)
+        if row is None or get_origin(each.annotation) is Annotated:
+            return each
+        option = _declared(**{"flag": f"--{each.name.replace('_', '-')}", **row})
+        return each.replace(annotation=Annotated[each.annotation, option])
+
+    return [annotated(each) for each in inspect.signature(command, eval_str=True).parameters.values()]
+
+
+def _declared(
+    flag: str,
+    help: str,
+    argument: str = "",
+    words: Sequence[str] = (),
+    written: Sequence[str] = (),
+    path: bool = False,
+    **more: Any,
+) -> Any:
+    """What Typer takes for a row of ``options.toml``."""
+    if words:
+        return choice(flag, help, *words)
+    if written:
+        return written_file(flag, written[0], help, *written[1:])
+    if path:
+        more["parser"] = given_path
+    return typer.Argument(metavar=argument, help=help, **more) if argument else typer.Option(flag, help=help, **more)
+
+
 def _taking(types: Mapping[str, Any], command: Callable[..., None], *, first: bool = False) -> Callable[..., None]:
     """``command`` with options of these types, before or after its own; their values are its first argument, by name."""
     keyword = inspect.Parameter.KEYWORD_ONLY
-    _, *others = inspect.signature(command, eval_str=True).parameters.values()
+    _, *others = _parameters(command)
     own = [each.replace(kind=keyword) for each in others]
     given = [inspect.Parameter(name, keyword, default=None, annotation=kind) for name, kind in types.items()]
-    every = [*given, *own] if first else [*own, *given]
 
     @wraps(command)
     def run(**values: Any) -> None:
         command({name: values.pop(name) for name in types}, **values)
 
-    # Typer makes its options from these two.
-    run.__signature__ = inspect.Signature(every)  # pyright: ignore[reportAttributeAccessIssue]
-    run.__annotations__ = {each.name: each.annotation for each in every}
-    return run
+    return _signed(run, [*given, *own] if first else [*own, *given])
+
+
+def _signed(command: Callable[..., None], parameters: Sequence[inspect.Parameter]) -> Callable[..., None]:
+    """``command`` as if it had these parameters: Typer makes its options from the two attributes."""
+    command.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    return command
 
 
 def _number(flag: str, kind: type[int] | type[float], text: str) -> float:
@@ -111,12 +156,7 @@ def file(flag: str, metavar: str, help: str) -> Any:
     return value(flag, metavar, help, parser=given_path)
 
 
-def page(help: str) -> Any:
-    """The option ``--html``."""
-    return written("--html", "page", help, ".html", ".htm")
-
-
-def written(flag: str, what: str, help: str, *endings: str) -> Any:
+def written_file(flag: str, what: str, help: str, *endings: str) -> Any:
     """An option that is a file to write, ``what`` in a word; only a file with one of these endings is ever overwritten."""
 
     def read(text: str) -> Path:
@@ -136,30 +176,5 @@ def read_size(flag: str, text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-BookArgument = Annotated[str, typer.Argument(metavar="BOOK", help="A rulebook's name, or its file.")]
-RecordsArgument = Annotated[
-    list[Path] | None, path_argument("RUN", "Runs' folders and episodes' files [all in runs/, and what you played].")
-]
-IntoOption = Annotated[str, value("--into", "BOOK", "The rulebook's name, or its file.")]
-RetryOption = Annotated[str | None, choice("--retry", "Play errored episodes again.", "errors")]
-BudgetOption = Annotated[
-    list[str] | None, value("--budget", "KIND=AMOUNT", "calls=1000, tokens=2M, money=5 or time=90m; repeatable.")
-]
-ShardOption = Annotated[
-    str | None, value("--shard", "K/N", "Play every N-th task from the K-th, into a folder for `housequest merge`.")
-]
-ClusterOption = Annotated[
-    str | None,
-    value("--cluster", "processes[:N]|ray[:ADDRESS]", "Play in N processes here [one a processor], or on a Ray cluster."),
-]
-WorkersOption = Annotated[
-    int | None, value("--workers", "N", "How many processes play; the output is the same [all processors].", min=1)
-]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-PlainOption = Annotated[bool, typer.Option("--plain", help="Plain text, without the screen.")]
-SpeedOption = Annotated[float | None, value("--speed", "N", "Show at most N turns a second.")]
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """Names of this machine by which no other can reach it."""
-HostOption = Annotated[str, value("--host", "HOST", "The address to listen on [127.0.0.1].", show_default=False)]
-RecordOption = Annotated[bool, typer.Option("--record/--no-record", help="Keep a record of each game.")]

@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
-import typer
-
 from housequest.tui import terminal
 from housequest.tui.commands import options
 from housequest.tui.commands.output import finish, print_lines, show_screen
@@ -46,14 +44,14 @@ To play yourself:
 @options.takes(*options.TASKS, *options.PLAYER)
 def play(
     flags: options.Flags,
-    task: Annotated[str | None, typer.Argument(metavar="TASK", help="A task: split:number, an id or a path.")] = None,
-    random: Annotated[bool, typer.Option("--random", help="Draw the task from the split, by --seed if it is given.")] = False,
-    speed: options.SpeedOption = None,
-    record: options.RecordOption = True,
+    task: str | None = None,
+    random: bool = False,
+    speed: float | None = None,
+    record: bool = True,
     mode: Annotated[
         str | None, options.choice("--mode", "How to play on the screen [watch].", *(each.name for each in game_modes()))
     ] = None,
-    plain: options.PlainOption = False,
+    plain: bool = False,
 ) -> None:
     """Play one game: watch an agent, step in, or play yourself. With no arguments, choose on the screen.
 
@@ -117,7 +115,8 @@ def play(
     finish(1 if ended.outcome == "error" else 0)
 
 
-def daily(plain: options.PlainOption = False) -> None:
+@options.described
+def daily(plain: bool = False) -> None:
     """Play today's made-up house: the same for everyone, in one try.
 
     An unfinished game is resumed. Once it is over, this shows your result and how many days in a row you have won.
@@ -206,23 +205,20 @@ def _show(game: GameConfig | None, mode: str | None, settings: Settings, record:
         show_screen(lambda: game_screen(game, mode), home)
 
 
+@options.described
 def replay(
-    file: Annotated[Path, options.path_argument("FILE", "An episode's file, a run's folder with --task, or a rule's witness.")],
-    task: Annotated[str | None, options.value("--task", "TASK", "Number or id of a task of the run.")] = None,
-    speed: options.SpeedOption = None,
-    step: Annotated[bool, typer.Option("--step", help="Plain text, waiting for Enter after every turn.")] = False,
-    plain: options.PlainOption = False,
-    frames: Annotated[Path | None, options.file("--frames", "DIR", "Write a picture of each turn to a new folder.")] = None,
-    cast: Annotated[
-        Path | None, options.written("--cast", "cast", "Write the replay on the screen as an asciicast.", ".cast")
-    ] = None,
+    file: Path,
+    task: str | None = None,
+    speed: float | None = None,
+    step: bool = False,
+    plain: bool = False,
+    frames: Path | None = None,
+    cast: Path | None = None,
     drawing: Annotated[
         Drawing | None, options.choice("--drawing", "What frames show [house], or the View of a cast.", *get_args(Drawing))
     ] = None,
-    size: Annotated[
-        str | None, options.value("--size", "WxH", "Pixels of a frame [640x480], or columns and rows of a cast [120x40].")
-    ] = None,
-    true_state: Annotated[bool, typer.Option("--true-state", help="Draw the true state, not what the player knew.")] = False,
+    size: str | None = None,
+    true_state: bool = False,
 ) -> None:
     """Show a recorded episode. With --speed it starts playing at once.
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -45,27 +45,17 @@ rules_app = typer.Typer(
     help="Rulebooks: mine, list, check, accept, edit and merge rules.", no_args_is_help=True, rich_markup_mode=None
 )
 
-OptionalBook = Annotated[str | None, typer.Argument(metavar="BOOK", help="A rulebook's name, or its file.")]
-RuleArgument = Annotated[str, typer.Argument(metavar="ID", help="The rule's id.")]
-RulesArgument = Annotated[list[str], typer.Argument(metavar="ID", help="The rules' ids.")]
-KindOption = Annotated[
-    str | None, options.choice("--kind", "The kind of rule.", "mechanic", "affordance", "location", "strategy")
-]
-
 
 @rules_app.command()
+@options.described
 def mine(
-    paths: options.RecordsArgument = None,
-    counts: Annotated[
-        bool, typer.Option("--counts", help="Use the shipped counts of where things lie in train, alone or with runs.")
-    ] = False,
-    into: options.IntoOption = "mined",
-    accept: Annotated[
-        str, options.choice("--accept", "Who accepts rules: you, or the evidence.", "person", "evidence")
-    ] = "person",
-    least: Annotated[int, options.value("--least", "N", "Refusals after which a command is thought to need something.")] = 5,
-    dry_run: options.DryRunOption = False,
-    as_json: options.JsonOption = False,
+    paths: list[Path] | None = None,
+    counts: bool = False,
+    into: str = "mined",
+    accept: str = "person",
+    least: int = 5,
+    dry_run: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Count where things lie and what commands need, and put it into a book; what you wrote or decided there stays."""
     from housequest.agent.episodes.moments import recorded_moments
@@ -164,7 +154,8 @@ def _mined_lines(
 
 
 @rules_app.command()
-def desk(book: OptionalBook = None) -> None:
+@options.described
+def desk(book: str | None = None) -> None:
     """Curate a book on the screen: each rule beside its witnesses, which can be replayed. Without a book, choose one."""
     if not terminal.has_screen():
         raise ConfigurationError("The desk needs a terminal; without one, see `housequest rules list` and `rules show`.")
@@ -177,14 +168,8 @@ def desk(book: OptionalBook = None) -> None:
 
 
 @rules_app.command("list")
-def list_rules(
-    book: OptionalBook = None,
-    status: Annotated[
-        str | None, options.choice("--status", "Only rules with this status.", "candidate", "accepted", "rejected")
-    ] = None,
-    kind: KindOption = None,
-    as_json: options.JsonOption = False,
-) -> None:
+@options.described
+def list_rules(book: str | None = None, status: str | None = None, kind: str | None = None, as_json: bool = False) -> None:
     """List the rules of a book; without one, the rulebooks there are."""
     if book is None:
         _list_books(as_json)
@@ -198,19 +183,16 @@ def list_rules(
 
 
 @rules_app.command()
-def show(book: options.BookArgument, name: RuleArgument, as_json: options.JsonOption = False) -> None:
+@options.described
+def show(book: str, name: str, as_json: bool = False) -> None:
     """Show one rule with its check, its evidence and its history."""
     rule = library().open(book).rule(name)
     print_result(rule_json(rule), rule_lines(rule), as_json=as_json)
 
 
 @rules_app.command()
-def check(
-    book: options.BookArgument,
-    paths: options.RecordsArgument = None,
-    save: Annotated[bool, typer.Option("--save", help="Save what was found as the rules' evidence.")] = False,
-    as_json: options.JsonOption = False,
-) -> None:
+@options.described
+def check(book: str, paths: list[Path] | None = None, save: bool = False, as_json: bool = False) -> None:
     """Check the rules of a book against every recorded command, and name those that the records contradict."""
     from housequest.tui.desk.records import RuleCheck
 
@@ -235,28 +217,29 @@ def check(
 
 
 @rules_app.command()
-def accept(book: options.BookArgument, names: RulesArgument) -> None:
+@options.described
+def accept(book: str, names: list[str]) -> None:
     """Accept rules: agents that are given the book get them."""
     _judge(book, names, "accepted")
 
 
 @rules_app.command()
-def reject(book: options.BookArgument, names: RulesArgument) -> None:
+@options.described
+def reject(book: str, names: list[str]) -> None:
     """Reject rules. They stay in the book, and agents do not get them."""
     _judge(book, names, "rejected")
 
 
 @rules_app.command()
+@options.described
 def edit(
-    book: options.BookArgument,
-    name: RuleArgument,
-    statement: Annotated[str | None, options.value("--statement", "TEXT", "What the rule says.")] = None,
-    kind: KindOption = None,
-    check: Annotated[
-        str | None, options.value("--check", "CHECK", "Its check: 'COMMAND; when ...; then ...'. Empty: none.")
-    ] = None,
-    objects: Annotated[list[str] | None, options.value("--object", "KIND", "A kind of thing it concerns.")] = None,
-    types: Annotated[list[str] | None, options.value("--type", "TYPE", "A task type it concerns.")] = None,
+    book: str,
+    name: str,
+    statement: str | None = None,
+    kind: str | None = None,
+    check: str | None = None,
+    objects: list[str] | None = None,
+    types: list[str] | None = None,
 ) -> None:
     """Change a rule. For anything else, edit the book's file: it is plain YAML, and your comments stay."""
     current = library().editable(book)
@@ -270,12 +253,8 @@ def edit(
 
 
 @rules_app.command()
-def merge(
-    book: options.BookArgument,
-    name: Annotated[str, typer.Argument(metavar="ID", help="The rule that stays.")],
-    others: Annotated[list[str], typer.Argument(metavar="OTHER", help="The rules to merge into it.")],
-    statement: Annotated[str | None, options.value("--statement", "TEXT", "What it says from now on.")] = None,
-) -> None:
+@options.described
+def merge(book: str, name: str, others: list[str], statement: str | None = None) -> None:
     """Merge rules into one. The others stay in the book as rejected, with the id of the one that replaces them."""
     current = library().editable(book)
     before = current.rule(name)

@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
@@ -43,14 +41,14 @@ _BLANK: StyledLine = (None, "")
 @options.takes(*options.TASKS, "limit", "sample", *options.PLAYER, "workers", *options.MEASUREMENT)
 def evaluate(
     flags: options.Flags,
-    retry: options.RetryOption = None,
-    budget: options.BudgetOption = None,
-    sweep: Annotated[Path | None, options.file("--sweep", "FILE", "A YAML file of several runs, played as one table.")] = None,
-    shard: options.ShardOption = None,
-    cluster: options.ClusterOption = None,
-    out: Annotated[Path | None, options.file("--out", "FOLDER", "The run's folder [runs/...].")] = None,
-    dry_run: options.DryRunOption = False,
-    as_json: options.JsonOption = False,
+    retry: str | None = None,
+    budget: list[str] | None = None,
+    sweep: Path | None = None,
+    shard: str | None = None,
+    cluster: str | None = None,
+    out: Path | None = None,
+    dry_run: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Play many tasks with one agent and print a report. If interrupted, the same command resumes."""
     from housequest.tui.commands.running import evaluate_run, evaluate_sweep, read_call
@@ -65,16 +63,16 @@ def evaluate(
 @options.takes(*options.TASKS, "limit", "sample", *(name for name in options.PLAYER if name != "rules"), "workers")
 def measure(
     flags: options.Flags,
-    book: options.BookArgument,
-    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="The rules to measure [the whole book].")] = None,
-    alone: Annotated[bool, typer.Option("--alone", help="Show these rules alone, without the others of the book.")] = False,
-    retry: options.RetryOption = None,
-    budget: options.BudgetOption = None,
-    shard: options.ShardOption = None,
-    cluster: options.ClusterOption = None,
-    out: Annotated[Path | None, options.file("--out", "FOLDER", "Where both runs go [runs/measure-...].")] = None,
-    dry_run: options.DryRunOption = False,
-    as_json: options.JsonOption = False,
+    book: str,
+    ids: list[str] | None = None,
+    alone: bool = False,
+    retry: str | None = None,
+    budget: list[str] | None = None,
+    shard: str | None = None,
+    cluster: str | None = None,
+    out: Path | None = None,
+    dry_run: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Play the same tasks without and with a rule, or a whole book: what it is worth in success and in steps.
 
@@ -88,13 +86,8 @@ def measure(
     measure_rules(book, ids or (), call, alone=alone)
 
 
-def merge(
-    shards: Annotated[list[Path], options.path_argument("SHARD", "The folders that --shard played, all of one run.")],
-    out: Annotated[
-        Path | None, options.file("--out", "FOLDER", "The run's folder [the shards' without -shard-K-of-N].")
-    ] = None,
-    as_json: options.JsonOption = False,
-) -> None:
+@options.described
+def merge(shards: list[Path], out: Path | None = None, as_json: bool = False) -> None:
     """Put the shards of a run together and print its report. The result is byte for byte the run that one machine would write.
 
     Shards of different runs, and episodes that are missing or there twice, are refused before anything is written.
@@ -106,10 +99,8 @@ def merge(
     finish(1 if show(folder, as_json=as_json) else 0)
 
 
-def runs(
-    folder: Annotated[Path | None, options.path_argument("FOLDER", "A folder of runs, or one run [runs].")] = None,
-    plain: options.PlainOption = False,
-) -> None:
+@options.described
+def runs(folder: Path | None = None, plain: bool = False) -> None:
     """Look through runs on the screen. Tasks by outcome, charts, replays, and two side by side.
 
     Without a terminal, or with --plain, it lists the runs.
@@ -149,10 +140,8 @@ def runs(
         terminal.note(line)
 
 
-def verify(
-    runs: Annotated[list[Path], options.path_argument("RUN", "The folders of runs, or of sweeps.")],
-    as_json: options.JsonOption = False,
-) -> None:
+@options.described
+def verify(runs: list[Path], as_json: bool = False) -> None:
     """Check that runs are whole. Every episode and every line must be what was written, and nothing may be gone.
 
     Exits with 1 if something is not.
@@ -185,17 +174,12 @@ def _verified(path: Path) -> list[Verification]:
 @options.writes
 def report(
     formats: Mapping[str, Path | None],
-    runs: Annotated[
-        list[Path],
-        options.path_argument("RUN", "The folder of a run, a series or a sweep; or several that differ only in seed."),
-    ],
-    as_json: options.JsonOption = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print a table to paste.")] = False,
-    csv: Annotated[
-        str | None, options.value("--csv", "FILE", "Also write a table with a row per task; - prints only that.")
-    ] = None,
-    against: Annotated[str | None, options.choice("--against", "Compare with published figures.", "published")] = None,
-    html: Annotated[Path | None, options.page("Also write a page with charts and every transcript.")] = None,
+    runs: list[Path],
+    as_json: bool = False,
+    markdown: bool = False,
+    csv: str | None = None,
+    against: str | None = None,
+    html: Path | None = None,
 ) -> None:
     """Show the results of a run, success first.
 
@@ -274,12 +258,8 @@ def show(place: Path, *, as_json: bool) -> int:
     return errors_of(found)
 
 
-def compare(
-    runs: Annotated[list[Path], options.path_argument("FIRST SECOND", "The folders of two runs or series on the same tasks.")],
-    as_json: options.JsonOption = False,
-    html: Annotated[Path | None, options.page("Also write a page with the tasks that only one of them won.")] = None,
-    show: Annotated[str | None, options.value("--show", "TASK", "Show how both played one task.")] = None,
-) -> None:
+@options.described
+def compare(runs: list[Path], as_json: bool = False, html: Path | None = None, show: str | None = None) -> None:
     """Compare two runs task by task. Who won what, and is the difference more than chance?"""
     from housequest.agent.config import configure
     from housequest.agent.evaluation.analysis.run import Run, find_task

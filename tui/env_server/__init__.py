@@ -16,7 +16,7 @@ from housequest.tui.commands import options
 )
 def env_server(
     flags: options.Flags,
-    host: options.HostOption = options.LOOPBACK[0],
+    host: str = options.LOOPBACK[0],
     port: Annotated[
         int,
         options.value(

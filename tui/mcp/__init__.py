@@ -22,7 +22,7 @@ def mcp(
     data: Annotated[
         Path | None, options.file("--data", "DIR", "The folder that holds the games, for clients that pass no environment on.")
     ] = None,
-    record: options.RecordOption = True,
+    record: bool = True,
 ) -> None:
     """Let an MCP client play: list_tasks, new_game, act, give_up. It gets what you grant here and no more."""
     import asyncio
