@@ -235,9 +235,7 @@ def export(
     ] = None,
     data: Annotated[Path | None, options.file("--data", "FOLDER", "Where the games are [$ALFWORLD_DATA].")] = None,
     seed: Annotated[int, options.value("--seed", "N", "The order of the episodes, and all other draws.")] = 1,
-    out: Annotated[
-        Path | None, options.written_file("--out", "data set", "Write it there [standard output].", ".jsonl")
-    ] = None,
+    out: Annotated[Path | None, options.written("--out", "data set", "Write it there [standard output].", ".jsonl")] = None,
 ) -> None:
     """Write training data from won episodes, or the expert's games. One line of JSON each.
 

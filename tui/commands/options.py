@@ -75,29 +75,23 @@ def _parameters(command: Callable[..., None]) -> list[inspect.Parameter]:
         row = own.get(each.name) or _OPTIONS["common"].get(each.name)
         if row is None or get_origin(each.annotation) is Annotated:
             return each
-        option = _declared(**{"flag": f"--{each.name.replace('_', '-')}", **row})
-        return each.replace(annotation=Annotated[each.annotation, option])
+        told: dict[str, Any] = {"flag": f"--{each.name.replace('_', '-')}", **row}
+        return each.replace(annotation=Annotated[each.annotation, _declared(**told)])
 
     return [annotated(each) for each in inspect.signature(command, eval_str=True).parameters.values()]
 
 
-def _declared(
-    flag: str,
-    help: str,
-    argument: str = "",
-    words: Sequence[str] = (),
-    written: Sequence[str] = (),
-    path: bool = False,
-    **more: Any,
-) -> Any:
+def _declared(flag: str, help: str, argument: str = "", **more: Any) -> Any:
     """What Typer takes for a row of ``options.toml``."""
-    if words:
-        return choice(flag, help, *words)
-    if written:
-        return written_file(flag, written[0], help, *written[1:])
-    if path:
-        more["parser"] = given_path
-    return typer.Argument(metavar=argument, help=help, **more) if argument else typer.Option(flag, help=help, **more)
+    if "words" in more:
+        return choice(flag, help, *more["words"])
+    if "written" in more:
+        what, *endings = more["written"]
+        return written(flag, what, help, *endings)
+    parser = given_path if more.pop("path", False) else None
+    if argument:
+        return typer.Argument(metavar=argument, help=help, parser=parser)
+    return typer.Option(flag, help=help, parser=parser, **more)
 
 
 def _taking(types: Mapping[str, Any], command: Callable[..., None], *, first: bool = False) -> Callable[..., None]:
@@ -156,7 +150,7 @@ def file(flag: str, metavar: str, help: str) -> Any:
     return value(flag, metavar, help, parser=given_path)
 
 
-def written_file(flag: str, what: str, help: str, *endings: str) -> Any:
+def written(flag: str, what: str, help: str, *endings: str) -> Any:
     """An option that is a file to write, ``what`` in a word; only a file with one of these endings is ever overwritten."""
 
     def read(text: str) -> Path:
