@@ -160,8 +160,8 @@ def desk(book: str | None = None) -> None:
     if not terminal.has_screen():
         raise ConfigurationError("The desk needs a terminal; without one, see `housequest rules list` and `rules show`.")
     from housequest.tui.desk.books_screen import BooksScreen
-    from housequest.tui.desk.records import open_book
     from housequest.tui.desk.screen import DeskScreen
+    from housequest.tui.desk.state import open_book
 
     found = open_book(book, new=False) if book is not None else None
     show_screen(partial(DeskScreen, found.book, Path("runs"), shipped=found.shipped) if found else BooksScreen)
@@ -194,7 +194,7 @@ def show(book: str, name: str, as_json: bool = False) -> None:
 @options.described
 def check(book: str, paths: list[Path] | None = None, save: bool = False, as_json: bool = False) -> None:
     """Check the rules of a book against every recorded command, and name those that the records contradict."""
-    from housequest.tui.desk.records import RuleCheck
+    from housequest.tui.desk.state import RuleCheck
 
     places = paths_to_mine(paths)
     current = library().editable(book) if save else library().open(book)
@@ -301,7 +301,7 @@ def _save(book: Rulebook) -> None:
 
 
 def _list_books(as_json: bool) -> None:
-    from housequest.tui.desk.records import list_books
+    from housequest.tui.desk.state import list_books
 
     books = list_books()
     for book in books:

@@ -1,5 +1,5 @@
 """The curator's desk: rules with their evidence.
 
-`state` is the desk as a value (filters, marks, undo), `records` reads books, witnesses and what rules are checked against,
-`rule_text` is a rule as text, typed or printed, and `rule_dialog` where one is written, taught or merged. `rule_view` draws.
+`state` is the desk as a value (filters, marks, undo) with what it reads: books, records and witnesses. `rule_text` is a rule as
+text, typed or printed, and `rule_dialog` where one is written, taught or merged. `rule_view` draws.
 """

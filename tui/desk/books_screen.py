@@ -15,7 +15,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen, PickDialog
-from housequest.tui.desk.records import FIRST, BookSummary, explores, list_books, open_book
+from housequest.tui.desk.state import FIRST, BookSummary, explores, list_books, open_book
 from housequest.tui.keymap import APP, screen_keys
 from housequest.tui.text import plural
 from housequest.tui.theme import style_sheet

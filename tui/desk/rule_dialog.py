@@ -26,8 +26,8 @@ from housequest.agent.episodes.moments import episode_files
 from housequest.knowledge.rulebook import save
 from housequest.knowledge.rules import KINDS, Evidence, Rule
 from housequest.tui.base_screen import RUNS, Dialog, in_thread
-from housequest.tui.desk.records import latest_book, list_books, open_book
 from housequest.tui.desk.rule_text import NO_KIND, Draft, DraftFault, FormField
+from housequest.tui.desk.state import latest_book, list_books, open_book
 from housequest.tui.episode.state import EpisodeMoment
 from housequest.tui.keymap import APP, keys_of
 from housequest.tui.runs.data import recorded_play

@@ -17,7 +17,7 @@ from housequest.worlds.registry import DEFAULT_WORLD, household
 
 if TYPE_CHECKING:
     from housequest.knowledge.rules import DecidedBy, Edit, Evidence, Standing
-    from housequest.tui.desk.records import CheckOutcome
+    from housequest.tui.desk.state import CheckOutcome
 
 FormField = Literal["statement", "kind", "types", "objects", "check", "book", "form"]
 """Where something is wrong; ``form``: in none of the fields alone."""

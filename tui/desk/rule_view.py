@@ -18,9 +18,8 @@ from textual.widgets.option_list import Option
 
 from housequest.knowledge.mining import Location, read_sentence
 from housequest.knowledge.rules import USUAL, Evidence, Rule, RuleStatus, Standing, wilson
-from housequest.tui.desk.records import FoundWitness, Witness
 from housequest.tui.desk.rule_text import STANDING_MARKS, edit_line, figures, who
-from housequest.tui.desk.state import CountedHere, RuleFilter
+from housequest.tui.desk.state import CountedHere, FoundWitness, RuleFilter, Witness
 from housequest.tui.keymap import keys_of
 from housequest.tui.runs.data import short_type
 from housequest.tui.text import percentage, printable

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,14 +18,24 @@ from textual.content import Content
 from textual.widgets import ContentSwitcher, Input, OptionList, Static
 
 from housequest.knowledge.judging import RuleFinding
-from housequest.knowledge.rulebook import WITNESSES, Rulebook, library
+from housequest.knowledge.rulebook import WITNESSES, Rulebook, library, read_book, save
 from housequest.knowledge.rules import Rule, RuleVerdict
-from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen
-from housequest.tui.desk.records import CheckProgress, FoundWitness, RuleCheck, Witness, explores, find_witnesses, located
+from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen, in_thread
 from housequest.tui.desk.rule_dialog import MergeDialog, RuleDialog, SaveDraft
 from housequest.tui.desk.rule_text import Draft, DraftFault, taken_back
 from housequest.tui.desk.rule_view import FilterBar, RuleList, RulePair, RuleView
-from housequest.tui.desk.state import Desk, FilterPart, RuleFilter, SavedDesk
+from housequest.tui.desk.state import (
+    CheckProgress,
+    Desk,
+    FilterPart,
+    FoundWitness,
+    RuleCheck,
+    RuleFilter,
+    Witness,
+    explores,
+    find_witnesses,
+    located,
+)
 from housequest.tui.keymap import APP, screen_keys
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import plural
@@ -54,15 +66,12 @@ class DeskScreen(AppScreen):
 
     def __init__(self, book: Rulebook, runs: Path = RUNS, shipped: bool = False) -> None:
         super().__init__()
-        self._at = SavedDesk(Desk(book))
+        self.desk = Desk(book)
+        self._turn = asyncio.Lock()
         self._runs = runs
         self._shipped = shipped
         self._check: RuleCheck | None = None
         self._paired = False
-
-    @property
-    def desk(self) -> Desk:
-        return self._at.desk
 
     def compose(self) -> ComposeResult:
         yield Static(id="desk-title")
@@ -123,7 +132,7 @@ class DeskScreen(AppScreen):
 
     @on(OptionList.OptionHighlighted, "RuleList")
     def _moved(self, message: OptionList.OptionHighlighted) -> None:
-        self._at.desk = replace(self.desk, at=message.option_id)
+        self.desk = replace(self.desk, at=message.option_id)
         self._look(self.desk.rule)
 
     @on(OptionList.OptionSelected, "RuleList")
@@ -141,7 +150,7 @@ class DeskScreen(AppScreen):
     def _catch_up(self) -> Rule | None:
         """Look at the rule under the list's cursor, also where a key is quicker than its message; return what keys act on."""
         if option := self.query_one(RuleList).highlighted_option:
-            self._at.desk = replace(self.desk, at=option.id)
+            self.desk = replace(self.desk, at=option.id)
         return self.query_one(RulePair).by_focus[0] if self._paired else self.desk.rule
 
     def action_judge(self, status: RuleVerdict) -> None:
@@ -177,7 +186,7 @@ class DeskScreen(AppScreen):
         self._change(Desk.recounted, "Counts taken from the records here")
 
     def action_undo(self) -> None:
-        self._change(Desk.undone, f"Undone: {self.desk.done[-1].name}" if self.desk.done else "")
+        self._change(Desk.undone, f"Undone: {self.desk.done[-1][0]}" if self.desk.done else "")
 
     def _change(self, change: Callable[[Desk], Desk], done: str) -> None:
         self.run_worker(partial(self._do, change, done), group="save")
@@ -185,9 +194,20 @@ class DeskScreen(AppScreen):
     async def _do(self, change: Callable[[Desk], Desk], done: str) -> DraftFault | None:
         """Make a change and save it. A refusal is shown and returned, and leaves the desk as it was."""
         try:
-            if await self._at.do(change):
-                way_back = "" if done.startswith("Undone") else "; u undoes it"
-                self._say(f"{done}. Saved{way_back}. {self.desk.book.path}")
+            async with self._turn:
+                before = self.desk
+                after = await in_thread(partial(change, before))
+                if after.book is before.book:
+                    self.desk = replace(self.desk, here=after.here)
+                else:
+                    book = await in_thread(partial(save, after.book))
+                    now = self.desk
+                    # What was looked at or marked meanwhile stays so, but for what the change itself moved.
+                    at = now.at if after.at == before.at else after.at
+                    chosen = now.chosen if after.chosen == before.chosen else after.chosen
+                    self.desk = replace(after, book=book, filter=now.filter, at=at, chosen=chosen)
+                    way_back = "" if done.startswith("Undone") else "; u undoes it"
+                    self._say(f"{done}. Saved{way_back}. {book.path}")
         except HousequestError as error:
             self._say(f"{error} (r reads it again)" if self.desk.book.read else str(error))
             return DraftFault("form", f"{error} ^r reads it again and keeps what you typed.")
@@ -302,7 +322,7 @@ class DeskScreen(AppScreen):
 
     def action_mark(self) -> None:
         if rule := self._catch_up():
-            self._at.desk = self.desk.toggled(rule.id)
+            self.desk = self.desk.toggled(rule.id)
             self._show()
 
     def action_words(self) -> None:
@@ -324,7 +344,7 @@ class DeskScreen(AppScreen):
         self._filter(self.desk.filter.narrowed(part, self.desk.types))
 
     def _filter(self, wanted: RuleFilter) -> None:
-        self._at.desk = replace(self.desk, filter=wanted)
+        self.desk = replace(self.desk, filter=wanted)
         self._show()
 
     @work(group="save")
@@ -335,7 +355,13 @@ class DeskScreen(AppScreen):
             self._say(str(error))
 
     async def _reread(self) -> None:
-        await self._at.read_again()
+        async with self._turn:
+            book = self.desk.book
+            # A new one has no file yet.
+            read = await in_thread(
+                lambda: read_book(book.path) if book.read is not None or os.path.lexists(book.path) else book
+            )
+            self.desk = replace(self.desk, book=read, done=())
         self._say("Read again: what was done before cannot be undone any more.")
         self._show()
 

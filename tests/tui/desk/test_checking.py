@@ -10,8 +10,8 @@ from housequest.agent.episodes.moments import recorded_moments
 from housequest.knowledge.judging import examine
 from housequest.knowledge.mining import mine
 from housequest.knowledge.rules import Rule, parse_check
-from housequest.tui.desk.records import CheckProgress, RuleCheck
 from housequest.tui.desk.rule_text import finding_lines
+from housequest.tui.desk.state import CheckProgress, RuleCheck
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.errors import ConfigurationError
 from tests.tui.recorded import play, rewound, write

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from housequest.knowledge.judging import RuleFinding
 from housequest.knowledge.rulebook import Rulebook, read_book, save
 from housequest.knowledge.rules import KINDS, STATUSES, Evidence, Rule, parse_check
-from housequest.tui.desk.records import CheckOutcome, CheckProgress
 from housequest.tui.desk.rule_view import distinct
-from housequest.tui.desk.state import Desk, RuleFilter
+from housequest.tui.desk.state import CheckOutcome, CheckProgress, Desk, RuleFilter
 from housequest.worlds.errors import ConfigurationError, KnowledgeError
 
 RULES = (

@@ -8,8 +8,8 @@ import pytest
 
 from housequest.knowledge.rulebook import library, read_book
 from housequest.knowledge.rules import parse_check
-from housequest.tui.desk.records import FoundWitness, find_witnesses
 from housequest.tui.desk.rule_dialog import RuleDialog, TaughtStep, taught_step
+from housequest.tui.desk.state import FoundWitness, find_witnesses
 from housequest.tui.episode.state import EpisodeMoment
 from housequest.tui.play.screen import PlayScreen
 from housequest.tui.replay.screen import ReplayScreen
