@@ -250,8 +250,7 @@ async def _others(folder: Path, target: Path) -> None:
     from housequest.agent.config import Settings
     from housequest.knowledge.rulebook import library
     from housequest.tui.app import HousequestApp
-    from housequest.tui.desk.books_screen import BooksScreen
-    from housequest.tui.desk.screen import DeskScreen
+    from housequest.tui.desk.screen import BooksScreen, DeskScreen
     from housequest.tui.home.screen import HomeScreen
     from housequest.tui.play.game import GameConfig
     from housequest.tui.race.screen import RaceScreen

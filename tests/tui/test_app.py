@@ -9,7 +9,7 @@ import pytest
 from housequest.agent.config import Settings
 from housequest.tui import theme
 from housequest.tui.base_screen import OpenScreen
-from housequest.tui.desk.books_screen import BooksScreen
+from housequest.tui.desk.screen import BooksScreen
 from housequest.tui.home.screen import HomeScreen
 from housequest.tui.play.screen import PlayScreen
 from housequest.tui.race.screen import RaceScreen

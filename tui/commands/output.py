@@ -29,11 +29,6 @@ def print_lines(lines: Iterable[str]) -> None:
     terminal.show(part for line in lines for part in printable(line).split("\n"))
 
 
-def print_text(text: str) -> None:
-    """Print ``text``, made safe for a terminal."""
-    terminal.show(printable(text).splitlines())
-
-
 def print_report(report: Report, *, as_json: bool = False) -> None:
     """Print ``report`` as JSON, or else as text, with colours on a terminal."""
     from housequest.agent.evaluation.render.table import Strong, Warned

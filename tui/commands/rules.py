@@ -159,8 +159,7 @@ def desk(book: str | None = None) -> None:
     """Curate a book on the screen: each rule beside its witnesses, which can be replayed. Without a book, choose one."""
     if not terminal.has_screen():
         raise ConfigurationError("The desk needs a terminal; without one, see `housequest rules list` and `rules show`.")
-    from housequest.tui.desk.books_screen import BooksScreen
-    from housequest.tui.desk.screen import DeskScreen
+    from housequest.tui.desk.screen import BooksScreen, DeskScreen
     from housequest.tui.desk.state import open_book
 
     found = open_book(book, new=False) if book is not None else None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.output import finish, print_json, print_report, print_result, print_text, show_screen, write_page
+from housequest.tui.commands.output import finish, print_json, print_lines, print_report, print_result, show_screen, write_page
 from housequest.tui.text import TextLayout, TextStyle, cut, printable, table
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import atomic_write, given_path
@@ -34,8 +34,6 @@ NARROW = 100
 """Columns below which the second episode's turn stands under the first's."""
 LONGEST_ASIDE = 600
 _BETWEEN = " | "
-StyledLine = tuple[TextStyle | None, str]
-_BLANK: StyledLine = (None, "")
 
 
 @options.takes(*options.TASKS, "limit", "sample", *options.PLAYER, "workers", *options.MEASUREMENT)
@@ -220,15 +218,15 @@ def report(
     if as_json:
         print_json({**figures.data(), **({"published": published.data()} if published else {})})
     elif csv == "-":
-        print_text(export.as_csv(figures))
+        print_lines([export.as_csv(figures).rstrip("\n")])
     elif markdown:
-        print_text(export.as_markdown(figures))
+        print_lines([export.as_markdown(figures).rstrip("\n")])
         if published:
-            print_text(f"\n{export.published_markdown(published)}")
+            print_lines(["", export.published_markdown(published).rstrip("\n")])
     else:
         print_report(figures)
         if published:
-            print_text("\n")
+            print_lines([""])
             print_report(published)
     if html is None:
         return
@@ -299,66 +297,61 @@ def compare(runs: list[Path], as_json: bool = False, html: Path | None = None, s
 
 def side_by_side(first: Transcript, second: Transcript, names: tuple[str, str], look: TextLayout) -> Iterator[str]:
     """Two episodes of one task, called by ``names``, turn by turn; where ``look`` is narrow, one below the other."""
-    from rich.cells import cell_len
+    from rich.text import Text
 
     from housequest.agent.evaluation.analysis.transcript import aligned
 
-    def painted(line: StyledLine, layout: TextLayout = look) -> str:
-        style, text = line
-        return layout.paint(style, text) if style else text
-
     if (start := first.started or second.started) is not None:
-        goal = _fitted(start.goal.strip(), look, "", "", "goal")
-        yield from map(painted, [*goal, _BLANK, *_fitted(start.opening.strip(), look, "", "", None), _BLANK])
+        yield from (*_fitted(start.goal.strip(), look, style="goal"), "", *_fitted(start.opening.strip(), look), "")
     wide = look.width >= NARROW
     column = TextLayout((look.width - len(_BETWEEN)) // 2, look.colour) if wide else look
     heads = [printable(name) for name in names]
-    rows: list[tuple[list[StyledLine], ...]] = [tuple([("goal", head)] for head in heads)] if wide else []
+    rows: list[tuple[list[str], ...]] = [tuple([look.paint("goal", head)] for head in heads)] if wide else []
     rows += [(_turn(one, column), _turn(other, column)) for one, other in aligned(first, second)]
     rows += [(_end(first, column), _end(second, column))]
     for row in rows:
         if wide:
-            for one, other in zip_longest(*row, fillvalue=_BLANK):
-                fill = " " * max(0, column.width - cell_len(one[1]))
-                yield f"{painted(one, column)}{fill}{_BETWEEN}{painted(other, column)}".rstrip()
+            for one, other in zip_longest(*row, fillvalue=""):
+                fill = " " * max(0, column.width - Text.from_ansi(one).cell_len)
+                yield f"{one}{fill}{_BETWEEN}{other}".rstrip()
             yield f"{' ' * column.width}{_BETWEEN}".rstrip()
         else:
             for head, lines in zip(heads, row, strict=True):
                 if lines:
-                    yield from (look.paint("dim", f"-- {head}"), *map(painted, lines))
+                    yield from (look.paint("dim", f"-- {head}"), *lines)
             yield ""
 
 
-def _turn(turn: TranscriptTurn | None, look: TextLayout) -> list[StyledLine]:
+def _turn(turn: TranscriptTurn | None, look: TextLayout) -> list[str]:
     if turn is None:
         return []
     lines = _asides(turn.asides, look)
     if turn.command is None:
-        return [*lines, ("dim", f"{turn.number:>2}   (no command)")]
+        return [*lines, look.paint("dim", f"{turn.number:>2}   (no command)")]
     by = {"agent": "", "person": " (by a person)", "curiosity": " (by chance)"}[turn.by]
     lines += _fitted(f"{turn.command}{by}", look, f"{turn.number:>2} > ", "     ", "command")
     answer = f"{turn.observation.strip()} {turn.explanation or ''}".strip()
     return lines + _fitted(answer, look, "     ", "     ", None if turn.accepted else "dim")
 
 
-def _end(transcript: Transcript, look: TextLayout) -> list[StyledLine]:
+def _end(transcript: Transcript, look: TextLayout) -> list[str]:
     from housequest.agent.evaluation.analysis.transcript import notes
 
     outcome, won = transcript.outcome, transcript.ended is not None and transcript.ended.outcome == "won"
-    said = _fitted(f"{outcome[:1].upper()}{outcome[1:]}.", look, "", "", "good" if won else "bad")
+    said = _fitted(f"{outcome[:1].upper()}{outcome[1:]}.", look, style="good" if won else "bad")
     return _asides(notes(transcript.after), look) + said
 
 
-def _asides(asides: Iterable[TranscriptNote], look: TextLayout) -> list[StyledLine]:
+def _asides(asides: Iterable[TranscriptNote], look: TextLayout) -> list[str]:
     texts = (f"{aside.who}: {' '.join(cut(aside.text, LONGEST_ASIDE).split())}" for aside in asides)
     return [line for text in texts for line in _fitted(text, look, "     ", "       ", "dim")]
 
 
-def _fitted(text: str, look: TextLayout, first: str, rest: str, style: TextStyle | None) -> list[StyledLine]:
+def _fitted(text: str, look: TextLayout, first: str = "", rest: str = "", style: TextStyle | None = None) -> list[str]:
     from rich.cells import cell_len
 
     lines = look.wrapped(text, first, rest)
     if any(cell_len(line) > look.width for line in lines):
         # Some characters are two columns wide: half as many fit.
         lines = TextLayout(look.width // 2, look.colour).wrapped(text, first, rest)
-    return [(style, line) for line in lines]
+    return [look.paint(style, line) for line in lines] if style else lines

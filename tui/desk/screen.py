@@ -1,4 +1,4 @@
-"""The curator's desk: the rules of a book, one of them beside its witnesses, and the keys to judge, edit and check them."""
+"""The rulebooks, one's own and those that ship, and the curator's desk, where the rules of one are judged and checked."""
 
 from __future__ import annotations
 
@@ -15,16 +15,20 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 from textual.content import Content
+from textual.events import ScreenResume
 from textual.widgets import ContentSwitcher, Input, OptionList, Static
+from textual.widgets.option_list import Option
 
 from housequest.knowledge.judging import RuleFinding
 from housequest.knowledge.rulebook import WITNESSES, Rulebook, library, read_book, save
 from housequest.knowledge.rules import Rule, RuleVerdict
-from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen, in_thread
+from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen, PickDialog, in_thread
 from housequest.tui.desk.rule_dialog import MergeDialog, RuleDialog, SaveDraft
 from housequest.tui.desk.rule_text import Draft, DraftFault, taken_back
 from housequest.tui.desk.rule_view import FilterBar, RuleList, RulePair, RuleView
 from housequest.tui.desk.state import (
+    FIRST,
+    BookSummary,
     CheckProgress,
     Desk,
     FilterPart,
@@ -34,14 +38,16 @@ from housequest.tui.desk.state import (
     Witness,
     explores,
     find_witnesses,
+    list_books,
     located,
+    open_book,
 )
 from housequest.tui.keymap import APP, screen_keys
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import plural
 from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.keybar import KeyBar
-from housequest.tui.widgets.lines import flat, path_end
+from housequest.tui.widgets.lines import FramedList, flat, path_end
 from housequest.worlds.errors import HousequestError
 
 WIDE = 104
@@ -52,6 +58,108 @@ FILTERED = "No rule fits: f, s, k, t and c change what is shown, and 0 shows all
 _LISTED = {"mark", "merge", "new", "words", "narrow", "check", "recount"}
 _PAIRED = {"settle"}
 """Keys of the list alone, and of two rules side by side alone."""
+_TEACHES = (
+    "A rule is a sentence about the world, for people and for agents, with what was played as its evidence. A book that ships "
+    "stays as it is: what you change becomes your own copy.\n"
+    "In a game or in a replay, k makes a rule of what just happened."
+)
+_EXPLORES = " Without a screen, `housequest explore` plays, and writes down what it finds."
+
+
+class BooksScreen(AppScreen):
+    """Lists the rulebooks that ``books`` finds, those of the library by default; a chosen one is read and posted."""
+
+    # Enter at once, not by a message of the list's: what is typed behind it waits for the book.
+    BINDINGS: ClassVar[list[BindingType]] = [*screen_keys("books")]
+    GROUP = "rules"
+    GROUPS: ClassVar[Mapping[str, str]] = {"list": "look", APP: "leave"}
+    AUTO_FOCUS = "OptionList"
+
+    DEFAULT_CSS = style_sheet(__file__)
+
+    def __init__(self, books: Callable[[], Sequence[BookSummary]] = list_books) -> None:
+        super().__init__()
+        self._list_books = books
+        self._books: tuple[BookSummary, ...] = ()
+        self._opened = ""
+        self._listed = False
+
+    def compose(self) -> ComposeResult:
+        yield Static(_books_title("reading …"), id="books-title")
+        yield FramedList()
+        yield Static(Content(_TEACHES + (_EXPLORES if explores() else "")), id="books-teaching")
+        yield Static(id="books-note")
+        yield KeyBar()
+
+    @on(ScreenResume)
+    @work(group="look", exclusive=True)
+    async def action_look(self) -> None:
+        listed = self.query_one(OptionList)
+        try:
+            self._books = tuple(await self.in_thread(self._list_books))
+        except (HousequestError, OSError) as error:
+            self._say(str(error))
+            return
+        names = [book.name for book in self._books]
+        at, count = listed.highlighted or 0, len(names)
+        if self._opened in names:  # a new one is not, before it has a rule
+            at, self._opened = names.index(self._opened), ""
+        width = max(map(len, names), default=0)
+        listed.set_options(Option(_book_row(book, width)) for book in self._books)
+        listed.highlighted = min(at, count - 1) if count else None
+        listed.display = bool(count)
+        self.query_one("#books-title", Static).update(_books_title(plural(count, "book") if count else "there are none yet"))
+        self._listed = True
+
+    @on(OptionList.OptionSelected)
+    def action_open(self) -> None:
+        at = self.query_one(OptionList).highlighted
+        if at is not None:
+            self._open(self._books[at].name)
+        elif self._listed:
+            self._say("There is no book yet; n begins one.")
+
+    def action_new(self) -> None:
+        names = () if any(book.name == FIRST for book in self._books) else (FIRST,)
+        self._ask("The name of a new book", names, "Letters, digits, - and _. It is there once it has a rule.")
+
+    def action_other(self) -> None:
+        self._ask("A rulebook's file", (), "A YAML file of rules. One that is not there yet is made by the first rule.")
+
+    def _ask(self, title: str, names: Sequence[str], about: str) -> None:
+        dialog = PickDialog(title, names, free=True, about=about)
+        self.app.push_screen(dialog, lambda name: self._open(name) if name else None)  # pyright: ignore[reportUnknownMemberType]
+
+    def _open(self, name: str) -> None:
+        self.awaited = "The book is being read."  # at once: keys wait for it from now on
+        self._read(name)
+
+    @work(group="open", exclusive=True)
+    async def _read(self, name: str) -> None:
+        try:
+            found = await self.in_thread(partial(open_book, name))
+        except HousequestError as error:
+            self.awaited = ""
+            self._say(str(error))
+            return
+        self._say("")
+        self._opened = name
+        self.post_message(OpenScreen("desk", (found.book, RUNS, found.shipped), awaited=True))
+
+    def _say(self, text: str) -> None:
+        self.query_one("#books-note", Static).update(Content.styled(flat(text), "$fault"))
+
+
+def _books_title(about: str) -> Content:
+    return Content.assemble(("Rulebooks", "bold $foreground"), f"  ·  {about}")
+
+
+def _book_row(book: BookSummary, width: int) -> Content:
+    name = (f"{flat(book.name):<{width}}  ", "bold")
+    if book.fault:
+        return Content.assemble(name, (f"! {flat(book.fault)}", "$fault"))
+    counts = f"{book.accepted:>4} accepted  {book.candidates:>4} to judge  {book.rejected:>4} rejected   "
+    return Content.assemble(name, counts, ("ships" if book.shipped else "yours", "$quiet"))
 
 
 class DeskScreen(AppScreen):

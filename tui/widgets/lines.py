@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, ClassVar
 
@@ -34,11 +33,13 @@ BEFORE, AFTER = "‹ ", " ›"
 _LONGEST = 2_000
 
 
-class PagedList(OptionList):
-    """An ``OptionList`` that may be filled anew at any time.
+class FramedList(OptionList):
+    """A list in a frame, with one line for each option, that may be filled anew at any time.
 
     Textual counts the lines of the options when it draws them, so until then there is no page to move by, and it raises.
     """
+
+    DEFAULT_CSS = style_sheet(__file__)
 
     def action_page_up(self) -> None:
         with suppress(KeyError):
@@ -47,12 +48,6 @@ class PagedList(OptionList):
     def action_page_down(self) -> None:
         with suppress(KeyError):
             super().action_page_down()  # pyright: ignore[reportUnknownMemberType]
-
-
-class FramedList(PagedList):
-    """A list in a frame, with one line for each option."""
-
-    DEFAULT_CSS = style_sheet(__file__)
 
 
 class ChoiceBar(Widget, can_focus=True):
@@ -64,16 +59,8 @@ class ChoiceBar(Widget, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [*keys_of("choice")]
     DEFAULT_CSS = style_sheet(__file__)
 
-    @dataclass
     class Changed(Message):
         """Another word is chosen."""
-
-        choice: ChoiceBar
-
-        @property
-        def control(self) -> ChoiceBar:
-            """The choice that changed."""
-            return self.choice
 
     def __init__(self, *, several: bool = False, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -108,7 +95,7 @@ class ChoiceBar(Widget, can_focus=True):
         self._chosen = self._chosen ^ {word} if self._several else frozenset({word})
         self._cursor = self.words.index(word)
         self.refresh(layout=True)
-        self.post_message(self.Changed(self))
+        self.post_message(self.Changed())
 
     def next(self, by: int = 1) -> None:
         """Choose the word after the chosen one, round and round."""

@@ -10,8 +10,7 @@ import pytest
 from housequest.agent.config import Settings
 from housequest.knowledge.rulebook import Rulebook, library, read_book, save
 from housequest.knowledge.rules import Rule
-from housequest.tui.desk.books_screen import BooksScreen
-from housequest.tui.desk.screen import DeskScreen
+from housequest.tui.desk.screen import BooksScreen, DeskScreen
 from housequest.tui.desk.state import FIRST, BookSummary, latest_book, list_books, open_book
 from housequest.tui.home.screen import HomeScreen
 from housequest.tui.replay.screen import ReplayScreen

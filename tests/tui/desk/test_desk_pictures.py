@@ -14,8 +14,7 @@ from housequest.agent.episodes.moments import recorded_moments
 from housequest.knowledge.judging import examine
 from housequest.knowledge.rulebook import Rulebook, save
 from housequest.knowledge.rules import Evidence, Origin, Rule, parse_check
-from housequest.tui.desk.books_screen import BooksScreen
-from housequest.tui.desk.screen import DeskScreen
+from housequest.tui.desk.screen import BooksScreen, DeskScreen
 from housequest.tui.desk.state import BookSummary
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.tui.theme import DARK, LIGHT

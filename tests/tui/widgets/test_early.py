@@ -20,9 +20,8 @@ from housequest.knowledge.rulebook import library, save
 from housequest.knowledge.rules import Rule
 from housequest.tui.app import HousequestApp
 from housequest.tui.base_screen import AppScreen
-from housequest.tui.desk.books_screen import BooksScreen
 from housequest.tui.desk.rule_dialog import RuleDialog
-from housequest.tui.desk.screen import DeskScreen
+from housequest.tui.desk.screen import BooksScreen, DeskScreen
 from housequest.tui.desk.state import list_books
 from housequest.tui.home.screen import HomeScreen
 from housequest.tui.play.line import CommandLine

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.app import App, ComposeResult
 
-from housequest.tui.widgets.lines import PagedList
+from housequest.tui.widgets.lines import FramedList
 
 pytestmark = pytest.mark.anyio
 
@@ -14,7 +14,7 @@ class Listing(App[None]):
     """A list that is not shown at first."""
 
     def compose(self) -> ComposeResult:
-        listed = PagedList(*map(str, range(100)))
+        listed = FramedList(*map(str, range(100)))
         listed.display = False
         yield listed
 
@@ -22,7 +22,7 @@ class Listing(App[None]):
 async def test_page_keys_do_nothing_before_a_list_is_drawn_and_turn_pages_then() -> None:
     app = Listing()
     async with app.run_test(size=(80, 24)) as pilot:
-        listed = app.query_one(PagedList)
+        listed = app.query_one(FramedList)
         listed.highlighted = 30
         for turn in (listed.action_page_up, listed.action_page_down):
             turn()
