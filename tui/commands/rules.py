@@ -208,7 +208,7 @@ def check(book: str, paths: list[Path] | None = None, save: bool = False, as_jso
         for each in findings
     ]
     counted = {"episodes": progress.episodes, "transitions": progress.commands, "rules": found}
-    print_result(counted, finding_lines(outcome), as_json=as_json)
+    print_result(counted, finding_lines(findings, outcome.seen), as_json=as_json)
     if not as_json:
         terminal.note(f"{outcome}.")
     if save:

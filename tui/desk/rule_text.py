@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import chain, count
 from typing import TYPE_CHECKING, Literal
@@ -16,8 +16,9 @@ from housequest.worlds.errors import KnowledgeError, nearest, shown
 from housequest.worlds.registry import DEFAULT_WORLD, household
 
 if TYPE_CHECKING:
+    from housequest.knowledge.judging import RuleFinding
+    from housequest.knowledge.mining import Location
     from housequest.knowledge.rules import DecidedBy, Edit, Evidence, Standing
-    from housequest.tui.desk.state import CheckOutcome
 
 FormField = Literal["statement", "kind", "types", "objects", "check", "book", "form"]
 """Where something is wrong; ``form``: in none of the fields alone."""
@@ -178,20 +179,20 @@ def taken_back(before: Rule, after: Rule) -> str:
     return f"{after.id} is a candidate again, for {judge} {before.status} it as it was before"
 
 
-def finding_lines(outcome: CheckOutcome) -> Iterator[str]:
+def finding_lines(findings: Sequence[RuleFinding], seen: Mapping[str, Location]) -> Iterator[str]:
     """What a check found, contradicted rules first and with the witnesses against them; last, what nothing can decide."""
     order = ("contradicted", "supported", "undecided")
-    checked = (each for each in outcome.findings if each.rule.check)
+    checked = (each for each in findings if each.rule.check)
     for finding in sorted(checked, key=lambda each: order.index(each.standing)):
         rule, evidence, before = finding.rule, finding.evidence, finding.rule.evidence
         was = f" (the book: {figures(before)})" if before and figures(before) != figures(evidence) else ""
         yield f"{finding.standing:<12}  {figures(evidence):>11}  {rule.id}: {rule.statement}{was}"
         yield from (f"{'':<14}against {witness}" for witness in evidence.against)
-    by_id = {finding.rule.id: finding.rule for finding in outcome.findings}
-    for name, location in outcome.seen.items():
+    by_id = {finding.rule.id: finding.rule for finding in findings}
+    for name, location in seen.items():
         yield f"{'counted':<12}  {f'n={location.number}':>11}  {name}: {by_id[name].statement}"
         yield f"{'':<14}{'here':>11}  {location}"
-    others = [each.rule.id for each in outcome.findings if not each.rule.check and each.rule.id not in outcome.seen]
+    others = [each.rule.id for each in findings if not each.rule.check and each.rule.id not in seen]
     if others:
         yield f"{'not checked':<12}  {len(others):>11}  without a check, or not seen in these records: {', '.join(others)}"
 
