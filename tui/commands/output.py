@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MANY_DRAWN = 300
 """Turns from which on drawing them takes seconds, and is announced."""
+MANY_PATHS = 300
+"""Tasks from which on the search for shortest solutions takes seconds, and is announced."""
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -56,6 +58,22 @@ def print_result(value: object, lines: Iterable[str], *, as_json: bool) -> None:
         print_json(value)
     else:
         print_lines(lines)
+
+
+def searching(done: int, total: int) -> None:
+    """Announce a long search for the shortest solutions of a run's tasks."""
+    if done == 1 and total > MANY_PATHS:
+        terminal.note(f"Searching for the shortest solutions of {total} tasks; they are kept in the run's folder.")
+
+
+def show_report(place: Path, *, as_json: bool) -> int:
+    """Print the report of what ``place`` holds; how many episodes errored. Raises ``ConfigurationError``."""
+    from housequest.agent.config import configure
+    from housequest.agent.evaluation.library import errors_of, read_report
+
+    found = read_report([place], configure(uses=()).settings.prices_of, searching)
+    print_report(found, as_json=as_json)
+    return errors_of(found)
 
 
 def show_screen(start: Callable[[], Screen[Any]], home: Callable[[], Screen[Any]] | None = None) -> None:

@@ -41,8 +41,7 @@ from housequest.agent.evaluation.runs.usage import estimate, money
 from housequest.agent.processes import Pool, processors
 from housequest.knowledge.choosing import estimated_tokens, topic_of
 from housequest.tui import terminal
-from housequest.tui.commands.output import finish, print_json, print_lines, print_report, print_result
-from housequest.tui.commands.runs import show
+from housequest.tui.commands.output import finish, print_json, print_lines, print_report, print_result, show_report
 from housequest.tui.text import percentage, plural
 from housequest.worlds.errors import ConfigurationError, shown
 
@@ -120,7 +119,7 @@ def evaluate_run(call: EvalCall) -> None:
     if call.how.shard is not None:
         _show_all([folder], folder, call)
         return
-    errors = show(folder, as_json=call.as_json)
+    errors = show_report(folder, as_json=call.as_json)
     if call.as_json and errors:
         terminal.note(f"{errors} episodes errored; --retry errors plays them again.")
     finish(1 if errors else 0)
@@ -234,7 +233,7 @@ def _play_all(
 def _show_all(places: Sequence[Path], whole: Path, call: EvalCall) -> None:
     """Print the figures of all runs; of a shard only what it holds, for figures are those of the whole run."""
     if (shard := call.how.shard) is None:
-        finish(1 if show(whole, as_json=call.as_json) else 0)
+        finish(1 if show_report(whole, as_json=call.as_json) else 0)
         return
     lines: list[str] = []
     played: list[dict[str, object]] = []

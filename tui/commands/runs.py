@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.output import finish, print_json, print_lines, print_report, print_result, show_screen, write_page
+from housequest.tui.commands.output import (
+    finish,
+    print_json,
+    print_lines,
+    print_report,
+    print_result,
+    searching,
+    show_report,
+    show_screen,
+    write_page,
+)
 from housequest.tui.text import TextLayout, TextStyle, cut, printable, table
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import atomic_write, given_path
@@ -27,8 +37,6 @@ CEILING = (
     "Ceiling: what the expert, which has no model, wins with the location prior of the run's skills (search=llm: by chance). "
     "`housequest report RUN` finds it where it is not known (?)."
 )
-MANY_PATHS = 300
-"""Tasks from which on the search for shortest solutions takes seconds, and is announced."""
 WIDEST = 200
 NARROW = 100
 """Columns below which the second episode's turn stands under the first's."""
@@ -94,7 +102,7 @@ def merge(shards: list[Path], out: Path | None = None, as_json: bool = False) ->
 
     folder = out if out is not None else shard.merged_folder(shards)
     terminal.note(f"{shard.merge(shards, folder)} episodes of {len(shards)} shards, into {folder}")
-    finish(1 if show(folder, as_json=as_json) else 0)
+    finish(1 if show_report(folder, as_json=as_json) else 0)
 
 
 @options.described
@@ -238,22 +246,6 @@ def report(
     else:
         run = read_for_comparison(RunFolder(runs[0]), prices)
         write_page(html, sum(result.turns for result in run.results), lambda: render.run_page(run, html))
-
-
-def searching(done: int, total: int) -> None:
-    """Announce a long search for the shortest solutions of a run's tasks."""
-    if done == 1 and total > MANY_PATHS:
-        terminal.note(f"Searching for the shortest solutions of {total} tasks; they are kept in the run's folder.")
-
-
-def show(place: Path, *, as_json: bool) -> int:
-    """Print the report of what ``place`` holds; how many episodes errored. Raises ``ConfigurationError``."""
-    from housequest.agent.config import configure
-    from housequest.agent.evaluation.library import errors_of, read_report
-
-    found = read_report([place], configure(uses=()).settings.prices_of, searching)
-    print_report(found, as_json=as_json)
-    return errors_of(found)
 
 
 @options.described
