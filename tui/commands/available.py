@@ -90,10 +90,11 @@ def _folder(given: Path) -> Path:
 
 def _line(trust: Trust) -> str:
     from housequest.agent.config import folder_file
+    from housequest.agent.trust import is_trusted
 
     with suppress(ConfigurationError):
         if file := folder_file(Path(trust.path).parent):
-            return trust.path if trust.covers(file) else f"{trust.path} (changed since, so you will be asked again)"
+            return trust.path if is_trusted(file) else f"{trust.path} (changed since, so you will be asked again)"
     return f"{trust.path} (gone, or no configuration any more)"
 
 
