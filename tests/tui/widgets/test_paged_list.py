@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.app import App, ComposeResult
 
+from housequest.tui.theme import register_themes
 from housequest.tui.widgets.lines import FramedList
 
 pytestmark = pytest.mark.anyio
@@ -12,6 +13,10 @@ pytestmark = pytest.mark.anyio
 
 class Listing(App[None]):
     """A list that is not shown at first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        register_themes(self)
 
     def compose(self) -> ComposeResult:
         listed = FramedList(*map(str, range(100)))
