@@ -56,6 +56,6 @@ def test_where_a_thing_lies_is_counted_anew_for_a_rule_without_a_check(tmp_path:
     counted = mine(recorded_moments([run]), HOUSEHOLD.commands).locations
     assert outcome.seen == {where.id: next(each for each in counted if each.thing == "fork")}
     assert "0 undecided, 1 counted" in str(outcome)
-    told = list(finding_lines(outcome))
+    told = list(finding_lines(outcome.findings, outcome.seen))
     assert sum(line.startswith("counted") for line in told) == 1
     assert told[-1].endswith("without a check, or not seen in these records: plan")
