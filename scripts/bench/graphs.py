@@ -16,8 +16,8 @@ from housequest.agent.models.base import Capabilities, Completion, Message, Mode
 from housequest.worlds.base import World
 from housequest.worlds.graphs.env import begun, possible
 from housequest.worlds.graphs.graph import after, problem
+from housequest.worlds.graphs.household import visible
 from housequest.worlds.graphs.houses import make_apartment
-from housequest.worlds.graphs.text import visible
 from housequest.worlds.registry import make_world
 from scripts.bench.prompts import counter
 from tests.backends.knowing import Knowing

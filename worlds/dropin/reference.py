@@ -184,8 +184,7 @@ class Workers:
                 worker.stop()
             idle.clear()
 
-        self.close = weakref.finalize(self, stop_all)
-        """End all workers, busy ones too."""
+        self.close = weakref.finalize(self, stop_all)  # End all workers, busy ones too.
 
     def take(self) -> GameWorker:
         """A worker for one game; give it back."""

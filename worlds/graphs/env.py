@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, cast
 
 from housequest.worlds.base import Observation, Step, Task
 from housequest.worlds.env import StateEnv
-from housequest.worlds.graphs import text
+from housequest.worlds.graphs import household
 from housequest.worlds.graphs.goals import GraphGoal, met, spoken
 from housequest.worlds.graphs.graph import Action, Apartment, Graph, Verb, after, problem
 from housequest.worlds.household.goals import skill_words
@@ -30,15 +30,15 @@ class Moment(NamedTuple):
 
 def begun(graph: Graph) -> Moment:
     """The moment at which a task begins; the rooms are known."""
-    return Moment(graph, text.visible(graph) | frozenset(graph.apartment.rooms))
+    return Moment(graph, household.visible(graph) | frozenset(graph.apartment.rooms))
 
 
 def advance(moment: Moment, action: Action) -> Moment:
     """The moment after an action that is possible."""
     graph, seen = after(moment.graph, action), moment.seen
     if action.verb in ("walk to", "open"):
-        seen |= text.visible(graph)
-    return Moment(graph, seen | text.shown_by(graph, action.thing) if action.verb == "open" else seen)
+        seen |= household.visible(graph)
+    return Moment(graph, seen | household.shown_by(graph, action.thing) if action.verb == "open" else seen)
 
 
 class GraphEnv(StateEnv[Moment]):
@@ -52,9 +52,9 @@ class GraphEnv(StateEnv[Moment]):
         return Step(Observation(f"{self._opening(self._state)}\n\nYour task is to: {self.task.goal}"))
 
     def step(self, command: str) -> Step:
-        moment, read = self.state, text.read_command(command)
+        moment, read = self.state, household.read_command(command)
         if read is None:
-            return self._answer(text.NO_COMMAND, accepted=False)
+            return self._answer(household.NO_COMMAND, accepted=False)
         graph, (verb, *names) = moment.graph, read
         ids = [graph.apartment.named.get(name) for name in names]
         if unseen := next((name for name, id in zip(names, ids, strict=True) if id not in moment.seen), None):
@@ -63,32 +63,32 @@ class GraphEnv(StateEnv[Moment]):
         known = cast("list[int]", ids)
         match verb:
             case "look":
-                return self._answer(text.told_room(graph))
+                return self._answer(household.told_room(graph))
             case "inventory":
-                return self._answer(text.told_held(graph))
-            case "examine" if not text.examinable(graph, frozenset(known)):
+                return self._answer(household.told_held(graph))
+            case "examine" if not household.examinable(graph, frozenset(known)):
                 return self._answer(f"You are not close to the {names[0]}; go to it first.", accepted=False)
             case "examine":
-                return self._answer(text.told_thing(graph, known[0]))
+                return self._answer(household.told_thing(graph, known[0]))
             case _:
                 return self._act(moment, Action(cast("Verb", verb), *known))
 
     def admissible_commands(self) -> tuple[str, ...]:
-        graph, near = self.state.graph, text.examinable(self.state.graph, self.state.seen)
-        acts = (text.written(graph, action) for action in possible(self.state, near))
+        graph, near = self.state.graph, household.examinable(self.state.graph, self.state.seen)
+        acts = (household.written(graph, action) for action in possible(self.state, near))
         return tuple(sorted(("look", "inventory", *(f"examine {graph.apartment.names[id]}" for id in near), *acts)))
 
     def goal_conditions(self) -> tuple[int, int]:
         return met(self.goal, self.state.graph)
 
     def _opening(self, moment: Moment) -> str:
-        return text.told_opening(moment.graph)
+        return household.told_opening(moment.graph)
 
     def _act(self, moment: Moment, action: Action) -> Step:
         if (wrong := problem(moment.graph, action)) is not None:
             return self._answer(f"{wrong}.", accepted=False)
         self._state = advance(moment, action)
-        return self._answer(text.told_done(moment.graph, action, self._state.graph))
+        return self._answer(household.told_done(moment.graph, action, self._state.graph))
 
     def _answer(self, told: str, *, accepted: bool = True) -> Step:
         reached, total = self.goal_conditions()
@@ -191,7 +191,7 @@ class SkillEnv(GraphEnv):
         apartment, called = moment.graph.apartment, _called(moment.graph.apartment)
         lists = {word: ", ".join(called[kind] for kind in _kinds(apartment, verbs[0])) for word, verbs in _LISTS.items()}
         known = " ".join(f"{word}: {names}." for word, names in lists.items() if names)
-        return f"{text.told_opening(moment.graph)} You know where everything is. {known}"
+        return f"{household.told_opening(moment.graph)} You know where everything is. {known}"
 
     @cached_property
     def _skills(self) -> Mapping[str, tuple[SkillVerb, str]]:

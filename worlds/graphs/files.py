@@ -349,11 +349,12 @@ def _settled(
             placed[one] = {("INSIDE", here)}
             close.setdefault(robot, set()).add(one)
             close.setdefault(one, set()).add(robot)
-    depths: dict[int, int] = {}
-    for id in placed:
-        if _depth(id, placed, depths, ()) > DEEPEST:
-            raise Fault((*where, "edges"), f"node {id} is on or inside of itself, or more than {DEEPEST} things deep")
-    graph = Graph.of(
+    deep = placed
+    for _ in range(DEEPEST - 1):
+        deep = {id: above for id, above in deep.items() if any(other in deep for _, other in above)}
+    if deep:
+        raise Fault((*where, "edges"), f"node {min(deep)} is on or inside of itself, or more than {DEEPEST} things deep")
+    graph = Graph(
         apartment,
         {id: frozenset(above) for id, above in placed.items()},
         {id: frozenset(near) for id, near in close.items()},
@@ -361,14 +362,6 @@ def _settled(
         hands,
     )
     return graph if here in inside else after(graph, Action("walk to", here))
-
-
-def _depth(id: int, placed: Mapping[int, set[tuple[Placing, int]]], known: dict[int, int], path: tuple[int, ...]) -> int:
-    if id in path or len(path) > DEEPEST:
-        return DEEPEST + 1
-    if id not in known:
-        known[id] = 1 + max((_depth(other, placed, known, (*path, id)) for _, other in placed.get(id, ())), default=0)
-    return known[id]
 
 
 def _node(table: Mapping[str, object], where: Keys) -> tuple[Node, frozenset[str]]:

@@ -108,31 +108,23 @@ class Apartment:
 @dataclass(frozen=True, eq=False)
 class Graph:
     """An apartment as it is now. Nothing here is ever changed; `Changes` makes another one. ``placed`` says what each thing is
-    on and inside of, ``holds`` the same the other way round, ``close`` what is within reach of what, ``states`` what is open or
-    on. ``hands`` are the right and the left one."""
+    on and inside of, ``close`` what is within reach of what, ``states`` what is open or on. ``hands`` are the right and the
+    left one."""
 
     apartment: Apartment
     placed: Mapping[int, Placed]
-    holds: Mapping[int, frozenset[int]]
     close: Mapping[int, frozenset[int]]
     states: Mapping[int, frozenset[str]]
     hands: tuple[int | None, int | None] = (None, None)
 
-    @classmethod
-    def of(
-        cls,
-        apartment: Apartment,
-        placed: Mapping[int, Placed],
-        close: Mapping[int, frozenset[int]],
-        states: Mapping[int, frozenset[str]],
-        hands: tuple[int | None, int | None],
-    ) -> Graph:
-        """The graph in which things are placed like this."""
-        holds: dict[int, frozenset[int]] = {}
-        for id, above in placed.items():
+    @cached_property
+    def holds(self) -> Mapping[int, frozenset[int]]:
+        """What is on or in each thing."""
+        holds: dict[int, set[int]] = {}
+        for id, above in self.placed.items():
             for _, other in above:
-                holds[other] = holds.get(other, frozenset()) | {id}
-        return cls(apartment, placed, holds, close, states, hands)
+                holds.setdefault(other, set()).add(id)
+        return {id: frozenset(held) for id, held in holds.items()}
 
     @property
     def robot(self) -> int:
@@ -213,23 +205,13 @@ class Changes:
 
     def __init__(self, before: Graph) -> None:
         self.before, self.hands = before, before.hands
-        self.placed, self.holds, self.close = dict(before.placed), dict(before.holds), dict(before.close)
-
-    def place(self, id: int, placed: Placed) -> None:
-        """Let a thing be on and inside of just this."""
-        old = {other for _, other in self.placed.get(id, ())}
-        new = {other for _, other in placed}
-        for other in old - new:
-            self.holds[other] = self.holds[other] - {id}
-        for other in new - old:
-            self.holds[other] = self.holds.get(other, frozenset()) | {id}
-        self.placed[id] = placed
+        self.placed, self.close = dict(before.placed), dict(before.close)
 
     def carry_into(self, id: int, room: int) -> None:
         """Let a thing be in this room and no other, on and in whatever it is."""
         nodes = self.before.apartment.nodes
         kept: Placed = frozenset((how, other) for how, other in self.placed.get(id, frozenset()) if not nodes[other].room)
-        self.place(id, kept | within(room))
+        self.placed[id] = kept | within(room)
 
     def part(self, id: int, but: frozenset[int] = frozenset()) -> None:
         """Let a thing be close to nothing ``but`` these."""
@@ -246,7 +228,7 @@ class Changes:
 
     def graph(self) -> Graph:
         """The graph with all changes."""
-        return Graph(self.before.apartment, self.placed, self.holds, self.close, self.before.states, self.hands)
+        return Graph(self.before.apartment, self.placed, self.close, self.before.states, self.hands)
 
 
 Verb = Literal["walk to", "grab", "open", "close", "switch on", "switch off", "put in", "put on"]
@@ -340,7 +322,7 @@ def after(graph: Graph, action: Action) -> Graph:
             changes = Changes(graph)
             right, left = graph.hands
             changes.hands = (None if right == id else right, None if left == id else left)
-            changes.place(id, graph.placed[id] | there)
+            changes.placed[id] = graph.placed[id] | there
             changes.join(graph.robot, (where,))
             changes.join(id, (where,))
             return changes.graph()
@@ -355,7 +337,7 @@ def _walked(graph: Graph, id: int) -> Graph:
     room = graph.room_of(id)
     assert room is not None
     changes.part(robot)
-    changes.place(robot, within(room))
+    changes.placed[robot] = within(room)
     if not node.room:
         inside = graph.children(id, "INSIDE") if "CAN_OPEN" in node.properties else ()
         around = (other for other in graph.parents(id) if not graph.node(other).room)
@@ -377,7 +359,7 @@ def _grabbed(graph: Graph, id: int) -> Graph:
     load = graph.load(id)
     left = [other for how in ("ON", "INSIDE") for other in graph.parents(id, how) if not graph.node(other).room]
     changes.part(id, load)
-    changes.place(id, within(room))
+    changes.placed[id] = within(room)
     for one in load:
         changes.carry_into(one, room)
     changes.join(robot, (id, *left[:1]))

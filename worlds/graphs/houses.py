@@ -159,12 +159,11 @@ class _Builder:
 
     def __init__(self, dice: Random, before: Graph | None = None) -> None:
         self.dice = dice
-        before = before or Graph(Apartment({}, 1), {}, {}, {}, {})
+        before = before or Graph(Apartment({}, 1), {}, {}, {})
         self.robot, self.hands = before.robot, before.hands
         self.nodes, self.placed = dict(before.apartment.nodes), dict(before.placed)
         self.close, self.states = dict(before.close), dict(before.states)
-        self.holding: dict[int, int] = {}
-        """The furniture that things can be laid in or on, each with its room."""
+        self.holding: dict[int, int] = {}  # The furniture that things can be laid in or on, each with its room.
         for id in sorted(self.nodes):
             if self.nodes[id].furniture and (room := before.room_of(id)) is not None:
                 self._stands(id, room)
@@ -220,7 +219,7 @@ class _Builder:
 
     def graph(self) -> Graph:
         """The apartment."""
-        return Graph.of(Apartment(self.nodes, self.robot), self.placed, self.close, self.states, self.hands)
+        return Graph(Apartment(self.nodes, self.robot), self.placed, self.close, self.states, self.hands)
 
 
 def counts_of(classes: Classes) -> Counts:

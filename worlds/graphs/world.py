@@ -18,10 +18,9 @@ from housequest.worlds.graphs.expert import GraphExpert, SkillExpert
 from housequest.worlds.graphs.files import TaskFile, WahTask, read_apartment, read_tasks
 from housequest.worlds.graphs.goals import GraphGoal, sentence
 from housequest.worlds.graphs.graph import Classes, Graph
-from housequest.worlds.graphs.household import HOUSEHOLD, GraphHousehold
+from housequest.worlds.graphs.household import HOUSEHOLD, MANUAL, GraphHousehold, lies
 from housequest.worlds.graphs.houses import SEEDS, VERSION, House, laid_out, make_apartment, make_task
 from housequest.worlds.graphs.planner import plan
-from housequest.worlds.graphs.text import MANUAL, lies
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.counts import SEARCHES, SearchPrior
 from housequest.worlds.options import option

@@ -9,9 +9,8 @@ from numpy import bool_, int16
 from numpy.typing import NDArray
 
 from housequest.agent.alfred.seeing.perception import Detection
-from housequest.agent.alfred.seeing.semantic_map import CELL, SIDE, SemanticMap
+from housequest.agent.alfred.seeing.semantic_map import CELL, SIDE, SemanticMap, way_to
 from housequest.agent.alfred.seeing.state import SeeingState, Spot, Targets, gerund
-from housequest.agent.alfred.seeing.walking import way_to
 from housequest.worlds.alfred.simulator.base import touched
 from housequest.worlds.household.belief import kind
 from housequest.worlds.rooms.render import Frame

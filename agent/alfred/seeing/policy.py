@@ -19,7 +19,18 @@ from dataclasses import replace
 from math import hypot
 
 from housequest.agent.alfred.seeing.perception import Percept, Perception
-from housequest.agent.alfred.seeing.semantic_map import SemanticMap
+from housequest.agent.alfred.seeing.semantic_map import (
+    TILT,
+    Aim,
+    SemanticMap,
+    Stand,
+    corners,
+    looked,
+    looks_at,
+    next_move,
+    up_and_down,
+    walking,
+)
 from housequest.agent.alfred.seeing.state import (
     ACTIONS,
     APART,
@@ -37,7 +48,6 @@ from housequest.agent.alfred.seeing.state import (
     impossible,
     steps_of,
 )
-from housequest.agent.alfred.seeing.walking import TILT, Aim, Stand, corners, looked, looks_at, next_move, up_and_down, walking
 from housequest.agent.skills.skill import Done, Failed, Skill
 from housequest.worlds.alfred.simulator.base import VISIBLE
 from housequest.worlds.household.goals import CONTAINERS

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from housequest.agent.alfred.seeing.perception import Percept
-from housequest.agent.alfred.seeing.semantic_map import SemanticMap
-from housequest.agent.alfred.seeing.walking import Aim, Stand, stand_of
+from housequest.agent.alfred.seeing.semantic_map import Aim, SemanticMap, Stand, stand_of
 from housequest.agent.skills.skill import Skill
 from housequest.worlds.household.goals import CONTAINERS
 from housequest.worlds.options import option
@@ -32,8 +31,7 @@ from numpy import floating
 from numpy.typing import NDArray
 
 from housequest.agent.alfred.seeing.perception import Detection
-from housequest.agent.alfred.seeing.semantic_map import points
-from housequest.agent.alfred.seeing.walking import BODIES, Ground, approach, ground
+from housequest.agent.alfred.seeing.semantic_map import BODIES, Ground, approach, ground, points
 from housequest.worlds.alfred.model import TREATMENTS
 from housequest.worlds.household.goals import APPLIANCES, KNIVES
 from housequest.worlds.rooms.room import EYE
@@ -204,8 +202,7 @@ class LowLevelAction:
 
     name: str
     mask: NDArray[bool_] | None = None
-    spot: Spot | None = None
-    """Where the thing is, as far as was perceived."""
+    spot: Spot | None = None  # Where the thing is, as far as was perceived.
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from housequest.worlds.errors import GameError
 from housequest.worlds.graphs.files import parse_apartment, parse_tasks, read_tasks
 from housequest.worlds.graphs.goals import Condition
 from housequest.worlds.graphs.graph import Action, after
-from housequest.worlds.graphs.text import visible
+from housequest.worlds.graphs.household import visible
 from tests.worlds.graphs.tables import home, task, written
 
 Change = Callable[[dict[str, Any]], object]

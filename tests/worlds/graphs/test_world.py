@@ -17,9 +17,9 @@ from housequest.worlds.graphs.files import parse_apartment
 from housequest.worlds.graphs.goals import met, read_sentence, sentence
 from housequest.worlds.graphs.graph import Action
 from housequest.worlds.graphs.household import HOUSEHOLD
+from housequest.worlds.graphs.household import written as command_of
 from housequest.worlds.graphs.houses import LYING, make_apartment, written_counts
 from housequest.worlds.graphs.planner import plan
-from housequest.worlds.graphs.text import written as command_of
 from housequest.worlds.registry import make_world
 from tests.agent.models.test_forms import seen
 from tests.worlds.graphs.apartments import as_table

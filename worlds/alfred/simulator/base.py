@@ -86,10 +86,8 @@ class Scene:
     open: frozenset[str] = frozenset()
     on: frozenset[str] = frozenset()
     dirty: frozenset[str] = frozenset()
-    eye: float = EYE
-    """How high the camera is, in metres: in few rooms the floor is not at 0."""
-    floor_plan: str = ""
-    """AI2-THOR's name of the room, such as ``FloorPlan28``; empty for a made-up house."""
+    eye: float = EYE  # How high the camera is, in metres: in few rooms the floor is not at 0.
+    floor_plan: str = ""  # AI2-THOR's name of the room, such as ``FloorPlan28``; empty for a made-up house.
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from housequest.agent.alfred.seeing.walking import distances
+from housequest.agent.alfred.seeing.semantic_map import distances
 
 # The distances are those of scikit-fmm 2025.6.23, order 1; ``#`` is not free, ``G`` a goal. Null: no way, or not free.
 STORED = json.loads(Path(__file__).with_name("marching.json").read_text("utf-8"))

@@ -8,7 +8,7 @@ import pytest
 
 from housequest.agent.alfred.seeing.perception import make_perception
 from housequest.agent.alfred.seeing.policy import ActionPolicy, carried_out
-from housequest.agent.alfred.seeing.semantic_map import SemanticMap
+from housequest.agent.alfred.seeing.semantic_map import SemanticMap, approach, corners, ground, next_move, stand_of, turned
 from housequest.agent.alfred.seeing.state import (
     Heuristics,
     LowLevelAction,
@@ -19,7 +19,6 @@ from housequest.agent.alfred.seeing.state import (
     skills_of,
     steps_of,
 )
-from housequest.agent.alfred.seeing.walking import approach, corners, ground, next_move, stand_of, turned
 from housequest.agent.skills.controller import Done, Failed
 from housequest.agent.skills.skill import Skill
 from housequest.worlds.alfred.simulator.base import touched
