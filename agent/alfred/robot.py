@@ -253,7 +253,6 @@ class RobotBody:
 
 
 def _read(command: str) -> tuple[str, str]:
-    """The action of a command, and the kind of thing that it is about."""
     name, _, thing = " ".join(command.split()).partition(" ")
     return (NAMES[name.lower()], kind_in(thing)) if name.lower() in NAMES else (_NO_ACTION, "")
 

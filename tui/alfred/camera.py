@@ -84,7 +84,6 @@ def _arranged(width: int, height: int) -> _Parts:
 
 
 def camera_picture(shown: CameraScene, wish: ViewWish) -> list[Strip]:
-    """The drawing in cells."""
     width, height = wish.size
     parts, styles = _arranged(width, height), wish.styles
     canvas = np.empty((2 * height, 2 * width, 3), np.uint8)

@@ -86,7 +86,6 @@ class _Hand:
         self.ids = dict(scene.ids)
 
     def carry_out(self, action: Action) -> None:
-        """Walk, turn, look and act as the command says."""
         place = self.game.receptacles[action.receptacle] if action.receptacle >= 0 else ""
         thing = self._thing(self.game.objects[action.object]) if action.object >= 0 else ""
         at = self.ids.get(place, "")
@@ -195,8 +194,6 @@ class _Hand:
 
 
 class BoxesEngine:
-    """The native engine, whose commands are carried out in the simulator of boxes."""
-
     enacts = True
     version = f"{VERSION}, enacted in {Boxes.version}"
 

@@ -130,7 +130,6 @@ class Episode(NamedTuple):
 
 
 def opening(task: Task, episode: Episode) -> str:
-    """The first observation of a task."""
     return f"You are in a room. {told_where(episode.scene.start, None)}\n\nYour task is to: {task.goal}"
 
 
@@ -191,7 +190,6 @@ class AlfredEnv:
         return replace(frame, names=tuple(names.get(id, id.partition("|")[0].lower()) for id in frame.names))
 
     def pose(self) -> Pose:
-        """Where the robot stands and looks."""
         return self._now.pose
 
     def reach(self) -> Reach:

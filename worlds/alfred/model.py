@@ -80,8 +80,6 @@ def plan_text(plan: Plan) -> str:
 
 
 def _whole(steps: Callable[[str], Iterator[PlanStep]]) -> Callable[[str], Plan]:
-    """What reads a whole plan from a text, step by step."""
-
     @wraps(steps)
     def read(text: str) -> Plan:
         if len(text) > LONGEST_TEXT:
@@ -161,7 +159,6 @@ class RoomState:
 
     @property
     def in_hand(self) -> Thing | None:
-        """What the agent holds."""
         return None if self.held is None else self.things[self.held]
 
     def base(self, index: int) -> int:
@@ -175,7 +172,6 @@ class RoomState:
         return self.things[self.base(index)].place
 
     def having(self, index: int, **changes: Any) -> RoomState:
-        """The state with thing ``index`` changed."""
         thing = replace(self.things[index], **changes)
         return replace(self, things=(*self.things[:index], thing, *self.things[index + 1 :]))
 
@@ -188,7 +184,6 @@ class Scene:
     things: tuple[Thing, ...]
 
     def opened(self) -> Scene:
-        """The scene with all places unknown."""
         return replace(self, things=tuple(replace(thing, place=None) for thing in self.things))
 
 

@@ -68,7 +68,6 @@ def read_action(pipe: IO[bytes]) -> dict[str, Any] | None:
 
 
 def write_answer(pipe: IO[bytes], metadata: Mapping[str, Any], images: Iterable[tuple[int, bytes]]) -> None:
-    """Answer an action with metadata, and with images by their type."""
     for field, body in ((METADATA, packed(metadata)), *images, (END, b"")):
         pipe.write(_HEADER.pack(field, len(body)) + body)
     pipe.flush()
@@ -121,11 +120,9 @@ class Player:
         self._event = self._boxes.begin(self._scene)
 
     def first(self) -> Answer:
-        """What is sent before any action came."""
         return self._answer(self._event, 0, "")
 
     def answer(self, action: Mapping[str, Any]) -> Answer:
-        """The metadata and the images after an action."""
         name, number = str(action.get("action")), int(action.get("sequenceId", 0))
         arguments = {key: value for key, value in action.items() if key not in _OURS}
         code, draw = "", action.get("renderImage", True) is not False
@@ -224,7 +221,6 @@ def scenes(world: World, references: list[str]) -> dict[str, Task]:
 
 
 def main(arguments: list[str]) -> int:
-    """Serve one client until it closes its pipe."""
     parser = argparse.ArgumentParser(prog="python -m housequest.worlds.alfred.player", description=__doc__)
     parser.add_argument("--world", default="alfworld", help="whose tasks are the scenes")
     parser.add_argument("task", nargs="*", help="a task to offer beside the examples and the floor plans")

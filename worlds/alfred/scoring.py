@@ -50,14 +50,12 @@ class AlfredGoal:
 
     @property
     def total(self) -> int:
-        """How many conditions there are."""
         if self.type == "pick_two_obj_and_place":
             return 4 if self.sliced else 2
         basic = {"pick_and_place_simple": 1, "look_at_obj_in_light": 2}.get(self.type, 3)
         return basic + self.sliced
 
     def met(self, state: RoomState) -> int:
-        """How many conditions hold in ``state``."""
         things = dict(enumerate(state.things))
         mine = {n for n, one in things.items() if one.kind == self.object and (not self.sliced or "sliced" in one.marks)}
         placed = {n for n in mine if n != state.held and state.place(n) == self.receptacle is not None}
@@ -76,7 +74,6 @@ class AlfredGoal:
                 return self._count(mine, placed, {n for n in mine if wanted in things[n].marks}, together=len(placed))
 
     def seen(self, event: Event) -> int:
-        """How many conditions hold after ``event``."""
         objects = event.objects
 
         def among(kind: str | None, fits: Callable[[SimulatedObject], bool]) -> dict[str, SimulatedObject]:
@@ -133,7 +130,6 @@ class PlanScore:
 
     @property
     def share(self) -> float:
-        """The share of goal conditions met."""
         return self.met / self.conditions
 
 

@@ -90,7 +90,6 @@ def annotated(make: Callable[[Path, Any], T]) -> Callable[[Path], T]:
 
 
 def trajectory_files(folder: Path) -> list[Path]:
-    """The annotations of a split, sorted by trial."""
     return sorted(folder.glob(f"*/*/{TRAJECTORY_FILE}"), key=lambda path: path.parts[-3:-1])
 
 
@@ -116,7 +115,6 @@ def splits(data: Path | None = None) -> tuple[str, ...]:
 
 @annotated
 def read_demonstration(path: Path, content: Any) -> Demonstration:
-    """A trajectory without its frames."""
     steps = cast("list[Any]", content["plan"]["high_pddl"])
     if len(steps) > model.LONGEST_PLAN:
         raise model.PlanError(f"{len(steps)} subgoals are too many")
@@ -139,7 +137,6 @@ def read_demonstration(path: Path, content: Any) -> Demonstration:
 
 
 def goal_of(content: Any) -> AlfredGoal:
-    """The goal in the content of a ``traj_data.json``."""
     name, parameters = content["task_type"], content["pddl_params"]
     if name not in TASK_TYPES:
         raise ValueError(f"no task type {name!r}")
@@ -232,7 +229,6 @@ class Trajectory:
 
 @annotated
 def read_trajectory(_: Path, content: Any) -> Trajectory:
-    """A task as annotated."""
     scene: Any = content["scene"]
     first: Any = scene["init_action"]
     actions = cast("list[Any]", content["plan"]["low_actions"])

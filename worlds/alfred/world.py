@@ -44,8 +44,6 @@ _TRAJECTORIES_KEPT = 64
 
 @dataclass(frozen=True, slots=True)
 class AlfredOptions:
-    """What can be set of ALFRED."""
-
     engine: Literal["boxes", "thor"] = option("boxes", "What simulates: boxes, our stand-in, or thor, AI2-THOR 5's client.")
     player: str | None = option(None, "What thor starts, such as a Unity build [the client's own download].")
     data: str | None = option(None, "The folder that holds json_2.1.1 [$ALFWORLD_DATA, ~/.cache/alfworld].")
@@ -309,8 +307,6 @@ class AlfredExpert:
 
 
 class _Houses(GeneratedTasks):
-    """Made-up houses of ALFWorld as this world's."""
-
     def made(self, seed: int) -> Task:
         return replace(super().made(seed), world=_NAME)
 

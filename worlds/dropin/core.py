@@ -82,7 +82,6 @@ class GameState(dict[str, Any]):
         self[name] = value
 
     def copy(self) -> GameState:
-        """A deep copy."""
         return GameState(deepcopy(dict(self)))
 
 
@@ -120,7 +119,6 @@ class Environment:
         """End the game."""
 
     def copy(self) -> Any:
-        """An independent environment in the same state."""
         raise NotImplementedError
 
 
@@ -220,7 +218,6 @@ class Agent:
         """Before the first command."""
 
     def act(self, game_state: GameState, reward: float, done: bool) -> str:
-        """The next command."""
         raise NotImplementedError
 
     def finish(self, game_state: GameState, reward: float, done: bool) -> None:
@@ -228,7 +225,6 @@ class Agent:
 
     @property
     def wrappers(self) -> list[Any]:
-        """What to wrap the game in."""
         return []
 
 
@@ -241,7 +237,6 @@ class GymAgent:
         return EnvInfos()
 
     def act(self, obs: str, score: int, done: bool, infos: Mapping[str, Any]) -> str:
-        """The next command."""
         raise NotImplementedError
 
 

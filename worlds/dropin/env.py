@@ -71,7 +71,6 @@ class AlfredDemangler(Wrapper):
         self._chance = random.Random(0)
 
     def seed(self, seed: int | None = None) -> Any:
-        """Seed the shuffling."""
         self._chance = random.Random(seed)
         return super().seed(seed)
 
@@ -96,8 +95,6 @@ class AlfredInfos(Wrapper):
 
 
 class AlfredExpertType:
-    """The kinds of `AlfredExpert`."""
-
     HANDCODED = "handcoded"
     PLANNER = "planner"
 
@@ -110,7 +107,6 @@ class ExpertPlan:
         self._memory: HouseholdExpertMemory = expert.begin(opening.rpartition(_GOAL)[2], Observation(opening))
 
     def observe(self, command: str, text: str) -> None:
-        """A command was played and answered."""
         self._memory = self._expert.observe(self._memory, command.strip(), Observation(text, accepted=text != REFUSED))
 
     def next(self, admissible: Sequence[str]) -> list[str]:

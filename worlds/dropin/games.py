@@ -294,7 +294,6 @@ class BatchEnv:
         return [seed]
 
     def skip(self, nb_games: int = 1) -> None:
-        """Skip the next games of the cycle."""
         for _ in range(nb_games):
             next(self._gamefiles_iterator)
 
@@ -367,7 +366,6 @@ def register_games(
 
 
 def register_game(gamefile: str, *arguments: Any, **settings: Any) -> str:
-    """`register_games` for one."""
     return register_games([gamefile], *arguments, **settings)
 
 

@@ -187,8 +187,6 @@ class _Place:
 
 
 class _Slot:
-    """One player's game."""
-
     __slots__ = ("_left", "_plan", "_possible", "_state", "done", "listed", "place", "text", "won")
 
     def __init__(self, place: _Place, limit: int, expert: HouseholdExpert | None) -> None:

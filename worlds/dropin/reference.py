@@ -34,8 +34,6 @@ from housequest.worlds.workers import WorkerError
 
 @dataclass(frozen=True, slots=True)
 class GameOutput:
-    """One answer of the reference."""
-
     text: str
     won: bool
     commands: tuple[str, ...]
@@ -223,7 +221,6 @@ class TextworldEngine:
         return TextworldEnv(task, game, file, self._workers)
 
     def close(self) -> None:
-        """End the processes."""
         self._workers.close()
 
 

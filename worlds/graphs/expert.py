@@ -59,8 +59,6 @@ _wanted = lru_cache(maxsize=256)(read_sentence)
 
 
 class _Decision:
-    """The next moves from one memory."""
-
     def __init__(self, memory: GraphExpertMemory, wanted: Wanted, search: SearchPrior) -> None:
         self.memory, self.belief, self.wanted = memory, memory.belief, wanted
         self.search = search

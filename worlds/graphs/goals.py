@@ -48,7 +48,6 @@ class GraphGoal(NamedTuple):
 
     @property
     def total(self) -> int:
-        """How many things are wanted in all."""
         return sum(one.count for one in self.conditions)
 
 
@@ -110,7 +109,6 @@ def modern(kind: str) -> str:
 
 
 def sentence(goal: GraphGoal) -> str:
-    """A goal in our own words."""
     groups: dict[tuple[How, str], list[Condition]] = {}
     for one in goal.conditions:
         groups.setdefault((one.how, one.at), []).append(one)
@@ -175,6 +173,5 @@ def _several(count: int, kind: str) -> str:
 
 
 def listed(things: Sequence[str]) -> str:
-    """What there is, in words."""
     *most, last = things or ("nothing",)
     return f"{', '.join(most)} and {last}" if most else last

@@ -36,7 +36,6 @@ class Node:
 
     @property
     def room(self) -> bool:
-        """Whether it is a room."""
         return self.category == ROOMS
 
     @property
@@ -46,7 +45,6 @@ class Node:
 
     @property
     def carried(self) -> bool:
-        """Whether it can be taken into a hand."""
         return "GRABBABLE" in self.properties
 
     @property
@@ -74,7 +72,6 @@ class Apartment:
 
     @cached_property
     def named(self) -> Mapping[str, int]:
-        """The ids by name."""
         return {name: id for id, name in self.names.items()}
 
     @cached_property
@@ -119,7 +116,6 @@ class Graph:
 
     @cached_property
     def holds(self) -> Mapping[int, frozenset[int]]:
-        """What is on or in each thing."""
         holds: dict[int, set[int]] = {}
         for id, above in self.placed.items():
             for _, other in above:
@@ -128,7 +124,6 @@ class Graph:
 
     @property
     def robot(self) -> int:
-        """The robot's id."""
         return self.apartment.robot
 
     @property
@@ -137,7 +132,6 @@ class Graph:
         return tuple(one for one in self.hands if one is not None)
 
     def node(self, id: int) -> Node:
-        """The node of this id."""
         return self.apartment.nodes[id]
 
     def state(self, id: int) -> frozenset[str]:
@@ -145,11 +139,9 @@ class Graph:
         return self.states.get(id, frozenset())
 
     def parents(self, id: int, how: Placing | None = None) -> tuple[int, ...]:
-        """What a thing is on or inside of."""
         return tuple(other for placing, other in sorted(self.placed.get(id, ())) if how is None or placing == how)
 
     def children(self, id: int, how: Placing | None = None) -> tuple[int, ...]:
-        """What is on or inside of a thing, by id."""
         inside = sorted(self.holds.get(id, ()))
         return tuple(inside if how is None else (one for one in inside if (how, id) in self.placed[one]))
 
@@ -196,7 +188,6 @@ class Graph:
 
 
 def within(room: int) -> Placed:
-    """Where something is that is only in a room."""
     return frozenset({("INSIDE", room)})
 
 
@@ -227,7 +218,6 @@ class Changes:
             self.close[other] = self.close.get(other, frozenset()) | {id}
 
     def graph(self) -> Graph:
-        """The graph with all changes."""
         return Graph(self.before.apartment, self.placed, self.close, self.before.states, self.hands)
 
 

@@ -120,7 +120,6 @@ def told_room(graph: Graph) -> str:
 
 
 def told_held(graph: Graph) -> str:
-    """What the robot holds."""
     return f"You hold {listed([with_article(graph.apartment.names[id]) for id in graph.held])}."
 
 
@@ -226,8 +225,6 @@ def update(belief: Belief, command: str, observation: Observation) -> Belief:
 
 
 class _Reading(Reading):
-    """A belief in the making, which takes in sentence after sentence."""
-
     def __init__(self, belief: Belief) -> None:
         super().__init__(belief)
         self._carried = list(belief.carried)
@@ -238,7 +235,6 @@ class _Reading(Reading):
         self._walked = False
 
     def read(self, text: str) -> Belief:
-        """The belief after a text."""
         for sentence in (one.strip().rstrip(".") for one in text[:MAX_TEXT].replace("\n", " ").split(". ")):
             found = ((word, form.fullmatch(sentence)) for word, form in _FORMS.items())
             if (said := next(((word, one) for word, one in found if one is not None), None)) is not None:

@@ -76,7 +76,6 @@ class House(NamedTuple):
 
 
 def make_apartment(seed: int) -> House:
-    """The apartment and task of a seed."""
     dice = Random(f"household-graph {VERSION} {seed}")
     type = dice.choice(list(FAMILIES))
     goal = _goal(dice, FAMILIES[type], dict.fromkeys(LYING, 2))
@@ -169,7 +168,6 @@ class _Builder:
                 self._stands(id, room)
 
     def add(self, kind: str, category: str, properties: Sequence[str] = (), *placed: tuple[Placing, int]) -> int:
-        """A new node, with its id."""
         id = max(self.nodes, default=0) + 1
         self.nodes[id] = Node(id, kind, category, frozenset(properties))
         if placed:
@@ -181,7 +179,6 @@ class _Builder:
         return id
 
     def furnish(self) -> None:
-        """The robot, the rooms and what stands in them."""
         robot = self.add("character", "Characters")
         rooms = {kind: self.add(kind, ROOMS) for kind in STANDING}
         self.placed[robot] = frozenset({("INSIDE", rooms[self.dice.choice(list(STANDING))])})
@@ -218,7 +215,6 @@ class _Builder:
                     self.add(kind, "Props", ("GRABBABLE",), ("INSIDE", self.dice.choice(rooms)))
 
     def graph(self) -> Graph:
-        """The apartment."""
         return Graph(Apartment(self.nodes, self.robot), self.placed, self.close, self.states, self.hands)
 
 

@@ -55,8 +55,6 @@ _KEPT = 64
 
 @dataclass(frozen=True, slots=True)
 class GraphOptions:
-    """What can be set of household graphs."""
-
     data: str | None = option(
         None, "A file in WAH-NL's format, or the folder that holds wah_nl_train.json and wah_nl_test.json."
     )

@@ -43,7 +43,6 @@ class PlanTask:
 
     @property
     def id(self) -> str:
-        """The demonstration's id and the annotator."""
         return f"{self.demonstration.id}#{self.instruction.annotator}"
 
     @property
@@ -56,7 +55,6 @@ class PlanTask:
 
 
 def plan_tasks(demonstrations: Iterable[Demonstration]) -> tuple[PlanTask, ...]:
-    """Every instruction of every demonstration."""
     return tuple(PlanTask(one, instruction) for one in demonstrations for instruction in one.instructions)
 
 
@@ -197,11 +195,9 @@ class PromptingPlanner(Planner):
     seed: int
 
     def asking(self, bias: tuple[tuple[str, float], ...] = ()) -> Asking:
-        """What asks for one plan."""
         return Asking(self.model, Sampling(self.settings.max_tokens, self.settings.temperature, self.seed, bias))
 
     async def shots(self, task: PlanTask) -> tuple[PlanTask, ...]:
-        """The examples that a prompt shows for ``task``, in their order."""
         own, text = self.settings, task.instruction.text(stepwise=self.settings.steps)
         return await self.pool.choose(own.choose, text, own.shots, self.seed, without=task.demonstration.id)
 
@@ -226,7 +222,6 @@ class Asking:
     def proposal(
         self, plan: alfred.Plan | None, reason: str = "", executed: alfred.Plan | None = None, revisions: int = 0
     ) -> PlanProposal:
-        """A proposal with the calls so far."""
         return PlanProposal(plan, reason, tuple(self._calls), executed, revisions)
 
 

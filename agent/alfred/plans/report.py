@@ -81,7 +81,6 @@ class PlanFigures:
 
     @classmethod
     def of(cls, rows: Sequence[work.PlanResult], *, replanned: bool = False) -> PlanFigures:
-        """The figures of ``rows``."""
         named = ("exact", "reaches", "wherever", "executed_exact", "executed_reaches")
         exact, reaches, wherever, executed, carried = (Share(rows, name) for name in named)
         conditions = fmean(row.met / row.conditions for row in rows) if rows else None

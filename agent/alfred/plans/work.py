@@ -93,7 +93,6 @@ class PlanRun:
 
     @property
     def config(self) -> PlanConfig:
-        """The resolved configuration."""
         return self.manifest.configuration
 
     @property
@@ -235,7 +234,6 @@ def read_rows(folder: Path) -> list[PlanResult]:
 
 
 def verify_plans(folder: Path) -> Verification:
-    """Look at every file of the run in ``folder``."""
     manifest, results, calls = (folder / name for name in ("run.json", "results.jsonl", "calls.jsonl"))
     if faults := files.faults_of(PlanManifest, manifest, files.LARGEST_MANIFEST):
         return Verification(folder, faults=tuple(faults))

@@ -58,7 +58,6 @@ class Percept:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds in it, sorted."""
         return tuple(sorted({one.kind for one in self.detections}))
 
 
@@ -79,8 +78,6 @@ class Perception(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Perfect perception: the simulator's own masks and depth."""
-
     name: str = "truth"
     size: tuple[int, int] = SIZE
 
@@ -91,8 +88,6 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """How much worse than the truth a perception is."""
-
     miss: float = option(0.0, "the probability that a thing is not seen in a frame; twice that if it is small", most=1)
     confuse: float = option(0.0, "the probability that a thing is taken for one of another kind", most=1)
     depth: float = option(0.0, "the standard deviation of depth, as a share of it; edges get blurred", most=1)

@@ -81,7 +81,6 @@ class ActionPolicy:
         return replace(state, stood=frozenset({state.stand}))
 
     def perceive(self, state: SeeingState, frame: Frame) -> Percept:
-        """What is perceived in the next frame."""
         return self._perception.see(frame, state.frames)
 
     def perceived(self, state: SeeingState, percept: Percept, pose: Pose) -> SeeingState:

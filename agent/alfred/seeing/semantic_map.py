@@ -61,7 +61,6 @@ class SemanticMap:
 
     @classmethod
     def empty(cls, origin: Pose) -> SemanticMap:
-        """A map on which nothing was seen."""
         return cls(origin, (FREE, OBSTACLE), np.empty(0, np.int32), np.empty(0, np.uint16))
 
     def seen(self, percept: Percept, pose: Pose) -> SemanticMap:
@@ -198,7 +197,6 @@ class Ground:
     at: Stand
 
     def reached(self, stand: Stand) -> bool:
-        """Whether there is a way to this stand."""
         x, z = stand[0] + REACH, stand[1] + REACH
         return 0 <= x <= 2 * REACH and 0 <= z <= 2 * REACH and bool(self.far[x, z] < inf)
 
@@ -212,7 +210,6 @@ class Ground:
 
 
 def stand_of(pose: Pose, origin: Pose) -> Stand:
-    """The stand of somebody at ``pose``."""
     return round((pose.x - origin.x) / GRID), round((pose.z - origin.z) / GRID)
 
 

@@ -133,7 +133,6 @@ SLICED = {"egg": "eggcracked"}  # What a kind is called when it was sliced, if i
 
 
 def sliced(kind: str) -> str:
-    """What a slice of this kind is called."""
     return SLICED.get(kind, f"{kind}sliced")
 
 
@@ -264,12 +263,10 @@ class SeeingState:
 
     @property
     def stand(self) -> Stand:
-        """Where the agent stands."""
         return stand_of(self.pose, self.map.origin)
 
     @property
     def ahead(self) -> Stand:
-        """The stand before the agent."""
         (x, z), (dx, dz) = self.stand, AHEAD[self.pose.quarter]
         return x + dx, z + dz
 
@@ -280,7 +277,6 @@ class SeeingState:
         return tuple(kind for kind in self.map.found if kind in CONTAINERS and kind not in opened)
 
     def erred(self, mode: ErrorMode) -> SeeingState:
-        """The state with one more error."""
         return replace(self, errors=(*self.errors, mode))
 
     def afresh(self) -> SeeingState:
@@ -289,7 +285,6 @@ class SeeingState:
         return replace(self, aim=None, sweep=None, tried=none, vain=none, refused=0, turns=0, search=Search(), avoided=())
 
     def advanced(self) -> SeeingState:
-        """The state after its first step."""
         first, *left = self.steps
         fresh = replace(self, steps=tuple(left)).afresh()
         # What comes after opening receptacles one by one goes on with the search that led to it.
@@ -435,7 +430,6 @@ class Targets:
 
 
 def apart(one: Spot, other: Spot) -> float:
-    """How far two spots are apart, in metres."""
     return hypot(one.x - other.x, one.z - other.z, one.height - other.height)
 
 

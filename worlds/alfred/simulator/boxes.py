@@ -98,8 +98,6 @@ class Boxes:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """An action with its arguments, and the state that it meets."""
-
     scene: base.Scene
     state: State
     arguments: Mapping[str, object]
@@ -117,7 +115,6 @@ class _Asked:
         return float(value)
 
     def id(self, name: str = "objectId") -> str:
-        """The id of an object that there is."""
         value = self.arguments.get(name)
         if not isinstance(value, str):
             raise TypeError(f"{name} is the id of an object, not {value!r}")
@@ -136,7 +133,6 @@ class _Asked:
         return replace(self.state, layout=replace(self.layout, **changes))  # type: ignore[arg-type]
 
     def every(self) -> Iterator[str]:
-        """The ids of all objects."""
         yield from self.layout.thing
         yield from (id for id, _ in fixtures(self.scene))
 

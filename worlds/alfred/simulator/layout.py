@@ -38,7 +38,6 @@ class Layout:
 
     @cached_property
     def thing(self) -> Mapping[str, base.Lying]:
-        """What lies there by its id."""
         return {one.id: one for one in self.things}
 
     @cached_property
@@ -51,7 +50,6 @@ class Layout:
 
     @property
     def held(self) -> str | None:
-        """The id of what is in the hand."""
         return next(iter(self.contents.get(HAND, ())), None)
 
     def around(self, id: str) -> Iterator[str]:
@@ -83,8 +81,6 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A simulated household at one moment."""
-
     pose: Pose
     layout: Layout
     treated: base.Treated = base.NOTHING_TREATED
@@ -126,7 +122,6 @@ def fixtures(scene: base.Scene) -> Iterator[tuple[str, Fixture]]:
 
 
 def box_at(one: base.Lying) -> Box:
-    """The box of a thing where it lies."""
     return stage.box_at(one.name, one.point)
 
 

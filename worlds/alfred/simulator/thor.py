@@ -248,7 +248,6 @@ _POLL = 0.2
 
 
 def start(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Handler]:
-    """Start the client and its player."""
     try:
         ai2thor: Any = importlib.import_module("ai2thor")
         controllers: Any = importlib.import_module("ai2thor.controller")
