@@ -13,19 +13,34 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING
 
 from housequest.agent.agents.bodies import Told
-from housequest.agent.agents.spec import AgentParts
+from housequest.agent.agents.spec import AgentParts, CameraSettings, agent_spec, make_agent
 from housequest.agent.alfred.seeing.impression import Impression, impression_of
 from housequest.agent.alfred.seeing.perception import Percept, kind_in, make_perception
 from housequest.agent.alfred.seeing.policy import ActionPolicy, before, carried_out, played
 from housequest.agent.alfred.seeing.state import UNRECOGNISED, Heuristics, LowLevelAction, SeeingState, sliced
-from housequest.agent.base import Emitter, Turn
+from housequest.agent.base import (
+    Agent,
+    AskPerson,
+    Emitter,
+    Glimpse,
+    ProposalAnswer,
+    Stop,
+    Turn,
+    TurnAnswer,
+    Unattended,
+    Watchable,
+)
 from housequest.agent.episodes import events
+from housequest.agent.episodes.drawing import recorded_game
+from housequest.agent.episodes.events import Event, ModelCall, Started
+from housequest.agent.episodes.loop import EpisodeConfig
+from housequest.agent.episodes.resume import resume_episode
+from housequest.agent.models.base import Capabilities, Completion, Model, Request
 from housequest.agent.roles.messages import NOTHING, emit_thought
 from housequest.agent.skills.naming import kinds_ending, resolve
 from housequest.agent.skills.skill import Execute, Failed, Outcome, Skill
@@ -33,24 +48,10 @@ from housequest.knowledge.rules import Rule
 from housequest.worlds.alfred.env import NAMES
 from housequest.worlds.alfred.simulator.base import touched
 from housequest.worlds.base import Observation, Transition
-from housequest.worlds.errors import Unsupported, shown
-from housequest.worlds.registry import DEFAULT_WORLD, household
+from housequest.worlds.errors import HousequestError, ModelError, Unsupported, shown
+from housequest.worlds.registry import DEFAULT_WORLD, household, world_class
 from housequest.worlds.rooms.render import Frame
 from housequest.worlds.rooms.room import Pose
-
-if TYPE_CHECKING:
-    from housequest.agent.agents.spec import CameraSettings
-from collections.abc import Mapping
-
-from housequest.agent.agents.spec import agent_spec, make_agent
-from housequest.agent.base import Agent, AskPerson, Glimpse, ProposalAnswer, Stop, TurnAnswer, Unattended, Watchable
-from housequest.agent.episodes.drawing import recorded_game
-from housequest.agent.episodes.events import Event, ModelCall, Started
-from housequest.agent.episodes.loop import EpisodeConfig
-from housequest.agent.episodes.resume import resume_episode
-from housequest.agent.models.base import Capabilities, Completion, Model, Request
-from housequest.worlds.errors import HousequestError, ModelError
-from housequest.worlds.registry import world_class
 
 _NO_PICTURES = "This world shows no pictures; play alfred, or this agent without a camera in a household in text."
 _NOTHING_HAPPENED = "Nothing happened yet."

@@ -113,8 +113,8 @@ class _Hand:
                 taps = {ids[one.name]: one.box.centre for one in room.scenery if one.name.startswith("faucet ")}
                 if middle is not None and taps:
                     faucet = min(taps, key=lambda id: (taps[id].x - middle.x) ** 2 + (taps[id].z - middle.z) ** 2)
-                    self._act("ToggleObjectOn", faucet)
-                    self._act("ToggleObjectOff", faucet)
+                    for switching in ("ToggleObjectOn", "ToggleObjectOff"):
+                        self._act(switching, faucet)
                 self._act("PickupObject", thing)
             case _:
                 pass

@@ -72,20 +72,19 @@ def scene_of(problem: str, game: Game) -> Scene:
     middles = {one.name: one.box.centre for one in (*room.scenery, *room.fixtures)}
     # In one of AI2-THOR's rooms the floor is not at 0, by the points of what stands on it.
     low = median([float(id.split("|")[2]) for id in ids.values() if id.startswith(_STANDING)] or [0.0])
+
+    def marked(numbers: Iterable[int], kinds: frozenset[str]) -> frozenset[str]:
+        standing = {ids[name] for number in numbers if (name := game.receptacles[number]) in ids}
+        return frozenset(standing | {one.id for one in things if one.id.partition("|")[0] in kinds})
+
     scene = Scene(
         room,
         {name: ids.get(name) or written(_kind(name), middles[name]) for name in sorted(built)},
         things,
         accepted(),
-        frozenset(
-            {ids[game.receptacles[number]] for number in game.openable if game.receptacles[number] in ids}
-            | {one.id for one in things if one.id.partition("|")[0] in OPENABLE}
-        ),
+        marked(game.openable, OPENABLE),
         room.start,
-        open=frozenset(
-            {ids[game.receptacles[number]] for number in game.start.opened if game.receptacles[number] in ids}
-            | {one.id for one in things if one.id.partition("|")[0] in OPEN_AT_FIRST}
-        ),
+        open=marked(game.start.opened, OPEN_AT_FIRST),
         on=frozenset(ids[game.objects[number]] for number in game.start.lit if game.objects[number] in ids),
         eye=EYE + (low if 0.1 < low < 0.5 else 0.0),
     )

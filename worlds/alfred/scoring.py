@@ -16,19 +16,20 @@ the plain means have names of their own here.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Collection, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from housequest.worlds.alfred.model import Plan, PlanRefusal, Property, RoomState, Scene, execute
+from housequest.worlds.base import Metric, Played
 from housequest.worlds.household.goals import TASK_TYPES as HOUSEHOLD_TYPES
 from housequest.worlds.household.goals import TYPES
 
 if TYPE_CHECKING:
     from housequest.worlds.alfred.simulator.base import Event, SimulatedObject
     from housequest.worlds.alfred.tasks import Demonstration
-
-from housequest.worlds.base import Metric, Played
 
 TASK_TYPES: tuple[str, ...] = (*HOUSEHOLD_TYPES, "pick_and_place_with_movable_recep")  # The seven task types.
 Level = Literal["easy", "normal", "hard"]
@@ -147,64 +148,30 @@ def score(plan: Plan, demonstration: Demonstration) -> PlanScore:
     return PlanScore(plan == demonstration.plan, reaches, wherever, met, goal.total, refusal)
 
 
-def _mean(
-    share: Callable[[Played], float | None], *, by_path: bool = False, by_length: bool = False
-) -> Callable[[Played], tuple[float, float] | None]:
-    """The mean of tasks, of which each counts alike, or ``by_length`` of the annotation; ``by_path``: times the path weight."""
+def _terms(share: str, weight: str, *, by_path: bool) -> Callable[[Played], tuple[float, float] | None]:
+    """What a task adds above and below the line, by the words of ``metrics.toml``; None where it is not known."""
 
     def terms(played: Played) -> tuple[float, float] | None:
-        value, length = share(played), played.annotated
-        if value is None or (length is None and (by_path or by_length)):
+        length = played.annotated
+        if (share == "met" and not played.conditions) or (length is None and (by_path or weight == "length")):
             return None
-        weight = float(length or 0) if by_length else 1.0
+        if weight == "conditions":
+            return float(played.met), float(played.conditions)
+        value = float(played.won) if share == "won" else played.met / played.conditions
         path = min(1.0, (length or 0) / played.steps) if by_path and played.steps else 1.0
-        return value * path * weight, weight
+        counts = float(length or 0) if weight == "length" else 1.0
+        return value * path * counts, counts
 
     return terms
 
 
-def _won(played: Played) -> float:
-    return float(played.won)
+def _metric(
+    key: str, label: str, about: str, share: str, *, weight: str = "task", by_path: bool = False, main: bool = True
+) -> Metric:
+    return Metric(key, label, about, _terms(share, weight, by_path=by_path), main=main)
 
 
-def _share_met(played: Played) -> float | None:
-    return None if not played.conditions else played.met / played.conditions
-
-
-UNWEIGHTED = (
-    Metric("sr", "SR", "SR: the share of tasks won.", _mean(_won)),
-    Metric(
-        "gc",
-        "GC",
-        "GC: all conditions met, over all conditions: a ratio of sums, as ALFRED computes it.",
-        lambda one: (float(one.met), float(one.conditions)) if one.conditions else None,
-    ),
-)
+_ROWS: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("metrics.toml").read_text("utf-8"))["metrics"]
+METRICS = tuple(_metric(**row) for row in _ROWS)
+UNWEIGHTED = tuple(_metric(**row) for row in _ROWS if "by_path" not in row)
 """What does not depend on how many actions were taken."""
-MEAN_CONDITIONS = Metric(
-    "mean_gc", "GC, mean of tasks", "GC, mean of tasks: each task counts alike.", _mean(_share_met), main=False
-)
-METRICS = (
-    *UNWEIGHTED,
-    Metric(
-        "plwsr",
-        "PLWSR",
-        "PLWSR: SR, each task times min(1, L/t) and weighted by L, the annotated demonstration's actions; t are those taken.",
-        _mean(_won, by_path=True, by_length=True),
-    ),
-    Metric(
-        "plwgc",
-        "PLWGC",
-        "PLWGC: the share of conditions met, weighted in the same way.",
-        _mean(_share_met, by_path=True, by_length=True),
-    ),
-    MEAN_CONDITIONS,
-    Metric(
-        "mean_sr_by_path",
-        "SR/path, mean of tasks",
-        "SR/path and GC/path, means of tasks: times min(1, L/t), and each task counts alike.",
-        _mean(_won, by_path=True),
-        main=False,
-    ),
-    Metric("mean_gc_by_path", "GC/path, mean of tasks", "", _mean(_share_met, by_path=True), main=False),
-)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from housequest.worlds.alfred.env import MANUAL, AlfredEnv, Episode, SkillEnv, demonstrated, demonstrated_skills, opening
 from housequest.worlds.alfred.env import TURNS as TURNS_OF_SKILLS
 from housequest.worlds.alfred.scenes import games_on, scene_at, scene_of
-from housequest.worlds.alfred.scoring import MEAN_CONDITIONS, METRICS, UNWEIGHTED, AlfredGoal
+from housequest.worlds.alfred.scoring import METRICS, UNWEIGHTED, AlfredGoal
 from housequest.worlds.alfred.tasks import listed, read_demonstration, read_trajectory, splits
 from housequest.worlds.alfworld import games
 from housequest.worlds.alfworld.engine.game import parse_game
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from housequest.worlds.alfworld.world import AlfworldWorld
     from housequest.worlds.rooms.room import Room, Situation
 
-
 _NAME = "alfred"
 PUBLISHED = {"train": 6574, "valid_seen": 251, "valid_unseen": 255}
 """How many trajectories each published split has; two in three are told by three annotators, some by up to six."""
 FAILURES = 10
 TURNS = 1_000  # ALFRED's limits: failed actions, and actions.
 EVERY = "every"
+_HOUSES = (games.EXAMPLE, games.GENERATED)  # The splits of houses, which nobody annotated.
 _BY_ORACLE = ", skills by an oracle that reads its metadata"
 _TRAJECTORIES_KEPT = 64
 
@@ -108,7 +108,7 @@ class AlfredWorld(World):
         if skills == "oracle":
             self.skills = tuple(named_skills())
             self.max_turns, self.manual, self.keys = TURNS_OF_SKILLS, "\n".join(self.skills), ()
-            metrics = (*UNWEIGHTED, MEAN_CONDITIONS)
+            metrics = UNWEIGHTED
         first, *rest = metrics
         about = f"{first.about} All figures are of {self._version}; none of ALFRED's or of a paper's stands beside them."
         self.metrics = replace(first, about=about), *rest
@@ -142,7 +142,7 @@ class AlfredWorld(World):
         return (*splits(self._data), games.EXAMPLE)
 
     def tasks(self, split: str) -> Sequence[Task]:
-        if split in (games.EXAMPLE, games.GENERATED):
+        if split in _HOUSES:
             return _Houses() if split == games.GENERATED else [replace(task, world=_NAME) for task in self._houses.tasks(split)]
         if split not in self._listed:
             if split not in self.splits():
@@ -166,7 +166,7 @@ class AlfredWorld(World):
     def task(self, reference: str) -> Task:
         place = games.read_reference(reference)
         split = place[0] if place else reference.partition("/")[0]
-        if split in (games.EXAMPLE, games.GENERATED):
+        if split in _HOUSES:
             return replace(self._houses.task(reference), world=_NAME)
         tasks = self.tasks(split)
         if place and 1 <= place[1] <= len(tasks):
@@ -190,14 +190,13 @@ class AlfredWorld(World):
         return self.open(task)
 
     def annotated(self, task: Task) -> Annotated | None:
-
-        if task.split in (games.EXAMPLE, games.GENERATED):
+        if task.split in _HOUSES:
             return None
         trajectory = self._read(_source(task))
         return Annotated(len(self._shown(task) if self.skills else trajectory.actions), trajectory.goal.total)
 
     def annotated_plan(self, task: Task) -> tuple[tuple[str, ...], ...] | None:
-        if task.split in (games.EXAMPLE, games.GENERATED):
+        if task.split in _HOUSES:
             return None
         plan = read_demonstration(_source(task)).plan
         return tuple(tuple(str(step).split()) for step in plan)
@@ -222,7 +221,7 @@ class AlfredWorld(World):
 
     def fingerprint(self, split: str) -> str:
         """A SHA-256 over engine, ids, goals and annotations of the split's tasks, and the games that furnish its rooms."""
-        if split in (games.EXAMPLE, games.GENERATED):
+        if split in _HOUSES:
             lines = [self._houses.fingerprint(split)]
         else:
             tasks, folder = self.tasks(split), self._data / games.LAYOUT / split
@@ -243,7 +242,7 @@ class AlfredWorld(World):
         return AlfworldWorld()
 
     def _episode(self, task: Task) -> Episode:
-        if task.split not in (games.EXAMPLE, games.GENERATED):
+        if task.split not in _HOUSES:
             trajectory = self._read(_source(task))
             return Episode(scene_at(_source(task), trajectory), trajectory.goal, trajectory.actions)
         from housequest.worlds.alfworld.text import HOUSEHOLD
@@ -258,11 +257,7 @@ class AlfredWorld(World):
 
     def _commands(self, task: Task) -> tuple[str, ...]:
         if self.skills:
-            return (
-                ()
-                if task.split in (games.EXAMPLE, games.GENERATED)
-                else demonstrated_skills(read_demonstration(_source(task)).plan)
-            )
+            return () if task.split in _HOUSES else demonstrated_skills(read_demonstration(_source(task)).plan)
         episode = self._begun(task)
         return demonstrated(episode.actions, episode.scene)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import runpy
 import sys
+import tomllib
 from collections.abc import Mapping
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -18,42 +19,13 @@ from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import alfworld_data
 
 ALFWORLD, TEXTWORLD = "0.4.2", "1.7.0"  # The versions that are stood in for.
-_CORE = "EnvInfos Environment EnvInfoMissingError GameState Agent"
-_REGISTERED = "register_game register_games make registry"
-_CONTENTS: tuple[tuple[str, ModuleType, str], ...] = (
-    ("alfworld", env, ""),
-    ("alfworld.info", env, ""),
-    ("alfworld.agents", env, ""),
-    ("alfworld.agents.environment", env, "get_environment AlfredTWEnv"),
-    (
-        "alfworld.agents.environment.alfred_tw_env",
-        env,
-        "AlfredTWEnv AlfredDemangler AlfredInfos AlfredExpert AlfredExpertType TASK_TYPES=NUMBERED_TYPES",
-    ),
-    ("alfworld.agents.modules", env, ""),
-    ("alfworld.agents.modules.generic", config, "load_config"),
-    ("textworld", core, _CORE),
-    ("textworld", games, "start"),
-    ("textworld.core", core, f"{_CORE} Wrapper"),
-    ("textworld.envs", games, "PddlEnv"),
-    ("textworld.envs.pddl", games, "PddlEnv"),
-    ("textworld.envs.wrappers", core, "Filter Limit"),
-    ("textworld.envs.wrappers", games, "GenericEnvironment=PddlEnv"),
-    ("textworld.envs.batch", games, "SyncBatchEnv AsyncBatchEnv=SyncBatchEnv"),
-    ("textworld.gym", core, "Agent=GymAgent"),
-    ("textworld.gym", games, _REGISTERED),
-    ("textworld.gym.core", core, "Agent=GymAgent"),
-    ("textworld.gym.envs", games, "TextworldGymEnv=SingleEnv TextworldBatchGymEnv=BatchEnv"),
-    ("textworld.gym.utils", games, _REGISTERED),
-)
-"""What each module of the two has: names of ours, or theirs with ours."""
 
 
 def _modules() -> Mapping[str, Mapping[str, object]]:
-    found: dict[str, dict[str, object]] = {}
-    for name, ours, contents in _CONTENTS:
-        pairs = (one.partition("=") for one in contents.split())
-        found.setdefault(name, {}).update({theirs: getattr(ours, other or theirs) for theirs, _, other in pairs})
+    ours, found = {"config": config, "core": core, "env": env, "games": games}, dict[str, dict[str, object]]()
+    for name, contents in tomllib.loads(Path(__file__).with_name("stand_in.toml").read_text("utf-8")).items():
+        pairs = ((module, *one.split("=")) for module, names in contents.items() for one in names.split())
+        found[name] = {theirs[0]: getattr(ours[module], theirs[-1]) for module, *theirs in pairs}
     paths = {"ALFRED_PDDL_PATH": str(_logic("alfred.pddl")), "ALFRED_TWL2_PATH": str(_logic("alfred.twl2"))}
     info = {"ALFWORLD_DATA": str(alfworld_data()), **paths, "__version__": ALFWORLD}
     return {**found, "alfworld": info, "alfworld.info": info, "textworld": {**found["textworld"], "__version__": TEXTWORLD}}

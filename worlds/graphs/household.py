@@ -194,23 +194,7 @@ def _shown(graph: Graph, id: int) -> str:
 MAX_NAMES = 3_000
 HANDS: int = WORDS["terms"]["hands"]
 _ENTRY = re.compile(rf"\b(?:a|an) (?P<name>{NAME})(?: \((?P<states>[a-z, ]{{1,30}})\))?", re.ASCII)
-_FORMS = {
-    word: re.compile(pattern, re.ASCII)
-    for word, pattern in {
-        "apartment": r"You are in an apartment with (?P<list>.*)",
-        "room": rf"You are in the (?P<one>{NAME})",
-        "furniture": r"Its furniture: (?P<list>.*)",
-        "loose": r"Also in it: (?P<list>.*)",
-        "contents": rf"(?P<how>On|In) the (?P<one>{NAME}), you see (?P<list>.*)",
-        "walked": rf"You walk to the (?P<one>{NAME})",
-        "opened": rf"You (?P<how>open|close) the (?P<one>{NAME})",
-        "switched": rf"You switch (?P<how>on|off) the (?P<one>{NAME})",
-        "grabbed": rf"You grab the (?P<one>{NAME})(?: from the (?P<where>{NAME}))?",
-        "put": rf"You put the (?P<one>{NAME}) (?P<how>in|on) the (?P<where>{NAME})",
-        "state": rf"The (?P<one>{NAME}) is (?P<list>(?:open|closed|on|off)(?: and (?:on|off))?)",
-        "hold": r"You hold (?P<list>.*)",
-    }.items()
-}
+_FORMS = {word: re.compile(form.replace("NAME", NAME), re.ASCII) for word, form in WORDS["told"].items()}
 
 
 def begin(opening: Observation) -> Belief:

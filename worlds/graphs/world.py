@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from housequest.worlds.base import Env, Policy, Task, World
+from housequest.worlds.base import Env, Metric, Policy, Task, World
 from housequest.worlds.env import unwrapped
 from housequest.worlds.errors import ConfigurationError, TaskNotFound, Unsupported, nearest, shown
 from housequest.worlds.graphs.env import FORMS, TURNS, GraphEnv, SkillEnv, skills_in
@@ -29,7 +29,6 @@ from housequest.worlds.tasks import EndlessTasks, is_made_up, parse_goal_source,
 
 if TYPE_CHECKING:
     from housequest.worlds.rooms.room import Room, Situation
-from housequest.worlds.base import Metric
 
 METRICS = (
     Metric("sr", "SR", "SR: the share of tasks in which all subgoals are reached.", lambda played: (float(played.won), 1.0)),

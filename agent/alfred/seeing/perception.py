@@ -16,7 +16,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy import bool_, float32
@@ -25,11 +25,6 @@ from numpy.typing import NDArray
 from housequest.worlds.errors import ConfigurationError, Unsupported, nearest, shown
 from housequest.worlds.options import option, read_options
 from housequest.worlds.rooms.render import Frame
-
-if TYPE_CHECKING:
-    from numpy import float32
-    from numpy.typing import NDArray
-
 
 SIZE = (150, 150)  # Columns and rows of the frames: half of ALFRED's each way, at a quarter of the cost.
 SMALL = 100 / 90_000  # Things that fill less of the picture than this are missed twice as often: 100 pixels of 300 x 300.

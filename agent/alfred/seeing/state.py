@@ -8,61 +8,45 @@ language model, and what people annotated is hidden knowledge, which has to be g
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
-
-from housequest.agent.alfred.seeing.perception import Percept
-from housequest.agent.alfred.seeing.semantic_map import Aim, SemanticMap, Stand, stand_of
-from housequest.agent.skills.skill import Skill
-from housequest.worlds.household.goals import CONTAINERS
-from housequest.worlds.options import option
-from housequest.worlds.rooms.room import AHEAD, Pose
-
-if TYPE_CHECKING:
-    from numpy import bool_
-    from numpy.typing import NDArray
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from math import hypot
+from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy import floating
 from numpy.typing import NDArray
 
-from housequest.agent.alfred.seeing.perception import Detection
-from housequest.agent.alfred.seeing.semantic_map import BODIES, Ground, approach, ground, points
+from housequest.agent.alfred.seeing.perception import Detection, Percept
+from housequest.agent.alfred.seeing.semantic_map import (
+    BODIES,
+    Aim,
+    Ground,
+    SemanticMap,
+    Stand,
+    approach,
+    ground,
+    points,
+    stand_of,
+)
+from housequest.agent.skills.skill import Skill
 from housequest.worlds.alfred.model import TREATMENTS
-from housequest.worlds.household.goals import APPLIANCES, KNIVES
-from housequest.worlds.rooms.room import EYE
+from housequest.worlds.household.goals import APPLIANCES, CONTAINERS, KNIVES
+from housequest.worlds.options import option
+from housequest.worlds.rooms.room import AHEAD, EYE, Pose
+
+if TYPE_CHECKING:
+    from numpy import bool_
 
 Primitive = Literal["go", "look", "explore", "pick", "put", "open", "close", "on", "off", "slice", "peek"]
 """What skills are made of: each is walked to, looked for, and done by one action, but for those without a thing. To ``peek``
 is to open one receptacle of a kind after the other, to look for what the next step is about."""
-_PRIMITIVES: dict[Primitive, tuple[str | None, str]] = {
-    "go": (None, "going to the {}"),
-    "look": (None, "looking round"),
-    "explore": (None, "exploring the room"),
-    "pick": ("PickupObject", "picking up the {}"),
-    "put": ("PutObject", "putting it on the {}"),
-    "open": ("OpenObject", "opening the {}"),
-    "close": ("CloseObject", "closing the {}"),
-    "on": ("ToggleObjectOn", "switching on the {}"),
-    "off": ("ToggleObjectOff", "switching off the {}"),
-    "slice": ("SliceObject", "slicing the {}"),
-    "peek": ("OpenObject", "looking into each {}"),
-}
-ACTIONS: dict[Primitive, str] = {primitive: action for primitive, (action, _) in _PRIMITIVES.items() if action}
+_TABLE: dict[str, Any] = tomllib.loads(Path(__file__).with_name("primitives.toml").read_text("utf-8"))
+ACTIONS: dict[Primitive, str] = {primitive: action for primitive, (action, _) in _TABLE["primitives"].items() if action}
 """ALFRED's action of each primitive that acts on a thing."""
-_TREATING: dict[tuple[str, bool], tuple[Primitive, ...]] = {
-    ("clean", False): ("put", "on", "off", "pick"),
-    ("heat", False): ("open", "put", "close", "on", "off", "open", "pick", "close"),
-    ("cool", False): ("open", "put", "close", "open", "pick", "close"),
-    ("clean", True): ("pick",),
-    ("heat", True): ("open", "pick"),
-    ("cool", True): ("open", "pick"),
-}
-"""ALFRED's own sequences of treatments; and what remains of one that failed after the thing was put down for it."""
 UNRECOGNISED = "something"  # The kind of what somebody else put into the hand if perception has not reported it.
 
 
@@ -107,7 +91,7 @@ def steps_of(skill: Skill, held: str | None, *, left: bool = False) -> Iterator[
             treated = thing if left or held == UNRECOGNISED else held or thing
             switched = {"on": "faucet", "off": "faucet"} if treatment == "clean" else {}
             names = {"pick": treated, **switched}
-            for primitive in _TREATING[treatment, left]:
+            for primitive in _TABLE["left" if left else "treating"][treatment].split():
                 yield PolicyStep(primitive, names.get(primitive, place or APPLIANCES[treatment]), inside=True)
 
 
@@ -126,7 +110,7 @@ def impossible(steps: Sequence[PolicyStep], held: str | None) -> str | None:
 
 def gerund(step: PolicyStep) -> str:
     """What somebody is doing who carries this step out, in words."""
-    return _PRIMITIVES[step.primitive][1].format(step.kind)
+    return _TABLE["primitives"][step.primitive][1].format(step.kind)
 
 
 SLICED = {"egg": "eggcracked"}  # What a kind is called when it was sliced, if it is not the kind with ``sliced`` after it.

@@ -132,49 +132,38 @@ def apart(pose: Pose, box: Box) -> float:
 
 def listed(scene: base.Scene, state: State) -> tuple[base.SimulatedObject, ...]:
     """All objects, by their ids."""
-    receptacles, found = {scene.ids[one.name] for one in scene.room.fixtures}, list[base.SimulatedObject]()
+    layout, receptacles = state.layout, {scene.ids[one.name] for one in scene.room.fixtures}
+    there: list[tuple[str, str, Point, Box, base.Lying | None]] = []
     for id, one in fixtures(scene):
         # Of a counter, the piece that is nearest to the agent.
-        box = min(one.boxes, key=lambda box: apart(state.pose, box))
-        found.append(_object(scene, state, id, one.name, one.box.centre, box, id in receptacles))
-    for thing in state.layout.things:
-        movable = base.kind_in(thing.id) in base.MOVABLE
-        found.append(_object(scene, state, thing.id, thing.name, thing.point, box_at(thing), movable, thing))
+        there.append((id, one.name, one.box.centre, min(one.boxes, key=lambda box: apart(state.pose, box)), None))
+    there += [(thing.id, thing.name, thing.point, box_at(thing), thing) for thing in layout.things]
+    found: list[base.SimulatedObject] = []
+    for id, name, point, box, thing in there:
+        kind = base.kind_in(id)
+        one = base.SimulatedObject(
+            id,
+            kind,
+            name,
+            point,
+            box,
+            0.0 if HAND in layout.around(id) else apart(state.pose, box),
+            pickupable=thing is not None and thing.pickupable,
+            receptacle=id in receptacles if thing is None else kind in base.MOVABLE,
+            openable=id in scene.openable,
+            toggleable=kind in base.TOGGLEABLE,
+            sliceable=kind in base.SLICES,
+            dirtyable=kind in base.DIRTYABLE,
+            open=id in layout.open,
+            on=id in layout.on,
+            sliced=id.count("|") > 3 and thing is not None,
+            dirty=id in layout.dirty,
+            temperature="Hot" if id in layout.hot else "Cold" if id in layout.cold else "RoomTemp",
+            parents=tuple(at for at in layout.around(id) if at not in (HAND, base.FLOOR)),
+            contents=layout.contents.get(id, ()),
+        )
+        found.append(one)
     return tuple(sorted(found, key=lambda one: one.id))
-
-
-def _object(
-    scene: base.Scene,
-    state: State,
-    id: str,
-    name: str,
-    point: Point,
-    box: Box,
-    receptacle: bool,
-    thing: base.Lying | None = None,
-) -> base.SimulatedObject:
-    layout, kind = state.layout, base.kind_in(id)
-    return base.SimulatedObject(
-        id,
-        kind,
-        name,
-        point,
-        box,
-        0.0 if HAND in layout.around(id) else apart(state.pose, box),
-        pickupable=thing is not None and thing.pickupable,
-        receptacle=receptacle,
-        openable=id in scene.openable,
-        toggleable=kind in base.TOGGLEABLE,
-        sliceable=kind in base.SLICES,
-        dirtyable=kind in base.DIRTYABLE,
-        open=id in layout.open,
-        on=id in layout.on,
-        sliced=id.count("|") > 3 and thing is not None,
-        dirty=id in layout.dirty,
-        temperature="Hot" if id in layout.hot else "Cold" if id in layout.cold else "RoomTemp",
-        parents=tuple(at for at in layout.around(id) if at not in (HAND, base.FLOOR)),
-        contents=layout.contents.get(id, ()),
-    )
 
 
 _BESIDE = 0.12
