@@ -267,8 +267,7 @@ def _recognised(state: RobotState) -> RobotState:
 
 
 def _nameable(state: RobotState, kind: str) -> bool:
-    """Whether prompts may name this kind: perception has reported it, or they have the word anyway, of the goal or of the skill
-    in progress."""
+    """Whether prompts may name this kind: perception has reported it, or the goal or the skill in progress says the word."""
     words = re.findall(r"[a-z]+", state.goal.lower())
     skill = (state.skill.object, state.skill.receptacle) if state.skill else ()
     worded = (*words, *map("".join, pairwise(words)), *skill, *(step.kind for step in state.knowledge.steps))

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from itertools import islice
 from math import atan2, degrees, hypot
-from typing import NamedTuple, cast
+from typing import NamedTuple, Self, cast
 
 from housequest.worlds.alfred.model import TREATMENTS, Plan
 from housequest.worlds.alfred.scoring import AlfredGoal, conditions
@@ -233,10 +234,9 @@ class AlfredEnv:
         lit = frozenset(one.name for one in objects.values() if one.on)
         return Situation(event.pose, at and at.name, tuple(holders), held and held.name, lit)
 
-    def copy(self) -> AlfredEnv:
-        other = type(self)(self.task, self.episode, self._simulate, self._limit)
+    def copy(self) -> Self:
+        other = copy(self)
         other._simulator = self._simulator and self._simulator.copy()
-        other._event, other._failed = self._event, self._failed
         return other
 
     def close(self) -> None:
@@ -331,12 +331,6 @@ class SkillEnv(AlfredEnv):
             return tuple(sorted(text for text, skill in named_skills().items() if can(skill)))
         except Unsupported:
             return None
-
-    def copy(self) -> SkillEnv:
-        other = super().copy()
-        assert isinstance(other, SkillEnv)
-        other._found = self._found
-        return other
 
     def _carry_out(self, skill: NamedSkill) -> str | None:
         verb, word, held = skill.verb, spoken(skill.kind), self._held()

@@ -107,8 +107,7 @@ def read_plan(text: str) -> Iterator[PlanStep]:
 
 @_whole
 def read_loosely(text: str) -> Iterator[PlanStep]:
-    """Read the plan among the words of ``text``, ignoring punctuation, numbers and prose; short action names are accepted.
-    Raises ``PlanError`` if no step is found, or too many."""
+    """Read the plan among other words, with full or short names of actions. Raises ``PlanError`` for no step, or too many."""
     words: list[str] = [word.casefold() for word in _WORD.findall(text)]
     no_name = {*_ACTIONS, *_LITTLE, "\n"}
     for place, word in enumerate(words, start=1):
@@ -345,8 +344,7 @@ def _distinct(kind: str, state: RoomState) -> Iterator[int]:
 
 
 def _near(kind: str, state: RoomState, *, whole: bool = False) -> list[tuple[int, RoomState]]:
-    """The things of this kind within reach (``whole``: unsliced ones), each with the state in which it is. A thing of unknown
-    place is assumed to be here only if none is known to be."""
+    """The things of this kind (``whole``: unsliced) in reach, each with its state; unknown places count if no known one."""
     wanted = [index for index in _distinct(kind, state) if not (whole and "sliced" in state.things[index].marks)]
     reached = [(index, near) for index in wanted if (near := _beside(index, state)) is not None]
     certain = [(index, near) for index, near in reached if near is state]
@@ -368,8 +366,7 @@ def _beside(index: int, state: RoomState) -> RoomState | None:
 
 
 def _standing(receptacle: str, state: RoomState) -> RoomState | None:
-    """The state in which the agent is at ``receptacle``; None if that is impossible. If it is beside a thing of unknown place,
-    this decides the thing's place."""
+    """The state in which the agent is at ``receptacle``, as is what it stands beside; None if that is impossible."""
     if not isinstance(state.at, int):
         return state if state.at == receptacle else None
     lying = state.things[state.at]

@@ -197,8 +197,7 @@ _CLOSE = 0.3
 
 
 def scene_at(path: Path, trajectory: Trajectory) -> Scene:
-    """The scene of the ``trajectory`` in the file ``path``. Raises ``GameError`` if neither it nor another of its floor plan in
-    its data has a game beside it."""
+    """The scene of a trajectory in a file. Raises ``GameError`` if no trajectory of its floor plan has a game beside it."""
     others, beside, plan = games_on(path.parents[2], trajectory.floor_plan), path.with_name(GAME), trajectory.floor_plan
     games = [beside] if beside.is_file() else others[:1]
     if not games:

@@ -72,8 +72,7 @@ class Demonstration:
 
 
 def annotated(make: Callable[[Path, Any], T]) -> Callable[[Path], T]:
-    """What reads a ``traj_data.json``, which is untrusted, by what makes something of its content. It raises ``GameError``
-    naming the file and what is wrong with it."""
+    """A reader of an untrusted ``traj_data.json``, which raises ``GameError`` naming the file and what is wrong with it."""
 
     @wraps(make)
     def read(path: Path) -> T:
@@ -94,8 +93,7 @@ def trajectory_files(folder: Path) -> list[Path]:
 
 
 def read_split(split: str, data: Path | None = None) -> tuple[Demonstration, ...]:
-    """Every demonstration of ``split``, sorted by id. ``data`` holds ``json_2.1.1``. Raises ``TaskNotFound`` for an unknown
-    split and ``GameError`` for a damaged file."""
+    """Every demonstration of ``split``, sorted by id. Raises ``TaskNotFound``, and ``GameError`` for a damaged file."""
     root = (data or alfworld_data()) / LAYOUT
     there = splits(data)
     if split not in there:
@@ -283,8 +281,7 @@ class ListedTrajectory:
 
 
 def listed(folder: Path, *, steps: bool = False) -> tuple[ListedTrajectory, ...]:
-    """The trajectories in a split's ``folder``, sorted by trial; with ``steps``, instructions follow each goal. Raises
-    ``GameError`` naming a damaged file."""
+    """The trajectories in a ``folder``, by trial; with ``steps``, instructions follow each goal. Raises ``GameError``."""
     key = hashlib.sha256(str(folder.resolve()).encode("utf-8", "surrogatepass")).hexdigest()
     file = cache_folder() / "alfred" / f"{key[:24]}{'-steps' if steps else ''}.json"
     known, found = _load(file), list[ListedTrajectory]()

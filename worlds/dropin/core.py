@@ -10,7 +10,7 @@ from functools import partial
 from io import StringIO
 from typing import Any
 
-from housequest.worlds.errors import WorldError, nearest, shown
+from housequest.worlds.errors import ConfigurationError, WorldError, nearest, shown
 
 WIDTH = 80  # Columns of a rendering for people.
 INFOS = (
@@ -24,6 +24,10 @@ INFOS = (
 
 class CommandError(WorldError, AssertionError):
     """What was given is no command, or not one for each game. textworld raises ``AssertionError`` here."""
+
+
+class WrongValue(ConfigurationError, ValueError):
+    """What was given names nothing that there is, or is a number that does not serve. alfworld's users know ``ValueError``."""
 
 
 class UnknownInfo(WorldError, ValueError):

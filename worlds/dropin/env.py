@@ -29,7 +29,7 @@ from housequest.worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMe
 from housequest.worlds.alfworld.games import GAME_FILE, GET_DATA, TRAJECTORY_FILE
 from housequest.worlds.base import Observation
 from housequest.worlds.dropin.config import setting
-from housequest.worlds.dropin.core import EnvInfos, GameState, Wrapper
+from housequest.worlds.dropin.core import EnvInfos, GameState, Wrapper, WrongValue
 from housequest.worlds.dropin.games import BatchEnv, SingleEnv, refuse_older
 from housequest.worlds.errors import ConfigurationError, GameError, Unsupported, WorldError, nearest, shown
 from housequest.worlds.household.base import MAX_FAILED
@@ -127,7 +127,7 @@ class AlfredExpert(Wrapper):
     def __init__(self, env: Any = None, expert_type: str = AlfredExpertType.HANDCODED) -> None:
         super().__init__(env)
         if expert_type not in (AlfredExpertType.HANDCODED, AlfredExpertType.PLANNER):
-            raise UnknownExpert(f"There is no expert {shown(expert_type)}; known: handcoded, planner.")
+            raise WrongValue(f"There is no expert {shown(expert_type)}; known: handcoded, planner.")
         self.expert_type, self.prev_command = expert_type, ""
         self._expert = make_expert()
         self._plan: ExpertPlan | None = None
@@ -154,10 +154,6 @@ class AlfredExpert(Wrapper):
         planner = self.expert_type == AlfredExpertType.PLANNER
         state["extra.expert_plan"] = state["policy_commands"] if planner else plan.next(state["admissible_commands"])
         return state
-
-
-class UnknownExpert(ConfigurationError, ValueError):
-    """There is no expert of this kind."""
 
 
 class AlfredTWEnv:

@@ -131,8 +131,7 @@ def start(path: str, request_infos: core.EnvInfos | None = None, wrappers: Seque
 
 
 def refuse_older(games: Iterable[str]) -> None:
-    """Raise ``GameError`` if one of these files speaks the grammar of alfworld 0.2.2, before any is played. A file that is not
-    there is left to whoever plays it."""
+    """Raise ``GameError`` if one of these files speaks alfworld 0.2.2's grammar; one that is not there counts for none."""
     if older := [file for file in games if Path(file).is_file() and _OLDER in read_file(Path(file))]:
         raise GameError(
             f"{shown(older[0], 400)}: this game speaks the older grammar (`put X in/on Y`), as do {len(older) - 1} others. "
@@ -198,14 +197,6 @@ def _named(game: Game, objects: tuple[str, ...], receptacles: tuple[str, ...]) -
 
 Infos = dict[str, list[Any]]  # As in textworld: under each key, a list with one entry per game.
 _Answer = tuple[str, float, bool, dict[str, Any]]
-
-
-class UnknownEnv(ConfigurationError, ValueError):
-    """No environment was registered under this id."""
-
-
-class UselessNumber(ConfigurationError, ValueError):
-    """A seed or a batch size that no batch can have."""
 
 
 class SyncBatchEnv(core.Environment):
@@ -275,9 +266,9 @@ class BatchEnv:
     ) -> None:
         del asynchronous
         if not isinstance(cast("object", batch_size), SupportsIndex):
-            raise UselessNumber(f"The batch size is {shown(batch_size)}, which is not a whole number.")
+            raise core.WrongValue(f"The batch size is {shown(batch_size)}, which is not a whole number.")
         if batch_size < 1:
-            raise UselessNumber(f"A batch of {batch_size} games plays nothing; give at least 1.")
+            raise core.WrongValue(f"A batch of {batch_size} games plays nothing; give at least 1.")
         self.gamefiles, self.batch_size = gamefiles, batch_size
         self.request_infos = request_infos or core.EnvInfos()
         self.last_commands: Sequence[str | None] = [None] * batch_size
@@ -370,9 +361,9 @@ def register_game(gamefile: str, *arguments: Any, **settings: Any) -> str:
 
 
 def make(id: str) -> Any:
-    """The environment that was registered as ``id``. Raises ``UnknownEnv``, a ``ValueError``."""
+    """The environment that was registered as ``id``. Raises ``WrongValue``, a ``ValueError``."""
     if id not in registry:
-        raise UnknownEnv(f"There is no environment {shown(id)}; register games first.{nearest(id, list(registry))}")
+        raise core.WrongValue(f"There is no environment {shown(id)}; register games first.{nearest(id, list(registry))}")
     return registry[id]["entry_point"](**registry[id]["kwargs"])
 
 
@@ -403,7 +394,7 @@ class ShuffledCycle(Iterator[str]):
         try:
             self._chance = np.random.RandomState(None if seed is None else operator.index(seed))
         except (TypeError, ValueError):
-            raise UselessNumber(f"The seed {shown(seed)} is not a whole number from 0 to {2**32 - 1}.") from None
+            raise core.WrongValue(f"The seed {shown(seed)} is not a whole number from 0 to {2**32 - 1}.") from None
         self._games = tuple(games)  # a tuple is shared by all who cycle through it
         self._order, self._next = np.arange(len(games), dtype=np.uint32), len(games)
 

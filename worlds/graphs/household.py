@@ -43,8 +43,7 @@ def visible(graph: Graph) -> frozenset[int]:
 
 
 def shown_by(graph: Graph, id: int) -> frozenset[int]:
-    """What can be named of all that is on and in a thing, and not behind a closed door; what is within reach may be in another
-    room."""
+    """What can be named of all that is on and in a thing, wherever that is, and not behind a closed door."""
     return frozenset(one for one in graph.load(id) if one in graph.apartment.names and not graph.enclosed(one))
 
 

@@ -75,8 +75,7 @@ class Pool:
         self._origins = Counter(example.demonstration.id for example in examples)
 
     async def nearest(self, text: str, most: int, *, without: str) -> tuple[PlanTask, ...]:
-        """The ``most`` examples most similar to ``text``, best first, without those of the demonstration ``without``. Raises
-        ``ModelError`` where an embedding model fails."""
+        """The ``most`` examples most like ``text``, best first, ``without`` a demonstration's. Raises ``ModelError``."""
         scores = await self._vectors.likeness(text) if self._vectors else self._words.scores(text)
         found = best(self.examples, scores, most + self._origins[without])
         return tuple(example for example in found if example.demonstration.id != without)[:most]
@@ -161,7 +160,7 @@ class PlanProposal:
 
     plan: alfred.Plan | None
     reason: str = ""
-    calls: tuple[events.ModelCall, ...] = ()
+    calls: Sequence[events.ModelCall] = ()
     executed: alfred.Plan | None = None
     revisions: int = 0
 
@@ -194,35 +193,22 @@ class PromptingPlanner(Planner):
     model: Model
     seed: int
 
-    def asking(self, bias: tuple[tuple[str, float], ...] = ()) -> Asking:
-        return Asking(self.model, Sampling(self.settings.max_tokens, self.settings.temperature, self.seed, bias))
-
-    async def shots(self, task: PlanTask) -> tuple[PlanTask, ...]:
-        own, text = self.settings, task.instruction.text(stepwise=self.settings.steps)
-        return await self.pool.choose(own.choose, text, own.shots, self.seed, without=task.demonstration.id)
-
-
-class Asking:
-    """Asks a model for the parts of one plan, and keeps the calls."""
-
-    def __init__(self, model: Model, sampling: Sampling) -> None:
-        self._model, self._sampling = model, sampling
-        self._calls: list[events.ModelCall] = []
-
-    async def ask(self, role: Role[Any], system: str, question: str) -> Answer[Any]:
-        """One question of a conversation of its own. Raises ``ModelError``."""
+    async def ask(
+        self, role: Role[Any], system: str, question: str, calls: list[events.ModelCall], bias: Sequence[tuple[str, float]] = ()
+    ) -> Answer[Any]:
+        """One question of a conversation of its own, whose ``calls`` are kept. Raises ``ModelError``."""
 
         def listen(body: object, timing: Timing | None = None) -> None:
             del timing  # timings are not part of a result
             if isinstance(body, events.ModelCall):
-                self._calls.append(body)
+                calls.append(body)
 
-        return await ask(role, self._model, (Message("system", system),), question, listen, self._sampling)
+        sampling = Sampling(self.settings.max_tokens, self.settings.temperature, self.seed, tuple(bias))
+        return await ask(role, self.model, (Message("system", system),), question, listen, sampling)
 
-    def proposal(
-        self, plan: alfred.Plan | None, reason: str = "", executed: alfred.Plan | None = None, revisions: int = 0
-    ) -> PlanProposal:
-        return PlanProposal(plan, reason, tuple(self._calls), executed, revisions)
+    async def shots(self, task: PlanTask) -> tuple[PlanTask, ...]:
+        own, text = self.settings, task.instruction.text(stepwise=self.settings.steps)
+        return await self.pool.choose(own.choose, text, own.shots, self.seed, without=task.demonstration.id)
 
 
 class InContextPlanner(PromptingPlanner):
@@ -237,11 +223,11 @@ class InContextPlanner(PromptingPlanner):
         # Names stand behind a space, which many vocabularies make part of a token.
         favoured = (*alfred.ARGUMENTS, *(f" {name}" for name in sorted(held)))
         bias = tuple((text, own.bias) for text in favoured) if biased else ()
-        asking, shots = self.asking(bias), await self.shots(task)
-        answer = await asking.ask(ALFRED_PLAN, instructions(), question(own, shots, task.instruction))
+        calls, shots = list[events.ModelCall](), await self.shots(task)
+        answer = await self.ask(ALFRED_PLAN, instructions(), question(own, shots, task.instruction), calls, bias)
         first: alfred.Plan | None = answer.value
         if first is None or not own.replanning:
-            return asking.proposal(first, answer.reason)
+            return PlanProposal(first, answer.reason, calls)
         plan, told, revisions = first, frozenset[str](), 0
         while (outcome := alfred.execute(plan, scene)).refusal is not None:
             # Going where it stands already is no progress.
@@ -251,9 +237,9 @@ class InContextPlanner(PromptingPlanner):
             if revisions >= own.revisions or (again in told and not own.temperature):
                 break
             told, revisions = told | {again}, revisions + 1
-            answer = await asking.ask(ALFRED_PLAN, instructions(), again)
+            answer = await self.ask(ALFRED_PLAN, instructions(), again, calls, bias)
             plan = done + (answer.value or ())
-        return asking.proposal(first, "", plan, revisions)
+        return PlanProposal(first, "", calls, plan, revisions)
 
 
 class SocraticPlanner(PromptingPlanner):
@@ -262,7 +248,7 @@ class SocraticPlanner(PromptingPlanner):
     decomposer are those of the agent; the plan is asked for as of the other planners."""
 
     async def plan(self, task: PlanTask) -> PlanProposal:
-        own, asking, found = self.settings, self.asking(), ""
+        own, calls, found = self.settings, list[events.ModelCall](), ""
         if own.decompose != "none":
             questions = own.decompose == "questions"
             prompt, household = (
@@ -271,14 +257,14 @@ class SocraticPlanner(PromptingPlanner):
             )
             system = prompt.render("system", rules=household.render("rules"), subtask=household.render("subtask"))
             told = prompt.render("task", goal=task.instruction.text(stepwise=own.steps))
-            answer = await asking.ask(QUESTIONER if questions else DECOMPOSER, system, told)
+            answer = await self.ask(QUESTIONER if questions else DECOMPOSER, system, told, calls)
             if answer.value is None:
-                return asking.proposal(None, answer.reason)
+                return PlanProposal(None, answer.reason, calls)
             words = dialogue_text(answer.value) if questions else answer.value
             found = load_prompt(PACKAGE, "alfred_found").render("dialogue" if questions else "reasoning", words=words)
         asked = question(own, await self.shots(task), task.instruction, found)
-        answer = await asking.ask(ALFRED_PLAN, instructions(), asked)
-        return asking.proposal(answer.value, answer.reason)
+        answer = await self.ask(ALFRED_PLAN, instructions(), asked, calls)
+        return PlanProposal(answer.value, answer.reason, calls)
 
 
 def question(settings: PlannerSettings, shots: Sequence[PlanTask], instruction: Instruction, known: str = "") -> str:
@@ -394,7 +380,7 @@ class LotaPlanner(PromptingPlanner):
     """Asks for the whole list of skills at once, with examples in their words; one call, or two if it cannot be read."""
 
     async def plan(self, task: PlanTask) -> PlanProposal:
-        own, prompt, asking = self.settings, load_prompt(_LOTA, "selector"), self.asking()
+        own, prompt, calls = self.settings, load_prompt(_LOTA, "selector"), list[events.ModelCall]()
         skills = ", ".join((*(skill.text for skill in fixed_skills(HOUSEHOLD).skills), DONE))
         system = f"{prompt.render('system')}\n{prompt.render('whole', skills=skills)}"
         shown = [
@@ -402,5 +388,5 @@ class LotaPlanner(PromptingPlanner):
             for one in await self.shots(task)
         ]
         goal = prompt.render("opening", goal=task.instruction.text(stepwise=own.steps))
-        answer = await asking.ask(SKILL_LIST, system, "\n".join((*shown, goal, prompt.render("first"))))
-        return asking.proposal(answer.value, answer.reason)
+        answer = await self.ask(SKILL_LIST, system, "\n".join((*shown, goal, prompt.render("first"))), calls)
+        return PlanProposal(answer.value, answer.reason, calls)

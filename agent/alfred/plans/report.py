@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
+from pathlib import Path
 from statistics import fmean
 
 from housequest.agent.alfred.plans import work
@@ -63,29 +64,17 @@ class Share:
         self.interval = clustered(each) if rows else None
 
 
-@dataclass(frozen=True, slots=True)
 class PlanFigures:
     """The figures of a group of instructions. ``conditions`` is the mean share of goal conditions met. ``executed`` and
     ``executed_reaches`` are exact and goal-reaching of what was carried out, where failed plans were made again
     (``replanned``); else 0."""
 
-    total: int
-    exact: Share
-    reaches: Share
-    wherever: Share
-    executed: Share
-    executed_reaches: Share
-    conditions: float | None
-    revisions: int
-    replanned: bool
-
-    @classmethod
-    def of(cls, rows: Sequence[work.PlanResult], *, replanned: bool = False) -> PlanFigures:
-        named = ("exact", "reaches", "wherever", "executed_exact", "executed_reaches")
-        exact, reaches, wherever, executed, carried = (Share(rows, name) for name in named)
-        conditions = fmean(row.met / row.conditions for row in rows) if rows else None
-        revisions = sum(row.revisions for row in rows)
-        return cls(len(rows), exact, reaches, wherever, executed, carried, conditions, revisions, replanned)
+    def __init__(self, rows: Sequence[work.PlanResult], *, replanned: bool = False) -> None:
+        self.total, self.replanned = len(rows), replanned
+        self.exact, self.reaches, self.wherever = (Share(rows, name) for name in ("exact", "reaches", "wherever"))
+        self.executed, self.executed_reaches = (Share(rows, name) for name in ("executed_exact", "executed_reaches"))
+        self.conditions = fmean(row.met / row.conditions for row in rows) if rows else None
+        self.revisions = sum(row.revisions for row in rows)
 
     def data(self) -> dict[str, object]:
         """The figures as plain data; those of what was carried out only where plans were made again."""
@@ -103,7 +92,7 @@ def _groups(rows: Sequence[work.PlanResult], *, replanned: bool) -> dict[str, Pl
     """The rows of a table: each task type, each plan length, then all."""
     chosen = {name: [row for row in rows if name in (row.type, row.level)] for name in (*TASK_TYPES, *LEVELS)}
     groups = {name: some for name, some in chosen.items() if some} | {"all": rows}
-    return {name: PlanFigures.of(some, replanned=replanned) for name, some in groups.items()}
+    return {name: PlanFigures(some, replanned=replanned) for name, some in groups.items()}
 
 
 def failures(rows: Sequence[work.PlanResult]) -> dict[str, int]:
@@ -221,35 +210,25 @@ def plan_arms(arms: Iterable[ConfiguredArm]) -> tuple[PlanArm, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
 class PlanArmFigures:
     """The figures of an arm over the instructions of all ``seeds`` that were begun; ``unfinished`` ones are not in them.
     ``card`` is that of its first run, empty where none was begun."""
 
-    arm: str
-    seeds: tuple[int, ...]
-    unfinished: int
-    figures: PlanFigures
-    card: Mapping[str, str]
+    def __init__(self, arm: str, folders: Sequence[Path]) -> None:
+        begun = [(work.read_manifest(one), work.read_rows(one)) for one in folders if (one / "run.json").is_file()]
+        manifests, rows = [manifest for manifest, _ in begun], [row for _, some in begun for row in some]
+        self.arm, self.seeds = arm, [one.configuration.seed for one in manifests]
+        self.unfinished = sum(len(one.tasks) for one in manifests) - len(rows)
+        self.figures = PlanFigures(rows, replanned=any(one.configuration.settings.replanning for one in manifests))
+        self.card = plan_card(manifests[0]) if manifests else {}
 
 
 def read_plan_arms(folder: SweepFolder) -> tuple[PlanArmFigures, ...]:
     """The arms of a sweep over plans. Raises ``ConfigurationError``."""
-    runs, found = folder.contents().runs, list[PlanArmFigures]()
-    for arm in dict.fromkeys(each.arm for each in runs):
-        places = [folder.run(each.folder).path for each in runs if each.arm == arm]
-        begun = [(work.read_manifest(place), work.read_rows(place)) for place in places if (place / "run.json").is_file()]
-        manifests, rows = [manifest for manifest, _ in begun], [row for _, some in begun for row in some]
-        found.append(
-            PlanArmFigures(
-                arm,
-                tuple(one.configuration.seed for one in manifests),
-                sum(len(one.tasks) for one in manifests) - len(rows),
-                PlanFigures.of(rows, replanned=any(one.configuration.settings.replanning for one in manifests)),
-                plan_card(manifests[0]) if manifests else {},
-            )
-        )
-    return tuple(found)
+    places: dict[str, list[Path]] = {}
+    for each in folder.contents().runs:
+        places.setdefault(each.arm, []).append(folder.run(each.folder).path)
+    return tuple(PlanArmFigures(arm, folders) for arm, folders in places.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,11 +239,7 @@ class PlanSweepReport(table.Report):
 
     def data(self) -> dict[str, object]:
         arms = [
-            {
-                **{"arm": each.arm, "seeds": list(each.seeds), "unfinished": each.unfinished},
-                **each.figures.data(),
-                "card": dict(each.card),
-            }
+            {"arm": each.arm, "seeds": each.seeds, "unfinished": each.unfinished, **each.figures.data(), "card": each.card}
             for each in self.arms
         ]
         return {"card": shared_card([each.card for each in self.arms if each.card]), "world": PLANS, "arms": arms}

@@ -82,47 +82,44 @@ class Truth:
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
+class Noisy:
+    """The truth made worse, drawn anew for each thing in each frame. Everything is drawn by seed, number of the frame and
+    thing, so that it does not matter what else is in the picture."""
+
     miss: float = option(0.0, "the probability that a thing is not seen in a frame; twice that if it is small", most=1)
     confuse: float = option(0.0, "the probability that a thing is taken for one of another kind", most=1)
     depth: float = option(0.0, "the standard deviation of depth, as a share of it; edges get blurred", most=1)
     seed: int = option(0, "draws the errors")
 
-
-@dataclass(frozen=True, slots=True)
-class Noisy:
-    """The truth made worse by `Noise`, drawn anew for each thing in each frame. Everything is drawn by seed, number of the
-    frame and thing, so that it does not matter what else is in the picture."""
-
-    noise: Noise
-    size: tuple[int, int] = SIZE
+    @property
+    def size(self) -> tuple[int, int]:
+        return SIZE
 
     @property
     def name(self) -> str:
-        noise = self.noise
-        return f"noisy:miss={noise.miss:g},confuse={noise.confuse:g},depth={noise.depth:g},seed={noise.seed}"
+        return f"noisy:miss={self.miss:g},confuse={self.confuse:g},depth={self.depth:g},seed={self.seed}"
 
     def see(self, frame: Frame, number: int) -> Percept:
         found: list[Detection] = []
         for name, mask in _masks(frame):
-            draw = Random(f"{self.noise.seed}/{number}/{name}")
+            draw = Random(f"{self.seed}/{number}/{name}")
             missed, confused, sure = draw.random(), draw.random(), draw.random()
             small = int(mask.sum()) < SMALL * mask.size
-            if missed < (max(self.noise.miss, min(MOST_MISSED, 2 * self.noise.miss)) if small else self.noise.miss):
+            if missed < (max(self.miss, min(MOST_MISSED, 2 * self.miss)) if small else self.miss):
                 continue
             kind = kind_in(name)
             others = [other for group in map(str.split, LOOK_ALIKES) if kind in group for other in group if other != kind]
-            wrong = confused < self.noise.confuse and bool(others)
+            wrong = confused < self.confuse and bool(others)
             found.append(Detection(draw.choice(others) if wrong else kind, (0.4 if wrong else 0.5) + 0.5 * sure, mask))
         return Percept(self._depth(frame.depth, number), tuple(found))
 
     def _depth(self, depth: NDArray[float32], number: int) -> NDArray[float32]:
-        if not self.noise.depth:
+        if not self.depth:
             return depth
         # One factor for each corner of a coarse grid, and what lies between in proportion: errors of depth are not grain.
-        draw = Random(f"{self.noise.seed}/{number}/depth")
+        draw = Random(f"{self.seed}/{number}/depth")
         corners = np.array(
-            [[1 + self.noise.depth * draw.gauss() for _ in range(_COARSE + 1)] for _ in range(_COARSE + 1)], np.float32
+            [[1 + self.depth * draw.gauss() for _ in range(_COARSE + 1)] for _ in range(_COARSE + 1)], np.float32
         )
         along, across = (np.linspace(0, _COARSE, size, endpoint=False, dtype=np.float32) for size in depth.shape)
         rows, columns = along.astype(int), across.astype(int)
@@ -290,7 +287,7 @@ def make_perception(text: str, *, pictures: str = "boxes") -> Perception:
     if kind == "truth" and not rest:
         return Truth()
     if kind == "noisy":
-        return Noisy(read_options(Noise, _pairs(rest, text), owner=f"The perception {kind!r}"))
+        return read_options(Noisy, _pairs(rest, text), owner=f"The perception {kind!r}")
     if kind in _DETECTORS:
         if pictures.partition(" ")[0] == "boxes":
             raise Unsupported(

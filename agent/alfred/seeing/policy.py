@@ -289,44 +289,8 @@ _TILTS = {"LookDown": TILT, "LookUp": -TILT}
 
 def carried_out(state: SeeingState, action: LowLevelAction, targets: Targets, *, accepted: bool) -> SeeingState:
     """The state after ``action`` was carried out, or was not ``accepted``."""
-    return _done(state, action, targets) if accepted else _failed(state, action, adjust=targets.has.adjust)
-
-
-def played(state: SeeingState, name: str, kind: str, targets: Targets, *, accepted: bool) -> SeeingState:
-    """The state after somebody else acted in the agent's stead, on a thing of this ``kind``, from ``state.pose``. A failure of
-    theirs is none of the agent's: a step that is refused says that the way is blocked there, and no more."""
-    state = replace(state, aim=None, sweep=None)
     if not accepted:
-        return replace(state, bumped=state.bumped | {state.ahead}) if name == "MoveAhead" else state
-    if not kind:
-        return state
-    dx, dz = AHEAD[state.pose.quarter]
-    ahead = Spot(kind, state.pose.x + _BEFORE * dx, state.pose.z + _BEFORE * dz, EYE - _BEFORE)
-    claims = (Spot(kind, *row) for row in state.map.points(kind, voted=False).tolist())
-    near = [one for one in claims if hypot(one.x - state.pose.x, one.z - state.pose.z) <= VISIBLE]
-    # The thing of this kind on the map that is nearest to what is ahead is meant, else that place itself.
-    action = LowLevelAction(name, spot=min(near, key=lambda one: apart(one, ahead), default=ahead))
-    # Somebody else did a step of it, if only preparations for that come before.
-    for number, step in enumerate(state.steps):
-        if step.primitive != "peek" and ACTIONS.get(step.primitive) == name and step.kind == kind:
-            return _done(replace(state, steps=state.steps[number:]), action, targets)
-        if step.primitive not in _PREPARING:
-            break
-    after = replace(_done(replace(state, steps=()), action, targets), steps=state.steps)
-    if state.skill is None or after.held == state.held:
-        return after
-    # What is left of the skill is another thing with another thing in the hand.
-    return replace(after, steps=tuple(steps_of(state.skill, after.held)), given=0).afresh()
-
-
-def before(pose: Pose, name: str) -> Pose:
-    """Where somebody was who is at ``pose`` after this action was carried out."""
-    dx, dz = AHEAD[pose.quarter] if name == "MoveAhead" else (0, 0)
-    yaw, pitch = (pose.yaw - _TURNS.get(name, 0)) % 360, pose.pitch - _TILTS.get(name, 0)
-    return replace(pose, x=pose.x - GRID * dx, z=pose.z - GRID * dz, yaw=yaw, pitch=pitch)
-
-
-def _done(state: SeeingState, action: LowLevelAction, targets: Targets) -> SeeingState:
+        return _failed(state, action, adjust=targets.has.adjust)
     spot = action.spot
     step = state.steps[0] if state.steps else None
     if spot is None:
@@ -362,6 +326,40 @@ def _done(state: SeeingState, action: LowLevelAction, targets: Targets) -> Seein
     if step.primitive == "peek":
         return replace(state, peeked=(*state.peeked, spot), aim=None, sweep=tuple(up_and_down(state.pose)), refused=0)
     return state.advanced()
+
+
+def played(state: SeeingState, name: str, kind: str, targets: Targets, *, accepted: bool) -> SeeingState:
+    """The state after somebody else acted in the agent's stead, on a thing of this ``kind``, from ``state.pose``. A failure of
+    theirs is none of the agent's: a step that is refused says that the way is blocked there, and no more."""
+    state = replace(state, aim=None, sweep=None)
+    if not accepted:
+        return replace(state, bumped=state.bumped | {state.ahead}) if name == "MoveAhead" else state
+    if not kind:
+        return state
+    dx, dz = AHEAD[state.pose.quarter]
+    ahead = Spot(kind, state.pose.x + _BEFORE * dx, state.pose.z + _BEFORE * dz, EYE - _BEFORE)
+    claims = (Spot(kind, *row) for row in state.map.points(kind, voted=False).tolist())
+    near = [one for one in claims if hypot(one.x - state.pose.x, one.z - state.pose.z) <= VISIBLE]
+    # The thing of this kind on the map that is nearest to what is ahead is meant, else that place itself.
+    action = LowLevelAction(name, spot=min(near, key=lambda one: apart(one, ahead), default=ahead))
+    # Somebody else did a step of it, if only preparations for that come before.
+    for number, step in enumerate(state.steps):
+        if step.primitive != "peek" and ACTIONS.get(step.primitive) == name and step.kind == kind:
+            return carried_out(replace(state, steps=state.steps[number:]), action, targets, accepted=True)
+        if step.primitive not in _PREPARING:
+            break
+    after = replace(carried_out(replace(state, steps=()), action, targets, accepted=True), steps=state.steps)
+    if state.skill is None or after.held == state.held:
+        return after
+    # What is left of the skill is another thing with another thing in the hand.
+    return replace(after, steps=tuple(steps_of(state.skill, after.held)), given=0).afresh()
+
+
+def before(pose: Pose, name: str) -> Pose:
+    """Where somebody was who is at ``pose`` after this action was carried out."""
+    dx, dz = AHEAD[pose.quarter] if name == "MoveAhead" else (0, 0)
+    yaw, pitch = (pose.yaw - _TURNS.get(name, 0)) % 360, pose.pitch - _TILTS.get(name, 0)
+    return replace(pose, x=pose.x - GRID * dx, z=pose.z - GRID * dz, yaw=yaw, pitch=pitch)
 
 
 def _failed(state: SeeingState, action: LowLevelAction, *, adjust: bool) -> SeeingState:

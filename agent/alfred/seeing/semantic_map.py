@@ -214,8 +214,7 @@ def stand_of(pose: Pose, origin: Pose) -> Stand:
 
 
 def distances(free: NDArray[bool_], goals: Iterable[tuple[int, int]]) -> NDArray[float64]:
-    """The distance of each cell to the nearest of ``goals`` over cells that are ``free``, in cells; infinite where no way is.
-    Goals that are not free, or outside, do not count."""
+    """How far each cell is from the nearest of ``goals`` that is ``free``, over such cells; infinite where no way leads."""
     rows: int = free.shape[0]
     columns: int = free.shape[1]
     # A border that is never free saves asking where the grid ends.
@@ -252,8 +251,7 @@ def distances(free: NDArray[bool_], goals: Iterable[tuple[int, int]]) -> NDArray
 def ground(
     seen: SemanticMap, at: Stand, stood: Collection[Stand], bumped: Collection[Stand], *, voted: bool, body: float
 ) -> Ground:
-    """The ground around ``at`` for somebody who keeps ``body`` metres away from what is in the way. What was not seen yet
-    counts as free, up to a little beyond what was."""
+    """The ground for somebody who keeps ``body`` metres away from what is in the way; a little of the unseen counts as free."""
     blocked, explored = seen.grid(voted=voted)
     edge = 2 * _STEP
     blocked, explored = np.pad(blocked, edge), np.pad(explored, edge)
@@ -317,8 +315,7 @@ def approach(
 
 
 def next_move(around: Ground, quarter: int, goal: Stand) -> str | None:
-    """The action that leads towards ``goal``; None if one is there, or no way leads there. A goal that is not free is walked at
-    all the same."""
+    """The action that leads towards ``goal``, be it free or not; None if one is there, or no way leads there."""
     if goal == around.at:
         return None
     left = _left(around, goal)
@@ -328,8 +325,7 @@ def next_move(around: Ground, quarter: int, goal: Stand) -> str | None:
 
 
 def way_to(around: Ground, goal: Stand) -> tuple[Stand, ...]:
-    """The stands on the way to ``goal``, both ends included; only where one stands if no way leads there. A goal that is not
-    free is walked at all the same."""
+    """The stands on the way to ``goal``, be it free or not, both ends included; the first alone if no way leads there."""
     left = _left(around, goal)
     way = [around.at]
     while left(way[-1]):

@@ -61,8 +61,7 @@ class PolicyStep:
 
 
 def steps_of(skill: Skill, held: str | None, *, left: bool = False) -> Iterator[PolicyStep]:
-    """A skill as primitives, for somebody who holds ``held``; with ``left``, a treatment failed before after the thing was put
-    down for it."""
+    """A skill as primitives, for somebody who holds ``held``; ``left``: what was put down for a treatment that failed."""
     thing, place = skill.object or "", skill.receptacle or ""
     match skill.verb:
         case "find" | "go" | "examine":

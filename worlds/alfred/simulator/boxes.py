@@ -7,6 +7,7 @@ the style of AI2-THOR's messages. Not simulated: physics, liquids, things that b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -78,9 +79,7 @@ class Boxes:
         return self._now()[1]
 
     def copy(self) -> Self:
-        other = type(self)(look=self._look)
-        other._scene, other._state = self._scene, self._state
-        return other
+        return copy(self)  # what it holds does not change
 
     def close(self) -> None:
         self._state = None

@@ -97,8 +97,7 @@ def _bounds(box: Box) -> dict[str, Any]:
 
 
 def read_objects(metadata: Any) -> tuple[tuple[SimulatedObject, ...], frozenset[str]]:
-    """The objects in the metadata of an agent, by their ids, and the ids of those that are visible. Raises ``ValueError`` for
-    what is no metadata."""
+    """The objects in an agent's metadata, by their ids, and the ids of the visible ones. Raises ``ValueError``."""
     try:
         found = cast("list[Any]", metadata["objects"])[:MOST_OBJECTS]
         objects = tuple(sorted((_read(one) for one in found), key=lambda one: one.id))

@@ -17,8 +17,8 @@ def test_instructions_of_one_demonstration_count_as_one_as_far_as_they_come_out_
     once = [*(row(f"{one}#0", exact=True) for one in right), *(row(f"{one}#0", exact=False) for one in wrong)]
     said = [each.model_copy(update={"task": each.task.replace("#0", f"#{annotator}")}) for each in once for annotator in "012"]
     for rows in (once, said, once * 3):
-        exact = PlanFigures.of(rows).exact
+        exact = PlanFigures(rows).exact
         assert (exact.value, exact.interval) == (0.5, wilson(2, 4))
     apart = [row(f"{one}#{annotator}", exact=annotator == 0) for one in (*right, *wrong) for annotator in (0, 1)]
-    assert PlanFigures.of(apart).exact.interval == wilson(4, 8)
-    assert PlanFigures.of([]).exact.interval is None
+    assert PlanFigures(apart).exact.interval == wilson(4, 8)
+    assert PlanFigures([]).exact.interval is None

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from housequest.agent.alfred.seeing.perception import LOOK_ALIKES, Noise, Noisy, Truth, kind_in, make_perception
+from housequest.agent.alfred.seeing.perception import LOOK_ALIKES, Noisy, Truth, kind_in, make_perception
 from housequest.worlds.errors import ConfigurationError, Unsupported
 from housequest.worlds.rooms.room import Box, Pose
 from tests.agent.alfred.seeing.frames import by_hand, drawn
@@ -40,21 +40,21 @@ def test_the_kind_is_read_out_of_a_name(name: str, kind: str) -> None:
 
 
 def test_no_noise_is_the_truth() -> None:
-    assert [one.kind for one in Noisy(Noise()).see(MUGS, 3).detections] == ["mug", "fridge"]
-    assert np.array_equal(Noisy(Noise()).see(MUGS, 3).depth, MUGS.depth)
+    assert [one.kind for one in Noisy().see(MUGS, 3).detections] == ["mug", "fridge"]
+    assert np.array_equal(Noisy().see(MUGS, 3).depth, MUGS.depth)
 
 
 def test_errors_are_drawn_for_each_thing_and_frame_and_do_not_depend_on_the_others() -> None:
-    noisy = Noisy(Noise(miss=0.5, confuse=0.5, seed=4))
+    noisy = Noisy(miss=0.5, confuse=0.5, seed=4)
     alone = replace(MUGS, ids=np.where(MUGS.ids == 1, MUGS.ids, -1))
     both = [[one.kind for one in noisy.see(MUGS, number).detections if one.mask[3, 3]] for number in range(50)]
     assert both == [[one.kind for one in noisy.see(alone, number).detections] for number in range(50)]
     assert len({tuple(one) for one in both}) > 2
-    assert both != [[one.kind for one in Noisy(Noise(0.5, 0.5, seed=5)).see(alone, n).detections] for n in range(50)]
+    assert both != [[one.kind for one in Noisy(0.5, 0.5, seed=5).see(alone, n).detections] for n in range(50)]
 
 
 def test_things_are_missed_and_confused_as_often_as_was_asked_for() -> None:
-    noisy = Noisy(Noise(miss=0.2, confuse=0.3))
+    noisy = Noisy(miss=0.2, confuse=0.3)
     frames = 2000
     seen = [one for number in range(frames) for one in noisy.see(MUGS, number).detections if one.mask[0, 0]]
     assert len(seen) / frames == pytest.approx(0.8, abs=0.03)
@@ -66,7 +66,7 @@ def test_things_are_missed_and_confused_as_often_as_was_asked_for() -> None:
 def test_small_things_are_missed_twice_as_often() -> None:
     rows = ["." * 40] * 39 + ["0" + "." * 39]
     small = by_hand(rows, ("pen 1",))
-    missed = sum(not Noisy(Noise(miss=0.2)).see(small, number).detections for number in range(2000))
+    missed = sum(not Noisy(miss=0.2).see(small, number).detections for number in range(2000))
     assert missed / 2000 == pytest.approx(0.4, abs=0.03)
 
 
@@ -74,12 +74,12 @@ def test_what_is_out_of_the_room_stays_infinitely_far_and_warns_of_nothing() -> 
     far = replace(MUGS, depth=np.full_like(MUGS.depth, np.inf))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert np.isinf(Noisy(Noise(depth=0.1)).see(far, 0).depth).all()
+        assert np.isinf(Noisy(depth=0.1).see(far, 0).depth).all()
 
 
 def test_a_worse_depth_is_off_by_a_share_and_blurs_edges() -> None:
     frame = drawn(Pose(0, 0, 0, 20), ("box 1", Box(-0.3, 0, 0.9, 0.3, 0.8, 1.3)))
-    noisy = Noisy(Noise(depth=0.05))
+    noisy = Noisy(depth=0.05)
     shares = np.stack([noisy.see(frame, number).depth / frame.depth - 1 for number in range(40)])
     assert 0.03 < shares.std() < 0.08
     assert abs(shares.mean()) < 0.02
@@ -98,7 +98,7 @@ def test_look_alikes_go_both_ways_and_no_kind_is_its_own() -> None:
 def test_perceptions_are_named() -> None:
     assert make_perception("truth") == Truth()
     noisy = make_perception("noisy:miss=0.2, confuse=0.1,depth=0.05,seed=3")
-    assert noisy == Noisy(Noise(0.2, 0.1, 0.05, 3))
+    assert noisy == Noisy(0.2, 0.1, 0.05, 3)
     assert make_perception(noisy.name) == noisy
 
 
