@@ -344,7 +344,7 @@ def _distinct(kind: str, state: RoomState) -> Iterator[int]:
 
 
 def _near(kind: str, state: RoomState, *, whole: bool = False) -> list[tuple[int, RoomState]]:
-    """The things of this kind (``whole``: unsliced) in reach, each with its state; unknown places count if no known one."""
+    """Things of this kind (``whole``: unsliced) within reach, each with its state; an unknown place counts if none is known."""
     wanted = [index for index in _distinct(kind, state) if not (whole and "sliced" in state.things[index].marks)]
     reached = [(index, near) for index in wanted if (near := _beside(index, state)) is not None]
     certain = [(index, near) for index, near in reached if near is state]

@@ -95,11 +95,7 @@ class GraphEnv(StateEnv[Moment]):
         return Step(Observation(told, accepted), won=reached == total, terminated=reached == total)
 
 
-_USES: Mapping[str, tuple[Verb, ...]] = {
-    "GRABBABLE": ("grab",),
-    "CAN_OPEN": ("open", "close"),
-    "HAS_SWITCH": ("switch on", "switch off"),
-}
+_USES: tuple[Verb, ...] = ("grab", "open", "close", "switch on", "switch off")
 _PUTS: tuple[Verb, ...] = ("put in", "put on")
 
 
@@ -107,10 +103,8 @@ def possible(moment: Moment, near: frozenset[int]) -> Iterator[Action]:
     """The actions that are possible now, where ``near`` is in reach and in sight."""
     graph = moment.graph
     tried = [Action("walk to", id) for id in moment.seen]
-    for id in near:
-        for needed, verbs in _USES.items():
-            tried += [Action(verb, id) for verb in verbs if needed in graph.node(id).properties]
-        tried += [Action(verb, held, id) for held in graph.held for verb in _PUTS]
+    tried += [Action(verb, id) for id in near for verb in _USES]
+    tried += [Action(verb, held, id) for id in near for held in graph.held for verb in _PUTS]
     yield from (action for action in tried if problem(graph, action) is None)
 
 
