@@ -19,8 +19,7 @@ from textual.content import Content
 from textual.geometry import Region
 from textual.strip import Strip
 
-from housequest.agent.alfred.robot import glimpses
-from housequest.agent.alfred.seeing.impression import GroundMap, Impression, Sighting, sightings
+from housequest.agent.alfred.robot import GroundMap, Impression, Sighting, glimpses, sightings
 from housequest.agent.episodes.drawing import Scene
 from housequest.tui.episode.view_drawing import LabelKind, Named, PicturedView, ViewWish, named_at, painted, plan_lines
 from housequest.tui.widgets.blocks import ASPECT, Overlay, block_lines

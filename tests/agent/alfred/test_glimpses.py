@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from housequest.agent.agents.spec import make_agent
-from housequest.agent.alfred.robot import glimpses
-from housequest.agent.alfred.seeing.impression import Impression
+from housequest.agent.alfred.robot import Impression, glimpses
 from housequest.agent.base import Glimpse, Play, Proceed, Stop
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Intervened, Proposed, Started, Stepped, TurnSpent
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
