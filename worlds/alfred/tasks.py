@@ -306,16 +306,11 @@ def listed(folder: Path, *, steps: bool = False) -> tuple[ListedTrajectory, ...]
 
 def _load(file: Path) -> dict[str, ListedTrajectory]:
     """The trajectories of a cache file by trial; none if any of it is damaged."""
-    found: dict[str, ListedTrajectory] = {}
     try:
         content: Any = json.loads(read_file(file))
-        if content["version"] != _VERSION:
+        rows: list[Any] = content["trajectories"] if content["version"] == _VERSION else []
+        if not all(tuple(map(type, row)) == _COLUMNS and all(isinstance(one, str) for one in row[-1]) for row in rows):
             return {}
-        for row in cast("list[list[Any]]", content["trajectories"]):
-            trial, size, changed, kind, sentences = row
-            if tuple(map(type, row)) != _COLUMNS or not all(isinstance(one, str) for one in sentences):
-                return {}
-            found[trial] = ListedTrajectory(trial, size, changed, kind, tuple(sentences))
+        return {trial: ListedTrajectory(trial, *columns, tuple(sentences)) for trial, *columns, sentences in rows}
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return {}
-    return found

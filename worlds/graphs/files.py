@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 
 from housequest.worlds.errors import GameError, shown
 from housequest.worlds.graphs.goals import Condition, GraphGoal, How
-from housequest.worlds.graphs.graph import ROBOT, Action, Apartment, Classes, Graph, Node, Placing, after
+from housequest.worlds.graphs.graph import ROBOT, Action, Apartment, Changes, Classes, Graph, Node, Placing, after, within
 from housequest.worlds.paths import read_file
 
 MOST_BYTES = 512 << 20
@@ -323,45 +323,33 @@ def read_graph(value: object, where: Keys = (), *, room: object = None) -> Graph
                 hands[hand] = end
             case _:
                 pass
-    return _settled(Apartment(nodes, robot), placed, close, states, (hands.get("HOLDS_RH"), hands.get("HOLDS_LH")), room, where)
+    graph = Graph(
+        Apartment(nodes, robot),
+        {id: frozenset(above) for id, above in placed.items()},
+        {id: frozenset(near) for id, near in close.items()},
+        {id: state for id, state in states.items() if state},
+        (hands.get("HOLDS_RH"), hands.get("HOLDS_LH")),
+    )
+    return _settled(graph, room, where)
 
 
-def _settled(
-    apartment: Apartment,
-    placed: dict[int, set[tuple[Placing, int]]],
-    close: dict[int, set[int]],
-    states: dict[int, frozenset[str]],
-    hands: tuple[int | None, int | None],
-    room: object,
-    where: Keys,
-) -> Graph:
+def _settled(graph: Graph, room: object, where: Keys) -> Graph:
     """The graph, once nothing is in itself and the robot is in one room; into any but its own it walks."""
-    robot = apartment.robot
+    apartment, changes = graph.apartment, Changes(graph)
     named = apartment.classes.get(room, ()) if isinstance(room, str) else (room,) if type(room) is int else ()
     rooms = [id for id in apartment.rooms if id in named]
     if room is not None and not rooms:
         raise Fault((*where[:-1], "init_room"), f"there is no room {shown(room)}")
-    inside = [id for _, id in placed.get(robot, ()) if apartment.nodes[id].room]
-    here = (rooms or sorted(inside) or apartment.rooms)[0]
-    placed[robot] = {("INSIDE", here)}
-    for one in hands:
-        if one is not None:
-            placed[one] = {("INSIDE", here)}
-            close.setdefault(robot, set()).add(one)
-            close.setdefault(one, set()).add(robot)
-    deep = placed
+    inside = sorted(id for id in graph.parents(graph.robot) if apartment.nodes[id].room)
+    here = (rooms or inside or apartment.rooms)[0]
+    changes.placed |= dict.fromkeys((graph.robot, *graph.held), within(here))
+    changes.join(graph.robot, graph.held)
+    deep = changes.placed
     for _ in range(DEEPEST - 1):
         deep = {id: above for id, above in deep.items() if any(other in deep for _, other in above)}
     if deep:
         raise Fault((*where, "edges"), f"node {min(deep)} is on or inside of itself, or more than {DEEPEST} things deep")
-    graph = Graph(
-        apartment,
-        {id: frozenset(above) for id, above in placed.items()},
-        {id: frozenset(near) for id, near in close.items()},
-        {id: state for id, state in states.items() if state},
-        hands,
-    )
-    return graph if here in inside else after(graph, Action("walk to", here))
+    return changes.graph() if here in inside else after(changes.graph(), Action("walk to", here))
 
 
 def _node(table: Mapping[str, object], where: Keys) -> tuple[Node, frozenset[str]]:

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from housequest.worlds.base import Env, Metric, Policy, Task, World
 from housequest.worlds.env import unwrapped
 from housequest.worlds.errors import ConfigurationError, TaskNotFound, Unsupported, nearest, shown
-from housequest.worlds.graphs.env import FORMS, TURNS, GraphEnv, SkillEnv, skills_in
+from housequest.worlds.graphs.env import FORMS, TURNS, GraphEnv, SkillEnv, plan, skills_in
 from housequest.worlds.graphs.expert import GraphExpert, SkillExpert
 from housequest.worlds.graphs.files import TaskFile, WahTask, read_apartment, read_tasks
 from housequest.worlds.graphs.goals import GraphGoal, sentence
 from housequest.worlds.graphs.graph import Classes, Graph
 from housequest.worlds.graphs.household import HOUSEHOLD, MANUAL, GraphHousehold, lies
 from housequest.worlds.graphs.houses import SEEDS, VERSION, House, laid_out, make_apartment, make_task
-from housequest.worlds.graphs.planner import plan
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.counts import SEARCHES, SearchPrior
 from housequest.worlds.options import option

@@ -12,14 +12,13 @@ from housequest.agent.roles.reading import acting_form, command_value
 from housequest.worlds.base import Observation, World
 from housequest.worlds.checking import check_world
 from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound
-from housequest.worlds.graphs.env import GraphEnv, advance, begun
+from housequest.worlds.graphs.env import GraphEnv, advance, begun, plan
 from housequest.worlds.graphs.files import parse_apartment
 from housequest.worlds.graphs.goals import met, read_sentence, sentence
 from housequest.worlds.graphs.graph import Action
 from housequest.worlds.graphs.household import HOUSEHOLD
 from housequest.worlds.graphs.household import written as command_of
 from housequest.worlds.graphs.houses import LYING, make_apartment, written_counts
-from housequest.worlds.graphs.planner import plan
 from housequest.worlds.registry import make_world
 from tests.agent.models.test_forms import seen
 from tests.worlds.graphs.apartments import as_table
