@@ -129,10 +129,6 @@ class PlanScore:
     conditions: int
     refusal: PlanRefusal | None = None
 
-    @property
-    def share(self) -> float:
-        return self.met / self.conditions
-
 
 def score(plan: Plan, demonstration: Demonstration) -> PlanScore:
     """Score ``plan`` against a demonstration's plan, goal and room; it may be empty."""
@@ -152,12 +148,12 @@ def _terms(share: str, weight: str, *, by_path: bool) -> Callable[[Played], tupl
     """What a task adds above and below the line, by the words of ``metrics.toml``; None where it is not known."""
 
     def terms(played: Played) -> tuple[float, float] | None:
-        length = played.annotated
-        if (share == "met" and not played.conditions) or (length is None and (by_path or weight == "length")):
+        length, conditions = played.annotated, played.conditions or 0
+        if (share == "met" and not conditions) or (length is None and (by_path or weight == "length")):
             return None
         if weight == "conditions":
-            return float(played.met), float(played.conditions)
-        value = float(played.won) if share == "won" else played.met / played.conditions
+            return float(played.met), float(conditions)
+        value = float(played.won) if share == "won" else played.met / conditions
         path = min(1.0, (length or 0) / played.steps) if by_path and played.steps else 1.0
         counts = float(length or 0) if weight == "length" else 1.0
         return value * path * counts, counts

@@ -82,7 +82,9 @@ class AlfworldEnvs:
         self.num_processes = env_num * group_n
         self.group_n = group_n
         files = tuple(game_files)
-        self._groups = [_Group(files, seed + number, renumber) for number in range(env_num)]
+        seeds = range(seed, seed + env_num)
+        # The games that each group plays, in textworld's order for its seed.
+        self._groups = [(ShuffledCycle(files, one), random.Random(one) if renumber else None) for one in seeds]
         self._limit, self._expert = limit, expert
         self._slots: list[_Slot] = []
 
@@ -103,7 +105,7 @@ class AlfworldEnvs:
             self._slots = [
                 _Slot(place, self._limit, self._expert)
                 for number, group in enumerate(self._groups)
-                for place in group.places(named[number * self.group_n : (number + 1) * self.group_n])
+                for place in _places(*group, named[number * self.group_n : (number + 1) * self.group_n])
             ]
             return [slot.text for slot in self._slots], None, [slot.info(slot.place.file) for slot in self._slots]
 
@@ -143,19 +145,13 @@ class _Uncollected:
             gc.enable()
 
 
-class _Group:
-    """The games that a group plays, in textworld's order for its seed."""
-
-    def __init__(self, files: Sequence[str], seed: int, renumber: bool) -> None:
-        self._order, self._chance = ShuffledCycle(files, seed), random.Random(seed) if renumber else None
-
-    def places(self, named: Sequence[str | None]) -> list[_Place]:
-        """The game of each member: the one that is named for it, or the next of the group, which has none to itself."""
-        if None not in named:
-            return [_Place(loaded(file), file) for file in named if file is not None]
-        file = next(self._order)
-        shared = _Place(loaded(file) if self._chance is None else renumbered(loaded(file), self._chance), file)
-        return [shared if file is None else _Place(loaded(file), file) for file in named]
+def _places(order: ShuffledCycle, chance: random.Random | None, named: Sequence[str | None]) -> list[_Place]:
+    """The game of each member of a group: the one that is named for it, or the group's next, which has none to itself."""
+    if None not in named:
+        return [_Place(loaded(file), file) for file in named if file is not None]
+    file = next(order)
+    shared = _Place(loaded(file) if chance is None else renumbered(loaded(file), chance), file)
+    return [shared if file is None else _Place(loaded(file), file) for file in named]
 
 
 class _Place:

@@ -86,7 +86,7 @@ def test_two_objects_must_both_be_there() -> None:
     )
     assert score(both.plan, both).reaches
     twice = score(read_plan(first + away + "PickupObject pen\nPutObject pen drawer"), both)
-    assert (twice.reaches, twice.met, twice.share) == (False, 1, 0.5)
+    assert (twice.reaches, twice.met, twice.conditions) == (False, 1, 2)
 
 
 def test_what_is_carried_in_something_goes_with_it() -> None:

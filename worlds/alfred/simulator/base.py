@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_TABLE: dict[str, Any] = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text("utf-8"))
+TABLE: dict[str, Any] = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text("utf-8"))
 KINDS, OPENABLE, TOGGLEABLE, ENCLOSING, OPEN_AT_FIRST, LAMPS, KNIVES, DIRTYABLE = (
-    frozenset(_TABLE[name].split())
+    frozenset(TABLE[name].split())
     for name in ("kinds", "openable", "toggleable", "enclosing", "open_at_first", "lamps", "knives", "dirtyable")
 )
-SLICES: Mapping[str, tuple[str, int]] = {kind: tuple(into) for kind, into in _TABLE["slices"].items()}
+SLICES: Mapping[str, tuple[str, int]] = {kind: tuple(into) for kind, into in TABLE["slices"].items()}
 """What can be sliced, and into what and how many."""
-MOVABLE: Mapping[str, frozenset[str]] = {kind: frozenset(takes.split()) for kind, takes in _TABLE["movable"].items()}
+MOVABLE: Mapping[str, frozenset[str]] = {kind: frozenset(takes.split()) for kind, takes in TABLE["movable"].items()}
 """What holds things and can be carried, and what it takes."""
 _WORDS = {kind.lower(): kind for kind in KINDS}
 _WHOLES = {sliced: kind for kind, (sliced, _) in SLICES.items()}
@@ -140,29 +140,17 @@ def grown(before: Treated, action: str, id: str, inside: tuple[str, ...]) -> Tre
     return replace(before, **{field: getattr(before, field).union(inside)}) if field else before
 
 
-class View(Protocol):
-    """Hidden: what there is after an action; each part is made when it is asked for."""
-
-    @property
-    def objects(self) -> tuple[SimulatedObject, ...]: ...
-
-    @property
-    def visible(self) -> frozenset[str]: ...
-
-    def frame(self, size: Size, field: float) -> Frame: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Event:
     """The answer to an action. ``held`` is the id of what is in the hand, ``returned`` what the action was asked for. ``view``
-    makes what is drawn and what is hidden; the methods below ask it."""
+    has what the properties and methods below tell, and makes each part once it is asked for."""
 
     action: str
     ok: bool
     message: str
     pose: Pose
     held: str | None
-    view: View = field(repr=False)
+    view: Any = field(repr=False)
     returned: object = None
     treated: Treated = NOTHING_TREATED
 

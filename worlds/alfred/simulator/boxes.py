@@ -91,8 +91,8 @@ class Boxes:
 
     def _event(self, action: str, message: str = "", *, ok: bool = True, returned: object = None) -> base.Event:
         scene, state = self._now()
-        view: Any = Sight(scene, state)  # whose cached properties pyright takes for no properties
-        return base.Event(action, ok, message, state.pose, state.layout.held, view, returned, state.treated)
+        sight = Sight(scene, state)
+        return base.Event(action, ok, message, state.pose, state.layout.held, sight, returned, state.treated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,15 +248,7 @@ def _drop(asked: _Asked) -> _Done:
     return replace(asked.state, layout=layout.moved(held, at, point))
 
 
-_MARKS: Mapping[str, tuple[str, str, str]] = {
-    "open": ("{} is not an Openable object", "object is already closed", "object is already open"),
-    "on": (
-        "object is not toggleable",
-        "can't toggle object off if it's already off!",
-        "can't toggle object on if it's already on!",
-    ),
-    "dirty": ("{} does not have dirtyable property!", "{} is already clean!", "{} is already dirty!"),
-}
+_MARKS: dict[str, Any] = base.TABLE["marks"]
 """What is said of a thing that cannot be open, on or dirty, and of one that is not so, or is so already."""
 
 

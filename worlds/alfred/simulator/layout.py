@@ -280,7 +280,7 @@ _LAYOUTS = 64
 
 @dataclass(frozen=True)
 class Sight:
-    """A `View` of a state; what is listed is listed once."""
+    """What an event tells of a state; what is listed is listed once."""
 
     scene: base.Scene
     state: State

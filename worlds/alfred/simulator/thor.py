@@ -36,7 +36,7 @@ _IMAGES = {"rgb": 3, "depth": 4, "ids": 3}  # The images of a frame, and how man
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What AI2-THOR said of an action: a `View` of its metadata and images."""
+    """What AI2-THOR said of an action: its metadata and images."""
 
     objects: tuple[base.SimulatedObject, ...]
     visible: frozenset[str]
