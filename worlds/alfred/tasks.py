@@ -311,6 +311,6 @@ def _load(file: Path) -> dict[str, ListedTrajectory]:
         rows: list[Any] = content["trajectories"] if content["version"] == _VERSION else []
         if not all(tuple(map(type, row)) == _COLUMNS and all(isinstance(one, str) for one in row[-1]) for row in rows):
             return {}
-        return {trial: ListedTrajectory(trial, *columns, tuple(sentences)) for trial, *columns, sentences in rows}
+        return {row[0]: ListedTrajectory(row[0], row[1], row[2], row[3], tuple(row[4])) for row in rows}
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return {}
