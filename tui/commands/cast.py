@@ -1,8 +1,7 @@
 """A replay in files: as an asciicast, and as a PNG for the opening and for each turn, with what they show in words.
 
-A cast is the real screen without a terminal, at every turn, as the changes that a terminal would be sent. Its format is
-asciicast v2 (https://docs.asciinema.org/manual/asciicast/v2/), which players of v3 read too. Times are computed from the pace,
-so that the same record gives the same bytes.
+A cast is the real screen at every turn, in the format asciicast v2 (https://docs.asciinema.org/manual/asciicast/v2/), which
+players of v3 read too. Times are computed from the pace, so that the same record gives the same bytes.
 """
 
 from __future__ import annotations
@@ -54,10 +53,9 @@ Rows = Sequence[Sequence[Cell]]
 def make_cast(
     recording: Recording, size: tuple[int, int] = SIZE, pace: float = PACE, view: ViewMode = "off", *, true: bool = False
 ) -> bytes:
-    """The cast of a recording on a screen of ``size`` columns and rows, ``pace`` turns a second, the opening first.
+    """The cast of a recording, ``pace`` turns a second, on a screen of this ``size`` with this ``view``.
 
-    ``view`` is what the View shows, whatever it showed last; with ``true``, it shows the true state. Raises
-    ``ConfigurationError`` for a screen that is too small or too large, and what `recorded_scenes` raises.
+    Raises ``ConfigurationError`` for a screen that is too small or too large, and what `recorded_scenes` raises.
     """
     if not all(least <= given <= most for least, given, most in zip(LEAST, size, MOST, strict=True)):
         least, most = (f"{columns}x{rows}" for columns, rows in (LEAST, MOST))
@@ -173,11 +171,9 @@ def _codes(colour: Color | None, foreground: bool) -> tuple[str, ...]:
 
 
 def write_frames(recording: Recording, folder: Path, drawing: Drawing, size: Size = FRAME_SIZE, *, true: bool = False) -> int:
-    """Write the frames of the branch that was played on to ``folder``, which is new or empty; returns how many there are.
+    """Write the frames of the last branch to ``folder``, with a file that says what they show; returns how many there are.
 
-    ``turn-000.png`` is the opening, with more digits where there are more turns. A picture has no letters in it:
-    ``captions.json`` says for each what was done, and at which pixel each thing is. With ``true``, the true state is drawn
-    rather than what the player knew. Raises ``ConfigurationError``, and what `recorded_scenes` raises.
+    Raises ``ConfigurationError`` for a folder that is not new or empty, and what `recorded_scenes` raises.
     """
     if size[0] * size[1] > MAX_PIXELS:
         raise ConfigurationError(f"--size: {size[0]}x{size[1]} is too large; a picture has at most {MAX_PIXELS:,} pixels.")

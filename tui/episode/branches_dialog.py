@@ -205,5 +205,6 @@ class BranchesDialog(Dialog[BranchChoice | None]):
             mark = Content.styled(f"{turn.turn:>{MARGIN - 2}}  ", "$quiet")
             refused = Content.styled("" if turn.accepted else "  refused", "$fault")
             lines = hung(mark, Content.styled(flat(turn.command or "no command"), "bold") + refused, width)
-            lines += hung(Content(" " * MARGIN), Content(flat(turn.answer)), width)
+            answer = f"{turn.observation.strip()} {turn.explanation or turn.spent}".strip()
+            lines += hung(Content(" " * MARGIN), Content(flat(answer)), width)
         self.query_one("#branches-turn", Static).update(Content("\n").join(cut_lines(lines, ANSWER, width)))

@@ -53,13 +53,6 @@ class MindPane(LinesPane):
         self._prices = prices
         self.destinations: tuple[str, ...] = ()
 
-    @property
-    def empty(self) -> bool:
-        """Whether a person plays, with no agent and with no rules to read."""
-        moment = self._state.moment
-        person = moment.started is not None and moment.started.agent == HUMAN
-        return person and not (moment.plan or moment.rules or self.destinations)
-
     def show(self, state: ViewState) -> None:
         self._state = state
         self.relay()
@@ -266,8 +259,10 @@ class EpisodePanes(Vertical):
         self._header.show(state, mode)
         self.house.show(then)
         self.mind.show(then)
-        if then.moment.started is not None:
-            self.set_class(self.mind.empty, "-alone")
+        moment = then.moment
+        if moment.started is not None:
+            to_read = moment.plan or moment.rules or self.mind.destinations
+            self.set_class(moment.started.agent == HUMAN and not to_read, "-alone")
             self._fold()
         self.view.show(then, watched=watched, acting=acting and cursor is None)
         self.story.show(state)

@@ -1,7 +1,5 @@
-"""What a screen shows of an episode, live or recorded: a pure function of its events.
-
-``apply(state, event)`` returns the next state. Every event starts from the moment of its parent, so a rewound game shows what
-was true there, and earlier branches stay as they were.
+"""What a screen shows of an episode, live or recorded: a pure function of its events, each of which starts from the moment of
+its parent, so that a rewound game shows what was true there, and earlier branches stay.
 """
 
 from __future__ import annotations
@@ -45,11 +43,6 @@ class TurnEntry:
     explanation: str | None = None
     spent: str = ""
     """Why it brought no command."""
-
-    @property
-    def answer(self) -> str:
-        """What came of it, in full."""
-        return f"{self.observation.strip()} {self.explanation or self.spent}".strip()
 
 
 class Turns(Sequence[TurnEntry]):

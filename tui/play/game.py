@@ -1,7 +1,5 @@
-"""One game: what is played, by whom and how, and where it is recorded; and the house of the day.
-
-That is the same made-up house for everyone, with one try and a result to share. The date is the seed, so nothing has to be
-fetched. The records are all that is kept: the first game of a day counts, and the streak is counted from them.
+"""One game: what is played, by whom and how, and where it is recorded; and the house of the day, of which the date is the seed
+and the first record of a day counts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""A live game as a screen holds it: the session reports events and takes what the person decides.
-
-It runs in the screen's event loop and never blocks it: slow work happens in a thread, in a process or at the other end of a
-connection, and a decision is only stored where the episode will find it.
-"""
+"""A live game in a screen's event loop, which it never blocks: it reports events, and stores what the person decides."""
 
 from __future__ import annotations
 
@@ -51,10 +47,8 @@ DEFAULT_PACE = 2.0
 class SessionStatus:
     """The status of a game between its events.
 
-    ``pace`` is in turns a second; ``possible`` are the commands that would be accepted now, None where the world cannot list
-    them; ``hints`` wait for the agent's next turn; ``repeated``: what is proposed was declined at this turn; ``model`` is
-    the agent's, None where it has none; ``destinations`` say what goes to another machine; ``trouble`` why there is no game, or
-    no record of it; ``failure`` what the person is asked about.
+    ``possible`` is None where the world cannot list its commands; ``hints`` wait for the next turn; ``repeated``: what is
+    proposed was declined; ``trouble`` says why there is no game, or no record; ``failure`` is what the person is asked about.
     """
 
     mode: PlayMode
@@ -400,25 +394,25 @@ class Session:
     async def _open(self) -> _Opened:
         """Open the world, the agent and its model, which may take seconds."""
 
-        def opened() -> tuple[Model | None, _Opened]:
+        def opened() -> _Opened:
             setup = self.game.setup()
             recorded = tuple(read_played(self._resume, timing_file(self._resume))) if self._resume else ()
             model = setup.make_model(attended=True)
+            self._models += [model] if model is not None else []
             agent = setup.make_agent(model, self._ask)
-            return model, (setup, setup.open(self.game.task), agent, recorded)
+            return setup, setup.open(self.game.task), agent, recorded
 
-        def close(opening: asyncio.Future[tuple[Model | None, _Opened]]) -> None:
+        def close(opening: asyncio.Future[_Opened]) -> None:
             if not opening.cancelled() and opening.exception() is None:
-                opening.result()[1][1].close()
+                opening.result()[1].close()
 
         opening = asyncio.ensure_future(in_thread(opened))
         try:
-            model, made = await asyncio.shield(opening)
+            made = await asyncio.shield(opening)
         except asyncio.CancelledError:
             # A thread cannot be cancelled: what it opens is closed once it is there.
             opening.add_done_callback(close)
             raise
-        self._models += [model] if model is not None else []
         self._set(model=made[0].episode.model, destinations=tuple(made[0].destinations()))
         gc.freeze()  # a collection that walks all that was imported takes longer than a key press may
         return made
