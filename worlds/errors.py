@@ -1,7 +1,5 @@
-"""The errors that housequest raises on purpose.
-
-Every failure belongs to one boundary: world, model, agent, knowledge or configuration. A message names the file or value and a
-way out; the command line prints it without a traceback.
+"""The errors that housequest raises on purpose, each at one boundary: world, model, agent, knowledge or configuration. Messages
+name the file or value and a way out; the command line prints it without a traceback.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Options as a frozen dataclass: the fields are the options, their defaults are the defaults, their types are checked.
-
-Worlds, agents and models declare what can be set in this one form; the command line, the configuration file and the screen
-read it from there.
-"""
+"""Options as a frozen dataclass, in which worlds, agents and models declare what can be set, with types and defaults."""
 
 from __future__ import annotations
 

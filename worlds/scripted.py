@@ -1,7 +1,5 @@
-"""A tiny deterministic world: three rooms, a key, a lamp and a locked box.
-
-It needs no files and no engine, so try a new agent, screen or report here first. Its state is one immutable value and
-`advance` a pure function, which its expert searches for the shortest way.
+"""A tiny deterministic world: three rooms, a key, a lamp and a locked box. It needs no files and no engine, so try a new agent,
+screen or report here first. Its state is one immutable value and `advance` a pure function, which its expert searches.
 """
 
 from __future__ import annotations

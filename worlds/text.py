@@ -1,7 +1,4 @@
-"""What games and models say, made safe to show: to a terminal, and on a page; and shares and names as people read them.
-
-What is said is untrusted: a control character in it is shown, never obeyed.
-"""
+"""What games and models say, made safe to show, since it is untrusted; and shares and names as people read them."""
 
 from __future__ import annotations
 

@@ -234,8 +234,7 @@ class Asking(threading.Event):
 
     def __init__(self, tell: Callable[[object], None]) -> None:
         super().__init__()
-        self.tell = tell
-        """Sends a part of the answer, ahead of it."""
+        self.tell = tell  # sends a part of the answer, ahead of it
 
 
 Handler = Callable[[Any, Asking], Any]  # answers a request

@@ -1,7 +1,5 @@
-"""Explains why a command was refused, for players who are granted it.
-
-The game answers every refused command with the same two words. ``explain`` says what was wrong, as far as belief and the rules
-of the game show it; it never uses hidden state.
+"""Explains why a command was refused, for players who are granted it, as far as belief and the rules of the game show it; the
+game itself answers every refused command with the same two words. Hidden state is never used.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The expert: plays from goal sentence and belief alone, likeliest place first.
-
-It searches in order of cost over chance, the best order for opening independent boxes; costs are commands, chances come from
-the table of counts. As a baseline it knows nothing of where things lie, and searches in a drawn order or by name.
+"""The expert, which plays from goal sentence and belief alone. It searches in order of cost over chance, the best order for
+opening independent boxes; costs are commands, chances come from the table of counts. As a baseline it knows nothing of where
+things lie, and searches in a drawn order or by name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""The index of the games under a data folder, cached so that files are opened only once.
-
-A split is scanned for ``game.tw-pddl`` files. What a game says (its goal, whether it is playable) is kept in the user's cache
-folder by path, size and modification time, so only new and changed files are read. A missing or damaged cache is rebuilt.
+"""The index of the games under a data folder: what each says is kept in the user's cache folder by path, size and modification
+time, so only new and changed files are read. A missing or damaged cache is rebuilt.
 """
 
 from __future__ import annotations
@@ -25,9 +23,7 @@ from housequest.worlds.tasks import joined_sentences, plain_sentence
 
 PUBLISHED = {"train": 3553, "valid_train": 200, "valid_seen": 140, "valid_unseen": 134}
 """How many games each published split has, in the order in which splits are shown."""
-EVALUATED = "valid_seen"
-TRAINING = "train"
-"""The splits that are evaluated and that are learned from if none is named."""
+EVALUATED, TRAINING = "valid_seen", "train"  # the splits that are evaluated and learned from if none is named
 EXAMPLE = "example"  # the split of the shipped houses; always available
 FILE = "file"  # the unlisted split of games named by a path outside the data folder
 GENERATED = "generated"  # the unlisted, endless split of generated houses, ``generated:SEED``
@@ -193,14 +189,14 @@ def _entry(folder: Path, trial: str, status: os.stat_result, known: Entry | None
     def entry(outcome: Status, reason: str = "", digest: str = "", goal: str = "") -> Entry:
         return Entry(trial, status.st_size, status.st_mtime_ns, digest, kind, goal, outcome, reason)
 
-    if not trial.isprintable():
-        return entry("left out", "its folder has a name that cannot be printed")
-    if "movable" in trial:
-        return entry("left out", "its task needs a movable receptacle")
-    if "Sliced" in trial:
-        return entry("left out", "its task needs a sliced object")
-    if kind not in TASK_TYPES:
-        return entry("left out", "its task is of none of the six types")
+    for odd, reason in (
+        (not trial.isprintable(), "its folder has a name that cannot be printed"),
+        ("movable" in trial, "its task needs a movable receptacle"),
+        ("Sliced" in trial, "its task needs a sliced object"),
+        (kind not in TASK_TYPES, "its task is of none of the six types"),
+    ):
+        if odd:
+            return entry("left out", reason)
     if not stat.S_ISREG(status.st_mode):
         return entry("refused", "it is not a plain file")
     if status.st_size > MAX_FILE:

@@ -340,7 +340,6 @@ def load_counts(path: Path | None = None) -> Counts:
 
 _shipped_counts = cache(lambda: read_counts(COUNTS_FILE))
 COMMANDS = Commands.read(Path(__file__).with_name("commands.json"))
-"""The commands of the games."""
 
 
 class _AlfworldHousehold:

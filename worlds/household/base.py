@@ -52,11 +52,6 @@ class Commands:
         return cls(puts=tuple(said.pop("puts")), forms=forms, checks=tuple(said.pop("checks")), **said)
 
 
-def verb_of(pattern: str) -> str:
-    """What a command of this pattern begins with: "go to"."""
-    return pattern.partition(" {")[0]
-
-
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What holds in one household and not in another, for prompts: how many things are carried at a time, whether refusals are

@@ -1,7 +1,5 @@
-"""Where things are at the start of a game, counted over a training split, for the expert, generated houses and mining.
-
-Kinds are names as the game writes them, without a number. Each kind of room (kitchen, living room, bedroom, bathroom) is
-counted separately.
+"""Where things are at the start of a game, counted over a training split for each kind of room (kitchen, living room, bedroom,
+bathroom), for the expert, generated houses and mining. Kinds are names as the game writes them, without a number.
 """
 
 from __future__ import annotations

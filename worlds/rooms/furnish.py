@@ -1,7 +1,5 @@
-"""A room from coordinates: boxes for its receptacles and scenery, walls round them, and the floor between.
-
-Only what stays where it is counts: no coordinate of a thing that can be carried off gets into a room's boxes, walls or floor,
-so that nobody learns from a picture where such a thing lies.
+"""A room from coordinates: boxes for its receptacles and scenery, walls round them, and the floor between. No coordinate of a
+thing that can be carried off gets into them, so that nobody learns from a picture where such a thing lies.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""The boxes of a room as far as a situation knows it: what is open stands open, and what is known to lie there lies there.
-
-A closed receptacle is a solid box, so what it holds is hidden by construction. Coordinates of a thing are looked up only for
-where it is known to lie.
+"""The boxes of a room as far as a situation knows it: what is open stands open, and what is known to lie there lies there. A
+closed receptacle is a solid box, so what it holds is hidden by construction.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ from housequest.agent.roles.base import (
 )
 from housequest.agent.skills.skill import Skill, Verb
 from housequest.worlds.errors import ModelError, shown
-from housequest.worlds.household.base import Commands, Household, verb_of
+from housequest.worlds.household.base import Commands, Household
 from housequest.worlds.household.belief import Belief
 
 NAME = "selector"
@@ -269,7 +269,7 @@ class SkillSet:
         commands = {(found["word"], found["kind"]) for found in map(_COMMAND.match, admissible) if found}
         seen = {item.kind for item in belief.items if item.name not in belief.carried}
         patterns: dict[Verb, str] = {"find": self.commands.go, "pick": self.commands.take, "put": self.commands.puts[0]}
-        words = {verb: verb_of(pattern) for verb, pattern in (patterns | {"use": self.commands.use}).items()}
+        words = {verb: pattern.partition(" {")[0] for verb, pattern in (patterns | {"use": self.commands.use}).items()}
         unsearched = [one.name for one in belief.unsearched]
         exploring = not {*belief.rooms}.isdisjoint(unsearched)
 

@@ -1,8 +1,6 @@
-"""The native ALFWorld engine: the same text, commands and outcome as alfworld + textworld, without a planner.
-
-The game is three pure functions over an immutable ``Game`` and ``State``: ``commands`` lists what is possible and what each
-command does, ``perform`` does it and answers, ``won`` judges the result. A command is accepted exactly if it is listed.
-``NativeEnv`` holds only the current state, so a copy is one small object.
+"""The native ALFWorld engine: the same text, commands and outcome as alfworld + textworld, without a planner. The game is three
+pure functions over an immutable ``Game`` and ``State``: ``commands`` lists what is possible and what each command does,
+``perform`` does it and answers, ``won`` judges the result. A command is accepted exactly if it is listed.
 """
 
 from __future__ import annotations
