@@ -159,7 +159,6 @@ class Configuration:
     origins: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def origin(self, key: str) -> str:
-        """Where the value of ``key`` comes from, in words."""
         return self.origins.get(key, "the default")
 
 
@@ -176,7 +175,6 @@ class SettingsSource:
     spelled: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def place(self, key: str) -> str:
-        """The place of ``key``, in words."""
         return self.spelled.get(key) or f"{key} in {self.origin}"
 
 

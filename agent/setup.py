@@ -66,7 +66,6 @@ class FrozenRules(BaseModel):
 
     @property
     def offered(self) -> RuleBudget:
-        """The rules with their budget, as an agent takes them."""
         rules = (Rule(each.id, each.statement, each.kind, each.types, each.objects) for each in self.rules)
         return RuleBudget(tuple(rules), self.budget, self.label)
 

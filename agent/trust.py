@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from shlex import quote
-from typing import cast
+from typing import NamedTuple, cast
 
 from housequest.agent.models.registry import parse_model
 from housequest.worlds.errors import ConfigurationError, KnowledgeError, shown, unquoted
@@ -40,8 +40,7 @@ _CHOICES = {"agents": "agent", "worlds": "world"}
 """The setting that says which part of each table counts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(NamedTuple):
     """A setting that takes the user's trust: its place, such as ``("agents", "lota", "examples")``, and what it would do."""
 
     place: tuple[str, ...]
@@ -53,7 +52,6 @@ class Demand:
 
     @property
     def flag(self) -> str:
-        """The flag that overrides it."""
         key = self.place[0]
         return f"--{_OVERRIDES[key].replace('_', '-')} {self.place[-1]}=..." if key in _OVERRIDES else f"--{key}"
 
@@ -75,12 +73,10 @@ class FolderFile:
 
     @property
     def story(self) -> str:
-        """What it would do, a line each."""
         return "\n".join(f"  {demand}" for demand in self.demands)
 
     @property
     def way_out(self) -> str:
-        """How to do without it."""
         return f"If not, give your own choice: {', '.join(dict.fromkeys(demand.flag for demand in self.demands))}"
 
 
@@ -206,7 +202,6 @@ def _overrides(later: Mapping[str, object], place: tuple[str, ...]) -> bool:
 
 
 def as_table(value: object) -> Mapping[str, object]:
-    """``value``, or an empty table where it is none."""
     return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
 
 

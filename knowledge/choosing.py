@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from heapq import nsmallest
 from itertools import zip_longest
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from housequest.knowledge.rules import Rule
 from housequest.worlds.household.base import Household
@@ -67,11 +67,9 @@ class RuleBudget:
 
     @property
     def cost(self) -> int:
-        """The estimated tokens of all rules."""
         return sum(estimated_tokens(rule.statement) for rule in self.rules)
 
     def about(self, topic: Topic) -> RuleSelector:
-        """The selector for an episode about ``topic``."""
         ranked = sorted((rank, place) for place, rule in enumerate(self.rules) if (rank := _rank(rule, topic)) is not None)
         # What the task does not name may come up later.
         waiting = (
@@ -82,8 +80,7 @@ class RuleBudget:
         return RuleSelector(self, tuple(place for _, place in ranked), tuple(waiting))
 
 
-@dataclass(frozen=True, slots=True)
-class RuleSelector:
+class RuleSelector(NamedTuple):
     """Selects rules in one episode; call ``next`` at each of its turns.
 
     Rules about the task's type or things come first, then rules about all tasks, and about a type if that is unknown. A rule
@@ -194,8 +191,7 @@ def stratified(examples: Sequence[E], most: int, seed: str) -> tuple[E, ...]:
     return tuple(example for each in in_turn for example in each if example is not None)[:most]
 
 
-@dataclass(frozen=True, slots=True)
-class Bm25:
+class Bm25(NamedTuple):
     """Okapi BM25 over short texts; it needs no model."""
 
     size: int
@@ -204,7 +200,6 @@ class Bm25:
 
     @classmethod
     def over(cls, texts: Iterable[str]) -> Bm25:
-        """An index of ``texts``."""
         documents = [Counter(_words(text)) for text in texts]
         size = len(documents)
         average = (sum(document.total() for document in documents) / size if size else 0.0) or 1.0
@@ -218,7 +213,6 @@ class Bm25:
         return cls(size, weights)
 
     def scores(self, query: str) -> list[float]:
-        """How similar each text is to ``query``."""
         scores = [0.0] * self.size
         for word, asked in Counter(_words(query)).items():
             for place, weight in self.weights.get(word, ()):

@@ -51,7 +51,6 @@ class Example:
 
     @property
     def goal(self) -> str:
-        """The task sentence."""
         return self.trajectory.goal
 
     def subgoals(self) -> tuple[GoalStep, ...]:
@@ -140,7 +139,6 @@ def may_be_learned(split: str, number: int) -> bool:
 
 
 def written(examples: Iterable[Example]) -> str:
-    """The text of a store."""
     fields = (
         {
             "origin": example.origin,
@@ -367,7 +365,6 @@ def without_welcome(opening: str) -> str:
 
 
 def written_exemplars(exemplars: Exemplars) -> str:
-    """The text of a file."""
     named = {f"react_{word}_{number}": text for word, texts in exemplars.items() for number, text in enumerate(texts)}
     return json.dumps(named, indent=1) + "\n"
 

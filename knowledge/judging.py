@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from housequest.knowledge.rules import ANYTHING, WITNESSES, Check, CheckVerdict, Evidence, Fact, Rule, Standing, Term
 from housequest.worlds.base import Observation
@@ -46,17 +47,14 @@ class BeliefView:
 
     @cached_property
     def items(self) -> dict[str, Item]:
-        """The objects by name."""
         return {one.name: one for one in self.belief.items}
 
     @cached_property
     def receptacles(self) -> dict[str, Receptacle]:
-        """The receptacles by name."""
         return {one.name: one for one in self.belief.receptacles}
 
     @cached_property
     def here(self) -> dict[str, Receptacle]:
-        """The receptacles known to be at the agent's location."""
         return {one.name: one for one in self.belief.here()}
 
     def at(self, name: str) -> Truth:
@@ -88,8 +86,7 @@ class BeliefView:
         return False if where is not None and self.at(where) is False else None
 
 
-@dataclass(frozen=True, slots=True)
-class Occasion:
+class Occasion(NamedTuple):
     """A moment prepared for checks."""
 
     moment: Moment
@@ -269,8 +266,7 @@ def _is(view: BeliefView, name: str, state: str) -> Truth:
             return {"clean": item.clean, "sliced": item.sliced, "lit": item.lit}[state]
 
 
-@dataclass(frozen=True, slots=True)
-class RuleFinding:
+class RuleFinding(NamedTuple):
     """The evidence found for a rule. A rule without a check gets none and is undecided."""
 
     rule: Rule
@@ -278,7 +274,6 @@ class RuleFinding:
 
     @property
     def standing(self) -> Standing:
-        """The verdict of the evidence."""
         return replace(self.rule, evidence=self.evidence).standing
 
 

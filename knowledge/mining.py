@@ -142,7 +142,6 @@ class Sightings:
         self._houses: dict[str, _House] = {}
 
     def add(self, moment: Moment) -> None:
-        """Count what one moment showed; the same one again counts nothing."""
         house = self._houses.setdefault(moment.house, _House())
         if not house.standing:
             house.see(Belief(), moment.before, None)
@@ -330,7 +329,6 @@ class Location:
 
     @property
     def sentence(self) -> str:
-        """What a rule says of the likeliest places."""
         first, *others = self.likeliest
         then = " or ".join(f"{with_article(each.receptacle)} ({percentage(each.share)} %)" for each in others)
         try_first = f"try {with_article(first.receptacle)} first ({percentage(first.share)} % are there)"

@@ -65,7 +65,6 @@ class Place(NamedTuple):
 
     @classmethod
     def of(cls, node: YamlNode) -> Place:
-        """The place of ``node``."""
         start, end = node.start_mark.index, node.end_mark.index
         # Nothing, where a list might be, is at the beginning of what comes next.
         block = start == end if node.id == "scalar" else not node.flow_style

@@ -14,9 +14,11 @@ import stat
 from collections.abc import Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from hashlib import sha256
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import NamedTuple
 
 from housequest.knowledge.reading import Page, read_page
 from housequest.knowledge.rules import Origin, Rule
@@ -47,12 +49,10 @@ class Rulebook:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """The rules in the order of the file."""
         return self.page.rules
 
     @property
     def world(self) -> str:
-        """The world that its rules are about."""
         return self.page.world
 
     def require_world(self, world: str, way_out: str = "Use --rules none, or a book for {world}.") -> Rulebook:
@@ -68,8 +68,6 @@ class Rulebook:
         found = next((rule for rule in self.rules if rule.id == name), None)
         if found is None:
             known = tuple(rule.id for rule in self.rules)
-            from difflib import get_close_matches
-
             near = get_close_matches(name[:200], known, NEAR, cutoff=0.0)
             rest = f"; `rules list` shows all {len(known)}" if len(known) > len(near) else ""
             listed = f" The nearest ids are {', '.join(near)}{rest}." if near else " It has no rules yet."
@@ -130,7 +128,7 @@ def parse_book(path: Path, content: bytes) -> Rulebook:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise KnowledgeError(f"{path}:{line}: a rulebook is text in UTF-8, which this is not.") from None
-    return Rulebook(path, text, read_page(text, str(path)), _digest(content))
+    return Rulebook(path, text, read_page(text, str(path)), sha256(content).hexdigest())
 
 
 def save(book: Rulebook) -> Rulebook:
@@ -151,7 +149,7 @@ def save(book: Rulebook) -> Rulebook:
     except (OSError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise KnowledgeError(f"{book.path} cannot be saved: {reason}. The file is as it was.") from error
-    return replace(book, read=_digest(content))
+    return replace(book, read=sha256(content).hexdigest())
 
 
 def _target(path: Path) -> Path:
@@ -165,14 +163,13 @@ def _target(path: Path) -> Path:
 
 
 def own_rulebooks() -> Path:
-    """The folder of the user's own rulebooks."""
     return data_folder() / "rulebooks"
 
 
 def _compare(book: Rulebook, path: Path) -> None:
     try:
         with open_file(path) as file:
-            now = _digest(file.read(LARGEST_FILE + 1))
+            now = sha256(file.read(LARGEST_FILE + 1)).hexdigest()
             writable = bool(os.fstat(file.fileno()).st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
     except FileNotFoundError:
         now, writable = None, True
@@ -203,10 +200,6 @@ def saving(path: Path) -> Generator[None, None, None]:
             raise KnowledgeError(f"Another command is saving {path}; wait for it or stop it, and try again.") from None
     with held:
         yield
-
-
-def _digest(content: bytes) -> str:
-    return sha256(content).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +253,6 @@ class RuleLibrary:
         return self.editable(name).require_world(world, "Name another book, or a new one.")
 
     def is_shipped(self, path: Path) -> bool:
-        """Whether this is a rulebook that ships."""
         return path.parent == self.shipped
 
 
@@ -285,8 +277,7 @@ def _books(folder: Path) -> list[Path]:
 _SEAL = re.compile(r"@[0-9a-f]{8}$", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Renewal:
+class Renewal(NamedTuple):
     """A book with counted rules added, not yet saved, and their ids by what happened to them; ``left``: a person decided."""
 
     book: Rulebook

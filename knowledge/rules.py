@@ -51,15 +51,8 @@ class Term:
     words: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        match self.shape:
-            case "variable":
-                return f"{{{self.words[0]}}}"
-            case "name":
-                return self.words[0]
-            case "kinds":
-                return f"a {' or '.join(self.words)}"
-            case _:
-                return self.shape
+        words = " or ".join(self.words)
+        return {"variable": f"{{{words}}}", "name": words, "kinds": f"a {words}", "nothing": "nothing"}[self.shape]
 
 
 @dataclass(frozen=True, slots=True)

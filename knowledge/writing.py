@@ -181,18 +181,14 @@ def _dumped(value: Plain, column: int) -> str:
     yaml: Any = YAML(typ="rt")
     yaml.width = WIDTH - column
     yaml.allow_unicode = True
-    yaml.representer.ignore_aliases = _written_out
+    # Repeated values, such as a date of two edits, are written in full: the reader refuses aliases.
+    yaml.representer.ignore_aliases = lambda _: True
     styled = _styled(value)
     styled.fa.set_block_style()
     stream = io.StringIO()
     yaml.dump(styled, stream)
     # ruamel may leave a trailing space where it folds a line.
     return "\n".join(line.rstrip(" ") for line in stream.getvalue().rstrip("\n").split("\n"))
-
-
-def _written_out(_: object) -> bool:
-    """Write repeated values, such as a date of two edits, in full: the reader refuses aliases."""
-    return True
 
 
 def _styled(value: Plain) -> Any:

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from housequest.agent.agents.examples import make_example_selector
 from housequest.agent.agents.spec import AgentParts, CameraSettings
@@ -34,8 +34,7 @@ EXPLORE = Skill("explore")
 _VERBS: dict[str, Verb] = {"toggle": "use", "slice": "slice", "pick": "pick"}
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(NamedTuple):
     """What is known, in words for prompts, and the kinds of receptacle, of all things ``seen`` in order, and what is held."""
 
     found: str
@@ -184,7 +183,6 @@ class PlannerMemory:
 
     @property
     def subgoal(self) -> Subgoal | None:
-        """The present subgoal; None at the end of the plan."""
         return self.plan[self.at] if self.at < len(self.plan) else None
 
     def advanced(self, subgoal: Subgoal) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
+from typing import NamedTuple
 
 from housequest.agent.base import Agent
 from housequest.agent.episodes.events import Event, Started, Stepped, TurnSpent
@@ -126,8 +127,7 @@ class EpisodeDrawing:
         return replace(scene, room=self.room, situation=situation, true=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Still:
+class Still(NamedTuple):
     """A picture of an env that cannot be copied, as it was, with what could be done with its middle."""
 
     picture: Frame
@@ -144,8 +144,7 @@ class Still:
         return self.reached
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayMoment:
+class ReplayMoment(NamedTuple):
     """The game after a turn: its true state, None where it is another game; what was enacted; the camera, and what it saw."""
 
     situation: Situation | None

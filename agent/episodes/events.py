@@ -93,7 +93,6 @@ class PromptMessage(_Frozen):
 
     @classmethod
     def of(cls, message: Message) -> PromptMessage:
-        """``message`` as it is recorded."""
         return cls(role=message.role, content=message.content, image=message.image.digest if message.image else None)
 
     @property
@@ -169,7 +168,6 @@ class Judged(_Frozen):
 
     @property
     def words(self) -> str:
-        """The result, for people."""
         masked = [thing.name for thing in self.things if thing.masked]
         return f"for \u201c{self.target}\u201d it leaves out {', '.join(masked) or f'none of {len(self.things)}'}"
 

@@ -7,9 +7,9 @@ replay finds the place. Branches of a rewound episode share the events before th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from housequest.agent.episodes.events import Event, Started, Stepped
 from housequest.agent.episodes.record import read_episode
@@ -32,8 +32,7 @@ _CLOCKS = ".timing.jsonl"
 _OTHERS = {"index.jsonl", "timing.jsonl"}
 
 
-@dataclass(frozen=True, slots=True)
-class EpisodeFile:
+class EpisodeFile(NamedTuple):
     """An episode's file, and its name in origins."""
 
     path: Path

@@ -158,7 +158,7 @@ def with_digest(text: str) -> str:
     """``text``, a JSON object, with the SHA-256 of all that stands before it as its last entry."""
     before, after = next(layout for layout in _LAYOUTS if text.endswith(layout[1][1:]))
     body = text.removesuffix(after[1:])
-    return f"{body}{before}{_sha256(body.encode())}{after}"
+    return f"{body}{before}{hashlib.sha256(body.encode()).hexdigest()}{after}"
 
 
 def without_digest(content: bytes) -> bytes:
@@ -166,7 +166,7 @@ def without_digest(content: bytes) -> bytes:
     for before, after in _LAYOUTS:
         body, _, digest = content.removesuffix(after.encode()).rpartition(before.encode())
         if body and content.endswith(after.encode()) and len(digest) == 64:
-            if digest != _sha256(body).encode():
+            if digest != hashlib.sha256(body).hexdigest().encode():
                 raise Damaged("it is not what its own sha256 says")
             return body + after[1:].encode()
     if b'"sha256":' in content[-LENGTH_OF_END - 10 :]:
@@ -180,7 +180,3 @@ def sha256_of(path: Path, *, sync: bool = False) -> str:
         if sync:
             os.fsync(file.fileno())
         return hashlib.file_digest(cast("BufferedReader", file), "sha256").hexdigest()
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()

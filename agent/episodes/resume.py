@@ -140,12 +140,10 @@ class _Script:
         return self.misfit(f"{what} comes first")
 
     def break_off(self) -> None:
-        """Fail as recorded, if that comes next."""
         if isinstance(self.next, Ended) and (self.next.outcome == "error" or self.next.reason == FILLED):
             raise EpisodeOver(self.next.outcome, self.next.reason, self.next.boundary, self.next.message)
 
     def misfit(self, how: str) -> _Misfit:
-        """The error that the record does not fit, and where."""
         event = self._recorded[self._at]
         return _Misfit(
             f"The record does not fit: at event {event.id} ({event.body.kind}) {how}. Go on with the task, agent, settings, "

@@ -19,7 +19,7 @@ from functools import cache
 from hashlib import sha256
 from importlib import resources
 from string import Template
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from housequest.agent.base import Emitter
 from housequest.agent.episodes import events
@@ -49,8 +49,7 @@ class ReplyError(Exception):
     """A reply does not have the form that its role asks for. The model is shown the message, which says what was missing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(NamedTuple):
     """A prompt template: named sections with ``$names`` to fill in, from a file beside the role."""
 
     sections: Mapping[str, str]
@@ -93,11 +92,9 @@ class Role(Generic[T]):
     form: Form | None = None
 
     def held_to(self, form: Form | None) -> Role[T]:
-        """The role with the form of its next reply."""
         return replace(self, form=form)
 
     def read(self, reply: str) -> T:
-        """Read ``reply``."""
         return self.reader(reply if self.reasoning else _THOUGHT_BEFORE.sub("", _THINKING.sub("", reply)).strip())
 
 

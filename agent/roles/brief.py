@@ -82,7 +82,6 @@ class BriefState:
         return tuple(dict.fromkeys(command for belief, command in self.seen if belief.elsewhere == known))
 
     def after(self, transitions: Iterable[Transition], household: Household) -> BriefState:
-        """The state after ``transitions``."""
         belief, seen = self.belief, self.seen
         for one in transitions:
             seen = (*seen, (belief, one.command))
@@ -117,7 +116,6 @@ def planning(goal: str, belief: Belief, rules: Iterable[Rule], hints: Sequence[s
 
 
 def acting(plan: Sequence[str], belief: Belief, tried: Sequence[str]) -> str:
-    """The prompt of the actor."""
     text = numbered(plan)
     return f"Plan:\n{text}\n{observed(belief, text, tried)}"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from housequest.agent.models.base import Request
 from housequest.agent.roles.brief import BriefState
@@ -33,8 +33,7 @@ class Lesson:
         return "look" if self.command == STUCK else self.command
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """What the expert says, and whether it is to be learned."""
 
     text: str
@@ -66,8 +65,7 @@ class Demonstrator(Protocol):
     def matters(self, name: str, subgoals: tuple[GoalStep, ...], *, place: bool) -> bool: ...
 
 
-@dataclass(frozen=True, slots=True)
-class DemonstratedRole:
+class DemonstratedRole(NamedTuple):
     """A role with what the expert replies. Its prompts begin as the template does, or hold the ``mark``, in whatever words."""
 
     package: str
@@ -98,12 +96,10 @@ def shown_part(knows: Demonstrator, request: Request) -> str | None:
 
 
 def left_in_words(knows: Demonstrator) -> str:
-    """What is left of the goal, in words."""
     return ", then ".join(map(subtask_words, knows.left()))
 
 
 def sentence(words: str) -> str:
-    """``words`` as a sentence."""
     return f"{words[0].upper()}{words[1:]}."
 
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import cast
+from typing import NamedTuple, cast
 
 from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Either, Form, Listed, Name, Value, Words
 from housequest.agent.roles.base import ReplyError
@@ -41,8 +40,7 @@ _MARKS = re.compile(r"[*`\[\]]")
 _DRESS = " _\"'<>$"
 
 
-@dataclass(frozen=True, slots=True)
-class CommandReply:
+class CommandReply(NamedTuple):
     """A command with its thought and step; ``step`` is the text after that label, or empty."""
 
     thought: str

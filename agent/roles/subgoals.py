@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
 from housequest.agent.roles.base import ReplyError
 from housequest.agent.roles.reading import found_json
@@ -184,8 +184,7 @@ def _entry(entry: object) -> str:
     return entry if isinstance(entry, str) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class PlanExample:
+class PlanExample(NamedTuple):
     """A goal sentence and the high-level plan that solves it."""
 
     goal: str

@@ -111,7 +111,11 @@ class Controller:
                 vain = frozenset(command for command in state.vain if not command.endswith(f" {reached}"))
                 state = replace(state, vain=vain | {one.command}, explanation=None)
             elif state.skill and one.command == state.issued and after == before:
-                state = replace(state, vain=state.vain | {one.command}, explanation=self._explanation(one.observation))
+                # Why it was refused, if that was granted or the world's own answer says it.
+                answer = one.observation
+                silent = answer.accepted or answer.text.strip() == self._household.commands.silence
+                why = answer.explanation or (None if silent else answer.text)
+                state = replace(state, vain=state.vain | {one.command}, explanation=why)
         return state
 
     def _reached(self, belief: Belief, one: Transition) -> str | None:
@@ -121,11 +125,6 @@ class Controller:
             return None
         gone = (item.name for item in belief.items if one.command == reach.format(thing=item.name))
         return next((name for name in gone if belief.receptacle(name) is None), None)
-
-    def _explanation(self, observation: Observation) -> str | None:
-        """Why a command was refused, if that was granted or the world's own answer says it."""
-        silent = observation.accepted or observation.text.strip() == self._household.commands.silence
-        return observation.explanation or (None if silent else observation.text)
 
     def start(self, state: ControllerState, skill: Skill) -> ControllerState:
         """Start ``skill`` in place of the one in progress; its targets may be in a model's words."""

@@ -169,7 +169,6 @@ class Attempt:
 
     @property
     def guide(self) -> tuple[str, ...]:
-        """The places to look into first."""
         return self.state.guides.get(kind(self.sought), ()) if self.sought else ()
 
     @property
@@ -189,7 +188,6 @@ class Attempt:
         return next((item for item in held if self._is(item)), held[0] if held else None)
 
     def done(self) -> str | None:
-        """The result of the skill; None until it is carried out."""
         match self.skill.verb:
             case "find":
                 return self._found()

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from housequest.agent.agents.spec import AgentParts, ModelSettings
 from housequest.agent.base import Act, Attempt, Decision, Emitter, Grants, Idle, ParseFailure, Turn
@@ -461,8 +461,7 @@ _LATER = _AT_FIRST | {"task_description", "step_count", "history_length", "actio
 _FIELD = re.compile(r"\{(?P<name>\w*)\}|\{\{|\}\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Templates:
+class Templates(NamedTuple):
     """The prompt of the first step and of those after it, with fields in braces."""
 
     first: str

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Act, Decision, Emitter, Grants, Idle, ParseFailure, Turn
@@ -59,8 +59,7 @@ _STUCK = re.compile(r"stuck\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d{1,2}")
 
 
-@dataclass(frozen=True, slots=True)
-class ReasonerReply:
+class ReasonerReply(NamedTuple):
     """A thought with a plan; ``steps`` of None keeps the present plan."""
 
     thought: str

@@ -46,13 +46,11 @@ def plan_of(goal: Goal, order: SearchOrder = ANYWHERE) -> tuple[str, ...]:
 
 
 def planned(goal: Goal, order: SearchOrder = ANYWHERE) -> str:
-    """The reasoner's reply."""
     steps = "\n".join(f"{number}. {step}" for number, step in enumerate(plan_of(goal, order), 1))
     return f"Thought: {goal}\nPlan:\n{steps}"
 
 
 def acted(lesson: Lesson) -> str:
-    """The actor's reply."""
     return f"Thought: {lesson.thought}\nStep: {lesson.step}\nAction: {lesson.command}"
 
 
