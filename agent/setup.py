@@ -141,9 +141,7 @@ def set_up(
     rules: FrozenRules | None = None,
     curiosity: float | None = None,
 ) -> Setup:
-    """Resolve every choice that ``settings`` leave open, unless given; ``curiosity`` is the probability of a random turn.
-    Raises ``ConfigurationError`` and ``KnowledgeError``.
-    """
+    """Resolve every choice that ``settings`` leave open. Raises ``ConfigurationError`` and ``KnowledgeError``."""
     if world is None:
         world_class(settings.world)  # An unknown world is refused before its agent's model is looked for.
     agent = agent or settings.agent or registry.DEFAULT_AGENT

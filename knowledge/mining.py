@@ -43,7 +43,12 @@ class Mined:
     def shown_by(self, records: Mined) -> Mined:
         """The same counts; the witnesses of a thing in a place are those that ``records`` have of it there."""
         steps = {(one.thing, place.receptacle): place.witnesses for one in records.locations for place in one.places}
-        return replace(self, locations=tuple(one.shown_by(steps) for one in self.locations))
+
+        def shown(one: Location) -> Location:
+            places = (replace(each, witnesses=steps.get((one.thing, each.receptacle), ())) for each in one.places)
+            return replace(one, places=tuple(places))
+
+        return replace(self, locations=tuple(map(shown, self.locations)))
 
 
 def mine(moments: Iterable[Moment], commands: Commands, least: int = 5) -> Mined:
@@ -334,11 +339,6 @@ class Location:
         try_first = f"try {with_article(first.receptacle)} first ({percentage(first.share)} % are there)"
         tried = f"{try_first}, then {then}" if then else try_first
         return f"To find {with_article(self.thing)}, {tried}; {self.number:,} were counted."
-
-    def shown_by(self, steps: Mapping[tuple[str, str], tuple[str, ...]]) -> Location:
-        """The location with other witnesses, given by thing and place."""
-        places = (replace(each, witnesses=steps.get((self.thing, each.receptacle), ())) for each in self.places)
-        return replace(self, places=tuple(places))
 
     def __str__(self) -> str:
         listed = (

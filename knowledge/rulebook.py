@@ -184,9 +184,7 @@ def _compare(book: Rulebook, path: Path) -> None:
 
 @contextmanager
 def saving(path: Path) -> Generator[None, None, None]:
-    """Hold the rulebook ``path`` against other commands of this user, by a file in their state folder, if one can be made.
-    Raises ``KnowledgeError`` when another command has held it for ``PATIENCE`` seconds.
-    """
+    """Hold the rulebook ``path`` against other commands of this user, if a lock can be made. Raises ``KnowledgeError``."""
     from filelock import FileLock, Timeout
 
     name = sha256(os.fsencode(path.resolve())).hexdigest()[:16]

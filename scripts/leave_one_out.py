@@ -27,7 +27,7 @@ from housequest.agent.evaluation.analysis.statistics import Interval, wilson
 from housequest.agent.models.base import Message, Model, Timing
 from housequest.agent.models.registry import make_model
 from housequest.agent.roles.base import Sampling, ask
-from housequest.agent.roles.subgoals import Subgoal, plan_example
+from housequest.agent.roles.reading import Subgoal, plan_example
 from housequest.knowledge.examples import Example
 from housequest.worlds.alfworld.text import begin
 from housequest.worlds.errors import ConfigurationError, HousequestError

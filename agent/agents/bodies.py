@@ -19,7 +19,7 @@ from housequest.agent.agents.spec import AgentParts, CameraSettings
 from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Impression, Memory, Turn
 from housequest.agent.episodes import events
 from housequest.agent.roles.messages import found_items, held_text, here_text, transcript
-from housequest.agent.roles.subgoals import PlanExample, Subgoal, plan_example
+from housequest.agent.roles.reading import PlanExample, Subgoal, plan_example
 from housequest.agent.skills.controller import Done, Execute, Failed, SearchingController
 from housequest.agent.skills.naming import resolve
 from housequest.agent.skills.skill import ControllerState, Outcome, PlannerSearch, Skill, Verb

@@ -93,9 +93,7 @@ class CameraSettings(ExampleSettings):
 
 @dataclass(frozen=True, slots=True)
 class AgentParts(Generic[S_co]):
-    """What an agent is made from. ``asks`` asks a person for a command, in ``housequest play`` alone; ``worked`` has example
-    replies for a model that continues plain text.
-    """
+    """What an agent is made from. ``asks`` asks a person for a command; ``worked`` has examples for a model without chats."""
 
     name: str
     world: World

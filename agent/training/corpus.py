@@ -22,8 +22,7 @@ from typing import Any, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from housequest.agent.agents.reasoner_actor.agent import ACTOR
-from housequest.agent.agents.reasoner_actor.demonstrations import ANYWHERE, SearchOrder, acted, plan_of, planned
+from housequest.agent.agents.reasoner_actor.agent import ACTOR, ANYWHERE, SearchOrder, acted, plan_of, planned
 from housequest.agent.models.base import Message, Request
 from housequest.agent.models.builtin.model import load_builtin
 from housequest.agent.models.builtin.network import PIECE, Vocabulary

@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from housequest.agent.agents.reasoner_actor.demonstrations import ANYWHERE, SearchOrder
+from housequest.agent.agents.reasoner_actor.agent import ANYWHERE, SearchOrder
 from housequest.worlds.household.goals import Goal
 from housequest.worlds.text import with_article
 

@@ -24,7 +24,7 @@ from housequest.agent.models.forms import Choice, Form, Listed, Name
 from housequest.agent.roles.base import Role, ask, is_unheld, load_prompt, note, noted
 from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Reply, with_ways
 from housequest.agent.roles.messages import additions, emit_rules, planning
-from housequest.agent.roles.subgoals import PAIR_NAMES, PlanExample, Subgoal, as_pair, as_subgoal, names_in, read_subgoals
+from housequest.agent.roles.reading import PAIR_NAMES, PlanExample, Subgoal, as_pair, as_subgoal, names_in, read_subgoals
 from housequest.worlds.base import Observation
 
 if TYPE_CHECKING:

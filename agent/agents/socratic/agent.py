@@ -27,14 +27,14 @@ from housequest.agent.models.forms import LONGEST_THOUGHT, Choice, Either, Form,
 from housequest.agent.roles import demonstrations as expert
 from housequest.agent.roles.base import Conversation, ReplyError, Role, ask, load_prompt
 from housequest.agent.roles.messages import additions, emit_rules, emit_thought, planning, rules_after
-from housequest.agent.roles.reading import thought
-from housequest.agent.roles.subgoals import (
+from housequest.agent.roles.reading import (
     TRIPLE_NAMES,
     Subgoal,
     as_subgoal,
     as_triple,
     names_in,
     read_subgoals,
+    thought,
     without_navigation,
 )
 from housequest.agent.skills.skill import as_skill

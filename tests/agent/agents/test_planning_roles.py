@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from housequest.agent.agents.reasoner_actor.agent import REASONER
 from housequest.agent.roles.base import LONGEST_REPLY, ReplyError, Role
-from housequest.agent.roles.subgoals import LONGEST_NAME, MOST_SUBGOALS, PAIR_NAMES, Subgoal, read_subgoals
+from housequest.agent.roles.reading import LONGEST_TARGET, MOST_SUBGOALS, PAIR_NAMES, Subgoal, read_subgoals
 from scripts.leave_one_out import same_plan
 
 NAMES = tuple(PAIR_NAMES.values())
@@ -101,4 +101,4 @@ def test_any_reply_is_a_plan_or_a_reply_error(reply: str) -> None:
     with suppress(ReplyError):
         plan = read_subgoals(reply, NAMES)
         assert 0 < len(plan) <= MOST_SUBGOALS
-        assert all(len(each.object) <= LONGEST_NAME and each.object.isprintable() for each in plan)
+        assert all(len(each.object) <= LONGEST_TARGET and each.object.isprintable() for each in plan)

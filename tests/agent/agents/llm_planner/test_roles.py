@@ -11,7 +11,7 @@ from hypothesis import given
 from housequest.agent.agents.llm_planner.agent import LLM_PLANNER, plan_form
 from housequest.agent.agents.llm_planner.agent import prompted_plan as as_line
 from housequest.agent.roles.base import Role
-from housequest.agent.roles.subgoals import plan_example
+from housequest.agent.roles.reading import plan_example
 from housequest.knowledge.examples import shipped
 from scripts.leave_one_out import same_plan
 from tests.agent.agents.test_planning_roles import TEXT, blanks, read_or_refused

@@ -22,7 +22,7 @@ from housequest.agent.agents.socratic.agent import (
 from housequest.agent.agents.socratic.agent import dialogue_text as as_dialogue
 from housequest.agent.agents.socratic.agent import numbered_subgoals as as_lines
 from housequest.agent.roles.base import LONGEST_REPLY, ReplyError, Role
-from housequest.agent.roles.subgoals import Subgoal, plan_example, without_navigation
+from housequest.agent.roles.reading import Subgoal, plan_example, without_navigation
 from housequest.knowledge.examples import shipped
 from tests.agent.agents.test_planning_roles import TEXT, blanks, read_or_refused
 from tests.agent.role_forms import check_form
