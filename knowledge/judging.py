@@ -295,8 +295,8 @@ def examine(rules: Sequence[Rule], moments: Iterable[Moment]) -> tuple[RuleFindi
                 for check, tally in alike:
                     if (verdict := check.verdict(now, found.groupdict())) in tally:
                         tally[verdict].append(now.moment.origin)
-    return tuple(RuleFinding(rule, _evidence(*tally.values())) for rule, tally in zip(rules, tallies, strict=True))
-
-
-def _evidence(supports: list[str], contradicts: list[str]) -> Evidence:
-    return Evidence(len(supports), len(contradicts), tuple(supports[:WITNESSES]), tuple(contradicts[:WITNESSES]))
+    evidence = (
+        Evidence(*(len(found) for found in tally.values()), *(tuple(found[:WITNESSES]) for found in tally.values()))
+        for tally in tallies
+    )
+    return tuple(map(RuleFinding, rules, evidence))

@@ -314,7 +314,9 @@ def renew(book: Rulebook, counted: Iterable[Rule], *, accept: bool) -> Renewal:
 
 def sealed(rule: Rule) -> Rule:
     """``rule`` with a digest of its content in its origin."""
-    return replace(rule, origin=Origin(rule.origin.source, f"{_SEAL.sub('', rule.origin.name)}@{_seal(rule)}"))
+    says = (rule.id, rule.statement, rule.kind or "", str(rule.check or ""), *rule.types, "", *rule.objects)
+    seal = sha256("\n".join(says).encode("utf-8", "backslashreplace")).hexdigest()[:8]
+    return replace(rule, origin=Origin(rule.origin.source, f"{_SEAL.sub('', rule.origin.name)}@{seal}"))
 
 
 def is_counted(rule: Rule) -> bool:
@@ -322,8 +324,3 @@ def is_counted(rule: Rule) -> bool:
     decided = rule.status != "candidate" and rule.by != "evidence"
     touched = decided or any(edit.by != "evidence" for edit in rule.history)
     return rule.origin.source == "run" and not touched and sealed(rule) == rule
-
-
-def _seal(rule: Rule) -> str:
-    says = (rule.id, rule.statement, rule.kind or "", str(rule.check or ""), *rule.types, "", *rule.objects)
-    return sha256("\n".join(says).encode("utf-8", "backslashreplace")).hexdigest()[:8]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -182,7 +182,8 @@ def _dumped(value: Plain, column: int) -> str:
     yaml.width = WIDTH - column
     yaml.allow_unicode = True
     # Repeated values, such as a date of two edits, are written in full: the reader refuses aliases.
-    yaml.representer.ignore_aliases = lambda _: True
+    written_out: Callable[[object], bool] = lambda _: True
+    yaml.representer.ignore_aliases = written_out
     styled = _styled(value)
     styled.fa.set_block_style()
     stream = io.StringIO()

@@ -49,7 +49,12 @@ class EpisodeRecorder:
         if self._resume:
             if not self.part.exists() and self.path.exists():
                 self.path.replace(self.part)
-            self._ended = _continued(self.part)
+            last = b""
+            for _, line in _lines(self.part) if self.part.exists() else ():
+                last = line
+            cut_off_end(self.part)
+            hint = "Give an episode's .jsonl file."
+            self._ended = bool(last) and isinstance(_parsed(Event, last, str(self.part), "no record", hint).body, Ended)
         self._file = open_file(self.part, "ab" if self._resume else "wb")
         return self
 
@@ -133,16 +138,6 @@ def _parsed(kind: type[T], line: bytes, place: str, what: str, way_out: str) -> 
         fault = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in fault["loc"]) or "the line"
         raise ConfigurationError(f"{place}: {what} ({where}: {fault['msg']}). {way_out}") from None
-
-
-def _continued(part: Path) -> bool:
-    if not part.exists():
-        return False
-    last = b""
-    for _, line in _lines(part):
-        last = line
-    cut_off_end(part)
-    return bool(last) and isinstance(_parsed(Event, last, str(part), "no record", "Give an episode's .jsonl file.").body, Ended)
 
 
 _LAYOUTS = ((',\n  "sha256": "', '"\n}\n'), (',"sha256":"', '"}'))

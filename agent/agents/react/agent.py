@@ -35,14 +35,7 @@ from housequest.worlds.paths import given_path, read_file
 if TYPE_CHECKING:
     from housequest.agent.agents.react import ReactSettings
 from housequest.agent.models.base import Request
-from housequest.agent.roles.demonstrations import (
-    DemonstratedRole,
-    Demonstrator,
-    Reply,
-    asked,
-    left_in_words,
-    shown_part,
-)
+from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Reply, asked, left_in_words, shown_part
 from housequest.knowledge.examples import ANSWER, THINK
 
 NAME = "react"
@@ -337,10 +330,7 @@ def exemplar_digests(settings: Mapping[str, Scalar], household: Household | None
     name, shown = settings.get("exemplars"), dict[str, str]()
     if isinstance(name, str) and name:
         text = examples.written_exemplars(read_exemplars(name, household))
-        shown = {
-            "exemplars": sha256(text.encode()).hexdigest(),
-            "exemplars/frame": roles.template_hashes(_PACKAGE)["frame"],
-        }
+        shown = {"exemplars": sha256(text.encode()).hexdigest(), "exemplars/frame": roles.template_hashes(_PACKAGE)["frame"]}
     elif settings.get("window"):
         shown = {"window": roles.template_hashes("housequest.agent.agents.react.window")["window"]}
         if isinstance(theirs := settings.get("window_prompt"), str) and theirs:
