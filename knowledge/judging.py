@@ -296,7 +296,7 @@ def examine(rules: Sequence[Rule], moments: Iterable[Moment]) -> tuple[RuleFindi
                     if (verdict := check.verdict(now, found.groupdict())) in tally:
                         tally[verdict].append(now.moment.origin)
     evidence = (
-        Evidence(*(len(found) for found in tally.values()), *(tuple(found[:WITNESSES]) for found in tally.values()))
-        for tally in tallies
+        Evidence(len(found), len(against), tuple(found[:WITNESSES]), tuple(against[:WITNESSES]))
+        for found, against in (tally.values() for tally in tallies)
     )
     return tuple(map(RuleFinding, rules, evidence))

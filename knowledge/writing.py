@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -182,14 +182,18 @@ def _dumped(value: Plain, column: int) -> str:
     yaml.width = WIDTH - column
     yaml.allow_unicode = True
     # Repeated values, such as a date of two edits, are written in full: the reader refuses aliases.
-    written_out: Callable[[object], bool] = lambda _: True
-    yaml.representer.ignore_aliases = written_out
+    yaml.representer.ignore_aliases = bool  # every value is true enough
     styled = _styled(value)
     styled.fa.set_block_style()
     stream = io.StringIO()
     yaml.dump(styled, stream)
     # ruamel may leave a trailing space where it folds a line.
     return "\n".join(line.rstrip(" ") for line in stream.getvalue().rstrip("\n").split("\n"))
+
+
+def _written_out(_: object) -> bool:
+    """Write repeated values, such as a date of two edits, in full: the reader refuses aliases."""
+    return True
 
 
 def _styled(value: Plain) -> Any:
