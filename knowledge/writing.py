@@ -181,8 +181,7 @@ def _dumped(value: Plain, column: int) -> str:
     yaml: Any = YAML(typ="rt")
     yaml.width = WIDTH - column
     yaml.allow_unicode = True
-    # Repeated values, such as a date of two edits, are written in full: the reader refuses aliases.
-    yaml.representer.ignore_aliases = bool  # every value is true enough
+    yaml.representer.ignore_aliases = _written_out
     styled = _styled(value)
     styled.fa.set_block_style()
     stream = io.StringIO()
