@@ -9,10 +9,10 @@ import json
 import signal
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import typer
 
@@ -52,8 +52,7 @@ BEAT = 0.5
 """Seconds between two updates of a progress line while no episode finishes."""
 
 
-@dataclass(frozen=True, slots=True)
-class EvalCall:
+class EvalCall(NamedTuple):
     """How a command that plays runs was called: what it may use, how runs are played, where they go, and what is printed."""
 
     flags: Mapping[str, object]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 from textual import on, work
 from textual.app import App, ComposeResult
@@ -265,8 +265,7 @@ class MergeDialog(Dialog[str | None]):
         self.dismiss(self.query_one(TextArea).text)
 
 
-@dataclass(frozen=True, slots=True)
-class TaughtStep:
+class TaughtStep(NamedTuple):
     """The step that a rule is made from: a command, its answer, and its ``event`` in the ``record`` (None: not recorded).
 
     ``receptacles`` are the names of furniture in the command; a check needs to tell them from objects. The rule is about

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import chain, count
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from housequest.knowledge.mining import read_sentence
 from housequest.knowledge.reading import LONGEST_ID, LONGEST_STATEMENT, LONGEST_WORD, MOST_WORDS
@@ -30,8 +30,7 @@ STANDING_MARKS: dict[Standing, str] = {"supported": "+", "contradicted": "!", "u
 """A character for each way that a rule can stand."""
 
 
-@dataclass(frozen=True, slots=True)
-class DraftFault:
+class DraftFault(NamedTuple):
     """What is wrong in a field, and the way out."""
 
     field: FormField

@@ -121,14 +121,12 @@ class BooksScreen(AppScreen):
 
     def action_new(self) -> None:
         names = () if any(book.name == FIRST for book in self._books) else (FIRST,)
-        self._ask("The name of a new book", names, "Letters, digits, - and _. It is there once it has a rule.")
+        about = "Letters, digits, - and _. It is there once it has a rule."
+        self.ask(PickDialog("The name of a new book", names, free=True, about=about), self._open)
 
     def action_other(self) -> None:
-        self._ask("A rulebook's file", (), "A YAML file of rules. One that is not there yet is made by the first rule.")
-
-    def _ask(self, title: str, names: Sequence[str], about: str) -> None:
-        dialog = PickDialog(title, names, free=True, about=about)
-        self.app.push_screen(dialog, lambda name: self._open(name) if name else None)  # pyright: ignore[reportUnknownMemberType]
+        about = "A YAML file of rules. One that is not there yet is made by the first rule."
+        self.ask(PickDialog("A rulebook's file", (), free=True, about=about), self._open)
 
     def _open(self, name: str) -> None:
         self.awaited = "The book is being read."  # at once: keys wait for it from now on
@@ -283,11 +281,10 @@ class DeskScreen(AppScreen):
             return
         kept, *others = self.desk.marked
 
-        def answered(statement: str | None) -> None:
-            if statement is not None:
-                self._change(lambda desk: replace(desk, chosen=chosen).merged(statement.strip() or None), "Merged")
+        def answered(statement: str) -> None:
+            self._change(lambda desk: replace(desk, chosen=chosen).merged(statement.strip() or None), "Merged")
 
-        self.app.push_screen(MergeDialog(kept, merged.book.rule(kept.id), tuple(others)), answered)  # pyright: ignore[reportUnknownMemberType]
+        self.ask(MergeDialog(kept, merged.book.rule(kept.id), tuple(others)), answered)
 
     def action_recount(self) -> None:
         self._catch_up()

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, TypeAdapter
 
@@ -70,8 +70,7 @@ class RecentChoices:
         return replace(self, models=(model, *others)[:MODELS_KEPT]) if model else self
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedChoices:
+class LoadedChoices(NamedTuple):
     """What was read; ``remark`` says what was wrong with it."""
 
     recent: RecentChoices = RecentChoices()
@@ -109,8 +108,7 @@ def save_recent(recent: RecentChoices) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class PlayerChoice:
+class PlayerChoice(NamedTuple):
     """Who plays, as typed; empty texts are no choice. ``set`` has settings of the agent, KEY=VALUE with spaces between."""
 
     agent: str
@@ -120,8 +118,7 @@ class PlayerChoice:
     set: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedGame:
+class RecordedGame(NamedTuple):
     """A recorded game as far as it went; ``fault`` says why it cannot be read."""
 
     path: Path
@@ -205,8 +202,7 @@ class GameSource:
         return f"The games of {self.title} are not on this machine. {world_class(self.world).get_data}"
 
 
-@dataclass(frozen=True, slots=True)
-class GameRow:
+class GameRow(NamedTuple):
     """A ``task`` or a ``record`` in the list, whose ``number`` is how far the game went, and whose ``kind`` is who played."""
 
     key: str

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from housequest.agent.episodes.events import Started
 from housequest.agent.episodes.record import read_episode, sha256_of
@@ -36,8 +36,7 @@ PairCounts = tuple[Figures, Figures]
 """How two runs did on the same tasks."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunTask:
+class RunTask(NamedTuple):
     """A task of a run and how it stands; ``record`` is its episode's file, finished or not, None where there is none."""
 
     task: SelectedTask
@@ -87,8 +86,7 @@ class RunSnapshot:
         return Counter(cell.mark for cell in self.cells)
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadableRun:
+class UnreadableRun(NamedTuple):
     """A folder that holds no run, or one that cannot be read."""
 
     path: Path
@@ -167,8 +165,7 @@ def _state(file: Path) -> tuple[int, int]:
     return (found.st_mtime_ns, found.st_size)
 
 
-@dataclass(frozen=True, slots=True)
-class EpisodeDigest:
+class EpisodeDigest(NamedTuple):
     """An episode's goal, and why it was not won."""
 
     goal: str
@@ -183,8 +180,7 @@ def read_digest(record: Path) -> EpisodeDigest | None:
     return EpisodeDigest(events[0].body.goal, failure_of(events))
 
 
-@dataclass(frozen=True, slots=True)
-class Flip:
+class Flip(NamedTuple):
     """A task that one run won and the other did not."""
 
     first: RunTask
@@ -195,8 +191,7 @@ class Flip:
         return self.first.task
 
 
-@dataclass(frozen=True, slots=True)
-class RunPair:
+class RunPair(NamedTuple):
     """Two runs over the ``shared`` tasks; ``flips`` are those that both finished without help and that one of them won."""
 
     first: RunSnapshot

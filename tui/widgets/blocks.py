@@ -7,10 +7,9 @@ a few runs, not a style for each cell: that is what a terminal takes long to dra
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rich.cells import cell_len
 from rich.color import Color
@@ -35,8 +34,7 @@ _CUBE = (0, 95, 135, 175, 215, 255)
 _GREYS = tuple(range(8, 239, 10))
 
 
-@dataclass(frozen=True, slots=True)
-class Overlay:
+class Overlay(NamedTuple):
     """Text over a picture, from the cell ``x`` of line ``y`` on; with a style without background, the picture shows through."""
 
     x: int
