@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, ParamSpec, Protocol
+from typing import Any, NamedTuple, ParamSpec, Protocol
 
 from housequest.agent.evaluation.parts import Cluster, ClusterJob
 from housequest.agent.evaluation.runs.batch import RemotePlayers
@@ -51,16 +51,14 @@ class Order:
     strict: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Play:
+class Play(NamedTuple):
     """Play ``task``, of which ``part`` was recorded before."""
 
     task: SelectedTask
     part: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """The answer to what a player asked as ``number``; None where the run is at its end."""
 
     number: int
@@ -111,8 +109,7 @@ class _Job:
 @dataclass(slots=True, eq=False)
 class Remote:
     """A player as the driver knows it: what it plays, what it is still to be told, and its calls. The methods from `ready` on
-    are what the player says. Those that it asks have the number of the question.
-    """
+    are what the player says. Those that it asks have the number of the question."""
 
     driver: ClusterPlayer
     handle: RemoteHandle

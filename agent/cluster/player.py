@@ -208,8 +208,7 @@ class SharedLimiter(Limiter):
 @contextmanager
 def scratch_folder(parent: Path | None = None) -> Generator[Path]:
     """A new folder in ``parent``, or where the system keeps temporary files, which goes with who asked for it. Its maker holds
-    a lock beside it for as long as it lives: a folder whose lock is free was left by a player that was killed.
-    """
+    a lock beside it for as long as it lives: a folder whose lock is free was left by a player that was killed."""
     from filelock import FileLock
 
     parent = Path(tempfile.gettempdir()) if parent is None else parent

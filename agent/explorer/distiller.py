@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 from housequest.agent.episodes.events import Started, Stepped
 from housequest.agent.episodes.moments import episode_files
@@ -28,8 +28,7 @@ CHARACTERS = 4
 """Characters counted as one token: a rough estimate for English in any model's vocabulary."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlayedStep:
+class PlayedStep(NamedTuple):
     """An executed command and its answer; ``origin`` is run/task/step."""
 
     origin: str
@@ -37,20 +36,16 @@ class PlayedStep:
     observation: str
 
 
-@dataclass(frozen=True, slots=True)
-class EpisodeSteps:
-    """An episode as an action-observation sequence (OPEx, section 3), without outcome and task id.
-
-    ``curious`` counts the steps chosen at random.
-    """
+class EpisodeSteps(NamedTuple):
+    """An episode as an action-observation sequence (OPEx, section 3), without outcome and task id. ``curious`` counts the steps
+    chosen at random."""
 
     opening: str
     steps: tuple[PlayedStep, ...]
     curious: int
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(NamedTuple):
     """One prompt's ``text``, in which step N, counted from 1, is ``steps[N - 1]``."""
 
     number: int
@@ -76,10 +71,8 @@ def read_steps(run: Path) -> Iterator[EpisodeSteps]:
 
 
 def chunks(episodes: Iterable[EpisodeSteps], most_steps: int = 80, most_tokens: int = 6_000) -> Iterator[Chunk]:
-    """Split the steps of ``episodes`` into chunks of limited steps and approximate tokens, with at least one step each.
-
-    A house that goes on is introduced again.
-    """
+    """Split the steps of ``episodes`` into chunks of limited steps and approximate tokens, with at least one step each. A house
+    that goes on is introduced again."""
     prompt = load_prompt("housequest.agent.explorer", "distiller")
     number = houses = characters = 0
     parts, steps = list[str](), list[PlayedStep]()
@@ -113,7 +106,6 @@ MOST_OBJECTS = 12
 MOST_STEPS = 20
 LONGEST_ORIGIN = 300
 LONGEST_SHOWN = 200
-
 _LABELS = ("rule", "kind", "objects", "steps", "check")
 _ASKED = re.compile(r"(?P<label>Rule|Kind|Objects|Steps|Check): ?(?P<rest>.*)")
 _SIMILAR = re.compile(
@@ -125,12 +117,10 @@ _NUMBER = re.compile(r"(?<![\w.])\d{1,6}(?![\w.]*\w)")
 _RANGE = re.compile(r"\b(\d{1,6})\s?[-–]\s?(\d{1,6})\b")
 _WORDS = re.compile(r"[a-z0-9]+")
 _OBJECT = re.compile(r"[A-Za-z][A-Za-z_-]{0,39}")
-
 _SAME = {"statement": "rule", "object": "objects", "step": "steps", "text": "rule"}
 
 
-@dataclass(frozen=True, slots=True)
-class ProposedRule:
+class ProposedRule(NamedTuple):
     """A rule in the model's words. ``steps`` are step numbers of its chunk; ``check`` is the text of its check, or empty."""
 
     statement: str
@@ -244,10 +234,8 @@ DISTILLER: Role[tuple[ProposedRule, ...]] = Role("distiller", _read)
 
 @dataclass(frozen=True, slots=True)
 class CandidateRule:
-    """A proposed rule, and the ``steps`` it was read from, as run/task/step.
-
-    ``disputes`` holds the ids of rules that it contradicts, for a person to decide.
-    """
+    """A proposed rule, and the ``steps`` it was read from, as run/task/step. ``disputes`` holds the ids of rules that it
+    contradicts, for a person to decide."""
 
     rule: Rule
     steps: tuple[str, ...] = ()

@@ -60,10 +60,8 @@ LEAST_CHUNK = 200
 
 @dataclass(frozen=True, slots=True)
 class ExploreTarget:
-    """The book for the rules, who accepts them, and other runs to take evidence from.
-
-    These may change between two commands on the same exploration.
-    """
+    """The book for the rules, who accepts them, and other runs to take evidence from. These may change between two commands on
+    the same exploration."""
 
     into: str
     accept: Acceptance = "person"
@@ -119,7 +117,7 @@ class _Learning:
     async def report(self, summary: Summary) -> ExplorationReport:
         episodes = list(read_steps(self.place.path))
         run = slug(self.place.path.resolve().name)
-        asker = self._asker()
+        asker = None if self.exploration.model is None else self._asker(self.exploration.model)
         try:
             if asker is None:
                 origin, parts, judges = Origin("run", run), list[Chunk](), None
@@ -165,10 +163,8 @@ class _Learning:
         )
 
     async def _chunks(self, episodes: Sequence[EpisodeSteps], asker: LearningModel) -> list[Chunk]:
-        """The chunks, so small that a reply to each fits into the model's context where it tells how large that is.
-
-        Replies of ``asker`` are limited to what is left then.
-        """
+        """The chunks, so small that a reply to each fits into the model's context where it tells how large that is. Replies of
+        ``asker`` are limited to what is left then."""
         learning = self.exploration.learning
         room = self.place.room()
         # Where calls were answered before there was such a file, they are not made again in another size.
@@ -210,12 +206,10 @@ class _Learning:
         prompt = load_prompt("housequest.agent.explorer", "distiller")
         return prompt.render("system", manual=world.manual, most=str(MOST_RULES), checks="\n".join(self._commands.checks))
 
-    def _asker(self) -> LearningModel | None:
-        if self.exploration.model is None:
-            return None
+    def _asker(self, name: str) -> LearningModel:
         ledger = Ledger(self.place.calls_file)
         self.budget.used += ledger.used(self.exploration.prices)
-        model = make_model(self.exploration.model, timeout=self.exploration.run.setup.timeout)
+        model = make_model(name, timeout=self.exploration.run.setup.timeout)
         return LearningModel(
             model=MeteredModel(model, self.budget, self.exploration.prices),
             name=self.exploration.learning.distiller or "",
@@ -257,11 +251,8 @@ class _Learning:
 
 
 def judged(kept: CandidateRule, accept: Acceptance) -> Rule:
-    """The rule with its status; a disputed rule always stays a candidate.
-
-    ``person``: all are candidates. ``filter``: all that the model's filter kept are accepted (OPEx-L). ``evidence``: supported
-    rules are accepted, contradicted ones rejected.
-    """
+    """The rule with its status; a disputed rule always stays a candidate. ``person``: all are candidates. ``filter``: all that
+    the model's filter kept are accepted (OPEx-L). ``evidence``: supported rules are accepted, contradicted ones rejected."""
     rule = kept.rule
     if kept.disputes or accept == "person":
         return rule

@@ -28,20 +28,16 @@ from housequest.knowledge.rules import Rule, Standing, exclude
 from housequest.worlds.errors import ModelError
 
 T = TypeVar("T")
-
 TOGETHER = 20
 """Pairs judged in one call."""
-
 SHOWN_STEPS = 3
 LONGEST_STEP = 400
 
 
 @dataclass
 class LearningModel:
-    """Asks ``model`` in the roles of learning, through the ledger; failed calls are kept in ``lost``.
-
-    ``name`` is the model's name without its address, and ``longest`` the most tokens of a reply.
-    """
+    """Asks ``model`` in the roles of learning, through the ledger; failed calls are kept in ``lost``. ``name`` is the model's
+    name without its address, and ``longest`` the most tokens of a reply."""
 
     model: Model
     name: str
@@ -112,10 +108,8 @@ class LearningModel:
 
 @dataclass
 class ModelJudge:
-    """A model that compares rules where words and evidence do not decide.
-
-    ``steps`` are the run's steps by origin; ``say`` gets a message before the calls.
-    """
+    """A model that compares rules where words and evidence do not decide. ``steps`` are the run's steps by origin; ``say`` gets
+    a message before the calls."""
 
     asker: LearningModel
     steps: Mapping[str, PlayedStep]
@@ -199,7 +193,6 @@ def judging_form(pairs: int) -> Form:
 
 
 _VERDICT = Form(("Thought: ", (THOUGHT, Words(LONGEST_THOUGHT)), "\nRight: ", ("right", Choice(("A", "B", "unsure")))))
-
 JUDGE: Role[dict[int, PairLabel]] = Role("judge", _read_pairs)
 ARBITER: Role[ArbiterVerdict] = Role("arbiter", _read_answer, form=_VERDICT)
 
@@ -210,15 +203,12 @@ _WEIGHT: dict[Standing, int] = {"contradicted": 0, "undecided": 1, "supported": 
 async def filter_rules(
     proposed: Sequence[CandidateRule], book: Sequence[Rule], moments: Iterable[Moment], judges: ModelJudge | None
 ) -> Candidates:
-    """Filter the ``proposed`` rules for a book with the rules ``book``, with ``moments`` as evidence.
-
-    Without ``judges``, only rules with equal words count as duplicates.
-    """
+    """Filter the ``proposed`` rules for a book with the rules ``book``, with ``moments`` as evidence. Without ``judges``, only
+    rules with equal words count as duplicates."""
     rules = _Filter(book)
-    rules.take(proposed)
-    rules.weigh(moments)
+    rules.take(proposed, moments)
     if judges is not None:
-        await rules.reconcile(await rules.compare(judges), judges)
+        await rules.reconcile(judges)
     return rules.result()
 
 
@@ -233,8 +223,9 @@ class _Filter:
         self._stands_for: dict[int, int] = {}
         self._disputed: list[tuple[int, int]] = []
 
-    def take(self, proposed: Sequence[CandidateRule]) -> None:
-        """Add candidates; drop those whose words or id are there already."""
+    def take(self, proposed: Sequence[CandidateRule], moments: Iterable[Moment]) -> None:
+        """Add candidates, but those whose words or id are there already, and find evidence for all that have a check. The
+        others keep the steps they were read from."""
         ids = {each.rule.id: place for place, each in enumerate(self._all)}
         words = {normalized(each.rule.statement): place for place, each in reversed(list(enumerate(self._all)))}
         for candidate in proposed:
@@ -245,14 +236,11 @@ class _Filter:
                 self._all.append(candidate)
             else:
                 self._merge(candidate, place, "in the same words")
-
-    def weigh(self, moments: Iterable[Moment]) -> None:
-        """Find evidence for the rules with a check; the others keep the steps they were read from."""
         findings = examine([each.rule for each in self._all], moments)
         examined = [finding.rule.examined(finding.evidence) for finding in findings]
         self._all = [replace(candidate, rule=rule) for candidate, rule in zip(self._all, examined, strict=True)]
 
-    async def compare(self, judges: ModelJudge) -> list[tuple[int, int]]:
+    async def _compare(self, judges: ModelJudge) -> list[tuple[int, int]]:
         """Merge rules that say the same, and return those that contradict each other."""
         rules = [each.rule for each in self._all]
         pairs = list(similar_pairs(rules, self._old))
@@ -290,10 +278,10 @@ class _Filter:
             joined = replace(joined, rule=rule.including([candidate.rule], "filter"))
         self._all[place] = joined
 
-    async def reconcile(self, contrary: Iterable[tuple[int, int]], judges: ModelJudge) -> None:
-        """Resolve contradictions by evidence, then by the model; otherwise leave them to a person."""
+    async def reconcile(self, judges: ModelJudge) -> None:
+        """Merge what says the same. Resolve contradictions by evidence, then by the model; otherwise leave them to a person."""
         done: set[tuple[int, int]] = set()
-        for pair in contrary:
+        for pair in await self._compare(judges):
             one, other = sorted(self._stands_for.get(place, place) for place in pair)
             if one == other or (one, other) in done or {one, other} & self._gone or other < self._old:
                 continue
@@ -344,10 +332,8 @@ class _Filter:
 
 NEAR = 65.0
 """The least similarity, up to 100, of two statements worth comparing."""
-
 NEIGHBOURS = 5
 """A rule is compared with at most this many earlier rules, the most similar ones."""
-
 _WORD = re.compile(r"\w+")
 _ARTICLES = {"a", "an", "the"}
 
@@ -359,9 +345,7 @@ def normalized(statement: str) -> str:
 
 def similar_pairs(rules: Sequence[Rule], old: int) -> Iterator[tuple[int, int]]:
     """Pairs of positions in ``rules`` that may be duplicates or contradictions; the first ``old`` are known to differ.
-
-    Similarity is RapidFuzz's ``token_set_ratio`` over normal words.
-    """
+    Similarity is RapidFuzz's ``token_set_ratio`` over normal words."""
     from rapidfuzz import fuzz, process
 
     words = [normalized(rule.statement) for rule in rules]

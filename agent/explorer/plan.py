@@ -23,7 +23,6 @@ from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.paths import FORMAT, Format
 
 M = TypeVar("M", bound=BaseModel)
-
 Acceptance = Literal["filter", "evidence", "person"]
 DropCause = Literal["malformed", "known", "duplicate", "contradiction"]
 
@@ -99,11 +98,8 @@ class PlayTotals(_Frozen):
 
 
 class ExplorationReport(_Frozen):
-    """The whole report. ``distiller`` None: rules were counted, without a model.
-
-    ``besides`` names the other runs used for evidence. Each of the ``proposed`` rules is found or dropped. ``calls`` and
-    ``tokens`` are those of learning alone.
-    """
+    """The whole report. ``distiller`` None: rules were counted, without a model. ``besides`` names the other runs used for
+    evidence. Each of the ``proposed`` rules is found or dropped. ``calls`` and ``tokens`` are those of learning alone."""
 
     format: Format = FORMAT
     accept: Acceptance
@@ -142,10 +138,8 @@ class LearningConfig(_Frozen):
 
 
 class LearningRoom(_Frozen):
-    """Tokens of a chunk and of a reply that the model's context has room for (``room.json``).
-
-    Kept with the first call, so that a resumed exploration makes the same calls: its server may have another context by then.
-    """
+    """Tokens of a chunk and of a reply that the model's context has room for (``room.json``). Kept with the first call, so that
+    a resumed exploration makes the same calls: its server may have another context by then."""
 
     format: Format = FORMAT
     chunk_tokens: int
@@ -252,10 +246,8 @@ class ExplorationFolder(RunFolder):
         return _kept(LearningRoom, self.room_file, way_out)
 
     def begin_exploration(self, exploration: Exploration) -> None:
-        """Write the configuration, or compare it with the one already there.
-
-        Raises ``ConfigurationError`` with the differences if another exploration has begun here.
-        """
+        """Write the configuration, or compare it with the one already there. Raises ``ConfigurationError`` with the differences
+        if another exploration has begun here."""
         file, learning = self.learning_file, exploration.learning
         with self.locked():
             self.begin(exploration.run.manifest)

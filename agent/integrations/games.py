@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -31,39 +32,28 @@ from housequest.worlds.base import Env, Observation, Task, World
 from housequest.worlds.errors import ConfigurationError, HousequestError, OrderError, TaskNotFound, Unsupported, nearest, shown
 
 LONGEST_COMMAND = 2_000
-
 MOST_OPEN = 16
 """Games in play at once; one more replaces a game that has been idle for long, if there is one."""
-
 MOST_EACH = 8
 """Games that one of several clients may have in play at once."""
-
 MOST_OVER = 64
 """Ended games that are kept, so that clients can still read their end."""
-
 MOST_LISTED = 50
 IDLE = 600.0
 """Seconds after which an idle game makes room for another."""
-
 UNPLAYED = 60.0
 """The same for a game in which nobody has played a command yet: a client that only opens games keeps nobody out for long."""
-
 PATIENCE = 5.0
 """Seconds in which games must end when the server is closed."""
-
 _LOOKED_AT = 40
 """Tasks examined for each one listed, to find one of an offered type."""
-
 _log = logging.getLogger("housequest")
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedTasks:
-    """The tasks of ``split``, or of all splits, of these ``types`` if there are any.
-
-    ``grants`` are the most that a client can be granted; ``seed`` makes the drawn tasks repeatable. Raises ``Unsupported`` for
-    what no client can be granted.
-    """
+    """The tasks of ``split``, or of all splits, of these ``types`` if there are any. ``grants`` are the most that a client can
+    be granted; ``seed`` makes the drawn tasks repeatable. Raises ``Unsupported`` for what no client can be granted."""
 
     world: World
     split: str | None
@@ -121,8 +111,7 @@ class HostOptions(OfferedTasks):
     records: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GameRequest:
+class GameRequest(NamedTuple):
     """A client's request: a ``task`` by name (``split:number``) or a drawn one; ``grants`` of None takes all."""
 
     task: str | None = None
@@ -341,10 +330,8 @@ class GameHost(AbstractAsyncContextManager["GameHost"]):
             return await asyncio.to_thread(self._listing, self.options.split_named(split), first, min(count, MOST_LISTED))
 
     async def new(self, request: GameRequest, client: str | None = None) -> GameOpening:
-        """Begin a game, one of the ``MOST_EACH`` of ``client``; None is the only client, and all places are its own.
-
-        Raises ``ConfigurationError``, and ``GameError`` if it cannot be played.
-        """
+        """Begin a game, one of the ``MOST_EACH`` of ``client``; None is the only client, and all places are its own. Raises
+        ``ConfigurationError``, and ``GameError`` if it cannot be played."""
         # Shielded: if the client disconnects meanwhile, the game stays, as if it disconnected later.
         return await asyncio.shield(self._new(request, client))
 

@@ -15,7 +15,6 @@ from housequest.worlds.errors import ConfigurationError
 
 PATIENCE = 20.0
 """Seconds in which a client that keeps its connection must have sent its next request."""
-
 MOST_STRANGERS = 64
 """Connections at once that are not known; of more, the oldest is closed."""
 

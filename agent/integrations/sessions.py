@@ -22,19 +22,15 @@ from housequest.worlds.env import OrderChecked, StepLimit
 from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFound
 
 MOST_SESSIONS = 256
-
 IDLE = 3600.0
 """Seconds after which a session that nobody uses is ended: longer than a trainer's update takes."""
-
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class ServedTasks(OfferedTasks):
     """The tasks that clients may play, in so many ``sessions``, of which those are ended that nobody uses for ``idle`` seconds.
-
-    Where a client names no seed, the draw depends on ``seed`` and on how many sessions there were before.
-    """
+    Where a client names no seed, the draw depends on ``seed`` and on how many sessions there were before."""
 
     split: str
     sessions: int = MOST_SESSIONS
@@ -187,10 +183,8 @@ class Sessions(AbstractAsyncContextManager["Sessions"]):
         return f"{len(self._tasks):,} tasks" if self._tasks else "tasks without end"
 
     def found(self, name: str | None, place: int | None, seed: int) -> Task:
-        """The task of a name or at a place in the split's order, from 0, or the one that ``--sample 1 --seed SEED`` draws.
-
-        In a split without end a place is a seed. Only one thread at a time may ask.
-        """
+        """The task of a name or at a place in the split's order, from 0, or the one that ``--sample 1 --seed SEED`` draws. In a
+        split without end a place is a seed. Only one thread at a time may ask."""
         if name is not None:
             return self.served.named(name)
         if not self._tasks:

@@ -1,4 +1,4 @@
-"""The contract of a language model."""
+"""The contract of a language model, and what its several kinds do with texts and tokens alike."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from housequest.worlds.errors import Unsupported
 
 Bias = Mapping[int | str, float]
 """What is added to logits, in nats: by the number of a token, or by a text for each of its tokens."""
-
 Speaker = Literal["system", "user", "assistant"]
-
 Held = Literal["kept", "cut", "broken", "refused"]
 """What came of holding a reply to a form: it kept it, its budget cut it off, it broke it, or the model refused the form."""
 
@@ -281,3 +279,25 @@ def _passed_on(call: str) -> Callable[..., Awaitable[Any]]:
 
 for _call in ("capabilities", "holding", "continuing", "score", "room", "check_alive", "runtime", "aclose"):
     setattr(ModelWrapper, _call, _passed_on(_call))
+
+
+def printable_line(text: str, limit: int) -> str:
+    """``text`` on one line, without control or direction characters, cut to ``limit`` characters."""
+    line = " ".join("".join(character if character.isprintable() else " " for character in text[: limit * 4]).split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def encodable(text: str) -> str:
+    """``text`` without lone surrogates, which no encoding takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def stop_at(text: str, stops: Sequence[str]) -> int | None:
+    """Where the first of the texts in ``stops`` begins in ``text``; None where none does."""
+    return min((at for stop in stops if stop and (at := text.find(stop)) >= 0), default=None)
+
+
+def shared_prefix(one: Sequence[object], other: Sequence[object]) -> int:
+    """How many elements both begin with."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (mine, theirs) in pairs if mine != theirs), min(len(one), len(other)))

@@ -8,6 +8,7 @@ import math
 import os
 from collections.abc import Awaitable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from housequest.agent.models.base import Completion, Message, Model, Request
 from housequest.agent.models.forms import Choice, grammar_of
@@ -21,9 +22,7 @@ _BRIEF = (
 )
 _CHOICES = ("ready", "not ready")
 _SCHEMA = {"type": "object", "properties": {"ready": {"type": "boolean"}}, "required": ["ready"], "additionalProperties": False}
-
 _ENDED = 10.0
-
 _SHORTEST_SECRET = 16
 
 _ABILITIES = {
@@ -41,8 +40,7 @@ _ABILITIES = {
 _PLURAL = {"log_probabilities", "choices", "images"}
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """Whether the model has an ability, or meets a demand of the contract, and what was seen."""
 
     what: str

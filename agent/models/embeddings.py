@@ -11,11 +11,11 @@ from contextlib import aclosing
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
+from housequest.agent.models.base import encodable
 from housequest.agent.models.openai import EndpointName, read_openai_name, told_destination
 from housequest.agent.models.openai.protocol import at, finite, listed
 from housequest.agent.models.openai.server import Attempts, Failure, Server
 from housequest.agent.models.registry import CallOptions
-from housequest.agent.models.text import encodable
 from housequest.knowledge.choosing import cosines
 from housequest.worlds.errors import ConfigurationError, ModelError, shown
 
@@ -26,14 +26,10 @@ if TYPE_CHECKING:
 
 BATCH = 8
 """Texts a call: few enough for their vectors to stay well below the limit on an answer."""
-
 LONGEST_TEXT = 4_000
-
 _REFUSALS = frozenset({"status 400", "status 413", "status 422"})
 """Failures that may be those of a text, such as one that is too long."""
-
 _WAY_OUT = "Check the embedding model's name and address; examples can be chosen by bm25 without one."
-
 Vector = tuple[float, ...]
 
 

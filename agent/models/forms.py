@@ -15,7 +15,7 @@ from functools import cached_property, reduce
 from itertools import groupby
 from typing import Any, Literal, cast
 
-from housequest.agent.models.text import shared_prefix
+from housequest.agent.models.base import shared_prefix
 
 FormChoice = Literal["auto", "free", "held", "completion"]
 """Whether replies are held to their forms: where the model can be, never, or always.
@@ -23,14 +23,12 @@ FormChoice = Literal["auto", "free", "held", "completion"]
 With ``completion`` a model is no chat model: it continues plain text after examples (`housequest.agent.roles.base`), held
 where it can be.
 """
-
 LONGEST_THOUGHT = 300
 """Characters of a thought that is held to a form: two or three sentences, some eighty tokens."""
 THOUGHT = "thought"
 """The name of what is said before it counts; a reply that was cut off is asked for again without it."""
 NO_THOUGHT = "None."
 """Stands for a thought without any letter, such as "" or "1.": what counts comes after it."""
-
 _FREE = r"[^\x00-\x1F\x7F]"
 """A character of free text on one line, in grammars and in regular expressions alike."""
 _FIRST = r"[A-Z\u00C0-\u1FFF\u3040-\uD7A3]"
@@ -70,10 +68,8 @@ class Either:
 
 @dataclass(frozen=True)
 class Listed:
-    """One to ``most`` items in their order, with ``between`` two of them, and ``begin`` before all.
-
-    Each begins with its number where they are counted from ``first``. A ``#`` in the fixed texts of an item is its number.
-    """
+    """One to ``most`` items in their order, with ``between`` two of them, and ``begin`` before all. Each begins with its number
+    where they are counted from ``first``. A ``#`` in the fixed texts of an item is its number."""
 
     item: Value
     most: int
@@ -287,11 +283,8 @@ class _Rules:
                 return " ".join(_quoted(part) if isinstance(part, str) else self.of(part[1]) for part in parts)
 
     def _branches(self, texts: Sequence[str]) -> Iterator[str]:
-        """The branches of ``texts``, which are sorted and differ.
-
-        They are a trie, with a rule for each fork: sampling then checks the branches of one fork, and not some hundred texts
-        for every token of the vocabulary.
-        """
+        """The branches of ``texts``, which are sorted and differ. They are a trie, with a rule for each fork: sampling then
+        checks the branches of one fork, and not some hundred texts for every token of the vocabulary."""
         for _, group in groupby(texts, key=lambda text: text[:1]):
             branch = list(group)
             # They are sorted, so a prefix of the first and the last is a prefix of all.

@@ -6,10 +6,9 @@ The format: github.com/ggml-org/ggml, docs/gguf.md. Little-endian files of versi
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.paths import open_file
@@ -29,8 +28,7 @@ _STRING, _ARRAY = 8, 9
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(NamedTuple):
     """What can be known of a model without loading it. ``context`` is the number of tokens it was trained for, if it says."""
 
     architecture: str
@@ -75,10 +73,8 @@ def check_adapter(path: Path, model: Header) -> None:
 
 
 def fingerprint(path: Path) -> str:
-    """What tells this model's file from another: the sha256 of its size and of ``SAMPLE`` bytes at either end, in hex.
-
-    Raises ``ConfigurationError``.
-    """
+    """What tells this model's file from another: the sha256 of its size and of ``SAMPLE`` bytes at either end, in hex. Raises
+    ``ConfigurationError``."""
     try:
         with open_file(path) as file:
             digest = sha256(str(size := path.stat().st_size).encode())

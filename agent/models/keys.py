@@ -25,12 +25,10 @@ OFFICIAL_KEY = "OPENAI_API_KEY"
 _OFFICIAL_ORIGIN = "https://api.openai.com:443"
 PLACEHOLDER = "unused"
 """What a server without keys is sent, because the protocol wants something there."""
-
 LONGEST_URL = 2_000
 LONGEST_KEY = 8_000
 MOST_AT_ONCE = 10_000
 LARGEST_FILE = 1 << 20
-
 _SETTINGS = ("key_env", "concurrency")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_.])?|\[[0-9a-f:.]{2,45}\]")

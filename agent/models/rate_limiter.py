@@ -22,19 +22,14 @@ from typing import Literal
 
 Verdict = Literal["answered", "crowded", "other"]
 """How a call ended: answered, refused because there were too many, or otherwise."""
-
 REMEMBERED = 64
 """Recent calls by which the endpoint is judged."""
-
 MOST_REFUSED = 1 / 2
 """The share of them that may be refused before the limit is lowered."""
-
 MOST_REFUSED_TO_RISE = 1 / 3
 """The share that may be refused for the limit to rise; a limit on the calls of a minute refuses more and more of them."""
-
 LEAST_REFUSALS = 4
 """Refusals that say something of the endpoint, be it of one call."""
-
 PATIENCE = 2.0
 """Seconds in which no attempt ended, after which one more call is admitted: those in flight may hang."""
 
@@ -42,9 +37,7 @@ PATIENCE = 2.0
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Call:
     """A call, which may take several attempts: in which round the last one was sent, and as which of the calls in flight.
-
-    ``level`` counts this call and those sent before it, without those that were refused: the endpoint never had them.
-    """
+    ``level`` counts this call and those sent before it, without those that were refused: the endpoint never had them."""
 
     round: int = 0
     level: int = 0

@@ -98,10 +98,8 @@ def file_name(rest: str) -> str:
 
 
 def split_options(rest: str, options: type[T], owner: str) -> tuple[str, T]:
-    """What stands before the last ``?``, and ``options`` read from the ``KEY=VALUE&KEY=VALUE`` after it.
-
-    A question mark that no option follows belongs to the name. Raises ``ConfigurationError``.
-    """
+    """What stands before the last ``?``, and ``options`` read from the ``KEY=VALUE&KEY=VALUE`` after it. A question mark that
+    no option follows belongs to the name. Raises ``ConfigurationError``."""
     name, _, query = rest.rpartition("?")
     if not name or "=" not in query or "/" in query.partition("=")[0]:
         name, query = rest, ""

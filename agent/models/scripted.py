@@ -16,11 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from housequest.agent.models.base import Capabilities, Completion, Model, Request, Usage
+from housequest.agent.models.base import Capabilities, Completion, Model, Request, Usage, encodable, stop_at
 from housequest.agent.models.registry import CallOptions, ModelProvider, file_name
-from housequest.agent.models.text import encodable, stop_at
 from housequest.worlds.errors import ConfigurationError, ModelError, nearest, shown
 from housequest.worlds.paths import given_path, read_file
 
@@ -31,23 +30,14 @@ _Node = Any
 """A node of ruamel's: what is read of it are its ``id``, ``tag``, ``value`` and ``start_mark``."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReplyRule:
-    """Answers a conversation whose system message holds ``role`` and whose last user message holds ``match``.
-
-    It answers with the same ``reply`` always, or with ``replies`` one after the other.
-    """
+class ReplyRule(NamedTuple):
+    """Answers a conversation whose system message holds ``role`` and whose last user message holds ``match``. It answers with
+    the same ``reply`` always, or with ``replies`` one after the other."""
 
     role: str = ""
     match: str = ""
     reply: str | None = None
     replies: tuple[str, ...] = ()
-
-    def answer(self, system: str, last: str, place: int) -> str | None:
-        """The reply at ``place`` (from 0) of a conversation, or None where this rule does not fit or has run out."""
-        if self.role not in system or self.match not in last:
-            return None
-        return self.replies[place] if place < len(self.replies) else self.reply
 
 
 class ScriptedModel(Model):
@@ -67,7 +57,8 @@ class ScriptedModel(Model):
         system = "\n".join(message.content for message in messages if message.role == "system")
         last = next((message.content for message in reversed(messages) if message.role == "user"), "")
         place = sum(message.role == "assistant" for message in messages)
-        answers = (rule.answer(system, last, place) for rule in self._rules)
+        fitting = (rule for rule in self._rules if rule.role in system and rule.match in last)
+        answers = (rule.replies[place] if place < len(rule.replies) else rule.reply for rule in fitting)
         reply = next((reply for reply in answers if reply is not None), None)
         if reply is None:
             missing = f"no reply number {place + 1} for a message that begins {shown(last, 80)}"

@@ -23,9 +23,8 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from housequest.agent.base import Emitter
 from housequest.agent.episodes import events
-from housequest.agent.models.base import Capabilities, Completion, Held, Image, Message, Model, Request
+from housequest.agent.models.base import Capabilities, Completion, Held, Image, Message, Model, Request, encodable
 from housequest.agent.models.forms import Form, FormChoice
-from housequest.agent.models.text import encodable
 from housequest.worlds.errors import ModelError, Unsupported
 
 T = TypeVar("T")

@@ -30,13 +30,10 @@ except ImportError:
 
 LARGEST_REQUEST = 256 * 1024
 """Bytes of a request or message: a hundred times what a command needs."""
-
 PATIENCE = 30.0
 """Seconds in which a request must have come, to the last byte."""
-
 T = TypeVar("T", bound=BaseModel)
 Handler = Callable[[web.Request], Awaitable[Any]]
-
 _NO_STATE = "Nothing is kept between requests: ask for the state in the session that you play, at /ws."
 
 
@@ -76,7 +73,6 @@ class _Plain(_Message):
 
 
 _Asked = TypeAdapter[_Reset | _Act | _Plain](Annotated[_Reset | _Act | _Plain, Field(discriminator="type")])
-
 _Number = Annotated[int, Field(ge=0, lt=1 << 62)]
 
 

@@ -12,13 +12,12 @@ import importlib
 import operator
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Any, NamedTuple
 
 from housequest.agent.episodes.events import Event, ModelCall, Proposed, Started, Stepped, Thought, branch
 from housequest.agent.episodes.record import read_episode
@@ -40,8 +39,7 @@ _KEPT = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class EpisodeTranscript:
+class EpisodeTranscript(NamedTuple):
     """A recorded episode: its steps and its calls with their prompts by the ids of their events, and the chat of who acts."""
 
     started: Started

@@ -24,8 +24,7 @@ from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.integrations.games import CommandResult, HostedGame
 from housequest.agent.integrations.inspect_ai.log import SCORER, inspect_messages, verdict, why
 from housequest.agent.integrations.tools import CommandTools
-from housequest.agent.models.base import Capabilities, Completion, Model, Request, Usage
-from housequest.agent.models.text import stop_at
+from housequest.agent.models.base import Capabilities, Completion, Model, Request, Usage, stop_at
 from housequest.agent.roles.base import clean
 from housequest.agent.setup import Setup
 from housequest.worlds.base import Task
@@ -39,9 +38,7 @@ _model: Any = import_module("inspect_ai.model")
 _scorer: Any = import_module("inspect_ai.scorer")
 _solver: Any = import_module("inspect_ai.solver")
 _tool: Any = import_module("inspect_ai.tool")
-
 T = TypeVar("T", bound=Callable[..., Any])
-
 TOOLS = "tools"
 """Who plays by tools; any other name is that of an agent."""
 STORE = "housequest"
@@ -339,11 +336,8 @@ def _tell(step: Stepped) -> None:
 
 
 class InspectModel(Model):
-    """The model of an evaluation of inspect_ai, for one sample.
-
-    Its conversation is the sample's, so limits of messages count it. ``broke`` is what ended the sample, such as a limit.
-    ``sampling`` is left to inspect_ai, whose flags replace it.
-    """
+    """The model of an evaluation of inspect_ai, for one sample. Its conversation is the sample's, so limits of messages count
+    it. ``broke`` is what ended the sample, such as a limit. ``sampling`` is left to inspect_ai, whose flags replace it."""
 
     def __init__(self, state: Any, sampling: Mapping[str, Any]) -> None:
         self.name = str(_model.get_model())

@@ -96,16 +96,12 @@ The forms of a command:
 T = TypeVar("T")
 GameId = Annotated[str, Field(max_length=64, description="The id that new_game told.")]
 Name = Annotated[str, Field(max_length=200)]
-
 HOST = "127.0.0.1"
 """The only address listened on: HTTP clients must be on the same machine."""
-
 PATIENCE = 30
 """Seconds in which a client must have sent its next request, to the last byte, or read on in a long answer."""
-
 MOST_WAITING = 64
 """Connections on which the server waits for a request at once. The limit on open files of most systems lies above 250."""
-
 LARGEST_REQUEST = 256 * 1024
 
 
@@ -252,10 +248,8 @@ class _Server(uvicorn.Server):
 
 
 class _Connection(H11Protocol):
-    """One connection, closed where it keeps the server waiting, or asks far ahead of the answers.
-
-    uvicorn itself waits for ever for the rest of a request, and for a client that reads no answers, and keeps all that it asks.
-    """
+    """One connection, closed where it keeps the server waiting, or asks far ahead of the answers. uvicorn itself waits for ever
+    for the rest of a request, and for a client that reads no answers, and keeps all that it asks."""
 
     _waiting: ClassVar[dict[_Connection, asyncio.TimerHandle]] = {}
     """When each connection that the server waits for is closed; the oldest first."""

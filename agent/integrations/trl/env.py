@@ -24,8 +24,7 @@ OVER = "The game is over."
 
 def dataset_rows(split: str, instruction: str = "", *, world: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
     """A row for each game of ``split``: a ``prompt`` with your ``instruction``, after which TRL writes the game's opening, and
-    the ``task``. ``world`` are options of the world. Raises ``ConfigurationError``.
-    """
+    the ``task``. ``world`` are options of the world. Raises ``ConfigurationError``."""
     text = f"{instruction}\n\n" if instruction else ""
     tasks = make_world(**world or {}).tasks(split)
     return [{"prompt": [{"role": "user", "content": text}], "task": task.reference} for task in tasks]

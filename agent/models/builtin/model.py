@@ -21,19 +21,28 @@ from zlib import crc32
 
 import numpy as np
 
-from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores, Timing, TokenChoice, Usage
+from housequest.agent.models.base import (
+    Capabilities,
+    Completion,
+    Message,
+    Model,
+    Request,
+    Scores,
+    Timing,
+    TokenChoice,
+    Usage,
+    shared_prefix,
+    stop_at,
+)
 from housequest.agent.models.builtin.network import BLOCK, SHIPPED, BuiltinFile, Cache, Reading, read_builtin
-from housequest.agent.models.text import shared_prefix, stop_at
 from housequest.agent.networks import Floats, use_one_thread
 from housequest.agent.roles.brief import is_brief_prompt
 from housequest.worlds.errors import ModelError, Unsupported
 
 T = TypeVar("T")
-
 _CAPABILITIES = Capabilities(log_probabilities=True, scoring=True, choices=True, deterministic=True)
 _CACHES = 32
 _MOST_TOKENS = 512
-
 Steps = Generator[Reading, Floats, T]
 """Work on the network: it yields what is to be read, is sent the logits, and returns its result."""
 

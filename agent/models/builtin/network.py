@@ -14,6 +14,7 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,9 +22,7 @@ from housequest.agent.networks import Floats, WeightsFormat, layer_sizes, normed
 
 BLOCK = 32
 """Tokens of a sequence, from a multiple of it on, that look back together; a cache is shared by whole blocks."""
-
 _TILE = 2
-
 SHIPPED = Path(__file__).with_name("weights") / "builtin.weights"
 
 USER, REPLY, END, SYSTEM, SPELL, UNKNOWN = "<user>", "<reply>", "<end>", "<system>", "<spell>", "<unknown>"
@@ -32,7 +31,6 @@ PIECE = "#"
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789'"
 MARKS = '\n.,:;!?-/()"%&'
 LONGEST_TEXT = 20_000
-
 _TOKEN = re.compile(r"\n|[a-z]+:|[a-z]+ [0-9]{1,3}(?![0-9a-z])|[a-z]+(?:'[a-z]+)?|[0-9]+|\S", re.ASCII)
 _GLUED = frozenset(".,:;!?%)")
 
@@ -64,8 +62,7 @@ class Cache:
         self.tokens: list[int] = []
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """Tokens to read after what ``cache`` holds, and whether the logits after ``every`` one of them are wanted, or the last."""
 
     tokens: Sequence[int]
@@ -259,8 +256,7 @@ class Vocabulary:
             rest = rest[length:]
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltinFile:
+class BuiltinFile(NamedTuple):
     """A network with its vocabulary."""
 
     network: Network

@@ -24,7 +24,6 @@ from housequest.worlds.workers import Refused
 
 LESS_MEMORY = "If memory ran out, try a smaller model, or fewer slots or a smaller context: ?slots=1&context=2048."
 LARGEST = 1 << 20
-
 ATTENDED_BATCH = 64
 """Tokens of a prompt evaluated at once while somebody attends: between two batches a call can be called off."""
 
@@ -35,7 +34,6 @@ _CHATML = (
 )
 
 RuntimeName = Literal["auto", "llama-cpp-python", "xllamacpp"]
-
 _MODULES: Mapping[RuntimeName, str] = {"llama-cpp-python": "llama_cpp", "xllamacpp": "xllamacpp"}
 INSTALL = 'pip install "housequest[xllamacpp]"'
 _WAY_OUT = f'Install one: {INSTALL}, which needs no compiler, or "housequest[llama]", which does.'
@@ -62,10 +60,8 @@ class LlamaOptions:
 
     @property
     def computing(self) -> int:
-        """How many threads compute: where none are named, one less than the processors that this process may use.
-
-        Threads of a model wait for each other at every layer, so where one of them has to share its core, all stand still.
-        """
+        """How many threads compute: where none are named, one less than the processors that this process may use. Threads of a
+        model wait for each other at every layer, so where one of them has to share its core, all stand still."""
         return self.threads or max(1, processors() - 1)
 
     @property

@@ -18,10 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from housequest.agent.models.base import Completion, Message, Request, Scores, Timing, TokenChoice, Usage
+from housequest.agent.models.base import Completion, Message, Request, Scores, Timing, TokenChoice, Usage, shared_prefix
 from housequest.agent.models.llama import LlamaOptions, grammar_for, too_long
 from housequest.agent.models.llama.library import CANDIDATES, Library, Logits, Sampler, lib
-from housequest.agent.models.text import shared_prefix
 from housequest.worlds.workers import Refused
 
 

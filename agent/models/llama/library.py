@@ -23,9 +23,7 @@ from housequest.worlds.workers import Refused
 CANDIDATES = 64
 KEPT = 4
 """Conversations that are cached for each one that is decoded: an agent's roles have one each, and take turns."""
-
 lib: Any = import_module("llama_cpp")
-
 _WARNING = 3
 
 
@@ -36,7 +34,6 @@ def _log(level: int, text: bytes, _: object) -> None:
 
 
 _LOG: Any = lib.llama_log_callback(_log)
-
 Logits = NDArray[np.float32]
 
 
@@ -114,10 +111,8 @@ class Library:
         self._format: Any = formats.Jinja2ChatFormatter(template, self._special("eos"), self._special("bos"))
 
     def prompt(self, messages: Sequence[Message], *, raw: bool = False) -> tuple[int, ...]:
-        """The tokens of a conversation, with the mark after which the model speaks. Raises ``Refused``.
-
-        If it is ``raw``, it is written without a template, and marks in it are read as text.
-        """
+        """The tokens of a conversation, with the mark after which the model speaks. Raises ``Refused``. If it is ``raw``, it is
+        written without a template, and marks in it are read as text."""
         from jinja2 import TemplateError
 
         try:

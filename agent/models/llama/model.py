@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
+from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores, encodable, printable_line
 from housequest.agent.models.gguf import Header, check_adapter, read_header
-from housequest.agent.models.text import encodable, printable_line
 from housequest.worlds.errors import ConfigurationError, ModelError, Unsupported
 from housequest.worlds.paths import given_path
 from housequest.worlds.workers import Refused, Worker, WorkerError
@@ -25,10 +24,8 @@ if TYPE_CHECKING:
 
 CONTEXT = 8_192
 """The default context of a slot, in tokens: at most what an episode of 50 turns with its rules needs."""
-
 CHATML_MARKS = ("<|im_end|>", "<|im_start|>")
 """Where a turn of ChatML ends: a model without tokens for these marks writes them as text, and would go on without end."""
-
 WORKER = "housequest.agent.models.llama.worker"
 _COMPLETION, _SCORES = TypeAdapter(Completion), TypeAdapter(Scores)
 STARTS = 3
@@ -51,11 +48,8 @@ class LlamaModel(Model):
         self._starting, self._slots = asyncio.Lock(), asyncio.Semaphore(options.slots)
 
     async def capabilities(self) -> Capabilities:
-        """What it can do in the runtime that its options name.
-
-        Equal prompts have equal replies only with ``slots=1&cache=off&gpu_layers=0``: batches and caches change the order in
-        which floats are added.
-        """
+        """What it can do in the runtime that its options name. Equal prompts have equal replies only with
+        ``slots=1&cache=off&gpu_layers=0``: batches and caches change the order in which floats are added."""
         options = self._options
         scores = options.runtime == "llama-cpp-python"
         alike = options.slots == 1 and not options.cache and options.gpu_layers == 0

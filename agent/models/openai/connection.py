@@ -18,15 +18,11 @@ from housequest.agent.models.openai.protocol import HEAR, NotACompletion, Stream
 
 LARGEST_ANSWER = 1 << 20
 """Bytes of an answer that are read; a reply of 512 tokens has some thousand."""
-
 LARGEST_STREAM = 1 << 24
 """Bytes of a streamed answer that are read: each token comes with some hundred bytes around it."""
-
 CALLS_A_POOL = 16
 """Calls in flight in one pool of connections; what a pool does for each call grows with its connections."""
-
 MOST_POOLS = 256
-
 _HEADERS = frozenset({"accept", "connection", "content-length", "content-type", "host", "transfer-encoding", "user-agent"})
 
 

@@ -20,7 +20,20 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from housequest.agent.models.base import Capabilities, Completion, Held, Image, Message, Model, PromptToken, Request, Scores
+from housequest.agent.models.base import (
+    Capabilities,
+    Completion,
+    Held,
+    Image,
+    Message,
+    Model,
+    PromptToken,
+    Request,
+    Scores,
+    encodable,
+    printable_line,
+    shared_prefix,
+)
 from housequest.agent.models.forms import Choice, grammar_of
 from housequest.agent.models.openai.protocol import (
     HEAR,
@@ -38,7 +51,6 @@ from housequest.agent.models.openai.protocol import (
 from housequest.agent.models.openai.server import LONGEST_WAIT, OVERFLOW, Attempts, Failure, Server
 from housequest.agent.models.rate_limiter import Call, Limiter, RateLimiter, Verdict
 from housequest.agent.models.registry import CallOptions
-from housequest.agent.models.text import encodable, printable_line, shared_prefix
 from housequest.worlds.errors import ModelError
 
 if TYPE_CHECKING:
@@ -51,15 +63,11 @@ LONGEST_MESSAGE = 700
 SCORED_AT_ONCE = 16
 PROBED_AGAIN = 2
 """Further attempts at a probe that broke; a server may break at each, so they are few."""
-
 _WRAPPED = 64
 """Tokens for the JSON round a choice."""
-
 _WORDS = ("axolotl", "quetzal")
-
 PROBE_TOKENS = 256
 """Tokens of a probe: enough to think a little before answering with a word."""
-
 QUESTION = "Answer with the single word: ready"
 READY = Message("user", QUESTION)
 
@@ -70,7 +78,6 @@ _PICTURE_QUESTION = (
 _COLOURS = {"yellow": (255, 255, 0), "red": (255, 0, 0)}
 _PIXELS = 64
 """Columns and rows of the probe's picture; some models refuse less than 28."""
-
 _NO_TEMPLATE = re.compile(r"chat.?template|template not found", re.IGNORECASE)
 """What an endpoint says of a model that it cannot chat with."""
 
@@ -280,10 +287,8 @@ class OpenAIModel(Model):
     async def _attempt(
         self, request: Request, more: Mapping[str, Any], call: Call | None = None, *, first: bool = False
     ) -> tuple[Completion | Failure, int]:
-        """The outcome without the parameters that the endpoint does not take, and after how many attempts.
-
-        Each is made once the limiter admits it: ``first`` before the others.
-        """
+        """The outcome without the parameters that the endpoint does not take, and after how many attempts. Each is made once
+        the limiter admits it: ``first`` before the others."""
         clients, limiter, redactor = await self._connected(), self.limiter, self._server.redactor
         call, said, attempts = call or Call(), conversation(request), 0
         path = "/completions" if request.raw else "/chat/completions"

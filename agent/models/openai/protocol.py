@@ -13,18 +13,27 @@ import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate, zip_longest
-from typing import Any, TypeGuard, cast
+from typing import Any, NamedTuple, TypeGuard, cast
 from weakref import WeakSet
 
-from housequest.agent.models.base import Completion, Message, PromptToken, Request, Timing, TokenChoice, Usage, believed
+from housequest.agent.models.base import (
+    Completion,
+    Message,
+    PromptToken,
+    Request,
+    Timing,
+    TokenChoice,
+    Usage,
+    believed,
+    encodable,
+    printable_line,
+)
 from housequest.agent.models.keys import PLACEHOLDER
-from housequest.agent.models.text import encodable, printable_line
 
 STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
-
 LIMITS = ("max_tokens", "max_completion_tokens")
 _UNSUPPORTED_CODES = frozenset({"unsupported_parameter", "unsupported_value", "unknown_parameter"})
 _UNSUPPORTED = re.compile(
@@ -43,10 +52,8 @@ def chat(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 
 def _content(message: Message) -> str | list[dict[str, Any]]:
-    """A text, or a text and a picture as parts.
-
-    No ``detail`` is asked for: the pictures are small enough to be read at one level, and not every server knows it.
-    """
+    """A text, or a text and a picture as parts. No ``detail`` is asked for: the pictures are small enough to be read at one
+    level, and not every server knows it."""
     text = encodable(message.content)
     if message.image is None:
         return text
@@ -132,7 +139,6 @@ def with_beginning(messages: Sequence[Message], text: str) -> list[Message]:
 
 SHORTEST_SECRET = 16
 """Shorter keys stay in replies, since they could be ordinary words; error messages never hold them."""
-
 REDACTED = "[key]"
 
 _LOGGERS = (
@@ -254,7 +260,6 @@ LARGEST_EVENT = 1 << 20
 _MOST_TOKENS = 4_096
 _LONGEST_TOKEN = 200
 _LONGEST_NUMBER = 10
-
 Hear = Callable[[str], None]
 HEAR: ContextVar[Hear | None] = ContextVar("HEAR", default=None)
 """Who hears the reply to the request that is being made; None where nobody does."""
@@ -297,8 +302,7 @@ class NotACompletion(Exception):
     """An answer is no chat completion; the message goes on from "HOST ..."."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """What an endpoint said when it refused: its words, the parameter it names, its code."""
 
     message: str = ""

@@ -17,10 +17,10 @@ from email.utils import parsedate_to_datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from housequest.agent.models.base import printable_line
 from housequest.agent.models.keys import Endpoint, load_keys
 from housequest.agent.models.openai.protocol import NotACompletion, Redactor, Refusal, at, count, listed, read_refusal
 from housequest.agent.models.registry import CallOptions
-from housequest.agent.models.text import printable_line
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -28,27 +28,20 @@ if TYPE_CHECKING:
     from housequest.agent.models.openai.connection import Clients
 
 T = TypeVar("T")
-
 FIRST_WAIT = 0.5
 LONGEST_BACKOFF = 20.0
 LONGEST_WAIT = 60.0
 """Seconds that a server may ask for before the next attempt; asking for more counts as a refusal."""
-
 MOST_EARLY = 60
 """Refusals of one call that are not counted as failures, because the limit was lowered after it was sent."""
-
 SLOW_RETRIES = 2
 """Further attempts at most after one that ran out of time: each takes as long again, and may be paid for."""
-
 OVERFLOW = "context"
-
 _AGAIN = frozenset({408, 409, 429})
 _MANY_IMAGES = re.compile(r"\b\d+ image|\btoo many images\b", re.IGNORECASE)
 """How servers refuse the images of a prompt for their number, which grows with each episode."""
-
 _TOO_LONG = re.compile(r"context.{0,20}(size|length|window)|exceed_context_size|maximum context", re.I)
 """How servers refuse a prompt because the context does not hold it."""
-
 _NUMBER = re.compile(r"\d+")
 
 
@@ -218,10 +211,8 @@ class Server:
         return found
 
     async def _send(self, clients: Clients, url: str, body: Mapping[str, Any] | None = None) -> Response:
-        """What the server answers to ``body``, or without one to a GET.
-
-        The SDK's methods for each path walk through the whole growing conversation at every call; this sends it as it is.
-        """
+        """What the server answers to ``body``, or without one to a GET. The SDK's methods for each path walk through the whole
+        growing conversation at every call; this sends it as it is."""
         import httpx2
         import openai
 

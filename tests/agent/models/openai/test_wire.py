@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from housequest.agent.models.base import MOST_TOKENS, Completion, Request, Usage
+from housequest.agent.models.base import MOST_TOKENS, Completion, Request, Usage, printable_line
 from housequest.agent.models.keys import PLACEHOLDER
 from housequest.agent.models.openai.protocol import (
     LONGEST_FINISH,
@@ -22,7 +22,6 @@ from housequest.agent.models.openai.protocol import (
     read_refusal,
 )
 from housequest.agent.models.openai.server import LONGEST_BACKOFF, backoff, retry_after
-from housequest.agent.models.text import printable_line
 
 PLAIN = Redactor(PLACEHOLDER)
 ASKED = Request((), stop=("x",), max_tokens=5, seed=3)
