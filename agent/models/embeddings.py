@@ -22,7 +22,7 @@ from housequest.worlds.errors import ConfigurationError, ModelError, shown
 if TYPE_CHECKING:
     from httpx2 import Response
 
-    from housequest.agent.models.openai.connection import Clients
+    from housequest.agent.models.openai.server import Clients
 
 BATCH = 8
 """Texts a call: few enough for their vectors to stay well below the limit on an answer."""

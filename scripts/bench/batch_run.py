@@ -32,7 +32,7 @@ from scripts.memory import peak as peak_memory
 def main(port: int, workers: int, episodes: int, turns: int, what: str) -> None:
     began = time.perf_counter()
     # A run imports this on its first call; imported here, it does not count as processor time of the calls.
-    import_module("housequest.agent.models.openai.connection")
+    import_module("openai")
 
     imported = time.perf_counter() - began
     with tempfile.TemporaryDirectory() as folder:
@@ -110,7 +110,7 @@ def _unheard(event: object) -> None:
 async def _calls_alone(port: int, workers: int, episodes: int, conversations: Sequence[list[dict[str, str]]]) -> int:
     import httpx2
 
-    from housequest.agent.models.openai.connection import Clients
+    from housequest.agent.models.openai.server import Clients
 
     clients = Clients(parse_endpoint(f"http://127.0.0.1:{port}/v1"), PLACEHOLDER, 60.0)
     left = iter(range(episodes))

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from httpx2 import Response
 
     from housequest.agent.models.openai import EndpointName
-    from housequest.agent.models.openai.connection import Clients
+    from housequest.agent.models.openai.server import Clients
 
 LONGEST_MESSAGE = 700
 SCORED_AT_ONCE = 16

@@ -9,7 +9,7 @@ import pytest
 
 from housequest.agent.models.base import Message, Request
 from housequest.agent.models.keys import PLACEHOLDER, parse_endpoint
-from housequest.agent.models.openai.connection import CALLS_A_POOL, Clients
+from housequest.agent.models.openai.server import CALLS_A_POOL, Clients
 from housequest.agent.models.registry import make_model
 from tests.backends.server import Server, together
 
