@@ -1,7 +1,7 @@
 """The driver's side of players elsewhere: what they record is mirrored into the run's folder, and their calls are counted here.
 
-What a player says is a method of `Remote` with its arguments; what it is told is `Play`, an `Answer`, or `Halt`. A player that
-is lost costs the seconds since it last sent what it had recorded: another goes on with each of its episodes.
+What a player says is a method of `Remote` with its arguments; what it is told is `ToPlayer`. A player that is lost costs the
+seconds since it last sent what it had recorded: another goes on with each of its episodes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, NamedTuple, ParamSpec, Protocol
+from typing import Any, Literal, ParamSpec, Protocol
 
 from housequest.agent.evaluation.parts import Cluster, ClusterJob
 from housequest.agent.evaluation.runs.batch import RemotePlayers
@@ -51,26 +51,9 @@ class Order:
     strict: bool
 
 
-class Play(NamedTuple):
-    """Play ``task``, of which ``part`` was recorded before."""
-
-    task: SelectedTask
-    part: bytes
-
-
-class Answer(NamedTuple):
-    """The answer to what a player asked as ``number``; None where the run is at its end."""
-
-    number: int
-    value: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Halt:
-    """Let no further call begin, and send what was recorded."""
-
-
-ToPlayer = Play | Answer | Halt
+ToPlayer = tuple[Literal["play"], SelectedTask, bytes] | tuple[Literal["answer"], int, int | None] | tuple[Literal["halt"]]
+"""What a player is told: to play a task, of which so much was recorded before; the answer to a question of this number, None
+where the run is at its end; or to let no further call begin, and send what was recorded."""
 FromPlayer = tuple[Callable[..., None], tuple[Any, ...]]
 """A method of `Remote`, and with what it is called."""
 
@@ -139,7 +122,7 @@ class Remote:
         """On the machine ``node``, all that is needed is there."""
         self.node = node
         if self.driver.job.tracker.over():
-            self.tell(Halt())
+            self.tell(("halt",))
         self.driver.assign()
 
     def wrote(self, task: str, offset: int, content: bytes) -> None:
@@ -188,10 +171,10 @@ class Remote:
         try:
             self.driver.job.tracker.admit(calls)
         except RunHalted:
-            self.tell(Answer(number, None))
+            self.tell(("answer", number, None))
         else:
             self.begun += calls
-            self.tell(Answer(number, 1))
+            self.tell(("answer", number, 1))
 
     def begins(self, calls: int) -> None:
         """So many ``calls`` are on their way already, whatever happened here."""
@@ -214,13 +197,13 @@ class Remote:
         try:
             await limiter.enter(call, first=first)
         except RunHalted:
-            self.tell(Answer(number, None))
+            self.tell(("answer", number, None))
             return
         if self not in self.driver.remotes:
             limiter.leave(call, "other")
             return
         self.inside.add(asked)
-        self.tell(Answer(number, call.round))
+        self.tell(("answer", number, call.round))
 
     def leave(self, call: int, verdict: Verdict, wait: float) -> None:
         """How an attempt at ``call`` ended."""
@@ -232,7 +215,7 @@ class Remote:
 
     def is_early(self, number: int, call: int) -> None:
         """Was the limit lowered after ``call`` was sent? Answered with 0 or 1."""
-        self.tell(Answer(number, int(self.calls[call].round != self.driver.job.limiter.round)))
+        self.tell(("answer", number, int(self.calls[call].round != self.driver.job.limiter.round)))
 
 
 class ClusterPlayer(RemotePlayers):
@@ -284,7 +267,7 @@ class ClusterPlayer(RemotePlayers):
     def close(self) -> None:
         self.job.limiter.close(RunHalted())
         for player in self.remotes:
-            player.tell(Halt())
+            player.tell(("halt",))
         self.assign()
 
     async def play(self, task: Task) -> Result:
@@ -304,7 +287,7 @@ class ClusterPlayer(RemotePlayers):
         while self._waiting and (free := [each for each in self.remotes if each.node and len(each.jobs) < self._share]):
             player, job = min(free, key=lambda each: len(each.jobs)), self._waiting.popleft()
             player.jobs[job.task.id] = job
-            player.tell(Play(job.task, self._recorded(job.task)))
+            player.tell(("play", job.task, self._recorded(job.task)))
 
     def _recorded(self, task: SelectedTask) -> bytes:
         """The whole lines of what was recorded of an episode before."""

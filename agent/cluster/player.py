@@ -12,11 +12,12 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVarTuple, cast
 from weakref import WeakKeyDictionary
 
-from housequest.agent.cluster.driver import Answer, FromPlayer, Order, Play, Remote, ToPlayer
+from housequest.agent.cluster.driver import FromPlayer, Order, Remote, ToPlayer
 from housequest.agent.config import Prices
 from housequest.agent.evaluation.runs.batch import LocalPlayer, rare_collections
 from housequest.agent.evaluation.runs.budget import BudgetTracker, MeteredModel, RunHalted, Stopped
@@ -37,13 +38,19 @@ BEAT = 1.0
 
 
 class RemotePlayer:
-    """A player in its own process; belongs to one event loop, and begins when it is first heard."""
+    """A player in its own process; belongs to one event loop, and begins when it is first heard.
+
+    What it says to the driver is gathered until it is asked for.
+    """
 
     def __init__(self, order: Order) -> None:
         self._order = order
-        self._line: Line | None = None
         self._heard: asyncio.Queue[ToPlayer] = asyncio.Queue()
         self._playing: asyncio.Task[None] | None = None
+        self._said: list[FromPlayer] = []
+        self._anything = asyncio.Event()
+        self._numbers = itertools.count()
+        self._asked: dict[int, asyncio.Future[int | None]] = {}
 
     async def tell(self, messages: Sequence[ToPlayer]) -> None:
         """Hear ``messages`` of the driver."""
@@ -51,12 +58,16 @@ class RemotePlayer:
             self._heard.put_nowait(message)
 
     async def hear(self) -> list[FromPlayer]:
-        """What there is to say; waits until there is anything."""
-        if self._line is None:
-            self._line = Line()
-            self._playing = asyncio.create_task(self._play(self._line))
-            self._playing.add_done_callback(self._line.close)
-        return await self._line.said()
+        """What was said since the last time; waits until anything was. Raises what the player ended with."""
+        if self._playing is None:
+            self._playing = asyncio.create_task(self._play())
+            self._playing.add_done_callback(lambda _: self._anything.set())
+        await self._anything.wait()
+        self._anything.clear()
+        said, self._said = self._said, []
+        if self._playing.done() and not said:
+            self._playing.result()
+        return said
 
     async def aclose(self) -> None:
         """Leave off."""
@@ -64,73 +75,9 @@ class RemotePlayer:
             self._playing.cancel()
             await asyncio.gather(self._playing, return_exceptions=True)
 
-    async def _play(self, line: Line) -> None:
-        where = platform.node() or "a machine"
-        try:
-            with rare_collections(), scratch_folder() as folder:
-                os.environ.setdefault("ALFWORLD_DATA", self._order.data)
-                setup = await asyncio.to_thread(self._order.request.setup, self._order.manifest)
-                model = setup.make_model(keys=self._order.keys, limiter=SharedLimiter(line))
-                try:
-                    await self._episodes(line, setup, model, RunFolder(folder), where)
-                finally:
-                    if model is not None:
-                        await model.aclose()
-        except* HousequestError as errors:
-            line.say(Remote.failed, ConfigurationError(f"A player on {where} cannot play: {errors.exceptions[0]}"))
-        except* OSError as errors:
-            error = cast("OSError", errors.exceptions[0])
-            file = f"{error.filename}: " if error.filename else ""
-            line.say(Remote.failed, Stopped(f"A player on {where} cannot play: {file}{error.strerror or error}."))
-
-    async def _episodes(self, line: Line, setup: Setup, model: Model | None, run: RunFolder, where: str) -> None:
-        tracker = SharedTracker(line, strict=self._order.strict)
-        metered = None if model is None else MeteredModel(model, tracker, setup.prices)
-        run.episodes.mkdir()
-        run.walls_file.touch()
-        with open_file(run.timing_file, "wb") as clock:
-            scratch = _Scratch(run, line)
-            player = LocalPlayer(run, setup, setup.make_agent(metered), metered, tracker, clock, scratch.set_aside)
-            async with asyncio.TaskGroup() as group:
-                line.say(Remote.ready, where)
-                group.create_task(scratch.beat())
-                while True:
-                    match await self._heard.get():
-                        case Play(task, part):
-                            group.create_task(scratch.play(player, task, part))
-                        case Answer(number, value):
-                            line.answered(number, value)
-                        case _:
-                            tracker.halt()
-
-
-class Line:
-    """What a player says to the driver, gathered until it is asked for; belongs to one event loop."""
-
-    def __init__(self) -> None:
-        self._said: list[FromPlayer] = []
-        self._anything = asyncio.Event()
-        self._numbers = itertools.count()
-        self._asked: dict[int, asyncio.Future[int | None]] = {}
-        self._ended: asyncio.Task[None] | None = None
-
     def say(self, what: Callable[[Remote, *Ts], None], *given: *Ts) -> None:
         """Say one of the messages of `Remote`."""
         self._said.append((what, given))
-        self._anything.set()
-
-    async def said(self) -> list[FromPlayer]:
-        """What was said since the last time; waits until anything was, or the player ended."""
-        await self._anything.wait()
-        self._anything.clear()
-        said, self._said = self._said, []
-        if self._ended is not None and not said:
-            self._ended.result()
-        return said
-
-    def close(self, ended: asyncio.Task[None]) -> None:
-        """Nothing more will be said; `said` raises what the player ``ended`` with."""
-        self._ended = ended
         self._anything.set()
 
     async def ask(
@@ -147,29 +94,64 @@ class Line:
                 answer.add_done_callback(lambda late: undo() if late.result() is not None else None)
             raise
 
-    def answered(self, number: int, value: int | None) -> None:
-        """Pass the driver's answer on to who asked."""
-        self._asked.pop(number).set_result(value)
+    async def _play(self) -> None:
+        where = platform.node() or "a machine"
+        try:
+            with rare_collections(), scratch_folder() as folder:
+                os.environ.setdefault("ALFWORLD_DATA", self._order.data)
+                setup = await asyncio.to_thread(self._order.request.setup, self._order.manifest)
+                model = setup.make_model(keys=self._order.keys, limiter=SharedLimiter(self))
+                try:
+                    await self._episodes(setup, model, RunFolder(folder), where)
+                finally:
+                    if model is not None:
+                        await model.aclose()
+        except* HousequestError as errors:
+            self.say(Remote.failed, ConfigurationError(f"A player on {where} cannot play: {errors.exceptions[0]}"))
+        except* OSError as errors:
+            error = cast("OSError", errors.exceptions[0])
+            file = f"{error.filename}: " if error.filename else ""
+            self.say(Remote.failed, Stopped(f"A player on {where} cannot play: {file}{error.strerror or error}."))
+
+    async def _episodes(self, setup: Setup, model: Model | None, run: RunFolder, where: str) -> None:
+        tracker = SharedTracker(self, strict=self._order.strict)
+        metered = None if model is None else MeteredModel(model, tracker, setup.prices)
+        run.episodes.mkdir()
+        run.walls_file.touch()
+        with open_file(run.timing_file, "wb") as clock:
+            scratch = _Scratch(run, self)
+            player = LocalPlayer(run, setup, setup.make_agent(metered), metered, tracker, clock, scratch.set_aside)
+            async with asyncio.TaskGroup() as group:
+                self.say(Remote.ready, where)
+                group.create_task(scratch.beat())
+                while True:
+                    match await self._heard.get():
+                        case ("play", task, part):
+                            group.create_task(scratch.play(player, task, part))
+                        case ("answer", number, value):
+                            self._asked.pop(number).set_result(value)
+                        case _:
+                            tracker.halt()
 
 
 class SharedTracker(BudgetTracker):
     """The driver's budget as a player sees it; ``strict``: each call is asked for."""
 
-    def __init__(self, line: Line, *, strict: bool) -> None:
+    def __init__(self, player: RemotePlayer, *, strict: bool) -> None:
         super().__init__()
-        self._line = line
+        self._player = player
         self._strict = strict
 
     async def begin(self, calls: int = 1) -> None:
         if self.over():
             raise RunHalted
         if not self._strict:
-            self._line.say(Remote.begins, calls)
-        elif await self._line.ask(Remote.may_begin, calls, undo=lambda: self.end(None, None, calls)) is None:
+            self._player.say(Remote.begins, calls)
+        elif await self._player.ask(Remote.may_begin, calls, undo=lambda: self.end(None, None, calls)) is None:
             raise RunHalted
 
     def end(self, completion: Completion | None, prices: Prices | None, calls: int = 1) -> None:  # noqa: ARG002
-        self._line.say(Remote.ends, calls, None if completion is None else (completion.usage, completion.timing))
+        self._player.say(Remote.ends, calls, None if completion is None else (completion.usage, completion.timing))
 
     def halt(self) -> None:
         """Let nothing more begin, since the driver says so."""
@@ -177,57 +159,51 @@ class SharedTracker(BudgetTracker):
 
     def stop(self, why: HousequestError) -> None:
         if not self.over():
-            self._line.say(Remote.stop, why)
+            self._player.say(Remote.stop, why)
         super().stop(why)
 
 
 class SharedLimiter(Limiter):
     """The driver's rate limiter as a player's model sees it."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, player: RemotePlayer) -> None:
         super().__init__()
-        self._line = line
+        self._player = player
         self._numbers = itertools.count()
         self._calls: WeakKeyDictionary[Call, int] = WeakKeyDictionary()
 
     async def enter(self, call: Call, *, first: bool = False) -> None:
         number = self._calls.setdefault(call, next(self._numbers))
         if self._closed is None:
-            left = (number, "other", 0.0)
-            if await self._line.ask(Remote.enter, number, first, undo=lambda: self._line.say(Remote.leave, *left)) is not None:
+            undo = partial(self.leave, call, "other")
+            if await self._player.ask(Remote.enter, number, first, undo=undo) is not None:
                 return
         raise self._closed or RunHalted()
 
     def leave(self, call: Call, verdict: Verdict, wait: float = 0.0) -> None:
-        self._line.say(Remote.leave, self._calls[call], verdict, wait)
+        self._player.say(Remote.leave, self._calls[call], verdict, wait)
 
     async def early(self, call: Call) -> bool:
-        return await self._line.ask(Remote.is_early, self._calls[call]) == 1
+        return await self._player.ask(Remote.is_early, self._calls[call]) == 1
 
 
 @contextmanager
 def scratch_folder(parent: Path | None = None) -> Generator[Path]:
     """A new folder in ``parent``, or where the system keeps temporary files, which goes with who asked for it. Its maker holds
     a lock beside it for as long as it lives: a folder whose lock is free was left by a player that was killed."""
-    from filelock import FileLock
+    from filelock import FileLock, Timeout
 
     parent = Path(tempfile.gettempdir()) if parent is None else parent
     for left in parent.glob(f"{_PREFIX}*/"):
-        _remove_left(left)
+        # That of another user, or of one that has just begun, stays.
+        with suppress(OSError, NotImplementedError, Timeout):
+            if time.time() - left.stat().st_mtime > _YOUNG:
+                with FileLock(left / ".lock", timeout=0):
+                    shutil.rmtree(left)
     with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=parent) as made, FileLock(Path(made) / ".lock"):
         folder = Path(made) / "run"
         folder.mkdir()
         yield folder
-
-
-def _remove_left(folder: Path) -> None:
-    """Remove the folder of a player that lives no more; that of another user, or of one that has just begun, stays."""
-    from filelock import FileLock, Timeout
-
-    with suppress(OSError, NotImplementedError, Timeout):
-        if time.time() - folder.stat().st_mtime > _YOUNG:
-            with FileLock(folder / ".lock", timeout=0):
-                shutil.rmtree(folder)
 
 
 @dataclass(slots=True)
@@ -241,9 +217,8 @@ class _Sent:
 class _Scratch:
     """The player's own folder, which the driver's mirrors: of each file it was sent so many bytes."""
 
-    def __init__(self, run: RunFolder, line: Line) -> None:
-        self._run = run
-        self._line = line
+    def __init__(self, run: RunFolder, player: RemotePlayer) -> None:
+        self._run, self._player = run, player
         self._records: dict[str, _Sent] = {}
         self._timing = self._walls = 0
 
@@ -264,16 +239,16 @@ class _Scratch:
         for file in (self._run.episode(selected), self._run.part(selected)):
             file.unlink(missing_ok=True)
         if result is None:
-            self._line.say(Remote.left, selected.id)
+            self._player.say(Remote.left, selected.id)
         else:
-            self._line.say(Remote.finished, result)
+            self._player.say(Remote.finished, result)
 
     def set_aside(self, part: Path, why: str) -> None:
         """Begin a record anew."""
         sent = next(sent for sent in self._records.values() if self._run.part(sent.task) == part)
         part.unlink()
         sent.size = 0
-        self._line.say(Remote.unfit, sent.task.id, why)
+        self._player.say(Remote.unfit, sent.task.id, why)
 
     async def beat(self) -> None:
         """Send, again and again, what was written since the last time."""
@@ -286,13 +261,13 @@ class _Scratch:
     def _send(self, sent: _Sent) -> None:
         file = self._run.episode(sent.task)
         if content := _from(file if file.exists() else self._run.part(sent.task), sent.size):
-            self._line.say(Remote.wrote, sent.task.id, sent.size, content)
+            self._player.say(Remote.wrote, sent.task.id, sent.size, content)
             sent.size += len(content)
 
     def _send_clocks(self) -> None:
         timing, walls = _from(self._run.timing_file, self._timing), _from(self._run.walls_file, self._walls)
         if timing or walls:
-            self._line.say(Remote.clocked, timing, walls)
+            self._player.say(Remote.clocked, timing, walls)
             self._timing, self._walls = self._timing + len(timing), self._walls + len(walls)
 
 

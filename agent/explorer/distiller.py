@@ -5,7 +5,6 @@ Its proposals become candidate rules with the steps they come from; invalid ones
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from housequest.agent.episodes.record import read_episode
 from housequest.agent.explorer.plan import BadCheck, DroppedRule
 from housequest.agent.models.forms import Choice, Either, Form, Listed, Name, Words
 from housequest.agent.roles.base import ReplyError, Role, clean, load_prompt
+from housequest.agent.roles.reading import found_json
 from housequest.knowledge.rules import KINDS, WITNESSES, Check, Evidence, Origin, Rule, RuleKind, parse_check
 from housequest.worlds.errors import KnowledgeError, shown
 
@@ -182,14 +182,9 @@ def _steps(text: str) -> tuple[int, ...]:
 
 def _from_json(text: str) -> Iterable[dict[str, str]]:
     """The rules of a JSON reply: a list of rules, or an object that holds one."""
-    starts = [at for at in (text.find("["), text.find("{")) if at >= 0]
-    end = max(text.rfind("]"), text.rfind("}"))
-    if not starts or end < min(starts):
-        return
-    try:
-        value: object = json.loads(text[min(starts) : end + 1])
-    except (ValueError, RecursionError):
-        return
+    opening = next((mark for mark in text if mark in "[{"), "")
+    closing = next((mark for mark in reversed(text) if mark in "]}"), "")
+    value = found_json(text, opening, closing) if opening and closing else None
     if isinstance(value, dict):
         fields = _lowered(cast("dict[object, object]", value))
         lists = [cast("list[object]", each) for each in fields.values() if isinstance(each, list)]

@@ -8,11 +8,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from housequest.agent.config import Configuration, Prices, world_of
 from housequest.agent.evaluation.runs.budget import LARGEST_LEDGER, LedgerCall
-from housequest.agent.evaluation.runs.files import Fault, begin_run, differences, faults_of, parsed, read_bytes
+from housequest.agent.evaluation.runs.files import Fault, Frozen, begin_run, differences, faults_of, parsed, read_bytes
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.models.registry import EXAMPLE, file_digest, parse_model, portable_name
@@ -27,11 +27,7 @@ Acceptance = Literal["filter", "evidence", "person"]
 DropCause = Literal["malformed", "known", "duplicate", "contradiction"]
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class DroppedRule(_Frozen):
+class DroppedRule(Frozen):
     """A proposed rule that is not in the book, and ``why``. ``steps`` are those it was read from, as run/task/step."""
 
     statement: str
@@ -40,7 +36,7 @@ class DroppedRule(_Frozen):
     steps: tuple[str, ...] = ()
 
 
-class BadCheck(_Frozen):
+class BadCheck(Frozen):
     """A check that could not be parsed; its rule is kept without it."""
 
     statement: str
@@ -48,7 +44,7 @@ class BadCheck(_Frozen):
     why: str
 
 
-class FoundRule(_Frozen):
+class FoundRule(Frozen):
     """A rule in the book with its verdict. ``note`` says what a person should look at."""
 
     id: str
@@ -67,11 +63,7 @@ class FoundRule(_Frozen):
         overruled = rule.standing == "contradicted" and rule.status != "rejected"
         note = f"excludes {' and '.join(disputes)}; a person has to decide" if disputes else ""
         return cls(
-            id=rule.id,
-            statement=rule.statement,
-            kind=rule.kind,
-            status=rule.status,
-            standing=rule.standing,
+            **{name: getattr(rule, name) for name in ("id", "statement", "kind", "status", "standing")},
             supports=rule.evidence.supports,
             contradicts=rule.evidence.contradicts,
             check=str(rule.check) if rule.check else None,
@@ -79,7 +71,7 @@ class FoundRule(_Frozen):
         )
 
 
-class FailedCall(_Frozen):
+class FailedCall(Frozen):
     """A call that failed. ``again``: the same command will retry it."""
 
     what: str
@@ -87,7 +79,7 @@ class FailedCall(_Frozen):
     again: bool
 
 
-class PlayTotals(_Frozen):
+class PlayTotals(Frozen):
     """Totals of the episodes; ``curious`` counts the steps chosen at random."""
 
     episodes: int
@@ -97,7 +89,7 @@ class PlayTotals(_Frozen):
     curious: int
 
 
-class ExplorationReport(_Frozen):
+class ExplorationReport(Frozen):
     """The whole report. ``distiller`` None: rules were counted, without a model. ``besides`` names the other runs used for
     evidence. Each of the ``proposed`` rules is found or dropped. ``calls`` and ``tokens`` are those of learning alone."""
 
@@ -125,7 +117,7 @@ LARGEST = 256 << 20
 NO_MODEL = "none"
 
 
-class LearningConfig(_Frozen):
+class LearningConfig(Frozen):
     """How rules are learned from the run (``explore.json``). ``distiller`` None: by counting."""
 
     format: Format = FORMAT
@@ -137,7 +129,7 @@ class LearningConfig(_Frozen):
     prompts: dict[str, str]
 
 
-class LearningRoom(_Frozen):
+class LearningRoom(Frozen):
     """Tokens of a chunk and of a reply that the model's context has room for (``room.json``). Kept with the first call, so that
     a resumed exploration makes the same calls: its server may have another context by then."""
 

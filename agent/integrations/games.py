@@ -19,7 +19,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Leave, Turn
 from housequest.agent.episodes.emitter import EventListener
@@ -121,11 +121,7 @@ class GameRequest(NamedTuple):
     grants: tuple[str, ...] | None = None
 
 
-class _Reply(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class ListedTask(_Reply):
+class ListedTask(BaseModel, frozen=True):
     """One task: the name to play it by and its goal; its type where that is granted."""
 
     task: str
@@ -133,7 +129,7 @@ class ListedTask(_Reply):
     type: str | None = None
 
 
-class TaskListing(_Reply):
+class TaskListing(BaseModel, frozen=True):
     """Some tasks of a split, and where to go on; ``next`` is None after the last one."""
 
     split: str
@@ -142,7 +138,7 @@ class TaskListing(_Reply):
     next: int | None
 
 
-class GameOpening(_Reply):
+class GameOpening(BaseModel, frozen=True):
     """A game that has begun: what its player is told. ``type`` is None where it is not granted."""
 
     game: str
@@ -153,7 +149,7 @@ class GameOpening(_Reply):
     type: str | None = None
 
 
-class CommandResult(_Reply):
+class CommandResult(BaseModel, frozen=True):
     """What a command came to. ``outcome`` and ``reason`` are None until the game is over."""
 
     observation: str
@@ -165,7 +161,7 @@ class CommandResult(_Reply):
     reason: str | None = None
 
 
-class PossibleCommands(_Reply):
+class PossibleCommands(BaseModel, frozen=True):
     """The commands that would be accepted now."""
 
     commands: tuple[str, ...]

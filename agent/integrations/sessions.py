@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random, SystemRandom
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from housequest.agent.evaluation.runs.spec import MANY, select
 from housequest.agent.integrations.games import LONGEST_COMMAND, OfferedTasks
@@ -37,10 +37,8 @@ class ServedTasks(OfferedTasks):
     idle: float = IDLE
 
 
-class TextObservation(BaseModel):
+class TextObservation(BaseModel, frozen=True, extra="forbid"):
     """What the player is told. ``admissible_commands``, ``explanation`` and ``type`` are None where they are not granted."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: str
     goal: str
@@ -55,10 +53,8 @@ class TextObservation(BaseModel):
     metadata: dict[str, Any] = Field(default_factory=dict)
 
 
-class SessionState(BaseModel):
+class SessionState(BaseModel, frozen=True, extra="forbid"):
     """Which episode a session plays, and how far it is. ``seed`` drew the task; it is None where the task was named."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     episode_id: str | None = None
     step_count: int = Field(default=0, ge=0)

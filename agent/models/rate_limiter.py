@@ -129,7 +129,9 @@ class RateLimiter(Limiter):
         if verdict == "crowded":
             call.refusals += 1
             self._remember(call, answered=False)
-            own = not self._too_many(call.level)
+            ends = self._ends.items()
+            refusals = sum(each.refusals for each, (sent, answered) in ends if sent >= call.level and not answered)
+            own = refusals < LEAST_REFUSALS or self._refused(call.level) <= MOST_REFUSED
             if not own:
                 limit = max(1, call.level - 1, self.active)
                 self._step, self._answers = 1, 0
@@ -159,10 +161,6 @@ class RateLimiter(Limiter):
         """The share of recent calls that were refused, of those that were sent with so many in flight."""
         answered = [answered for sent, answered in self._ends.values() if sent >= level]
         return answered.count(False) / len(answered)
-
-    def _too_many(self, level: int) -> bool:
-        refusals = sum(call.refusals for call, (sent, answered) in self._ends.items() if sent >= level and not answered)
-        return refusals >= LEAST_REFUSALS and self._refused(level) > MOST_REFUSED
 
     def _raise(self, limit: int) -> None:
         raised = limit + self._step

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Annotated, Any, Literal, TypeGuard, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from housequest.agent.config import Seed
 from housequest.agent.evaluation.runs.spec import installed_version
@@ -37,38 +37,32 @@ Handler = Callable[[web.Request], Awaitable[Any]]
 _NO_STATE = "Nothing is kept between requests: ask for the state in the session that you play, at /ws."
 
 
-class _Message(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class CommandAction(_Message):
+class CommandAction(BaseModel, frozen=True, extra="forbid"):
     """An action: one command, any text at all."""
 
     command: str
     metadata: dict[str, Any] = Field(default_factory=dict)
 
 
-class _ResetData(BaseModel):
+class _ResetData(BaseModel, frozen=True, extra="ignore"):
     """What a reset may say; anything else is ignored, as OpenEnv's own server does."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     seed: Seed | None = None
     episode_id: Annotated[str, Field(max_length=255)] | None = None
     task: Annotated[str, Field(max_length=200)] | None = None
 
 
-class _Reset(_Message):
+class _Reset(BaseModel, frozen=True, extra="forbid"):
     type: Literal["reset"]
     data: _ResetData = _ResetData()
 
 
-class _Act(_Message):
+class _Act(BaseModel, frozen=True, extra="forbid"):
     type: Literal["step"]
     data: CommandAction
 
 
-class _Plain(_Message):
+class _Plain(BaseModel, frozen=True, extra="forbid"):
     type: Literal["state", "close"]
 
 

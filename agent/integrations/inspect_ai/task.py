@@ -21,7 +21,7 @@ from housequest.agent.episodes.loop import run_episode
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import result_of
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
-from housequest.agent.integrations.games import CommandResult, HostedGame
+from housequest.agent.integrations.games import HostedGame
 from housequest.agent.integrations.inspect_ai.log import SCORER, inspect_messages, verdict, why
 from housequest.agent.integrations.tools import CommandTools
 from housequest.agent.models.base import Capabilities, Completion, Model, Request, Usage, stop_at
@@ -216,17 +216,13 @@ def _played_by(game: HostedGame, command: Callable[..., str]) -> Any:
     @functools.wraps(command)
     async def execute(*arguments: Any, **named: Any) -> str:
         try:
-            return _answer(game, await game.say(Act(clean(command(*arguments, **named)))))
+            result = await game.say(Act(clean(command(*arguments, **named))))
         except ConfigurationError as error:
             raise _tool.ToolError(str(error)) from None
+        more = f"The game is over: {result.reason}." if result.over else _possible(game)
+        return "\n\n".join(filter(None, (result.observation, result.explanation, more)))
 
     return execute
-
-
-def _answer(game: HostedGame, result: CommandResult) -> str:
-    said = [result.observation, result.explanation]
-    said += [f"The game is over: {result.reason}."] if result.over else [_possible(game)]
-    return "\n\n".join(filter(None, said))
 
 
 def _possible(game: HostedGame) -> str | None:

@@ -43,7 +43,7 @@ try:
     import uvicorn
     from mcp.types import ToolAnnotations
     from starlette.datastructures import Headers, MutableHeaders
-    from starlette.requests import Request
+    from starlette.requests import ClientDisconnect, Request
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
     from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -314,18 +314,15 @@ def _guarded(app: ASGIApp) -> ASGIApp:
             await Response("Send requests by POST.", 405, {"Allow": "POST"})(scope, receive, send)
             return
         body = bytearray()
-        while True:
-            part = await receive()
-            if part["type"] != "http.request":
-                return  # the client left before it had said everything
-            body += part.get("body", b"")
-            if len(body) > LARGEST_REQUEST:
-                await Response("This request is too large.", 413)(scope, receive, send)
-                return
-            if not part.get("more_body", False):
-                break
         try:
+            async for part in Request(scope, receive).stream():
+                body += part
+                if len(body) > LARGEST_REQUEST:
+                    await Response("This request is too large.", 413)(scope, receive, send)
+                    return
             json.loads(body)
+        except ClientDisconnect:  # before it had said everything
+            return
         except (ValueError, RecursionError):
             # Version 1 of the SDK takes some of this for a mistake of its own.
             await Response("This request is not JSON.", 400)(scope, receive, send)

@@ -263,10 +263,6 @@ class BuiltinFile(NamedTuple):
     vocabulary: Vocabulary
 
 
-def _fits(shape: Shape) -> bool:
-    return shape.width % (2 * shape.heads) == 0 and type(shape.base) in {int, float} and 1 < shape.base < 1e9
-
-
 def _sizes(shape: Shape, vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
     each = layer_sizes(shape.width, shape.hidden)
     layers = {f"{at}.{name}": size for at in range(shape.layers) for name, size in each.items()}
@@ -278,7 +274,7 @@ FORMAT = WeightsFormat(
     listed="vocabulary",
     shape=Shape,
     most={"width": 4096, "layers": 64, "heads": 64, "hidden": 16384, "context": 8192},
-    fits=_fits,
+    fits=lambda shape: shape.width % (2 * shape.heads) == 0 and type(shape.base) in {int, float} and 1 < shape.base < 1e9,
     vocabulary=Vocabulary,
     words=lambda vocabulary: vocabulary.tokens,
     sizes=_sizes,

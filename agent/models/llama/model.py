@@ -45,7 +45,8 @@ class LlamaModel(Model):
         self._starts = STARTS
         self._header: Header | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._starting, self._slots = asyncio.Lock(), asyncio.Semaphore(options.slots)
+        self._starting, self._reading = asyncio.Lock(), asyncio.Lock()
+        self._slots = asyncio.Semaphore(options.slots)
 
     async def capabilities(self) -> Capabilities:
         """What it can do in the runtime that its options name. Equal prompts have equal replies only with
@@ -62,8 +63,10 @@ class LlamaModel(Model):
         return replace(await self.capabilities(), chats=chats)
 
     async def _read_header(self) -> Header:
-        self._header = self._header or await asyncio.to_thread(read_header, self._path)
-        return self._header
+        self._bind_loop()
+        async with self._reading:
+            self._header = self._header or await asyncio.to_thread(read_header, self._path)
+            return self._header
 
     @property
     def pid(self) -> int | None:
@@ -138,7 +141,8 @@ class LlamaModel(Model):
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             # Locks belong to the loop that they were first waited in; the process belongs to none.
-            self._loop, self._starting, self._slots = loop, asyncio.Lock(), asyncio.Semaphore(self._options.slots)
+            self._loop, self._slots = loop, asyncio.Semaphore(self._options.slots)
+            self._starting, self._reading = asyncio.Lock(), asyncio.Lock()
 
     async def _running(self) -> Worker:
         self._bind_loop()

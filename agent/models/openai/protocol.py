@@ -13,10 +13,10 @@ import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, zip_longest
-from typing import Any, NamedTuple, TypeGuard, cast
+from typing import Any, TypeGuard, cast
 from weakref import WeakSet
 
 from housequest.agent.models.base import (
@@ -302,7 +302,8 @@ class NotACompletion(Exception):
     """An answer is no chat completion; the message goes on from "HOST ..."."""
 
 
-class Refusal(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Refusal:
     """What an endpoint said when it refused: its words, the parameter it names, its code."""
 
     message: str = ""
@@ -424,19 +425,16 @@ class StreamedReply:
         *lines, self._rest = (self._rest + content).split(b"\n")
         if len(self._rest) > LARGEST_EVENT:
             raise NotACompletion(f"answered with an event of more than {LARGEST_EVENT >> 20} MiB")
-        for line in map(bytes.strip, lines):
-            if line.startswith(b"data:"):  # comments keep a connection open
-                self._read(line.removeprefix(b"data:").strip())
-
-    def _read(self, data: bytes) -> None:
-        if data == b"[DONE]":
-            self._over = True
-            return
-        try:
-            event: object = json.loads(data)
-        except (ValueError, RecursionError):
-            raise NotACompletion("answered with a stream whose events are not JSON") from None
-        self.add(event)
+        # Other lines are comments that keep a connection open.
+        for data in (line[5:].strip() for line in map(bytes.strip, lines) if line.startswith(b"data:")):
+            if data == b"[DONE]":
+                self._over = True
+                continue
+            try:
+                event: object = json.loads(data)
+            except (ValueError, RecursionError):
+                raise NotACompletion("answered with a stream whose events are not JSON") from None
+            self.add(event)
 
     def add(self, event: object) -> None:
         """The next piece."""

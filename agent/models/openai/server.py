@@ -273,9 +273,6 @@ class Clients:
             await client.close()
 
 
-T = TypeVar("T")
-
-
 class Server:
     """An endpoint. Raises ``ConfigurationError`` when the key that belongs to it is missing; nothing is opened yet."""
 
