@@ -164,9 +164,7 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class SettingsSource:
-    """Values from one place, whose relative paths begin at ``folder``; ``spelled`` has a key's name there where it differs.
-    ``sha256`` is that of a folder's file, which may be somebody else's.
-    """
+    """Values from one place, with paths from ``folder``; ``spelled``: keys' names there; ``sha256``: of a folder's file."""
 
     origin: str
     values: Mapping[str, object]

@@ -91,10 +91,7 @@ def place_rule(location: Location, origin: Origin) -> Rule:
 
 
 def _need_rule(form: CommandForm, fact: Fact, witnesses: Sequence[str], name: str) -> Rule:
-    """The rule that commands of this ``form`` are refused unless ``fact`` holds, as all ``witnesses`` show.
-
-    Its id, which begins with ``name``, comes from the fact, so that counting again finds it again.
-    """
+    """The rule that commands of this ``form`` need ``fact``. Its id comes from the fact, so counting again finds it again."""
     refused = len(witnesses)
     named = f"kind of {fact.subject}" if fact.relation == "kind" else str(fact)
     words = "-".join(re.findall("[a-z]+", named))
@@ -301,9 +298,7 @@ _SENTENCE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PlaceShare:
-    """How many objects of a kind were ``seen`` in a kind of receptacle, the estimated share of all such objects with its 95 %
-    interval, and the first recorded steps that showed one there.
-    """
+    """How many of a kind were ``seen`` in a kind of receptacle, the estimated share, and the first steps that showed one."""
 
     receptacle: str
     seen: int

@@ -82,9 +82,7 @@ class Wrong(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The rules of a rulebook's text with their ``places``, and the ``world`` that they are about. ``listed`` is the place of
-    their list; None if the lines ``missing`` must come first.
-    """
+    """Rules with their ``places``, and their ``world``. ``listed``: the place of their list; None if ``missing`` is first."""
 
     rules: tuple[rules.Rule, ...] = ()
     world: str = DEFAULT_WORLD

@@ -305,9 +305,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One statement about the world, for people and models, about task ``types`` and kinds of thing (empty: all). ``by`` says
-    who set its status. ``check`` is the part that recorded play can decide.
-    """
+    """A statement about the world, for task ``types`` and kinds of thing (empty: all). Recorded play can decide ``check``."""
 
     id: str
     statement: str

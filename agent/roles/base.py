@@ -175,9 +175,7 @@ def call_event(
     kept: int | None = None,
     **told: Any,
 ) -> events.ModelCall:
-    """The event of a call, with only the part of ``prompt`` after the role's last reply, or after ``kept`` messages, and with
-    what else is ``told`` of it: ``calls``, ``plain``, ``held`` and ``weighed``.
-    """
+    """The event of a call, with the part of ``prompt`` after the last reply or ``kept`` messages, and what is ``told``."""
     if kept is None:
         # A stub is not the reply that was recorded, so it is recorded as part of this prompt.
         last = max((i for i, message in enumerate(prompt) if message.role == "assistant"), default=-1)

@@ -105,9 +105,7 @@ def is_brief_prompt(prompt: str) -> bool:
 
 
 def planning(goal: str, belief: Belief, rules: Iterable[Rule], hints: Sequence[str], failed: Sequence[Sequence[str]]) -> str:
-    """The prompt of the reasoner. Small models learn from prompts with plans that ``failed``; in a game, none are shown,
-    since reading the goal again found the right plan more often.
-    """
+    """The prompt of the reasoner. In training some show plans that ``failed``; in games reading the goal again does better."""
     lines = [f"Goal: {_line(goal)}", f"Places: {' '.join(belief.kinds)}"]
     lines += [f"Rule: {_line(_as_trained(rule))}" for rule in relevant_rules(goal, belief, rules)]
     lines += [f"Hint: {_line(hint)}" for hint in hints[-MOST_HINTS:]]
@@ -216,9 +214,7 @@ _KEPT = re.compile(r"put it in the ([a-z]+) too")
 
 
 def observed(belief: Belief, plan: str, tried: Collection[str] = ()) -> str:
-    """A description of the house for the next command. Kinds that ``plan`` names count as relevant; ``tried`` are the
-    commands given before in exactly this situation.
-    """
+    """The house, for the next command. What ``plan`` names is relevant; ``tried`` were given in exactly this situation."""
     plan = plan.lower()
     named = frozenset((*_WORD.findall(plan), *_NAME.findall(plan)))
     kept = frozenset(_KEPT.findall(plan))
