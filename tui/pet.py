@@ -13,8 +13,8 @@ from housequest.tui.commands.output import print_report
 from housequest.worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from housequest.agent.agents.pet import Way
     from housequest.agent.agents.pet.modules import Likeness, ModulesReport, WatchedEpisode
-    from housequest.agent.agents.pet.thresholds import Way
 
 
 @options.takes(
@@ -105,7 +105,7 @@ def _likeness(embedder: str | None, seen: Sequence[WatchedEpisode]) -> Likeness:
 
 def _check_calibrates(file: Path, run: Path, split: str, way: object, *, made_up: bool) -> None:
     """Refuse, before a model is asked, what no thresholds follow from, and a file of something else."""
-    from housequest.agent.agents.pet.thresholds import read_thresholds
+    from housequest.agent.agents.pet import read_thresholds
 
     if split != "train" and not made_up:
         raise ConfigurationError(f"{run} is in {split}, which is measured on; choose thresholds on a run in train.")
@@ -116,7 +116,7 @@ def _check_calibrates(file: Path, run: Path, split: str, way: object, *, made_up
 
 
 def _calibrate(file: Path, figures: ModulesReport, way: Way) -> None:
-    from housequest.agent.agents.pet.thresholds import Thresholds, keep_thresholds
+    from housequest.agent.agents.pet import Thresholds, keep_thresholds
 
     found = Thresholds(figures.places.calibrated, figures.objects.calibrated)
     keep_thresholds(file, way, found)

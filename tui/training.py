@@ -84,8 +84,17 @@ def train(
     """
     from housequest.agent.config import pairs
     from housequest.agent.training.lora.games import Lessons
-    from housequest.agent.training.lora.recipe import AdapterFolder, Recipe, base_model
-    from housequest.agent.training.lora.run import Planned, Training, folder_name, of_sizes, prepare_all, train_all
+    from housequest.agent.training.lora.run import (
+        AdapterFolder,
+        Planned,
+        Recipe,
+        Training,
+        base_model,
+        folder_name,
+        of_sizes,
+        prepare_all,
+        train_all,
+    )
     from housequest.tui.commands.running import pool
 
     # Where a model is loaded, transformers would draw a bar of its own; tqdm reads this when it is imported.
@@ -174,7 +183,7 @@ def _table(sizes: Sequence[int], made: Sequence[Mapping[str, Any]]) -> Iterator[
 
 def _made(found: Mapping[str, Any], model: Path, player: str) -> Iterator[str]:
     """What was made, and how it is played."""
-    from housequest.agent.training.lora.recipe import ADAPTER
+    from housequest.agent.training.lora.run import ADAPTER
 
     adapter = Path(found["folder"]) / ADAPTER
     yield f"trained   {found['steps']:,} steps in {_clock(found['seconds'])} on {found['on']}; loss {found['loss']:.4f}"

@@ -46,11 +46,9 @@ class OpexSettings(CameraSettings):
     rerenders=True,
 )
 def opex(parts: AgentParts[OpexSettings]) -> Agent:
-    if parts.world.pictured and parts.settings.planner == "oracle":
-        from housequest.agent.agents.opex.oracle import OraclePlayer
-
-        return OraclePlayer(parts)
     from housequest.agent.agents.bodies import make_body
-    from housequest.agent.agents.opex.agent import Opex
+    from housequest.agent.agents.opex.agent import Opex, OraclePlayer
 
-    return Opex(parts, make_body(parts, parts.settings.search))
+    body = make_body(parts, parts.settings.search)
+    oracle = parts.world.pictured and parts.settings.planner == "oracle"
+    return OraclePlayer(body) if oracle else Opex(parts, body)

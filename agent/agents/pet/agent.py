@@ -20,7 +20,6 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from housequest.agent.agents.examples import TRAIN, ExampleSelector, make_example_selector
-from housequest.agent.agents.pet.thresholds import Thresholds, read_thresholds
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Agent, AgentEvent, Decision, Emitter, Grants, Memory, ParseFailure, Turn
 from housequest.agent.episodes import events
@@ -34,10 +33,9 @@ from housequest.knowledge.examples import subtask_words, subtasks, subtasks_of_g
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import ConfigurationError, Unsupported, shown
 from housequest.worlds.household.belief import Belief, masked, possible
-from housequest.worlds.paths import given_path
 
 if TYPE_CHECKING:
-    from housequest.agent.agents.pet import PetSettings
+    from housequest.agent.agents.pet import PetSettings, Thresholds, Way
 
 
 PACKAGE = "housequest.agent.agents.pet"
@@ -226,12 +224,9 @@ class Pet:
 
     name = "pet"
 
-    def __init__(self, parts: AgentParts[PetSettings], acting: Agent) -> None:
+    def __init__(self, parts: AgentParts[PetSettings], acting: Agent, thresholds: Mapping[Way, Thresholds]) -> None:
         self._model, self._sampling, self.settings = parts.model, parts.sampling, parts.settings
-        self._acting = acting
-        calibrated = read_thresholds(given_path(self.settings.thresholds)) if self.settings.thresholds else {}
-        same = Thresholds(self.settings.threshold, self.settings.threshold)
-        self._thresholds = calibrated or dict.fromkeys(("probability", "answer"), same)
+        self._acting, self._thresholds = acting, thresholds
         self._world, self._household = parts.world, parts.world.household
         # The planner's examples have no trajectory, so the tasks of train need not be played.
         store = tasks_of(parts.world, TRAIN) if self.settings.plan and self.settings.examples == TRAIN else None

@@ -14,7 +14,7 @@ from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gguf
 import numpy as np
@@ -25,8 +25,12 @@ from torch.nn import functional
 from housequest.agent.processes import processors
 from housequest.agent.training import CHECKPOINT
 from housequest.agent.training.loop import Run, risen
-from housequest.agent.training.lora.recipe import RECORD, Recipe, Sample
 from housequest.worlds.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from housequest.agent.training.lora.run import Recipe, Sample
+
+RECORD = "record.jsonl"
 
 _SAME = ("llama", "smollm3", "granite", "qwen2", "qwen3", "gemma", "gemma2", "phi3")
 _ARCHITECTURES = {**{name: name.upper() for name in _SAME}, "mistral": "LLAMA", "gemma3_text": "GEMMA3"}

@@ -18,7 +18,7 @@ import pytest
 
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.shard import verify_run
-from housequest.agent.training.lora.recipe import CONVERSATIONS
+from housequest.agent.training.lora.run import CONVERSATIONS
 from tests.agent.cluster.test_cluster import calls_recorded
 from tests.agent.evaluation.runs.test_shards import kept
 from tests.agent.models.tiny import write_tiny

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from housequest.agent.training.export import Conversation
-from housequest.agent.training.lora.recipe import AdapterFolder
-from housequest.agent.training.lora.run import Listener, Planned, Training, prepare_all, train_all
+from housequest.agent.training.lora.run import AdapterFolder, Listener, Planned, Training, prepare_all, train_all
 
 
 def prepare(training: Training, folder: AdapterFolder, listener: Listener) -> list[Conversation]:

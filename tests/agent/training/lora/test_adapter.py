@@ -26,8 +26,19 @@ from housequest.agent.models.llama.model import LlamaModel  # noqa: E402
 from housequest.agent.training.export import Conversation  # noqa: E402
 from housequest.agent.training.lora.games import Lessons  # noqa: E402
 from housequest.agent.training.lora.optimise import Machine, Progress, train, write_adapter  # noqa: E402
-from housequest.agent.training.lora.recipe import AdapterFolder, BaseModel, Recipe, Sample, base_model, encode, encoded  # noqa: E402
-from housequest.agent.training.lora.run import Listener, Training, of_sizes, train_all  # noqa: E402
+from housequest.agent.training.lora.run import (  # noqa: E402  # noqa: E402
+    AdapterFolder,
+    BaseModel,
+    Listener,
+    Recipe,
+    Sample,
+    Training,
+    base_model,
+    encode,
+    encoded,
+    of_sizes,
+    train_all,
+)
 from housequest.tui.cli import main  # noqa: E402
 from housequest.worlds.errors import ConfigurationError  # noqa: E402
 from tests.agent.models.tiny import Kind, write_tiny  # noqa: E402

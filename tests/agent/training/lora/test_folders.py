@@ -12,8 +12,17 @@ import pytest
 
 from housequest.agent.training.export import load
 from housequest.agent.training.lora.games import Lessons
-from housequest.agent.training.lora.recipe import AdapterFolder, BaseModel, Recipe, base_model
-from housequest.agent.training.lora.run import Listener, Training, folder_name, of_sizes, prepare_all
+from housequest.agent.training.lora.run import (
+    AdapterFolder,
+    BaseModel,
+    Listener,
+    Recipe,
+    Training,
+    base_model,
+    folder_name,
+    of_sizes,
+    prepare_all,
+)
 from housequest.tui.cli import main
 from housequest.worlds.errors import ConfigurationError
 from tests.agent.models.tiny import write_tiny

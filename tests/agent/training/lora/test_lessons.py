@@ -33,8 +33,7 @@ from housequest.agent.training.lora.games import (
     watched,
     worked_examples,
 )
-from housequest.agent.training.lora.recipe import AdapterFolder
-from housequest.agent.training.lora.run import Listener, recorded
+from housequest.agent.training.lora.run import AdapterFolder, Listener, recorded
 from housequest.knowledge.examples import EVALUATION_SEEDS
 from housequest.tui.cli import main
 from housequest.worlds.alfworld.text import read_goal

@@ -28,15 +28,16 @@ from housequest.agent.models.llama.library import Library  # noqa: E402
 from housequest.agent.models.registry import make_model  # noqa: E402
 from housequest.agent.training.lora.games import Lessons, demonstrated  # noqa: E402
 from housequest.agent.training.lora.optimise import write_adapter  # noqa: E402
-from housequest.agent.training.lora.recipe import (  # noqa: E402
+from housequest.agent.training.lora.run import (  # noqa: E402  # noqa: E402
     ADAPTER,
     AdapterFolder,
     BaseModel,
+    Listener,
     Recipe,
+    Training,
     base_model,
     encode,
 )
-from housequest.agent.training.lora.run import Listener, Training  # noqa: E402
 from housequest.worlds.registry import make_world  # noqa: E402
 from tests.agent.training.lora.making import train_adapter  # noqa: E402
 from tests.backends.llama_server import serving  # noqa: E402

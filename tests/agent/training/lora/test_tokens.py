@@ -11,7 +11,7 @@ from housequest.agent.models.base import Message
 from housequest.agent.roles.base import plain_text
 from housequest.agent.training.export import Conversation
 from housequest.agent.training.lora.games import Demonstrations
-from housequest.agent.training.lora.recipe import encode, encoded
+from housequest.agent.training.lora.run import encode, encoded
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.options import Scalar
 

@@ -10,8 +10,9 @@ import pytest
 
 from housequest.agent.agents.action_attention.network import SHIPPED
 from housequest.agent.agents.action_attention.training.__main__ import main
-from housequest.agent.agents.action_attention.training.evaluate import ARMS, SETS, THRESHOLDS, curve, evaluate
+from housequest.agent.agents.action_attention.training.evaluate import ARMS, SETS, evaluate
 from housequest.agent.training.evaluate import game_sets, lines
+from scripts.bench.action_attention import THRESHOLDS, curve
 
 
 @pytest.mark.parametrize(
