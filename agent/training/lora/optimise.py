@@ -24,7 +24,7 @@ from torch.nn import functional
 
 from housequest.agent.processes import processors
 from housequest.agent.training import CHECKPOINT
-from housequest.agent.training.loop import Run, risen
+from housequest.agent.training.optimise import Run, risen
 from housequest.worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -17,10 +17,29 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from housequest.agent.agents.action_attention.network import CONTEXT, FORMAT, FROZEN, NUMBERS, Shape, embedding_sizes
+from housequest.agent.agents.action_attention.network import (
+    CONTEXT,
+    FORMAT,
+    FROZEN,
+    NUMBERS,
+    ROLES,
+    Shape,
+    attention_mask,
+    embedding_sizes,
+)
 from housequest.agent.agents.action_attention.training.plays import Plays, load_embedder, load_words
 from housequest.agent.training.corpus import spread
-from housequest.agent.training.loop import Learner, Schedule, averaged, by_shares, shuffled, stream, train_network
+from housequest.agent.training.optimise import (
+    Layer,
+    Learner,
+    Schedule,
+    averaged,
+    by_shares,
+    normed,
+    shuffled,
+    stream,
+    train_network,
+)
 
 
 class TorchEmbedding(nn.Module):
@@ -55,7 +74,7 @@ class TorchEmbedding(nn.Module):
         each = self.words[word] * (1 + (self.signs * self.real)[number]) + (self.numbers * self.real)[number]
         each = each * (1 + self.left[before])
         bag = each.new_zeros(count, each.shape[1]).index_add_(0, text, each)
-        x = _normed(bag)
+        x = normed(bag)
         return x + functional.silu(x @ self.wide.T) @ self.narrow.T
 
     def weights(self) -> dict[str, Tensor]:
@@ -88,17 +107,20 @@ class TorchNetwork(nn.Module):
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
-        self.shape = shape
-        self.inner = nn.ParameterDict()
-        for name, sizes in shape.weights().items():
-            value = torch.ones(sizes) if len(sizes) == 1 else torch.randn(sizes) * sizes[1] ** -0.5
-            if name.endswith((".out", ".down")):
-                value = value / (2 * shape.layers) ** 0.5
-            self.inner[name.replace(".", "/")] = nn.Parameter(value)
+        self.shape, width = shape, shape.width
+        self.enter = nn.Parameter(torch.randn(width, shape.embedded) * shape.embedded**-0.5)
+        self.roles = nn.Parameter(torch.randn(ROLES, width) * width**-0.5)
+        self.layers = nn.ModuleList(Layer(width, shape.heads, shape.hidden) for _ in range(shape.layers))
+        for name, value in self.layers.named_parameters():
+            if value.dim() == 2:
+                narrowed = (2 * shape.layers) ** 0.5 if name.endswith((".out.weight", ".down.weight")) else 1
+                nn.init.normal_(value, std=value.shape[1] ** -0.5 / narrowed)
+        self.norm = nn.Parameter(torch.ones(width))
+        self.query, self.key = (nn.Parameter(torch.randn(width, width) * width**-0.5) for _ in range(2))
 
     def weights(self) -> dict[str, Tensor]:
         """The weights by the names of the runtime."""
-        return {name.replace("/", "."): value.detach() for name, value in self.inner.items()}
+        return {name.removesuffix(".weight"): value.detach() for name, value in self.named_parameters()}
 
     def forward(self, context: Tensor, commands: Tensor, given: Tensor) -> Tensor:
         """Scores, (steps, commands), -inf where there is none.
@@ -106,53 +128,21 @@ class TorchNetwork(nn.Module):
         ``context`` (steps, 3, embedded) is task, history and observation; ``commands`` (steps, commands, embedded), of which
         those ``given`` (steps, commands) are real.
         """
-        shape = self.shape
-        w = {name.replace("/", "."): value for name, value in self.inner.items()}
-        steps = len(given)
-        roles = w["roles"]
-        x = torch.cat(
-            (
-                _normed(context) @ w["enter"].T + roles[:CONTEXT],
-                roles[CONTEXT].expand(steps, 1, -1),
-                _normed(commands) @ w["enter"].T + roles[CONTEXT + 1],
-            ),
-            1,
-        )
-        for at in range(shape.layers):
-            name = f"layers.{at}."
-            qkv = _normed(x) * w[name + "attention_norm"] @ w[name + "qkv"].T
-            x = x + self._mixed(qkv, given) @ w[name + "out"].T
-            gate, up = (_normed(x) * w[name + "forward_norm"] @ w[name + "gate_up"].T).chunk(2, -1)
-            x = x + functional.silu(gate) * up @ w[name + "down"].T
-        x = _normed(x) * w["norm"]
-        query = x[:, CONTEXT] @ w["query"].T
-        scores = torch.einsum("sad,sd->sa", x[:, CONTEXT + 1 :] @ w["key"].T, query) * shape.width**-0.5
-        return scores.masked_fill(~given, -torch.inf)
-
-    def _mixed(self, qkv: Tensor, given: Tensor) -> Tensor:
-        steps, length, _ = qkv.shape
-        q, k, v = qkv.view(steps, length, 3, self.shape.heads, -1).permute(2, 0, 3, 1, 4)
-        size = q.shape[-1]
-        # The context, and the commands, which attend to the context and themselves.
-        n = CONTEXT
-        to_context = q @ k[:, :, :n].transpose(2, 3) * size**-0.5
-        itself = (q * k).sum(-1, keepdim=True) * size**-0.5
-        among = functional.softmax(to_context[:, :, :n], -1) @ v[:, :, :n]
-        shares = functional.softmax(torch.cat((to_context[:, :, n + 1 :], itself[:, :, n + 1 :]), -1), -1)
-        alone = shares[..., :n] @ v[:, :, :n] + shares[..., n:] * v[:, :, n + 1 :]
-        # The query attends to everything.
-        real = functional.pad(given, (n + 1, 0), value=True)[:, None, None]
-        over = (q[:, :, n : n + 1] @ k.transpose(2, 3) * size**-0.5).masked_fill(~real, -torch.inf)
-        asked = functional.softmax(over, -1) @ v
-        return torch.cat((among, asked, alone), 2).transpose(1, 2).reshape(steps, length, -1)
-
-
-def _normed(x: Tensor) -> Tensor:
-    return functional.rms_norm(x, (x.shape[-1],), None, 1e-5)
+        query = self.roles[CONTEXT].expand(len(given), 1, -1)
+        told = normed(context) @ self.enter.T + self.roles[:CONTEXT]
+        x = torch.cat((told, query, normed(commands) @ self.enter.T + self.roles[CONTEXT + 1]), 1)
+        # The query attends to everything real, a command to the context and itself.
+        seen = torch.from_numpy(attention_mask(x.shape[1])).to(x.device).repeat(len(given), 1, 1, 1)
+        seen[:, 0, CONTEXT, CONTEXT + 1 :] = given
+        for layer in self.layers:
+            x = layer(x, lambda part: part, seen)
+        x = normed(x, self.norm)
+        scores = torch.einsum("sad,sd->sa", x[:, CONTEXT + 1 :] @ self.key.T, x[:, CONTEXT] @ self.query.T)
+        return (scores * self.shape.width**-0.5).masked_fill(~given, -torch.inf)
 
 
 _POOL = 8
-_BY_MUON = ("layers/", "wide", "narrow", "inner.query", "inner.key", "enter")
+_BY_MUON = ("layers.", "wide", "narrow", "network.query", "network.key", "enter")
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,8 +279,7 @@ class Model(Learner):
 
 
 def train(folder: Path, run_folder: Path, recipe: Recipe, *, until: int | None = None) -> Model:
-    """Train on the plays in ``folder``, in ``run_folder`` and with ``until`` as `housequest.agent.training.loop.train_network`
-    does.
+    """Train on the plays in ``folder``, in ``run_folder`` and with ``until`` as `train_network` does.
 
     Where the plays have vectors of an embedding model, texts are these and nothing of them is learned.
     """

@@ -13,20 +13,19 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from housequest.agent.agents.action_attention.network import CONTEXT, Shape, attention_mask, read_weights  # noqa: E402
+from housequest.agent.agents.action_attention.network import Shape, read_weights  # noqa: E402
 from housequest.agent.agents.action_attention.training.optimise import (  # noqa: E402
     Batches,
     Model,
     Recipe,
     TorchEmbedding,
-    TorchNetwork,
     export,
     train,
 )
 from housequest.agent.agents.action_attention.training.plays import MOST_STEPS, Plays, load_words, make_words, play, save_plays  # noqa: E402
 from housequest.agent.training import CHECKPOINT  # noqa: E402
 from housequest.agent.training.corpus import made_up_games  # noqa: E402
-from housequest.agent.training.loop import RECORD  # noqa: E402
+from housequest.agent.training.optimise import RECORD  # noqa: E402
 from housequest.worlds.errors import ConfigurationError  # noqa: E402
 
 pytestmark = pytest.mark.heavy
@@ -75,25 +74,6 @@ def test_a_batch_averages_the_observations_before_each_step(plays: Path) -> None
             assert torch.allclose(batch.before[row], wanted)
     assert batch.given[:, 0].all()
     assert batch.given.shape[1] <= RECIPE.commands
-
-
-def test_the_gradients_are_those_of_attention_by_a_mask() -> None:
-    """The three parts of the attention give what one masked attention gives, and their gradients are right."""
-    torch.manual_seed(1)
-    network = TorchNetwork(SHAPE).double()
-    count, steps, size = 5, 2, SHAPE.width // SHAPE.heads
-    given = torch.tensor([[True] * count, [True] * (count - 2) + [False] * 2])
-    qkv = torch.randn(steps, CONTEXT + 1 + count, 3 * SHAPE.width, dtype=torch.double, requires_grad=True)
-    q, k, v = qkv.view(steps, -1, 3, SHAPE.heads, size).permute(2, 0, 3, 1, 4)
-    real = torch.cat((torch.ones(steps, CONTEXT + 1, dtype=torch.bool), given), 1)
-    allowed = torch.from_numpy(attention_mask(CONTEXT + 1 + count)) & real[:, None, None]
-    wanted = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=allowed).transpose(1, 2).reshape(steps, -1, 16)
-    found = network._mixed(qkv, given)  # pyright: ignore[reportPrivateUsage]
-    assert torch.allclose(found[real], wanted[real])
-    grown = torch.randn_like(found) * real[..., None]
-    (one,), (other,) = (torch.autograd.grad((each * grown).sum(), qkv, retain_graph=True) for each in (found, wanted))
-    assert torch.allclose(one, other)
-    assert torch.autograd.gradcheck(lambda x: network._mixed(x, given)[real], (qkv,))  # pyright: ignore[reportPrivateUsage]
 
 
 def test_the_embedding_has_right_gradients() -> None:
