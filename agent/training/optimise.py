@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -113,13 +113,12 @@ def risen(step: int, steps: int, warmup: int) -> float:
 class Learner(nn.Module, ABC):
     """A network that says how well it does on a batch."""
 
+    by_muon: ClassVar[tuple[str, ...]]
+    """What stands in the names of the matrices that Muon trains."""
+
     @abstractmethod
     def judged(self, batch: Any) -> tuple[Tensor, Tensor]:
         """The loss (nats a decision), and the share of decisions that are right."""
-
-    @abstractmethod
-    def by_muon(self, name: str) -> bool:
-        """Whether Muon trains the matrix ``name``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +196,7 @@ def train_network(
 
 def _optimisers(model: Learner, schedule: Schedule) -> tuple[Any, Any]:
     named = list(model.named_parameters())
-    muon = {name for name, value in named if value.dim() == 2 and model.by_muon(name)}
+    muon = {name for name, value in named if value.dim() == 2 and any(part in name for part in model.by_muon)}
     matrices, others = ([value for name, value in named if (name in muon) == by_muon] for by_muon in (True, False))
     # Muon's steps are scaled to be as large as AdamW's, so that both have one rate.
     return (
@@ -281,7 +280,7 @@ class Layer(nn.Module):
         return x + self.down(functional.silu(gate) * up)
 
 
-class TorchNetwork(nn.Module):
+class TorchNetwork(Learner):
     """Tokens to logits. Each token has the token of its word in ``base`` and its ``number``, 0 for none."""
 
     base: Tensor
@@ -289,6 +288,7 @@ class TorchNetwork(nn.Module):
     numbered: Tensor
     cos: Tensor
     sin: Tensor
+    by_muon = ("layers.",)
 
     def __init__(self, shape: Shape, base: Sequence[int], number: Sequence[int]) -> None:
         super().__init__()
@@ -322,6 +322,11 @@ class TorchNetwork(nn.Module):
             x = layer(x, lambda part: _rotated(part, self.cos[:length], self.sin[:length]))
         x = normed(x, self.norm)
         return (x if wanted is None else x[wanted]) @ table.T
+
+    def judged(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        mask = batch.wanted != _LOST
+        logits, wanted = self(batch.inputs, mask), batch.wanted[mask]
+        return functional.cross_entropy(logits, wanted), (logits.argmax(-1) == wanted).float().mean()
 
     def weights(self) -> dict[str, Tensor]:
         """The weights by the names of the runtime."""
@@ -419,24 +424,12 @@ class _Renumbering:
         return table[tokens]
 
 
-class Model(TorchNetwork, Learner):
-    """The network as it learns: the next token wherever one is wanted."""
-
-    def judged(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        mask = batch.wanted != _LOST
-        logits, wanted = self(batch.inputs, mask), batch.wanted[mask]
-        return functional.cross_entropy(logits, wanted), (logits.argmax(-1) == wanted).float().mean()
-
-    def by_muon(self, name: str) -> bool:
-        return name.startswith("layers.")
-
-
-def train(corpus: Path, folder: Path, recipe: Recipe, *, until: int | None = None) -> Model:
+def train(corpus: Path, folder: Path, recipe: Recipe, *, until: int | None = None) -> TorchNetwork:
     """Train on the parts in ``corpus``, in ``folder`` and with ``until`` as `train_network` does."""
     vocabulary = load_vocabulary(corpus)
     parts = {name: CorpusPart.load(corpus / f"{name}.npz") for name in recipe.shares}
     batches = partial(stream, Batches(parts, vocabulary, recipe).pool, _POOL)
-    return train_network(lambda: Model(recipe.shape, *composition(vocabulary)), recipe, batches, folder, until)
+    return train_network(lambda: TorchNetwork(recipe.shape, *composition(vocabulary)), recipe, batches, folder, until)
 
 
 def export_network(corpus: Path, folder: Path, file: Path, besides: Sequence[Path] = ()) -> None:
@@ -444,6 +437,6 @@ def export_network(corpus: Path, folder: Path, file: Path, besides: Sequence[Pat
     vocabulary = load_vocabulary(corpus)
     recipe, state = averaged([folder, *besides])
     shape = Shape(**recipe["shape"])
-    network = Model(shape, *composition(vocabulary))
+    network = TorchNetwork(shape, *composition(vocabulary))
     network.load_state_dict(state)
     FORMAT.write(file, shape, vocabulary, {name: value.numpy() for name, value in network.weights().items()})

@@ -135,14 +135,6 @@ def numbered_subgoals(plan: Sequence[Subgoal]) -> str:
     return "\n".join(f"{number}. {as_triple(subgoal)}" for number, subgoal in enumerate(plan, 1))
 
 
-def planner_instructions(names: Sequence[str] = _NAMES) -> str:
-    """The planner's system message; ``names`` are the actions that are allowed."""
-    household = load_prompt(PACKAGE, "socratic")
-    return load_prompt(PACKAGE, "socratic_planner").render(
-        "system", subtask=household.render("subtask"), rules=household.render("rules"), actions=", ".join(names)
-    )
-
-
 def _read_plan(text: str) -> SubgoalPlan:
     change = _EXACT_PLAN.fullmatch(text) or _CHANGE.search(text)
     return SubgoalPlan(thought(change["words"]) if change else "", read_subgoals(text, _NAMES))
@@ -233,7 +225,7 @@ class Socratic(PlanFollower[SocraticMemory]):
         self._reads = SOCRATIC_PLANNER.held_to(plan_form(names)), SOCRATIC_PLANNER.held_to(revised_form(names))
         texts = (
             self._decompose.render("system", rules=rules, subtask=subtask),
-            planner_instructions(names),
+            self._prompt.render("system", subtask=subtask, rules=rules, actions=", ".join(names)),
             self._advise.render("system", rules=rules),
         )
         self._decomposer, self._planner, self._advisor = (Message("system", planning(text, parts.world)) for text in texts)

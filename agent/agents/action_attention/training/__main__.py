@@ -15,7 +15,7 @@ import json
 from collections.abc import Sequence
 
 from housequest.agent.agents.action_attention.network import SHIPPED
-from housequest.agent.agents.action_attention.training.evaluate import ARMS, SETS, evaluate
+from housequest.agent.agents.action_attention.training import ARMS, SETS, evaluate
 from housequest.agent.agents.action_attention.training.plays import make_words, save_plays
 from housequest.agent.models.embeddings import make_embedder
 from housequest.agent.training.corpus import made_up_games, people_of_train, train_games

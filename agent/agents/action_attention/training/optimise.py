@@ -142,7 +142,6 @@ class TorchNetwork(nn.Module):
 
 
 _POOL = 8
-_BY_MUON = ("layers.", "wide", "narrow", "network.query", "network.key", "enter")
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +254,8 @@ class Batches:
 class Model(Learner):
     """Embedding and network. ``middle`` is the mean of an embedding model's vectors; without one, ``words`` are learned."""
 
+    by_muon = ("layers.", "wide", "narrow", "network.query", "network.key", "enter")
+
     def __init__(self, words: int, shape: Shape, middle: Tensor | None = None) -> None:
         super().__init__()
         self.embedding = TorchEmbedding(words, shape.embedded) if middle is None else TorchFrozen(middle)
@@ -273,9 +274,6 @@ class Model(Learner):
     def judged(self, batch: Batch) -> tuple[Tensor, Tensor]:
         scores = self(batch)
         return functional.cross_entropy(scores, batch.chosen), (scores.argmax(-1) == batch.chosen).float().mean()
-
-    def by_muon(self, name: str) -> bool:
-        return any(one in name for one in _BY_MUON)
 
 
 def train(folder: Path, run_folder: Path, recipe: Recipe, *, until: int | None = None) -> Model:
