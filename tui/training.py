@@ -170,7 +170,6 @@ def _sizes(text: str) -> list[int]:
 
 
 def _table(sizes: Sequence[int], made: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What was made of each number of houses."""
     from housequest.agent.evaluation.render.table import Table
 
     rows = (
@@ -182,7 +181,6 @@ def _table(sizes: Sequence[int], made: Sequence[Mapping[str, Any]]) -> Iterator[
 
 
 def _made(found: Mapping[str, Any], model: Path, player: str) -> Iterator[str]:
-    """What was made, and how it is played."""
     from housequest.agent.training.lora.run import ADAPTER
 
     adapter = Path(found["folder"]) / ADAPTER

@@ -17,7 +17,7 @@ from functools import partial
 from itertools import chain, pairwise
 from pathlib import Path
 from random import Random
-from typing import Any, Self, TypeVar, cast
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,8 +51,7 @@ _SOUGHT = re.compile(r"(?P<sought>.+) is likeliest found at the (?P<place>.+); l
 _RUBBISH = ("go to {r} 19", "open {r} 17", "take {o} 9 from {r} 1", "move {o} 1 to {r} 2", "use {o} 1", "examine {r} 12")
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingSample:
+class TrainingSample(NamedTuple):
     """A prompt with the reply to it."""
 
     prompt: str
@@ -256,8 +255,7 @@ def encoded(samples: Iterable[TrainingSample], vocabulary: Vocabulary, seed: int
     return CorpusPart(np.array(tokens, np.uint16), np.array(starts, np.int64), np.array(replies, np.int64))
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingGame:
+class TrainingGame(NamedTuple):
     """A game to learn from: its goal as it is meant, and what people wrote of it."""
 
     env: Env

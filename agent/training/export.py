@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from housequest.agent.episodes.events import Event, Intervened, ModelCall, ParseFailed, PromptMessage, Started, Stepped, branch
 from housequest.agent.episodes.moments import EpisodeFile, episode_files, started
@@ -69,8 +69,7 @@ class Conversation:
         return cls(fields["origin"], fields["agent"], messages, tuple(fields["learned"]), fields.get("plain", False))
 
 
-@dataclass(frozen=True, slots=True)
-class PlayedStep:
+class PlayedStep(NamedTuple):
     """A command with the observation that followed; ``by``: who chose it."""
 
     command: str
@@ -78,8 +77,7 @@ class PlayedStep:
     by: str = "agent"
 
 
-@dataclass(frozen=True, slots=True)
-class Preference:
+class Preference(NamedTuple):
     """Two replies to one prompt, of which the first is the better."""
 
     prompt: tuple[Message, ...]
@@ -354,7 +352,6 @@ def _dpo(episode: ExportedEpisode) -> Iterator[Line]:
 
 
 def _lines(of: Callable[[ExportedEpisode], Iterator[Line]], episode: ExportedEpisode) -> Iterator[Line]:
-    """The lines ``of`` an episode, each with where it comes from."""
     about = {"world": episode.world, "task": episode.origin, "agent": episode.agent, "model": episode.model, "won": episode.won}
     return ({**line, **about} for line in of(episode))
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from housequest.agent.agents.reasoner_actor.agent import ANYWHERE, SearchOrder
 from housequest.worlds.household.goals import Goal
@@ -48,8 +47,7 @@ over the house is found sooner by what is near.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(NamedTuple):
     """A rule or a hint in words, and the search order that it gives; an empty one where it speaks of something else."""
 
     text: str

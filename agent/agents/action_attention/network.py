@@ -103,7 +103,6 @@ class WordEmbedding:
         return [self.vector(text) for text in texts]
 
     def vector(self, text: str) -> Floats:
-        """The vector of ``text``."""
         # Each text by itself, since a product of matrices may round a row otherwise than one of a vector.
         w = self._weights
         x = np.zeros(w["words"].shape[1], np.float32)

@@ -58,15 +58,12 @@ class Controlled(SearchingController):
         return tuple(self._by_text)
 
     def take_up(self, state: ControllerState, skill: str) -> ControllerState:
-        """Start the skill that is written so."""
         return self.start(state, self._by_text[skill])
 
     def possible(self, state: ControllerState, admissible: Sequence[str]) -> frozenset[str]:
-        """The skills that can be begun where these commands are possible."""
         return frozenset(skill.text for skill in self._set.possible(state.belief, admissible))
 
     def places(self, state: ControllerState) -> frozenset[str]:
-        """The kinds of receptacle that are known."""
         return frozenset(state.belief.kinds)
 
     def demonstrated(self, example: Example) -> tuple[str, ...]:
@@ -360,7 +357,6 @@ class Lota:
         return answer, memory.shown or isinstance(selector, Prompted)
 
     async def _able(self) -> Capabilities:
-        """What the model can do, as far as the selection asks."""
         known = self._selection in {"next", "list"} and self._readings == 1
         can = await (self._model.holding() if known else self._model.capabilities())
         # A plain text is held to the skills by a grammar alone, and its continuations are not scored.

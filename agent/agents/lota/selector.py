@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from operator import eq
+from typing import NamedTuple
 
 from housequest.agent.base import Emitter
 from housequest.agent.episodes import events
@@ -310,8 +311,7 @@ MOST_OTHERS = 3
 """How many other skills are kept for each place in a plan."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """How a plan begins: its ``skills``, what asked for the last of them, and their log-probability (nats)."""
 
     skills: tuple[str, ...] = ()

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Either, Form, Listed, Name, Words
 from housequest.agent.roles.base import ReplyError, Role
@@ -38,8 +37,7 @@ _EXACT_PLAN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TaskPlan:
+class TaskPlan(NamedTuple):
     """The kind of task, a thought, and the subtasks."""
 
     kind: str
@@ -130,8 +128,7 @@ _BETWEEN = re.compile(r"\s*(?:,|\b(?:with|into|inside|onto|in|on|to|from)\b)\s*"
 _NOTHING = frozenset({"", "none", "null", "n/a", "nothing"})
 
 
-@dataclass(frozen=True, slots=True)
-class SkillCall:
+class SkillCall(NamedTuple):
     """The executor's answer: a ``skill`` of the library with up to two targets, or the end of the subtask.
 
     ``done`` is whether the finished subtask succeeded, by the model's word.

@@ -317,7 +317,6 @@ class Pet:
     # Eliminate (section 3.2).
 
     def target(self, memory: PetMemory) -> str:
-        """What relevance is judged against now."""
         subtask = memory.subtask if self.settings.track and self.settings.judged == "subtask" else None
         return bare(subtask or memory.goal)
 
@@ -353,7 +352,6 @@ class Pet:
         return replace(memory, judged=(*memory.judged, judged))
 
     def hidden(self, memory: PetMemory) -> frozenset[str]:
-        """The names that are masked now."""
         if memory.belief is None or not self.settings.eliminate:
             return frozenset()
         target = self.target(memory)

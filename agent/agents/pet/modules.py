@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from itertools import count
 from statistics import fmean
+from typing import NamedTuple
 
 from housequest.agent.agents.pet.agent import SUBTASKS, Pet, PetMemory
 from housequest.agent.base import Grants, Turn
@@ -72,8 +73,7 @@ async def by_embeddings(pairs: Iterable[PlannedSubtasks], embedder: Embedder) ->
     return lambda planned, annotated: cosines(vectors[planned], [vectors[annotated]])[0]
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedSubtasks:
+class PlannedSubtasks(NamedTuple):
     """The sub-tasks that were planned for a task, and the ``annotated`` ones; ``goal`` is what the planner was told."""
 
     planned: tuple[str, ...]
@@ -94,8 +94,7 @@ class PlannedSubtasks:
         return list(map(_words, self.planned)) == list(map(_words, self.annotated))
 
 
-@dataclass(frozen=True, slots=True)
-class SubtaskFigures:
+class SubtaskFigures(NamedTuple):
     """Of ``planned`` tasks whose annotation is known, ``right`` had exactly its sub-tasks; ``similarity`` is the mean.
 
     ``missed`` are the others, as in the paper's table 4.
@@ -122,8 +121,7 @@ def _words(text: str) -> list[str]:
     return [word for word in _WORD.findall(text.lower()) if word not in _LITTLE]
 
 
-@dataclass(frozen=True, slots=True)
-class WatchedEpisode:
+class WatchedEpisode(NamedTuple):
     """An episode's events, and what an expert touched; ``watched``: the modules were also asked after the last command.
 
     ``annotated`` are the sub-tasks that its goal consists of; empty where they are not known.
@@ -135,8 +133,7 @@ class WatchedEpisode:
     annotated: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ThresholdFigures:
+class ThresholdFigures(NamedTuple):
     """What a ``threshold`` would do: the share of judgements that it masks, and that of touched names that it shows."""
 
     threshold: float
@@ -144,8 +141,7 @@ class ThresholdFigures:
     recall: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class MaskingFigures:
+class MaskingFigures(NamedTuple):
     """How well places or objects were masked. Shares lie in [0, 1]; None where the denominator is 0.
 
     ``judgements`` counts each name once per target, and again where its verdict changed; ``masked`` those below the threshold.
@@ -175,8 +171,7 @@ class MaskingFigures:
         return self.shown / self.touched if self.touched else None
 
 
-@dataclass(frozen=True, slots=True)
-class TrackingFigures:
+class TrackingFigures(NamedTuple):
     """How well the end was noticed: the last sub-task was called finished ``finished`` times, ``rightly`` when the task had
     just been won.
 
@@ -225,7 +220,6 @@ def planned_subtasks(seen: Iterable[WatchedEpisode]) -> tuple[PlannedSubtasks, .
 
 
 def touched(steps: Iterable[Stepped]) -> frozenset[str]:
-    """The names in the accepted commands."""
     return frozenset(name for step in steps if step.accepted for name in names(step.command))
 
 
@@ -364,8 +358,7 @@ def _tracked(tracking: TrackingFigures) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedEpisode:
+class FinishedEpisode(NamedTuple):
     """The branch of one finished episode that was played on."""
 
     started: Started

@@ -17,7 +17,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from housequest.agent.agents.bodies import PLANNER, PlanFollower, PlannerMemory
 from housequest.agent.agents.spec import AgentParts
@@ -58,8 +58,7 @@ _LABEL = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(NamedTuple):
     """A question with its answer, both the model's own."""
 
     question: str
@@ -122,8 +121,7 @@ _EXACT_PLAN = re.compile(r"(?s)Change:(?P<words>.*?)\nPlan:\n(?:\d{1,2}\. \(\w+,
 _CHANGE = re.compile(r"(?im)^[\W_]{0,40}change\b[\s*_`]*[:：][\s*_`]*(?P<words>.*)$")
 
 
-@dataclass(frozen=True, slots=True)
-class SubgoalPlan:
+class SubgoalPlan(NamedTuple):
     """A plan, with what it changes about the one before, by the model's word; may be empty."""
 
     change: str

@@ -52,15 +52,23 @@ REFUSED = 0.5
 """The share of missteps that are likely to be refused, and of the last command again among these."""
 
 
-class Watched(Wrapper):
-    """An env whose texts the expert hears."""
+class Knowing(Wrapper):
+    """A game whose goal is meant as ``goal``, with the expert in it, who knows the texts that it gave, and no more."""
 
     opening: Observation
     played: tuple[Transition, ...]
 
+    def __init__(self, world: World, env: Env, goal: Goal, random: Random, *, missteps: float) -> None:
+        super().__init__(env)
+        self.world, self.goal = world, goal
+        self._random, self._missteps, self._expert = random, missteps, make_expert()
+        self.reset()
+
     def reset(self) -> Step:
         step = self.env.reset()
         self.opening, self.played = step.observation, ()
+        self._begun = replace(self._expert.begin("", self.opening), goal=self.goal)
+        self._scene = brief.BriefState(self._begun.belief)
         return step
 
     def step(self, command: str) -> Step:
@@ -68,27 +76,9 @@ class Watched(Wrapper):
         self.played = (*self.played, Transition(command, step.observation))
         return step
 
-
-def watched(env: Env) -> Watched:
-    """``env``, begun, with the expert's ears."""
-    env = Watched(env)
-    env.reset()
-    return env
-
-
-class Knowing:
-    """The expert in one game, whose goal is meant as ``goal``; it knows the texts that ``env`` gave, and no more."""
-
-    def __init__(self, world: World, env: Watched, goal: Goal, random: Random, *, missteps: float) -> None:
-        self.world, self.goal = world, goal
-        self._env, self._random, self._missteps = env, random, missteps
-        self._expert = make_expert()
-        self._begun = replace(self._expert.begin("", env.opening), goal=goal)
-        self._scene = brief.BriefState(self._begun.belief)
-
     @property
     def scene(self) -> brief.BriefState:
-        if new := self._env.played[len(self._scene.seen) :]:
+        if new := self.played[len(self._scene.seen) :]:
             self._scene = self._scene.after(new, HOUSEHOLD)
         return self._scene
 
@@ -123,11 +113,11 @@ class Knowing:
     def _misstep(self) -> str:
         """A random command. Some are refused, as small models' are: the last one again, or a place with too high a number."""
         if self._random.random() < REFUSED and self.belief.receptacles:
-            if self._env.played and self._random.random() < REFUSED:
-                return self._env.played[-1].command
+            if self.played and self._random.random() < REFUSED:
+                return self.played[-1].command
             place = self._random.choice(self.belief.receptacles).kind
             return f"go to {place} {1 + sum(one.kind == place for one in self.belief.receptacles)}"
-        return self._random.choice(self._env.admissible_commands() or ("look",))
+        return self._random.choice(self.env.admissible_commands() or ("look",))
 
     def left(self) -> tuple[GoalStep, ...]:
         return self.goal.steps()[step_of(self.goal, self.belief) :]
@@ -228,7 +218,6 @@ def _roles(agent: str) -> tuple[tuple[str, DemonstratedRole], ...]:
 
 
 def can_teach(agent: str) -> bool:
-    """Whether the expert can write the replies of ``agent``."""
     return agent_spec(agent).demonstrations is not None
 
 
@@ -435,8 +424,8 @@ async def _taught(world: AlfworldWorld, task: Task, goal: Goal, agent: str, play
     lessons = play.lessons
     drawn = f"{lessons.seed} {agent} {task.id} {task.wording}"
     config = EpisodeConfig(world.engine, play.grants, max_turns=MOST_STEPS, seed=lessons.seed)
-    env = watched(config.open(world, task))
-    teacher = Teacher(agent, Knowing(world, env, goal, Random(drawn), missteps=lessons.missteps))
+    env = Knowing(world, config.open(world, task), goal, Random(drawn), missteps=lessons.missteps)
+    teacher = Teacher(agent, env)
     player = make_agent(agent, world=world, model=teacher, settings=lessons.settings, seed=lessons.seed, worked=worked_examples)
     ended = await run_episode(env, player, config, lambda _: None)
     env.close()
@@ -486,9 +475,9 @@ def _exchanges_won(agent: str, settings: tuple[tuple[str, Scalar], ...]) -> Mapp
         if (goal := read_goal(task.goal)) is None:
             continue
         heard: list[Event | CallTiming] = []
-        env = watched(config.open(world, task))
+        env = Knowing(world, config.open(world, task), goal, Random(seed), missteps=0.0)
         try:
-            teacher = Teacher(agent, Knowing(world, env, goal, Random(seed), missteps=0.0), Capabilities(deterministic=True))
+            teacher = Teacher(agent, env, Capabilities(deterministic=True))
             player = make_agent(agent, world=world, model=teacher, settings=dict(settings))
             ended = asyncio.run(run_episode(env, player, config, heard.append))
         finally:

@@ -14,7 +14,7 @@ from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gguf
 import numpy as np
@@ -134,15 +134,13 @@ def machine(device: str = "auto", threads: int | None = None, room: int | None =
 
 
 def about(where: Machine) -> str:
-    """What trains, for the record and for people."""
     if where.device == "cuda":
         return str(torch.cuda.get_device_name())
     threads = torch.get_num_threads() if where.threads is None else where.threads
     return f"{threads} thread{'s' * (threads != 1)} of a processor{', in bfloat16' if where.bfloat16 else ''}"
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """How far training is: the mean ``loss`` (nats a learned token) of the last steps, and tokens read each second."""
 
     step: int

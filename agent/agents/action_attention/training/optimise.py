@@ -94,7 +94,6 @@ class TorchFrozen(nn.Module):
         self.register_buffer("middle", middle)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """The vectors of texts, (texts, size)."""
         return vectors - self.middle
 
     def weights(self) -> dict[str, Tensor]:
@@ -262,7 +261,6 @@ class Model(Learner):
         self.network = TorchNetwork(shape)
 
     def forward(self, batch: Batch) -> Tensor:
-        """The scores of the commands of each step."""
         if isinstance(self.embedding, TorchFrozen):
             vectors = self.embedding(batch.vectors)
         else:

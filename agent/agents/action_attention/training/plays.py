@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +47,7 @@ _SAID: dict[str, list[str]] = _WORDS["said"]
 """Other words for a sub-task, by its verb."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlayedStep:
+class PlayedStep(NamedTuple):
     """What was seen, what could be done, the expert's choice among that, and the index of the sub-task."""
 
     seen: str

@@ -30,7 +30,6 @@ from housequest.agent.training.lora.games import (
     Lessons,
     Teacher,
     demonstrated,
-    watched,
     worked_examples,
 )
 from housequest.agent.training.lora.run import AdapterFolder, Listener, recorded
@@ -159,8 +158,8 @@ def test_the_expert_replies_in_the_form_that_a_model_is_held_to(
     task = world.task("generated:0")
     goal = read_goal(task.goal)
     assert goal
-    env = watched(world.open(task))
-    teacher = Teacher(agent, Knowing(world, env, goal, Random(0), missteps=0.0), replace(LIKE_LLAMA, grammar=True))
+    env = Knowing(world, world.open(task), goal, Random(0), missteps=0.0)
+    teacher = Teacher(agent, env, replace(LIKE_LLAMA, grammar=True))
     player = make_agent(agent, world=world, model=teacher, settings=settings)
     calls: list[ModelCall] = []
 
