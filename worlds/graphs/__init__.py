@@ -1,5 +1,5 @@
 """Household graphs: apartments of several rooms as graphs, with the actions of VirtualHome and the tasks of WAH-NL.
 
-``graph`` is the value and what a robot can do in it, ``text`` what it sees and the words for both. ``goals`` says what is
-wanted, ``household`` makes a belief of the words, and ``files`` reads what VirtualHome and LoTa-Bench write.
+``graph`` is the value and what a robot can do in it. ``household`` has what it sees, the words for both, and the belief that is
+made of these. ``goals`` says what is wanted, and ``files`` reads what VirtualHome and LoTa-Bench write.
 """

@@ -43,7 +43,6 @@ from housequest.agent.alfred.seeing.state import (
     SeeingState,
     Spot,
     Targets,
-    apart,
     gerund,
     impossible,
     steps_of,
@@ -314,7 +313,7 @@ def carried_out(state: SeeingState, action: LowLevelAction, targets: Targets, *,
         case "CloseObject":
             # The nearest of the same kind: that of a door or drawer moves as it opens.
             mine = [one for one in state.opened if one.kind == spot.kind]
-            nearest = min(mine, key=lambda one: apart(one, spot), default=None)
+            nearest = min(mine, key=lambda one: one.apart(spot), default=None)
             state = replace(state, opened=tuple(one for one in state.opened if one is not nearest))
         case "SliceObject":
             gone = state.map.without(spot.kind, spot.x, spot.z, SAME)
@@ -341,7 +340,7 @@ def played(state: SeeingState, name: str, kind: str, targets: Targets, *, accept
     claims = (Spot(kind, *row) for row in state.map.points(kind, voted=False).tolist())
     near = [one for one in claims if hypot(one.x - state.pose.x, one.z - state.pose.z) <= VISIBLE]
     # The thing of this kind on the map that is nearest to what is ahead is meant, else that place itself.
-    action = LowLevelAction(name, spot=min(near, key=lambda one: apart(one, ahead), default=ahead))
+    action = LowLevelAction(name, spot=min(near, key=lambda one: one.apart(ahead), default=ahead))
     # Somebody else did a step of it, if only preparations for that come before.
     for number, step in enumerate(state.steps):
         if step.primitive != "peek" and ACTIONS.get(step.primitive) == name and step.kind == kind:

@@ -172,10 +172,12 @@ class Spot(NamedTuple):
     z: float
     height: float = 0.0
 
+    def apart(self, other: Spot) -> float:
+        return hypot(self.x - other.x, self.z - other.z, self.height - other.height)
+
     def near(self, other: Spot, within: float) -> bool:
         """Whether both are of one kind and within this distance, in metres."""
-        apart = (self.x - other.x) ** 2 + (self.z - other.z) ** 2 + (self.height - other.height) ** 2
-        return self.kind == other.kind and apart <= within**2
+        return self.kind == other.kind and self.apart(other) <= within
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -369,7 +371,7 @@ class Targets:
             old = () if state.avoided else state.others
             found = [one for one in found if not any(one.spot.near(other, MOVED) for other in old)]
             there = state.treated
-            return min(found, key=lambda one: apart(one.spot, there) if there else one.away, default=None)
+            return min(found, key=lambda one: one.spot.apart(there) if there else one.away, default=None)
         return min(found, key=lambda one: (one.away, -one.detection.score), default=None)
 
     def seen(self, state: SeeingState, kind: str) -> Iterator[Seen]:
@@ -410,10 +412,6 @@ class Targets:
             if left := [one for one in places if one not in state.stood]:
                 return Random(seed).choice(left)
         return None
-
-
-def apart(one: Spot, other: Spot) -> float:
-    return hypot(one.x - other.x, one.z - other.z, one.height - other.height)
 
 
 def in_row(one: Spot, other: Spot) -> bool:
