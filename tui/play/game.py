@@ -123,8 +123,8 @@ def _reference(day: date) -> str:
 
 
 def _is_won(told: Sequence[Event]) -> bool:
-    ends = [event.body for event in told if isinstance(event.body, Ended)]
-    return bool(ends) and ends[-1].outcome == "won"
+    ends = [event.body.outcome for event in told if isinstance(event.body, Ended)]
+    return ends[-1:] == ["won"]
 
 
 def _marks(told: Sequence[Event]) -> Iterator[str]:

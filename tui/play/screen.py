@@ -1,4 +1,4 @@
-"""The screen of a live game: watch an agent play, and step in at any moment."""
+"""The screen of a live game: watch an agent play, and step in at any moment; a key that does nothing then says why."""
 
 from __future__ import annotations
 
@@ -45,6 +45,38 @@ from housequest.tui.text import printable
 from housequest.worlds.base import CommandKey
 from housequest.worlds.env import enacted_game
 from housequest.worlds.errors import HousequestError
+
+LONGEST_HEARD = 56
+"""Characters of a reply that are shown while it is written: its end, which has to fit into a line of the prompt."""
+WHILE_OPENING = frozenset(("leave", "pane", "next_pane", "large", "widen", "end_guide", "view", "fold", "app.command_palette"))
+"""What can be done before there is a game; other keys are letters of something that was typed too early."""
+_TEACHING = {
+    "watch": "The agent plays and you watch. space stops it before its next command, t takes over, + and - set the pace.",
+    "step": "Each command is proposed to you first: enter accepts it, e edits it, t takes over, a lets the agent play on.",
+    "you": "You play: type a command and press enter; tab completes it. Escape and then t hands over to the agent.",
+    "alone": "You play: type a command and press enter; tab completes it, and ↓ lists what is possible.",
+}
+_MODES = {"watch": "AUTO", "step": "STEP", "you": "YOU"}
+LONG = 3  # seconds after which the prompt says how long something takes
+
+_AGAIN = [mode for mode in game_modes() if mode.again]
+_MODE_KEYS = [Binding(one.key, f"play_as('{one.name}')", one.title.capitalize(), tooltip=one.again) for one in _AGAIN]
+KEYS = screen_keys("play", modes=_MODE_KEYS)
+_TAKEN = frozenset(name for key in KEYS for name in key.key.split(","))
+
+
+def world_keys(keys: Sequence[CommandKey]) -> tuple[Binding, ...]:
+    """Bindings for the keys of a world, without those that the screen itself has a use for."""
+    return tuple(
+        Binding(key.key, f"command({key.command!r})", key.about, key_display=_shown(key))
+        for key in keys
+        if key.key not in _TAKEN
+    )
+
+
+def _shown(key: CommandKey) -> str:
+    names = {"shift": "⇧", "up": "↑", "down": "↓", "left": "←", "right": "→"}
+    return "".join(names.get(part, part) for part in key.key.split("+"))
 
 
 class GameView(LiveGame):
@@ -170,46 +202,6 @@ class GameView(LiveGame):
             "proposal": f"{moment.proposal or ''}{' (the same again)' if self.status.repeated else ''}",
             "speed": "as fast as it goes" if pace > 50 else f"at most {pace:g} turn{'' if pace == 1 else 's'} a second",
         }
-
-
-_AGAIN = (
-    Binding(mode.key, f"play_as('{mode.name}')", mode.title.capitalize(), tooltip=mode.again)
-    for mode in game_modes()
-    if mode.again
-)
-KEYS = screen_keys("play", modes=_AGAIN)
-
-_TAKEN = frozenset(name for key in KEYS for name in key.key.split(","))
-
-
-def world_keys(keys: Sequence[CommandKey]) -> tuple[Binding, ...]:
-    """Bindings for the keys of a world, without those that the screen itself has a use for."""
-    return tuple(
-        Binding(key.key, f"command({key.command!r})", key.about, key_display=_shown(key))
-        for key in keys
-        if key.key not in _TAKEN
-    )
-
-
-def _shown(key: CommandKey) -> str:
-    names = {"shift": "⇧", "up": "↑", "down": "↓", "left": "←", "right": "→"}
-    return "".join(names.get(part, part) for part in key.key.split("+"))
-
-
-LONGEST_HEARD = 56
-"""Characters of a reply that are shown while it is written: its end, which has to fit into a line of the prompt."""
-WHILE_OPENING = frozenset(("leave", "pane", "next_pane", "large", "widen", "end_guide", "view", "fold", "app.command_palette"))
-"""What can be done before there is a game; other keys are letters of something that was typed too early."""
-
-
-_TEACHING = {
-    "watch": "The agent plays and you watch. space stops it before its next command, t takes over, + and - set the pace.",
-    "step": "Each command is proposed to you first: enter accepts it, e edits it, t takes over, a lets the agent play on.",
-    "you": "You play: type a command and press enter; tab completes it. Escape and then t hands over to the agent.",
-    "alone": "You play: type a command and press enter; tab completes it, and ↓ lists what is possible.",
-}
-_MODES = {"watch": "AUTO", "step": "STEP", "you": "YOU"}
-LONG = 3  # seconds after which the prompt says how long something takes
 
 
 class PlayScreen(PaneScreen, LiveScreen):
