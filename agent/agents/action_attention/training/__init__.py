@@ -15,6 +15,7 @@ from housequest.agent.agents.action_attention import ActionAttentionSettings
 from housequest.agent.agents.action_attention.agent import ActionAttention
 from housequest.agent.agents.action_attention.network import load_policy
 from housequest.agent.training.evaluate import game_sets
+from housequest.worlds.alfworld.text import HOUSEHOLD
 
 SETS = ("seen", "human", "houses", "habits")
 """The games of ``valid_seen`` with the templates' goals and with those of each annotator, and made-up houses of two kinds."""
@@ -44,4 +45,4 @@ def evaluate(
         for games in game_sets(name, data, limit):
             expert = games.expert()
             for arm in arms:
-                yield games.measured(arm, ActionAttention(policy, games.world.household, ARMS[arm]), ("admissible",), expert)
+                yield games.measured(arm, ActionAttention(policy, HOUSEHOLD, ARMS[arm]), ("admissible",), expert)
