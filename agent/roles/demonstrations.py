@@ -33,7 +33,8 @@ class Lesson:
         return "look" if self.command == STUCK else self.command
 
 
-class Reply(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Reply:
     """What the expert says, and whether it is to be learned."""
 
     text: str
