@@ -7,9 +7,10 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from housequest.agent.alfred.plans.report import PlanFigures, Share
+from housequest.agent.alfred.plans.report import PlanFigures
 from housequest.agent.alfred.plans.work import make_run, score_plans
 from housequest.agent.config import Scalar, Settings
+from housequest.agent.evaluation.analysis.statistics import Interval, wilson
 from housequest.worlds.alfred.scoring import score
 from housequest.worlds.alfred.tasks import read_split, splits
 
@@ -25,9 +26,9 @@ def run(data: Path | None) -> list[str]:
     """Exact and goal-reaching accuracy with Wilson's 95 % intervals, for a few and for all examples; lines to print."""
     if data is None or not {"train", SPLIT} <= set(splits(data)):
         return [f"needs the annotations of train and {SPLIT}"]
-    annotated = tuple((int(score(one.plan, one).reaches), 1) for one in read_split(SPLIT, data))
-    reached = Share(sum(count for count, _ in annotated), len(annotated), annotated)
-    lines = [f"annotated plans of {SPLIT} that reach their goal: {_told(reached)}"]
+    annotated = [score(one.plan, one).reaches for one in read_split(SPLIT, data)]
+    told = _told(sum(annotated), len(annotated), wilson(sum(annotated), len(annotated)))
+    lines = [f"annotated plans of {SPLIT} that reach their goal: {told}"]
     for name, settings in POOLS.items():
         made = make_run(Settings(split=SPLIT, set=settings), data)
         began = time.perf_counter()
@@ -35,12 +36,11 @@ def run(data: Path | None) -> list[str]:
             figures = PlanFigures.of(asyncio.run(score_plans(made, Path(folder) / "run")))
         seconds = time.perf_counter() - began
         shares = (("exact", figures.exact), ("goal-reaching", figures.reaches), ("wherever", figures.wherever))
-        told = ", ".join(f"{measure} {_told(share)}" for measure, share in shares)
+        told = ", ".join(f"{measure} {_told(share.count, figures.total, share.interval)}" for measure, share in shares)
         lines.append(f"{name}: {told}; {figures.conditions or 0:.1%} of conditions; {seconds:.1f} s")
     return lines
 
 
-def _told(share: Share) -> str:
-    interval = share.interval
+def _told(count: int, total: int, interval: Interval | None) -> str:
     assert interval is not None, "there is something to share"
-    return f"{share.count} of {share.total} ({share.value:.1%}, {interval.low:.1%}-{interval.high:.1%})"
+    return f"{count} of {total} ({count / total:.1%}, {interval.low:.1%}-{interval.high:.1%})"
