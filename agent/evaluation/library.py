@@ -24,7 +24,7 @@ from housequest.agent.evaluation.analysis.series import (
     read_seeds,
 )
 from housequest.agent.evaluation.parts import family_of, family_of_sweep
-from housequest.agent.evaluation.render.repeats import Side
+from housequest.agent.evaluation.render.comparison import Side
 from housequest.agent.evaluation.render.report import RunReport, read_summary
 from housequest.agent.evaluation.render.table import Report
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch

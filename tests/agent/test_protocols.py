@@ -15,7 +15,7 @@ from housequest.agent.config import Settings, SettingsSource, configure
 from housequest.agent.evaluation.analysis.experts import CeilingFigures
 from housequest.agent.evaluation.analysis.run import card as cards
 from housequest.agent.evaluation.analysis.run import card_differences
-from housequest.agent.evaluation.render.comparison import ComparisonReport, compare
+from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.render.report import RunReport, ceiling_words
 from housequest.agent.evaluation.runs.spec import Manifest, make_run_spec, select
 from housequest.agent.protocols import ANY, PROTOCOLS
@@ -264,9 +264,9 @@ def test_how_the_model_was_asked_is_seen_in_the_card(tmp_path: Path) -> None:
     """Two runs whose settings are equal, and whose endpoints are not."""
     plain = run(tmp_path / "a", [Lived(1, calls=True)], plain=True)
     chat = run(tmp_path / "b", [Lived(1, calls=True)])
-    compared = compare(plain, chat)
+    compared = Comparison(plain, chat)
     assert compared.unlike == {"asked": ("as plain text", "as a chat")}
-    assert "! Not measured alike: asked (as plain text and as a chat)." in ComparisonReport(compared).text()
+    assert "! Not measured alike: asked (as plain text and as a chat)." in compared.text()
     assert RunReport(plain.manifest, plain.summary).data()["card"]["asked"] == "as plain text"  # pyright: ignore
     assert run(tmp_path / "c", [Lived(1)]).card["asked"] == "no model"
 

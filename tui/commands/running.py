@@ -18,7 +18,7 @@ import typer
 
 from housequest.agent.config import Configuration, Prices, configure
 from housequest.agent.evaluation.parts import family_named, read_cluster
-from housequest.agent.evaluation.render.comparison import ComparisonReport, sides
+from housequest.agent.evaluation.render.comparison import sides
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Interrupted, Stopped, read_budget
 from housequest.agent.evaluation.runs.folder import RunFolder
@@ -198,12 +198,11 @@ def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool)
         call.print_shard("measures")
         return
     comparison, told = measured(plan, folder, configuration.settings.prices_of)
-    report = ComparisonReport(comparison)
     if call.as_json:
-        print_json({"book": plan.book, "rules": [rule.id for rule in rules], "told": told, **report.data()})
+        print_json({"book": plan.book, "rules": [rule.id for rule in rules], "told": told, **comparison.data()})
     else:
         print_lines([f"{whose}, told in {told} of {len(comparison.pairs)} episodes", ""])
-        print_report(report)
+        print_report(comparison)
         runs = f"{comparison.first.folder.path} {comparison.second.folder.path}"
         print_lines(["", f"The runs: housequest compare {runs}"])
     finish(1 if any(each.outcome == "error" for side in sides(comparison) for each in side) else 0)

@@ -254,9 +254,7 @@ def compare(runs: list[Path], as_json: bool = False, html: Path | None = None, s
     from housequest.agent.config import configure
     from housequest.agent.evaluation.analysis.run import Run, find_task
     from housequest.agent.evaluation.library import read_side
-    from housequest.agent.evaluation.render.comparison import ComparisonReport
-    from housequest.agent.evaluation.render.comparison import compare as paired
-    from housequest.agent.evaluation.render.repeats import RepeatsComparison, Side
+    from housequest.agent.evaluation.render.comparison import Comparison, RepeatsComparison, Side
 
     if len(runs) != 2:
         raise ConfigurationError(f"compare takes two runs, and was given {len(runs)}; compare them two by two.")
@@ -268,7 +266,7 @@ def compare(runs: list[Path], as_json: bool = False, html: Path | None = None, s
         sides = (each if isinstance(each, Side) else Side(each.name, (each,), each.card) for each in (one, other))
         print_report(RepeatsComparison(*sides), as_json=as_json)
         return
-    comparison = paired(one, other)
+    comparison = Comparison(one, other)
     if show is not None:
         from housequest.agent.evaluation.analysis.transcript import read_transcript
 
@@ -279,7 +277,7 @@ def compare(runs: list[Path], as_json: bool = False, html: Path | None = None, s
         names = (f"first, {comparison.first.name}", f"second, {comparison.second.name}")
         terminal.show(side_by_side(first, second, names, terminal.look(WIDEST)))
     else:
-        print_report(ComparisonReport(comparison), as_json=as_json)
+        print_report(comparison, as_json=as_json)
     if html is not None:
         from housequest.agent.evaluation.render.pages.render import comparison_page
 

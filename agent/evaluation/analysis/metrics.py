@@ -126,52 +126,38 @@ class PlayedTask:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One figure of several tasks; its mean is given only if every task has the figure."""
-
-    values: tuple[float, ...] = ()
-    missing: int = 0
-
-    @property
-    def total(self) -> float | None:
-        """The sum; None where a task lacks the figure."""
-        return None if self.missing else fsum(self.values)
-
-    @property
-    def mean(self) -> float | None:
-        """The mean; None where a task lacks the figure, and of no tasks."""
-        return None if self.missing or not self.values else fsum(self.values) / len(self.values)
-
-    @property
-    def interval(self) -> Interval | None:
-        """The 95 % bootstrap interval of ``mean``; None where that is."""
-        return None if self.mean is None else bootstrap_mean(self.values)
-
-
-@dataclass(frozen=True, slots=True)
-class RatioSample:
-    """A `Metric` of several tasks: a ratio of sums, given only if every task has its terms."""
+    """One figure of several tasks: the ratio of the sums of its two terms, which is a mean where the second are 1. It is given
+    only if every task has it. A `Metric` that is a share of tasks has Wilson's interval, all else a bootstrap's.
+    """
 
     terms: tuple[tuple[float, float], ...] = ()
     missing: int = 0
+    metric: bool = False
 
     @property
-    def value(self) -> float | None:
-        """The ratio; None where a task lacks its terms, and of no tasks."""
+    def total(self) -> float | None:
+        """The sum of the first terms; None where a task lacks the figure."""
+        return None if self.missing else fsum(above for above, _ in self.terms)
+
+    @property
+    def mean(self) -> float | None:
+        """The figure; None where a task lacks it, and of no tasks."""
         return None if self.missing or not self.terms else ratio(self.terms)
 
     @property
     def interval(self) -> Interval | None:
-        """The 95 % interval of ``value``: Wilson's of a share of tasks, else a bootstrap over tasks; None where that is."""
-        if self.value is None:
+        """The 95 % interval of ``mean``; None where that is."""
+        if self.mean is None:
             return None
-        if all(below == 1 and above in (0, 1) for above, below in self.terms):
-            return wilson(sum(above == 1 for above, _ in self.terms), len(self.terms))
-        return bootstrap_ratio(self.terms)
+        values = [above for above, below in self.terms if below == 1]
+        if len(values) < len(self.terms):
+            return bootstrap_ratio(self.terms)
+        return wilson(sum(values), len(values)) if self.metric and {*values} <= {0, 1} else bootstrap_mean(values)
 
 
 def _sample(values: Iterable[float | None]) -> Sample:
     every = list(values)
-    known = tuple(value for value in every if value is not None)
+    known = tuple((value, 1.0) for value in every if value is not None)
     return Sample(known, len(every) - len(known))
 
 
@@ -253,11 +239,11 @@ class Figures:
             won.setdefault(each.task.id, []).append(each.won)
         return clustered([(sum(each), len(each)) for each in won.values()])
 
-    def of(self, metric: Metric) -> RatioSample:
+    def of(self, metric: Metric) -> Sample:
         """What the world's benchmark computes of these tasks."""
         every = [metric.terms(each.measured) for each in self.played]
         known = tuple(terms for terms in every if terms is not None)
-        return RatioSample(known, len(every) - len(known))
+        return Sample(known, len(every) - len(known), metric=True)
 
     @property
     def paths(self) -> PathSources:

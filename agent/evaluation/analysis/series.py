@@ -224,7 +224,7 @@ def _figures(summary: Summary) -> dict[str, float | None]:
     }
     return {
         "success": count.success,
-        **({metric.label: count.of(metric).value for metric in summary.metrics} or means),
+        **({metric.label: count.of(metric).mean for metric in summary.metrics} or means),
         "steps": count.commands.mean,
         "cost": count.cost.total,
     }

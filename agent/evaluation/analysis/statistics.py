@@ -8,10 +8,13 @@ from __future__ import annotations
 import math
 import random
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from housequest.knowledge.rules import Interval, wilson
+
+V = TypeVar("V")
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
@@ -116,24 +119,20 @@ def bootstrap_mean(values: Sequence[float], seed: int = 0) -> Interval:
     Source: B. Efron and R. J. Tibshirani, "An introduction to the bootstrap" (1993), chapter 13. The same values and ``seed``
     give the same interval. Raises ``ValueError`` for no values.
     """
-    if not values:
-        raise ValueError("no values have no mean.")
-    chance, size = random.Random(seed), len(values)
-    resamples = max(1_000, min(RESAMPLES, MOST_DRAWS // size))
-    means = sorted(math.fsum(chance.choices(values, k=size)) / size for _ in range(resamples))
-    return Interval(_percentile(means, 0.025), _percentile(means, 0.975))
+    return _bootstrap(values, lambda drawn: math.fsum(drawn) / len(drawn), seed)
 
 
 def bootstrap_ratio(terms: Sequence[tuple[float, float]], seed: int = 0) -> Interval:
     """The same interval of a ratio of sums: of all first ``terms`` over all second ones, which are positive."""
-    return _bootstrap_ratios([terms], seed)
+    return _bootstrap(terms, ratio, seed)
 
 
 def bootstrap_ratio_difference(
     first: Sequence[tuple[float, float]], second: Sequence[tuple[float, float]], seed: int = 0
 ) -> Interval:
     """The same interval of the ratio of ``second`` less that of ``first``, whose terms are paired."""
-    return _bootstrap_ratios([second, first], seed)
+    pairs = list(zip(first, second, strict=True))
+    return _bootstrap(pairs, lambda drawn: ratio([its for _, its in drawn]) - ratio([ours for ours, _ in drawn]), seed)
 
 
 def ratio(terms: Sequence[tuple[float, float]]) -> float:
@@ -141,18 +140,12 @@ def ratio(terms: Sequence[tuple[float, float]]) -> float:
     return math.fsum(above for above, _ in terms) / math.fsum(below for _, below in terms)
 
 
-def _bootstrap_ratios(sides: Sequence[Sequence[tuple[float, float]]], seed: int) -> Interval:
-    """The interval of the first ratio less the others, over tasks drawn alike for all."""
-    size = len(sides[0])
-    if not size:
-        raise ValueError("no values have no ratio.")
-    chance, tasks = random.Random(seed), range(size)
-    found: list[float] = []
-    for _ in range(max(1_000, min(RESAMPLES, MOST_DRAWS // size))):
-        drawn = chance.choices(tasks, k=size)
-        one, *others = (ratio([side[task] for task in drawn]) for side in sides)
-        found.append(one - math.fsum(others))
-    found.sort()
+def _bootstrap(values: Sequence[V], figure: Callable[[Sequence[V]], float], seed: int) -> Interval:
+    if not values:
+        raise ValueError("no values have no mean.")
+    chance, size = random.Random(seed), len(values)
+    resamples = max(1_000, min(RESAMPLES, MOST_DRAWS // size))
+    found = sorted(figure(chance.choices(values, k=size)) for _ in range(resamples))
     return Interval(_percentile(found, 0.025), _percentile(found, 0.975))
 
 
@@ -177,11 +170,7 @@ def mean_over_seeds(values: Sequence[float], *, share: bool = False) -> Mean:
     """
     if not values:
         raise ValueError("no values have no mean.")
-    runs = len(values)
-    mean = math.fsum(values) / runs
-    if runs == 1:
-        return Mean(mean, None)
-    spread = statistics.stdev(values)
+    runs, mean, spread = len(values), math.fsum(values) / len(values), deviation(values)
     if not spread:
         return Mean(mean, None)
     reach = student_point(runs - 1) * spread / math.sqrt(runs)
@@ -220,16 +209,10 @@ def _student_below(point: float, degrees: int) -> float:
     """The distribution function at ``point`` >= 0, by its finite sums (Abramowitz and Stegun, 26.7.3, 26.7.4)."""
     angle = math.atan(point / math.sqrt(degrees))
     cosine, sine = math.cos(angle), math.sin(angle)
-    if degrees % 2:
-        total, term = 0.0, cosine
-        for k in range(1, (degrees - 1) // 2 + 1):
-            total += term
-            term *= cosine * cosine * 2 * k / (2 * k + 1)
-        inside = 2 / math.pi * (angle + sine * total)
-    else:
-        total, term = 0.0, 1.0
-        for k in range(1, degrees // 2 + 1):
-            total += term
-            term *= cosine * cosine * (2 * k - 1) / (2 * k)
-        inside = sine * total
+    odd = degrees % 2
+    total, term = 0.0, cosine if odd else 1.0
+    for k in range(1 + odd, degrees, 2):
+        total += term
+        term *= cosine * cosine * k / (k + 1)
+    inside = 2 / math.pi * (angle + sine * total) if odd else sine * total
     return (1 + inside) / 2

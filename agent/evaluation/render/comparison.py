@@ -1,4 +1,5 @@
-"""Compare two runs task by task: who won what, and whether the difference is significant.
+"""Compare two runs task by task, or two series of repeats by what each task's runs come to: who won what, and is it more than
+chance?
 
 Tasks differ far more than agents do, so the comparison is paired. Runs over different games, goals or turn limits are refused
 with the reason.
@@ -12,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
+from typing import Any
 
 from housequest.agent.evaluation.analysis.experts import CeilingFigures, prior_of
 from housequest.agent.evaluation.analysis.failures import FailureKind
@@ -56,32 +58,6 @@ _NAMED = 3
 """Tasks left out that are named."""
 
 
-def compare(first: Run, second: Run) -> Comparison:
-    """Pair two runs task by task.
-
-    Tasks that only one run selected or finished, and those where a person intervened, are left out and listed. Raises
-    ``ConfigurationError`` where the runs cannot be paired.
-    """
-    if first.folder.path.resolve() == second.folder.path.resolve():
-        raise ConfigurationError(f"{first.folder.path} and {second.folder.path} are the same run; name two.")
-    refuse_unlike(first.manifest, second.manifest)
-    ours, theirs = ({result.task: result for result in run.results} for run in (first, second))
-    here, there = ([task.id for task in run.manifest.tasks] for run in (first, second))
-    shared = _without(here, set(here) - set(there))
-    if not shared:
-        raise ConfigurationError(f"{first.name} and {second.name} have no task in common.")
-    finished = [task for task in shared if task in ours and task in theirs]
-    touched = {task for task in finished if ours[task].assisted or theirs[task].assisted}
-    left_out = (
-        (f"not selected in {second.name}", _without(here, there)),
-        (f"not selected in {first.name}", _without(there, here)),
-        ("not finished in both", _without(shared, finished)),
-        ("assisted by a person", tuple(task for task in finished if task in touched)),
-    )
-    pairs = tuple(TaskPair(ours[task], theirs[task]) for task in finished if task not in touched)
-    return Comparison(first, second, pairs, tuple((cause, tasks) for cause, tasks in left_out if tasks))
-
-
 def _without(tasks: Sequence[str], others: Collection[str]) -> tuple[str, ...]:
     left_out = set(others)
     return tuple(task for task in tasks if task not in left_out)
@@ -122,17 +98,34 @@ def refuse_unlike(first: Manifest, second: Manifest) -> None:
         raise ConfigurationError("These two runs cannot be paired:" + "".join(unlike))
 
 
-@dataclass
-class Comparison:
-    """``second`` against ``first`` over ``pairs``; ``left_out`` lists the tasks left out, by cause."""
+class Comparison(Report):
+    """``second`` against ``first``, task by task: rates and differences are shares, differences are second less first.
 
-    first: Run
-    second: Run
-    pairs: tuple[TaskPair, ...]
-    left_out: tuple[tuple[str, tuple[str, ...]], ...]
+    Tasks that only one run selected or finished, and those where a person intervened, are left out and listed. Raises
+    ``ConfigurationError`` where the runs cannot be paired.
+    """
 
-    def __post_init__(self) -> None:
-        pairs, ours, theirs = self.pairs, self.first.extras.ceiling, self.second.extras.ceiling
+    def __init__(self, first: Run, second: Run) -> None:
+        if first.folder.path.resolve() == second.folder.path.resolve():
+            raise ConfigurationError(f"{first.folder.path} and {second.folder.path} are the same run; name two.")
+        refuse_unlike(first.manifest, second.manifest)
+        self.first, self.second = first, second
+        ours, theirs = ({result.task: result for result in run.results} for run in (first, second))
+        here, there = ([task.id for task in run.manifest.tasks] for run in (first, second))
+        shared = _without(here, set(here) - set(there))
+        if not shared:
+            raise ConfigurationError(f"{first.name} and {second.name} have no task in common.")
+        finished = [task for task in shared if task in ours and task in theirs]
+        touched = [task for task in finished if ours[task].assisted or theirs[task].assisted]
+        # The tasks left out, by cause.
+        left_out = (
+            (f"not selected in {second.name}", _without(here, there)),
+            (f"not selected in {first.name}", _without(there, here)),
+            ("not finished in both", _without(shared, finished)),
+            ("assisted by a person", tuple(touched)),
+        )
+        self.left_out = tuple((cause, tasks) for cause, tasks in left_out if tasks)
+        pairs = self.pairs = tuple(TaskPair(ours[task], theirs[task]) for task in _without(finished, touched))
         # The pairs by who won, also by type of task; an errored episode is not won.
         self.counts = count(pairs)
         types = sorted({pair.first.type for pair in pairs})
@@ -141,19 +134,17 @@ class Comparison:
         self.interval, self.p = paired_interval(self.counts), mcnemar(self.counts.only_first, self.counts.only_second)
         # What the expert reaches on the pairs with the location prior of each run; None of an agent that does not search.
         tasks = [pair.first.task for pair in pairs]
-        self.ceilings = (ours and ours.of(tasks), theirs and theirs.of(tasks))
+        self.ceilings = [run.extras.ceiling and run.extras.ceiling.of(tasks) for run in (first, second)]
         # How many of the pairs each run failed for one reason, without reasons that neither has.
         one, other = (Counter(each.failure.kind for each in side if each.failure) for side in sides(self))
         self.failures = {kind: (one[kind], other[kind]) for kind in FailureKind if one[kind] or other[kind]}
         # The tasks that only one of them won, in task order.
         self.flipped = tuple(pair for pair in pairs if pair.first.won != pair.second.won)
         # What differs between the runs' cards, so that the difference may not be the agents'.
-        self.unlike = card_differences(self.first.card, self.second.card)
+        self.unlike = card_differences(first.card, second.card)
         # The settings that differ, None where a run has none: possible causes of a difference in success.
-        first, second = (_settings(run.manifest) for run in (self.first, self.second))
-        self.changes = {
-            key: (first.get(key), second.get(key)) for key in {**first, **second} if first.get(key) != second.get(key)
-        }
+        before, now = (_settings(run.manifest) for run in (first, second))
+        self.changes = {key: (before.get(key), now.get(key)) for key in {**before, **now} if before.get(key) != now.get(key)}
 
     @cached_property
     def steps(self) -> PairedMean | None:
@@ -167,27 +158,14 @@ class Comparison:
         What the world's benchmark computes stands in place of means of conditions and of path weights.
         """
         own, called = self.first.extras.metrics, any(pair.first.calls or pair.second.calls for pair in self.pairs)
-        found = (*map(self._measured, own), *map(self._figure, kinds_of(called, own)))
+        ours, theirs = self.first.extras, self.second.extras
+        episodes = [(ours.of(pair.first), pair.first, theirs.of(pair.second), pair.second) for pair in self.pairs]
+        kinds = (*map(_measured, own), *kinds_of(called, own))
+        found = (
+            PairedMean.of(kind, [(kind.value(one, mine), kind.value(other, its)) for one, mine, other, its in episodes])
+            for kind in kinds
+        )
         return tuple(each for each in found if each is not None)
-
-    def _measured(self, metric: Metric) -> PairedMean | None:
-        ours, theirs = self.first.extras, self.second.extras
-        both = [
-            (metric.terms(ours.of(pair.first).measured), metric.terms(theirs.of(pair.second).measured)) for pair in self.pairs
-        ]
-        known = [(one, other) for one, other in both if one is not None and other is not None]
-        if not known:
-            return None
-        one, other = [one for one, _ in known], [other for _, other in known]
-        first, second = ratio(one), ratio(other)
-        interval, size = bootstrap_ratio_difference(one, other), len(known)
-        return PairedMean(metric.key, metric.label, True, first, second, second - first, interval, size, len(both) - size)
-
-    def _figure(self, kind: Kind) -> PairedMean | None:
-        ours, theirs = self.first.extras, self.second.extras
-        results = [(pair.first, pair.second) for pair in self.pairs]
-        both = [(kind.value(ours.of(one), one), kind.value(theirs.of(other), other)) for one, other in results]
-        return PairedMean.of(kind, both)
 
     def pair(self, reference: str) -> TaskPair:
         """The pair of a task, named by its number, its id or ``split:number``. Raises ``ConfigurationError``."""
@@ -204,6 +182,39 @@ class Comparison:
             causes = ", ".join(cause for cause, left in self.left_out if task.id in left)
             raise ConfigurationError(f"{shown(reference)} was left out of the comparison: {causes}.")
         return found
+
+    def data(self) -> dict[str, object]:
+        measured, ended = ("first", "second", "difference", "interval"), ("outcome", "reason", "turns", "steps")
+        return {
+            "first": _run(self.first, [pair.first for pair in self.pairs], self.ceilings[0]),
+            "second": _run(self.second, [pair.second for pair in self.pairs], self.ceilings[1]),
+            "card": shared_card([self.first.card, self.second.card]),
+            "unlike": self.unlike,
+            "changes": self.changes,
+            **_counts(self.counts),
+            "p": self.p,
+            "steps": self.steps and plain_data(self.steps, "tasks", *measured),
+            "figures": {figure.key: plain_data(figure, *measured, "tasks", "missing") for figure in self.figures},
+            "failures": {kind: {"first": ours, "second": theirs} for kind, (ours, theirs) in self.failures.items()},
+            "by_type": {kind: _counts(of_type) for kind, of_type in self.by_type.items()},
+            "flipped": [
+                {
+                    **plain_data(pair.first, "number", "task", "type"),
+                    "won_by": pair.winner,
+                    "first": plain_data(pair.first, *ended),
+                    "second": plain_data(pair.second, *ended),
+                }
+                for pair in self.flipped
+            ],
+            "left_out": [{"cause": cause, "tasks": tasks} for cause, tasks in self.left_out],
+        }
+
+    def sections(self) -> Iterator[Section]:
+        verdict = (line for sentence in conclusions(self) for line in wrapped(sentence))
+        failures = tuple((kind.label, str(ours), str(theirs)) for kind, (ours, theirs) in self.failures.items())
+        yield from (_heading(self), _table(self), verdict, _figures(self))
+        yield Table(("why not won", "first", "second"), failures) if failures else ()
+        yield from (_by_type(self), _flips(self), _left_out(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,26 +247,31 @@ class PairedMean:
     missing: int
 
     @classmethod
-    def of(cls, kind: Kind, both: Sequence[tuple[float | None, float | None]]) -> PairedMean | None:
+    def of(cls, kind: Kind, both: Sequence[tuple[Any, Any]]) -> PairedMean | None:
         """The means of pairs of values, of which some may be unknown; None where no pair is known."""
         known = [(one, other) for one, other in both if one is not None and other is not None]
         if not known:
             return None
-        first, second = fmean(one for one, _ in known), fmean(other for _, other in known)
-        interval = bootstrap_mean([other - one for one, other in known])
-        return cls(
-            kind.key, kind.label, kind.share, first, second, second - first, interval, len(known), len(both) - len(known)
-        )
+        ours, theirs = [one for one, _ in known], [other for _, other in known]
+        if kind.sums:
+            first, second, interval = ratio(ours), ratio(theirs), bootstrap_ratio_difference(ours, theirs)
+        else:
+            first, second, interval = fmean(ours), fmean(theirs), bootstrap_mean([other - one for one, other in known])
+        size = len(known)
+        return cls(kind.key, kind.label, kind.share, first, second, second - first, interval, size, len(both) - size)
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A figure of each episode, by key and label; ``share``: it lies in [0, 1]."""
+    """A figure of each episode, None where it is unknown, by key and label. ``share``: it lies in [0, 1]. ``sums``: it is two
+    terms, of whose sums the figure of several is the ratio.
+    """
 
     key: str
     label: str
     share: bool
-    value: Callable[[PlayedTask, Result], float | None]
+    value: Callable[[PlayedTask, Result], Any]
+    sums: bool = False
 
 
 KINDS = (
@@ -273,54 +289,16 @@ KINDS = (
 )
 
 
+def _measured(metric: Metric) -> Kind:
+    return Kind(metric.key, metric.label, True, lambda each, _: metric.terms(each.measured), sums=True)
+
+
 def kinds_of(called: bool, own: Collection[Metric]) -> list[Kind]:
     """The figures to compare: calls, tokens and cost only where a model was ``called``. What the world's benchmark computes,
     its ``own``, stands in place of means of conditions and of path weights.
     """
     left_out = {*(() if called else ("calls", "tokens", "cost")), *(("goal", "success_by_path", "goal_by_path") if own else ())}
     return [kind for kind in KINDS if kind.key not in left_out]
-
-
-@dataclass(frozen=True, slots=True)
-class ComparisonReport(Report):
-    """Two runs, paired. Rates and differences are shares; differences are second less first."""
-
-    comparison: Comparison
-
-    def data(self) -> dict[str, object]:
-        comparison, steps, ceilings = self.comparison, self.comparison.steps, self.comparison.ceilings
-        measured, ended = ("first", "second", "difference", "interval"), ("outcome", "reason", "turns", "steps")
-        return {
-            "first": _run(comparison.first, [pair.first for pair in comparison.pairs], ceilings[0]),
-            "second": _run(comparison.second, [pair.second for pair in comparison.pairs], ceilings[1]),
-            "card": shared_card([comparison.first.card, comparison.second.card]),
-            "unlike": comparison.unlike,
-            "changes": comparison.changes,
-            **_counts(comparison.counts),
-            "p": comparison.p,
-            "steps": steps and plain_data(steps, "tasks", *measured),
-            "figures": {figure.key: plain_data(figure, *measured, "tasks", "missing") for figure in comparison.figures},
-            "failures": {kind: {"first": ours, "second": theirs} for kind, (ours, theirs) in comparison.failures.items()},
-            "by_type": {kind: _counts(of_type) for kind, of_type in comparison.by_type.items()},
-            "flipped": [
-                {
-                    **plain_data(pair.first, "number", "task", "type"),
-                    "won_by": pair.winner,
-                    "first": plain_data(pair.first, *ended),
-                    "second": plain_data(pair.second, *ended),
-                }
-                for pair in comparison.flipped
-            ],
-            "left_out": [{"cause": cause, "tasks": tasks} for cause, tasks in comparison.left_out],
-        }
-
-    def sections(self) -> Iterator[Section]:
-        told = self.comparison
-        verdict = (line for sentence in conclusions(told) for line in wrapped(sentence))
-        failures = tuple((kind.label, str(ours), str(theirs)) for kind, (ours, theirs) in told.failures.items())
-        yield from (_heading(told), _table(told), verdict, _figures(told))
-        yield Table(("why not won", "first", "second"), failures) if failures else ()
-        yield from (_by_type(told), _flips(told), _left_out(told))
 
 
 def _run(run: Run, results: Sequence[Result], ceiling: CeilingFigures | None) -> dict[str, object]:
@@ -455,3 +433,119 @@ def _left_out(comparison: Comparison) -> Iterator[str]:
         named = ", ".join(one_line(task) for task in tasks[:_NAMED])
         more = f", and {len(tasks) - _NAMED} more; --json names them all" if len(tasks) > _NAMED else ""
         yield from wrapped(f"{cause} ({len(tasks)}): {named}{more}", "Left out, ", "  ")
+
+
+SUCCESS = Kind("success", "success", True, lambda each, _: float(each.won))
+"""The figure that is compared first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What is compared: one or more ``runs`` of the same tasks under one ``card``, called by ``name``."""
+
+    name: str
+    runs: Sequence[Run]
+    card: Mapping[str, str]
+
+    @property
+    def label(self) -> str:
+        """Who played, in a few words, and with which seeds."""
+        who = self.runs[0].label.rpartition(", seed")[0]
+        return f"{who}, seeds {', '.join(str(run.seed) for run in self.runs)}"
+
+    @property
+    def finished(self) -> dict[str, list[tuple[PlayedTask, Result]]]:
+        """The episodes of each task that every run has finished without a person's help."""
+        found: dict[str, list[tuple[PlayedTask, Result]]] = {}
+        for run in self.runs:
+            for each in run.summary.overall.played:
+                if each.result is not None:
+                    found.setdefault(each.task.id, []).append((each, each.result))
+        return {task: tries for task, tries in found.items() if len(tries) == len(self.runs)}
+
+
+class RepeatsComparison(Report):
+    """``second`` against ``first``: a task counts once on each side, with its mean over the runs. Raises ``ConfigurationError``
+    where they share a run, or have no task that all their runs finished.
+    """
+
+    def __init__(self, first: Side, second: Side) -> None:
+        self.first, self.second = first, second
+        one, ours, theirs = first.runs[0], first.finished, second.finished
+        if {run.folder.path.resolve() for run in first.runs} & {run.folder.path.resolve() for run in second.runs}:
+            raise ConfigurationError(f"{first.name} and {second.name} share a run; name two series.")
+        refuse_unlike(one.manifest, second.runs[0].manifest)
+        self.tasks = tuple(task for task in one.manifest.tasks if task.id in ours and task.id in theirs)
+        if not self.tasks:
+            raise ConfigurationError(f"{first.name} and {second.name} have no task that all their runs finished.")
+        self._tries = [[side[task.id] for task in self.tasks] for side in (ours, theirs)]
+        # The other tasks of either side.
+        known, runs = {task.id for task in self.tasks}, (*first.runs, *second.runs)
+        every = dict.fromkeys(task.id for run in runs for task in run.manifest.tasks)
+        self.left_out = tuple(task for task in every if task not in known)
+        # Success and the other figures that every episode has, with bootstrap intervals of the difference over tasks.
+        kinds = (SUCCESS, *kinds_of(any(run.summary.overall.calls for run in runs), one.extras.metrics))
+        figures = (PairedMean.of(kind, self._means(kind)) for kind in kinds)
+        self.figures = tuple(figure for figure in figures if figure is not None)
+        # The success of both by type of task.
+        types: dict[str, list[tuple[float, float]]] = {}
+        for task, (mine, other) in zip(self.tasks, self._means(SUCCESS), strict=True):
+            types.setdefault(task.type, []).append((mine or 0.0, other or 0.0))
+        self.by_type = {
+            kind: (fmean(mine for mine, _ in types[kind]), fmean(of for _, of in types[kind])) for kind in sorted(types)
+        }
+        # What differs between the cards, so that the difference may not be the agents'.
+        self.unlike = card_differences(first.card, second.card)
+
+    def _means(self, kind: Kind) -> list[tuple[float | None, float | None]]:
+        """The means of a figure over the runs of each task, on both sides; None where a run lacks it."""
+
+        def mean(tries: Sequence[tuple[PlayedTask, Result]]) -> float | None:
+            values = [kind.value(each, result) for each, result in tries]
+            return None if None in values else fmean(value or 0.0 for value in values)
+
+        ours, theirs = ([mean(tries) for tries in side] for side in self._tries)
+        return list(zip(ours, theirs, strict=True))
+
+    def data(self) -> dict[str, object]:
+        measured = ("first", "second", "difference", "interval", "tasks", "missing")
+        return {
+            **{
+                key: {"name": side.name, "label": side.label, "runs": [run.name for run in side.runs], "card": dict(side.card)}
+                for key, side in (("first", self.first), ("second", self.second))
+            },
+            "card": shared_card([self.first.card, self.second.card]),
+            "unlike": {name: list(lines) for name, lines in self.unlike.items()},
+            "tasks": len(self.tasks),
+            "figures": {figure.key: plain_data(figure, *measured) for figure in self.figures},
+            "by_type": {kind: {"first": one, "second": other} for kind, (one, other) in self.by_type.items()},
+            "left_out": list(self.left_out),
+        }
+
+    def sections(self) -> Iterator[Section]:
+        """The sides and what is unlike, the figures, and what they mean."""
+        sides = (self.first, self.second)
+        often = " and ".join(many(len(side.runs), "time") for side in sides)
+        played = f"{many(len(self.tasks), 'task')} played by both, {often}"
+        yield heading_lines([f"{side.name}: {side.label}" for side in sides], [side.card for side in sides], played)
+        rows = tuple((figure.label, *figure_cells(figure)) for figure in self.figures)
+        yield Table(("over all tasks", "first", "second", "difference", "95 % interval"), rows)
+        types = tuple(
+            (kind, percent(one), percent(other), f"{(other - one) * 100:+.1f} points")
+            for kind, (one, other) in self.by_type.items()
+        )
+        yield Table(("success", "first", "second", "difference"), types)
+        success = self.figures[0]
+        difference = f"{success.difference * 100:+.1f} points, 95 % interval {points(success.interval)}"
+        yield [
+            *wrapped(
+                f"Difference in success (second less first): {difference} (bootstrap over tasks, of which each counts once, "
+                "with its mean over the runs)."
+            ),
+            *(["The interval has 0 in it: it may be chance."] if success.interval.low <= 0 <= success.interval.high else []),
+        ]
+        if left := self.left_out:
+            yield [
+                *wrapped(f"not finished by all runs of both ({len(left)}):", "Left out, "),
+                *first_lines([one_line(task) for task in left], "  "),
+            ]

@@ -111,7 +111,7 @@ def shares(summary: Summary) -> list[Column[Figures]]:
     """The columns of goal conditions and path weights: the world's own metrics where its benchmark has them."""
 
     def column(metric: Metric) -> Column[Figures]:
-        return Column(metric.label, lambda count: count.of(metric).value, percent)
+        return Column(metric.label, lambda count: count.of(metric).mean, percent)
 
     return [column(metric) for metric in summary.metrics if metric.main] or pick("GC", "SR/path", "GC/path")
 
@@ -150,19 +150,11 @@ def details(summary: Summary, *, whole: bool = False) -> dict[str, object]:
 def _figures(summary: Summary | None, count: Figures, *, bootstrap: bool = False) -> dict[str, object]:
     """The figures of a group of tasks, and what the world's benchmark of ``summary`` computes of it."""
 
-    def mean(sample: Sample) -> dict[str, object]:
-        return {"mean": sample.mean, "interval": ends(sample.interval) if bootstrap else None, "missing": sample.missing}
+    def mean(sample: Sample, name: str = "mean") -> dict[str, object]:
+        return {name: sample.mean, "interval": ends(sample.interval) if bootstrap else None, "missing": sample.missing}
 
-    found = {metric.key: (metric.label, count.of(metric)) for metric in (summary.metrics if summary else ())}
-    metrics = {
-        key: {
-            "label": label,
-            "value": each.value,
-            "interval": ends(each.interval) if bootstrap else None,
-            "missing": each.missing,
-        }
-        for key, (label, each) in found.items()
-    }
+    own = summary.metrics if summary else ()
+    metrics = {metric.key: {"label": metric.label, **mean(count.of(metric), "value")} for metric in own}
     commands = ends(count.commands.interval) if bootstrap else None
     return {
         **plain_data(count, "episodes", "won", "lost", "errors", "unfinished", "success", "interval"),
@@ -208,14 +200,12 @@ def groups(summary: Summary) -> Iterator[tuple[str, Figures]]:
 
 def _means(summary: Summary) -> Section:
     overall = summary.overall
-    if summary.metrics:
-        measured = ((metric.label, overall.of(metric)) for metric in summary.metrics)
-        means = [(name, sample.value, sample.interval) for name, sample in measured]
-    else:
-        samples = (("goal conditions (GC)", overall.goal), ("success by path (SR/path)", overall.success_by_path))
-        samples = (*samples, ("goal conditions by path (GC/path)", overall.goal_by_path))
-        means = [(name, sample.mean, sample.interval) for name, sample in samples]
-    rows = [(name, percent(value), percents(interval)) for name, value, interval in means if value is not None]
+    samples = [(metric.label, overall.of(metric)) for metric in summary.metrics] or [
+        ("goal conditions (GC)", overall.goal),
+        ("success by path (SR/path)", overall.success_by_path),
+        ("goal conditions by path (GC/path)", overall.goal_by_path),
+    ]
+    rows = [(name, percent(of.mean), percents(of.interval)) for name, of in samples if of.mean is not None]
     if (interval := overall.commands.interval) is not None:
         rows.append(("steps an episode", number(overall.commands.mean), f"{interval.low:.1f}-{interval.high:.1f}"))
     return Table(("over all tasks", "mean", "95 % interval"), tuple(rows)) if rows else ()

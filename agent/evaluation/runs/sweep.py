@@ -41,7 +41,7 @@ from housequest.agent.config import Configuration, Settings, SettingsSource, con
 from housequest.agent.episodes.events import ParseFailed, RulesShown, Stepped, Thought, branch
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.analysis.run import PriceList, read_for_comparison
-from housequest.agent.evaluation.render.comparison import Comparison, compare
+from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.runs.files import Frozen, SelectedTask, file_of, parsed, read_bytes
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import FIRST, Place, RunSpec, make_run_spec, slug
@@ -342,7 +342,7 @@ def measured(measurement: Measurement, folder: SweepFolder, prices: PriceList | 
     Raises ``ConfigurationError``.
     """
     first, second = (read_for_comparison(folder.run(trial.folder), prices) for trial in measurement.trials)
-    comparison = compare(first, second)
+    comparison = Comparison(first, second)
     ids, paired = {rule.id for rule in measurement.rules}, {pair.second.task for pair in comparison.pairs}
     tasks = [task for task in second.manifest.tasks if task.id in paired]
     episodes = ((event.body for event in read_episode(second.folder.episode(task))) for task in tasks)

@@ -13,7 +13,7 @@ from housequest.agent.evaluation.analysis.experts import PathLengths, PathLine
 from housequest.agent.evaluation.analysis.metrics import Extras, summarise
 from housequest.agent.evaluation.analysis.run import Run, read_for_comparison
 from housequest.agent.evaluation.analysis.statistics import bootstrap_mean, bootstrap_ratio, bootstrap_ratio_difference, ratio
-from housequest.agent.evaluation.render.comparison import ComparisonReport, compare
+from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.render.export import as_markdown
 from housequest.agent.evaluation.render.report import RunReport
 from housequest.agent.evaluation.runs.files import SelectedTask, lines_of
@@ -112,10 +112,10 @@ RESULTS = [
 
 def test_a_run_has_them_with_intervals() -> None:
     overall = summarise(TASKS, RESULTS, Extras(PATHS, metrics=METRICS)).overall
-    assert close({metric.key: overall.of(metric).value for metric in METRICS}, BY_HAND)
+    assert close({metric.key: overall.of(metric).mean for metric in METRICS}, BY_HAND)
     assert overall.of(METRICS[0]).interval == overall.interval == wilson(4, 8)
     for metric in METRICS:
-        interval, value = overall.of(metric).interval, overall.of(metric).value
+        interval, value = overall.of(metric).interval, overall.of(metric).mean
         assert interval is not None
         assert value is not None
         assert 0 <= interval.low <= value <= interval.high <= 1
@@ -123,7 +123,7 @@ def test_a_run_has_them_with_intervals() -> None:
 
 def test_a_task_that_was_not_finished_counts_with_its_length_and_conditions() -> None:
     summary = summarise(TASKS, RESULTS[:-1], Extras(PATHS, metrics=METRICS)).overall
-    found = {metric.key: summary.of(metric).value for metric in METRICS if metric.main}
+    found = {metric.key: summary.of(metric).mean for metric in METRICS if metric.main}
     assert close(found, {"sr": 3 / 8, "gc": 9 / 22, "plwsr": 50 / 200, "plwgc": 75.8 / 200})
     unknown = summarise(TASKS, RESULTS[:-1], Extras(dict(list(PATHS.items())[:-1]), metrics=METRICS)).overall
     assert [unknown.of(metric).missing for metric in METRICS if metric.main] == [0, 1, 1, 1]
@@ -157,14 +157,14 @@ def test_reports_and_comparisons_show_them(tmp_path: Path) -> None:
     assert all(len(line) <= 80 for line in text.splitlines())
     assert "SR/path  " not in text
     assert "PLWSR" in as_markdown(report)
-    figures = {figure.key: figure for figure in compare(first, second).figures}
+    figures = {figure.key: figure for figure in Comparison(first, second).figures}
     assert (figures["plwsr"].first, figures["plwsr"].second, figures["plwsr"].tasks) == (0.5, 2 / 3, 3)
     assert "goal" not in figures
-    assert "PLWSR" in ComparisonReport(compare(first, second)).text()
+    assert "PLWSR" in Comparison(first, second).text()
 
 
 def test_what_is_simulated_otherwise_is_not_compared(tmp_path: Path) -> None:
     first = run(tmp_path / "a", [Lived(1)], world="alfred", engine="boxes", data="a" * 64, simulator="boxes 1")
     second = run(tmp_path / "b", [Lived(1)], world="alfred", engine="thor", data="b" * 64, simulator="ai2thor 5.0.0")
     with pytest.raises(ConfigurationError, match=r"'boxes 1' and 'ai2thor 5\.0\.0': the same actions have other effects"):
-        compare(first, second)
+        Comparison(first, second)

@@ -14,7 +14,7 @@ from housequest.agent.config import configure
 from housequest.agent.evaluation.analysis.experts import Ceiling, CeilingFigures, ceiling_of, expert_turns
 from housequest.agent.evaluation.analysis.metrics import Extras
 from housequest.agent.evaluation.analysis.run import read_for_comparison
-from housequest.agent.evaluation.render.comparison import ComparisonReport, compare
+from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.render.export import as_csv
 from housequest.agent.evaluation.render.pages.render import comparison_page, run_page
 from housequest.agent.evaluation.render.report import RunReport
@@ -79,7 +79,7 @@ def test_report_comparison_and_pages_tell_it(tmp_path: Path) -> None:
     assert isinstance(ceiling, dict)
     assert (ceiling["prior"], ceiling["tasks"], ceiling["success"]) == ("counts", TASKS, 1.0)
     assert f"the expert wins {TASKS} of {TASKS} (100.0 %)" in " ".join(report.text().split())
-    compared = ComparisonReport(compare(counts, by_name))
+    compared = Comparison(counts, by_name)
     text = " ".join(compared.text().split())
     assert "Of the first: Ceiling" in text
     assert "Of the second: Ceiling" in text
@@ -118,7 +118,7 @@ def test_where_the_games_are_not_it_is_said(tmp_path: Path) -> None:
     text = " ".join(RunReport(manifest, elsewhere.summary).text().split())
     assert "No ceiling: the games of this run are not here" in text
     by_name = read_for_comparison(played(tmp_path, search="name")[0])
-    assert "Of the second: No ceiling" in " ".join(ComparisonReport(compare(by_name, elsewhere)).text().split())
+    assert "Of the second: No ceiling" in " ".join(Comparison(by_name, elsewhere).text().split())
 
 
 def test_what_is_damaged_is_found_and_computed_again(tmp_path: Path) -> None:

@@ -18,8 +18,7 @@ from housequest.agent.evaluation.analysis.metrics import Extras
 from housequest.agent.evaluation.analysis.run import find_task, reference_of
 from housequest.agent.evaluation.analysis.series import SeedsReport, in_the_end
 from housequest.agent.evaluation.analysis.statistics import bootstrap_mean, mcnemar
-from housequest.agent.evaluation.render.comparison import ComparisonReport, compare
-from housequest.agent.evaluation.render.repeats import RepeatsComparison, Side
+from housequest.agent.evaluation.render.comparison import Comparison, RepeatsComparison, Side
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.worlds.errors import ConfigurationError
@@ -35,7 +34,7 @@ def test_tasks_are_paired_and_the_rest_is_named(tmp_path: Path) -> None:
         tmp_path / "b",
         [Lived(1), Lived(2), Lived(3, "stopped"), Lived(4, "lost"), Lived(5), Lived(6), Lived(8)],
     )
-    comparison = compare(first, second)
+    comparison = Comparison(first, second)
     counts = comparison.counts
     assert (counts.both, counts.only_first, counts.only_second, counts.neither) == (1, 1, 1, 1)
     assert [pair.first.number for pair in comparison.flipped] == [2, 3]
@@ -51,24 +50,24 @@ def test_tasks_are_paired_and_the_rest_is_named(tmp_path: Path) -> None:
 def test_steps_are_those_of_what_both_won(tmp_path: Path) -> None:
     first = run(tmp_path / "a", [Lived(1, steps=4), Lived(2, steps=8), Lived(3, "lost", steps=50)])
     second = run(tmp_path / "b", [Lived(1, steps=2), Lived(2, steps=2), Lived(3, steps=1)])
-    steps = compare(first, second).steps
+    steps = Comparison(first, second).steps
     assert steps is not None
     assert (steps.tasks, steps.first, steps.second, steps.difference) == (2, 6.0, 2.0, -4.0)
     assert steps.interval == bootstrap_mean([-2, -6])
-    nothing = compare(first, run(tmp_path / "c", [Lived(1, "lost"), Lived(2, "lost"), Lived(3, "lost")])).steps
+    nothing = Comparison(first, run(tmp_path / "c", [Lived(1, "lost"), Lived(2, "lost"), Lived(3, "lost")])).steps
     assert nothing is None
 
 
 def test_what_may_make_the_difference_is_named(tmp_path: Path) -> None:
     first = run(tmp_path / "a", [Lived(1)], settings={"order": "name"}, seed=1)
     second = run(tmp_path / "b", [Lived(1)], settings={"depth": 2}, seed=2)
-    changes = compare(first, second).changes
+    changes = Comparison(first, second).changes
     assert changes == {"seed": (1, 2), "settings.order": ("name", None), "settings.depth": (None, 2)}
 
 
 def test_what_was_granted_is_named(tmp_path: Path) -> None:
     first, second = run(tmp_path / "a", [Lived(1)], grants=("view",)), run(tmp_path / "b", [Lived(1)])
-    assert compare(first, second).changes["grants"] == (["view"], [])
+    assert Comparison(first, second).changes["grants"] == (["view"], [])
 
 
 @pytest.mark.parametrize(
@@ -85,7 +84,7 @@ def test_what_was_granted_is_named(tmp_path: Path) -> None:
 def test_unlike_runs_are_refused_with_the_reason(tmp_path: Path, change: dict[str, object], why: str) -> None:
     first, second = run(tmp_path / "a", [Lived(1)]), run(tmp_path / "b", [Lived(1)], **change)  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match=f"(?s)cannot be paired.*{why}"):
-        compare(first, second)
+        Comparison(first, second)
 
 
 @pytest.mark.parametrize(
@@ -98,18 +97,18 @@ def test_unlike_runs_are_refused_with_the_reason(tmp_path: Path, change: dict[st
 def test_other_turn_limits_and_wordings_are_paired_with_a_warning(tmp_path: Path, change: dict[str, object], line: str) -> None:
     first, second = run(tmp_path / "a", [Lived(1), Lived(2)]), run(tmp_path / "b", [Lived(1), Lived(2, "lost")], **change)  # type: ignore[arg-type]
     series = RepeatsComparison(*(Side(each.name, (each,), each.card) for each in (first, second)))
-    for report in (ComparisonReport(compare(first, second)), series):
+    for report in (Comparison(first, second), series):
         warning = " ".join(report.text().split()).partition("! Not measured alike: ")[2].partition(". ")[0]
         assert line in warning
-    assert compare(first, second).counts.only_first == 1
+    assert Comparison(first, second).counts.only_first == 1
 
 
 def test_a_run_is_not_compared_with_itself_nor_with_one_of_other_tasks(tmp_path: Path) -> None:
     first = run(tmp_path / "a", [Lived(1)])
     with pytest.raises(ConfigurationError, match="are the same run"):
-        compare(first, first)
+        Comparison(first, first)
     with pytest.raises(ConfigurationError, match="no task in common"):
-        compare(first, run(tmp_path / "b", [Lived(2)]))
+        Comparison(first, run(tmp_path / "b", [Lived(2)]))
 
 
 def test_a_task_has_three_names(tmp_path: Path) -> None:
@@ -118,7 +117,7 @@ def test_a_task_has_three_names(tmp_path: Path) -> None:
     assert find_task(tasks, "seen/7") == tasks[1]
     assert find_task(tasks, "9") is None
     assert reference_of(tasks[1]) == "seen:8"
-    comparison = compare(run(tmp_path / "a", [Lived(1), Lived(2)]), run(tmp_path / "b", [Lived(1), Lived(2, None)]))
+    comparison = Comparison(run(tmp_path / "a", [Lived(1), Lived(2)]), run(tmp_path / "b", [Lived(1), Lived(2, None)]))
     assert comparison.pair("1").first.number == 1
     with pytest.raises(ConfigurationError, match="not a task of these runs"):
         comparison.pair("3")
@@ -131,7 +130,7 @@ def test_the_figures_of_a_report_are_paired_with_what_is_known_of_paths_and_pric
     second = run(tmp_path / "b", [Lived(1, steps=2), Lived(2, "lost", steps=50), Lived(3, steps=2)])
     ids = [result.task for result in first.results]
     known = Extras(paths={ids[0]: PathLengths(4, 2), ids[1]: PathLengths(8, None)})
-    comparison = compare(replace(first, extras=known), replace(second, extras=known))
+    comparison = Comparison(replace(first, extras=known), replace(second, extras=known))
     found = {figure.key: figure for figure in comparison.figures}
     assert list(found) == ["goal", "success_by_path", "goal_by_path", "steps", "refused", "repeated"]
     weighted = found["success_by_path"]
@@ -139,17 +138,17 @@ def test_the_figures_of_a_report_are_paired_with_what_is_known_of_paths_and_pric
     assert (weighted.first, weighted.second, weighted.tasks, weighted.missing) == (0.75, 0.5, 2, 1)
     assert weighted.interval == bootstrap_mean([0.5, -1.0])
     assert (found["steps"].first, found["steps"].second, found["steps"].missing) == (13 / 3, 18, 0)
-    assert "Without 1 task where one of them lacks the figure" in ComparisonReport(comparison).text()
+    assert "Without 1 task where one of them lacks the figure" in comparison.text()
 
 
 def test_why_either_did_not_win_is_counted(tmp_path: Path) -> None:
     first = run(tmp_path / "a", [Lived(1), Lived(2, "error"), Lived(3, "lost")])
     second = run(tmp_path / "b", [Lived(1, "lost"), Lived(2), Lived(3)])
-    comparison = compare(first, second)
+    comparison = Comparison(first, second)
     total = [sum(ours for ours, _ in comparison.failures.values()), sum(theirs for _, theirs in comparison.failures.values())]
     assert total == [2, 1]
     for kind in comparison.failures:
-        assert kind.label in ComparisonReport(comparison).text()
+        assert kind.label in comparison.text()
 
 
 OUTCOMES = st.lists(st.tuples(*[st.sampled_from(["won", "lost", "error"])] * 2), min_size=1, max_size=6)
@@ -163,7 +162,7 @@ def test_the_other_way_round_is_the_same_with_its_sign_turned(outcomes: list[tup
             run(Path(name) / str(side), [Lived(number, pair[side]) for number, pair in enumerate(outcomes)])  # type: ignore[arg-type]
             for side in (0, 1)
         )
-        there, back = compare(first, second), compare(second, first)
+        there, back = Comparison(first, second), Comparison(second, first)
     assert there.counts.total == len(outcomes)
     assert there.counts.difference == -back.counts.difference
     assert (there.interval.low, there.interval.high) == pytest.approx((-back.interval.high, -back.interval.low))
@@ -177,12 +176,12 @@ def test_the_text_names_the_flipped_tasks_in_eighty_columns(tmp_path: Path) -> N
 
     first = run(tmp_path / "a", [Lived(number, "lost") for number in range(30)], said=said)
     second = run(tmp_path / "b", [Lived(number) for number in range(29)], said=said, settings={})
-    text = ComparisonReport(compare(first, second)).text()
+    text = Comparison(first, second).text()
     assert all(len(line) <= 80 and line.isprintable() for line in text.splitlines())
     assert "Only the second won (29):" in text
     assert "and 9 more; --json names them all" in text
     assert "Left out, not selected in b (1):" in text
-    fewer = ComparisonReport(compare(first, run(tmp_path / "c", [Lived(number) for number in range(9)], said=said))).text()
+    fewer = Comparison(first, run(tmp_path / "c", [Lived(number) for number in range(9)], said=said)).text()
     assert "Left out, not selected in c (21):" in fewer
     assert "and 18 more; --json names them all" in " ".join(fewer.split())
 
@@ -190,7 +189,7 @@ def test_the_text_names_the_flipped_tasks_in_eighty_columns(tmp_path: Path) -> N
 def test_the_text_says_it_plainly(tmp_path: Path) -> None:
     first = run(tmp_path / "a", [*(Lived(number, "lost") for number in range(8)), Lived(8), Lived(9, "error")])
     second = run(tmp_path / "b", [Lived(number) for number in range(10)], seed=1)
-    text = " ".join(ComparisonReport(compare(first, second)).text().split())
+    text = " ".join(Comparison(first, second).text().split())
     assert "Difference in success (second less first): +90.0 points, 95 % interval +48.8 to +98.2." in text
     assert "McNemar's exact p: 0.004, over 9 tasks that only one of them won." in text
     assert "Steps on 1 task that both won: 3.0 and 3.0, difference +0.0" in text
@@ -199,8 +198,9 @@ def test_the_text_says_it_plainly(tmp_path: Path) -> None:
 
 
 def test_the_json_has_stable_keys(tmp_path: Path) -> None:
-    comparison = compare(run(tmp_path / "a", [Lived(1), Lived(2)]), run(tmp_path / "b", [Lived(1), Lived(2, "lost")], seed=1))
-    figures = json.loads(json.dumps(ComparisonReport(comparison).data()))
+    first, second = run(tmp_path / "a", [Lived(1), Lived(2)]), run(tmp_path / "b", [Lived(1), Lived(2, "lost")], seed=1)
+    comparison = Comparison(first, second)
+    figures = json.loads(json.dumps(comparison.data()))
     assert list(figures) == [
         "first", "second", "card", "unlike", "changes", "pairs", "both", "only_first", "only_second", "neither", "difference",
         "interval", "p", "steps", "figures", "failures", "by_type", "flipped", "left_out",
@@ -213,10 +213,10 @@ def test_the_json_has_stable_keys(tmp_path: Path) -> None:
 
 
 def test_nothing_paired_is_still_a_comparison(tmp_path: Path) -> None:
-    comparison = compare(run(tmp_path / "a", [Lived(1, None)]), run(tmp_path / "b", [Lived(1)]))
+    comparison = Comparison(run(tmp_path / "a", [Lived(1, None)]), run(tmp_path / "b", [Lived(1)]))
     assert comparison.counts.total == 0
-    assert "0 tasks played by both" in ComparisonReport(comparison).text()
-    assert ComparisonReport(comparison).data()["difference"] == 0.0
+    assert "0 tasks played by both" in comparison.text()
+    assert comparison.data()["difference"] == 0.0
 
 
 def repeats(folder: Path, *outcomes: Sequence[Outcome | None], **more: object) -> Side:
@@ -262,7 +262,7 @@ def test_retries_are_compared_by_how_each_task_ended(tmp_path: Path) -> None:
     again = run(tmp_path / "r" / "2", [Lived(2, calls=True), Lived(3, "lost", calls=True)], attempt=2)
     retried = in_the_end(RunFolder(tmp_path / "r"), [first, again])
     plain = run(tmp_path / "plain", [Lived(1, calls=True), Lived(2, "lost", calls=True), Lived(3, "lost", calls=True)])
-    comparison = compare(plain, retried)
+    comparison = Comparison(plain, retried)
     assert (comparison.counts.both, comparison.counts.only_second, comparison.counts.neither) == (1, 1, 1)
     assert comparison.unlike == {"retries": ("none", "1 more attempt at what was not won")}
     calls = next(figure for figure in comparison.figures if figure.key == "calls")

@@ -16,7 +16,7 @@ from housequest.agent.config import configure
 from housequest.agent.episodes.events import Body, Event, Started, Stepped, branch
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.analysis.run import Run, read_for_comparison
-from housequest.agent.evaluation.render.comparison import compare
+from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.render.pages.episodes import SIZE, Limits, draw_path
 from housequest.agent.evaluation.render.pages.render import comparison_page, run_page
 from housequest.agent.evaluation.runs.batch import run_batch
@@ -116,7 +116,7 @@ def test_what_has_no_room_is_not_drawn(run: Run, tmp_path: Path) -> None:
 
 def test_two_runs_are_drawn_beside_each_other(run: Run, tmp_path: Path) -> None:
     other = lived(tmp_path / "by-name", set=["search=name"])
-    compared = compare(run, other)
+    compared = Comparison(run, other)
     page = comparison_page(compared, tmp_path / "page.html").decode()
     assert len(pictures(page)) == page.count('<figure class="drawing">')
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from housequest.agent.evaluation.render.comparison import compare
+from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.render.pages.episodes import Limits
 from housequest.agent.evaluation.render.pages.render import comparison_page, run_page
 from tests.agent.evaluation.recorded import Lived, as_it_is, run
@@ -34,7 +34,7 @@ def pages(folder: Path, said: object = as_it_is, **room: int) -> tuple[str, str]
     first, second = run(folder / "a", FIRST, said=said), run(folder / "b", SECOND, said=said, seed=1)  # type: ignore[arg-type]
     page = folder / "page.html"
     limits = Limits(**room)
-    return run_page(first, page, limits).decode(), comparison_page(compare(first, second), page, limits).decode()
+    return run_page(first, page, limits).decode(), comparison_page(Comparison(first, second), page, limits).decode()
 
 
 def test_everything_is_in_the_page(tmp_path: Path) -> None:
