@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -185,11 +185,19 @@ def _address(record: Path, page: Path) -> str:
         return there.as_uri()
 
 
+@dataclass(frozen=True, slots=True)
+class EpisodeDrawings:
+    """The drawings of one episode on a page, by the numbers of its turns, 0 for the opening."""
+
+    pictures: Mapping[int, Markup] = field(default_factory=dict[int, Markup])
+    made_up: bool = False
+
+
 class Drawings:
     """The drawings of one page within its limit of characters: after the first that does not fit, none is drawn."""
 
     def __init__(self, environment: Environment, most: int) -> None:
-        self._environment = environment
+        self._template = environment.get_template("drawing.html")
         self._left = most
         self._openings: dict[str, int] = {}
         self._drawn = 0
@@ -210,58 +218,65 @@ class Drawings:
         return "".join(f".r{number}{{background-image:url({picture})}}\n" for picture, number in self._openings.items())
 
     def of(self, path: Sequence[Event]) -> EpisodeDrawings:
-        """The drawings of an episode's branch, as many as fit; none where there is nothing to draw."""
-        drawn = None if self._full else draw_path(path)
-        if drawn is None:
+        """The drawings of an episode's branch, as many as fit; none where there is nothing to draw. They are drawn one by one:
+        an episode may have thousands of turns.
+        """
+        turns = () if self._full else _turns(path)
+        if not turns:
             return EpisodeDrawings()
-        opening = _data_url(drawn.opening)
+        first = turns[0][1]
+        whole, box = _opening(first)
+        opening = _data_url(whole.png())
         number = self._openings.get(opening, len(self._openings) + 1)
-        template = self._environment.get_template("drawing.html")
         pictures: dict[int, Markup] = {}
-        for one in drawn.pictures:
-            values = {"size": drawn.size, "address": _data_url(one.png), "words": one.words, "names": one.names}
-            picture = template.render(values, room=number)
-            length = len(picture) + (0 if opening in self._openings else len(opening))
-            if length > self._left:
-                self._full = True
-                break
-            self._left -= length
-            self._openings[opening] = number
-            pictures[one.turn] = Markup(picture)  # the template escaped it
+        before: Scene | None = None
+        for turn, scene in turns:
+            # A turn that changed nothing known has none.
+            if before is None or scene.new or scene.situation != before.situation:
+                frame, words, names = _picture(turn, scene, box)
+                address = _data_url(frame.png(over=whole))
+                picture = self._template.render(size=whole.size, address=address, words=words, names=names, room=number)
+                length = len(picture) + (0 if opening in self._openings else len(opening))
+                if length > self._left:
+                    self._full = True
+                    break
+                self._left -= length
+                self._openings[opening] = number
+                pictures[turn] = Markup(picture)  # the template escaped it
+            before = scene
         self._drawn += bool(pictures)
-        self._by_camera = drawn.by_camera
-        return EpisodeDrawings(pictures, drawn.made_up and bool(pictures))
+        self._by_camera = box is None
+        return EpisodeDrawings(pictures, first.room.made_up and bool(pictures))
 
 
-@dataclass(frozen=True, slots=True)
-class EpisodeDrawings:
-    """The drawings of one episode on a page, by the numbers of its turns, 0 for the opening."""
-
-    pictures: Mapping[int, Markup] = field(default_factory=dict[int, Markup])
-    made_up: bool = False
-
-
-def draw_path(path: Sequence[Event]) -> DrawnEpisode | None:
-    """The drawings of an episode's branch; None where there is nothing to draw."""
+def _turns(path: Sequence[Event]) -> Sequence[tuple[int, Scene]]:
+    """The number and the scene of each turn, 0 for the opening; empty where there is nothing to draw."""
     try:
-        turns = [
-            (event.body.turn if isinstance(event.body, Stepped | TurnSpent) else 0, scene) for event, scene in scenes(path)
-        ]
+        return [(event.body.turn if isinstance(event.body, Stepped | TurnSpent) else 0, scene) for event, scene in scenes(path)]
     except Unsupported:
-        return None
-    if not turns:
-        return None
-    first = turns[0][1]
-    if first.camera is not None:
-        seen = first.picture("eyes", _CAMERA)
-        views = (_view(turn, scene, seen) for turn, scene in _changes(turns))
-        return DrawnEpisode(seen.png(), seen.size, views, first.room.made_up, by_camera=True)
-    whole = first.picture("house", SIZE)
+        return ()
+
+
+def _opening(scene: Scene) -> tuple[Frame, tuple[int, int, int, int] | None]:
+    """The first picture of an episode, and the part that it shows of the house; None where a camera saw it."""
+    if scene.camera is not None:
+        return scene.picture("eyes", _CAMERA), None
+    whole = scene.picture("house", SIZE)
     left, top, right, bottom = whole.extent()
     box = (max(0, left - _BORDER), max(0, top - _BORDER), min(SIZE[0], right + _BORDER), min(SIZE[1], bottom + _BORDER))
-    opening = whole.part(*box)
-    pictures = (_picture(turn, scene, box, opening) for turn, scene in _changes(turns))
-    return DrawnEpisode(opening.png(), opening.size, pictures, first.room.made_up, by_camera=False)
+    return whole.part(*box), box
+
+
+def _picture(turn: int, scene: Scene, box: tuple[int, int, int, int] | None) -> tuple[Frame, str, list[Name]]:
+    """What is drawn of a turn, what it shows in words, and the names on it."""
+    frame = scene.picture("house", SIZE).part(*box) if box else scene.picture("eyes", _CAMERA)
+    spots, words = frame.spots(), _words(scene)
+    if box is None:
+        there = ", ".join(sorted(spots)[:_MOST_WORDS]) + (" and more" if len(spots) > _MOST_WORDS else "")
+        words = f"What the camera sees: {there or 'nothing'}. {words}"
+    elif not turn:
+        words = f"{_plan_words(scene, spots, frame.size)} {words}"
+    return frame, words, list(_names(scene, spots, frame.size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,55 +287,6 @@ class Name:
     y: int
     text: str
     kind: str
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """The drawing of a turn, 0 for the opening: a PNG laid over the opening's, what it shows in words, and the names on it."""
-
-    turn: int
-    png: bytes
-    words: str
-    names: tuple[Name, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnEpisode:
-    """The drawings of an episode, all of one size; a turn that changed nothing known has none.
-
-    ``pictures`` are drawn as they are asked for: an episode may have thousands of turns, and a page has room for some.
-    ``by_camera``: they are what the player's camera saw.
-    """
-
-    opening: bytes
-    size: Size
-    pictures: Iterator[Picture]
-    made_up: bool
-    by_camera: bool
-
-
-def _view(turn: int, scene: Scene, opening: Frame) -> Picture:
-    seen = scene.picture("eyes", _CAMERA)
-    spots = seen.spots()
-    there = ", ".join(sorted(spots)[:_MOST_WORDS]) + (" and more" if len(spots) > _MOST_WORDS else "")
-    words = f"What the camera sees: {there or 'nothing'}. {_words(scene)}"
-    return Picture(turn, seen.png(over=opening), words, tuple(_names(scene, spots, seen.size)))
-
-
-def _picture(turn: int, scene: Scene, box: tuple[int, int, int, int], opening: Frame) -> Picture:
-    part = scene.picture("house", SIZE).part(*box)
-    spots = part.spots()
-    words = _words(scene) if turn else f"{_plan_words(scene, spots, part.size)} {_words(scene)}"
-    return Picture(turn, part.png(over=opening), words, tuple(_names(scene, spots, part.size)))
-
-
-def _changes(turns: Iterable[tuple[int, Scene]]) -> Iterator[tuple[int, Scene]]:
-    """The opening, and the turns that changed anything known."""
-    before: Scene | None = None
-    for turn, scene in turns:
-        if before is None or scene.new or scene.situation != before.situation:
-            yield turn, scene
-        before = scene
 
 
 def _data_url(picture: bytes) -> str:

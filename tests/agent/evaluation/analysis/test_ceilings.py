@@ -94,7 +94,7 @@ def test_report_comparison_and_pages_tell_it(tmp_path: Path) -> None:
     assert [int(row["ceiling"]) for row in rows] == [each.ceiling for each in counts.summary.overall.played]
     pages = (
         run_page(counts, tmp_path / "page.html"),
-        comparison_page(compared.comparison, tmp_path / "page.html"),
+        comparison_page(compared, tmp_path / "page.html"),
     )
     assert all(b"Ceiling: without any model" in page for page in pages)
 

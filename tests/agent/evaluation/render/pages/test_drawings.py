@@ -17,8 +17,8 @@ from housequest.agent.episodes.events import Body, Event, Started, Stepped, bran
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.analysis.run import Run, read_for_comparison
 from housequest.agent.evaluation.render.comparison import Comparison
-from housequest.agent.evaluation.render.pages.episodes import SIZE, Limits, draw_path
-from housequest.agent.evaluation.render.pages.render import comparison_page, run_page
+from housequest.agent.evaluation.render.pages.episodes import SIZE, Drawings, EpisodeDrawings, Limits
+from housequest.agent.evaluation.render.pages.render import comparison_page, page_environment, run_page
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import make_run_spec
@@ -143,18 +143,21 @@ def said(opening: str, *answers: str) -> list[Event]:
     return [Event(id=number, parent=number - 1 if number else None, body=body) for number, body in enumerate(bodies)]
 
 
+def draw_path(path: list[Event]) -> EpisodeDrawings:
+    return Drawings(page_environment(), 1 << 20).of(path)
+
+
 def test_a_record_of_another_place_gets_a_made_up_plan(run: Run) -> None:
     (first, *_) = (list(read_episode(run.folder.episode(task))) for task in run.manifest.tasks)
     assert isinstance(first[0].body, Started)
     elsewhere = first[0].model_copy(update={"body": first[0].body.model_copy(update={"split": "gone", "task": "a/b"})})
     drawn = draw_path(branch([elsewhere, *first[1:]]))
-    assert drawn is not None and drawn.made_up and len(list(drawn.pictures)) == run.results[0].turns + 1
+    assert drawn.made_up and len(drawn.pictures) == run.results[0].turns + 1
 
 
 def test_a_turn_without_news_has_no_drawing() -> None:
     see = "You arrive at shelf 1. On the shelf 1, you see a mug 1."
     drawn = draw_path(said(_ROOM, see, "Nothing happens."))
-    assert drawn is not None
-    assert [picture.turn for picture in drawn.pictures] == [0, 1]
-    assert draw_path(said("You are nowhere.")) is None
-    assert draw_path([]) is None
+    assert list(drawn.pictures) == [0, 1]
+    assert not draw_path(said("You are nowhere.")).pictures
+    assert not draw_path([]).pictures
