@@ -11,9 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol
 
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.registry import is_out, load_plugin, plugins
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
 _FAMILY = re.compile(rb'"family": "([a-z0-9-]{1,40})"')
 
 
-@dataclass(frozen=True, slots=True)
-class RunFamily:
+class RunFamily(NamedTuple):
     """What is done with runs of a family. ``about`` says in words what they have in place of episodes.
 
     ``report`` and ``verify`` read the folder of a run, ``sweep_report`` that of a sweep; they raise ``ConfigurationError``.
@@ -70,8 +68,7 @@ def family_of_sweep(folder: SweepFolder) -> RunFamily | None:
     return next(filter(None, families), None)
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterJob:
+class ClusterJob(NamedTuple):
     """A run whose episodes are played elsewhere, at most ``most`` at once; what is kept of them lies here, in ``run``.
 
     ``tracker`` and ``limiter`` count and hold back all calls, timings of calls go to ``clock``, ``set_aside`` renames records
@@ -100,8 +97,7 @@ class Cluster(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterKind:
+class ClusterKind(NamedTuple):
     """A kind of cluster.
 
     ``forms`` says in words how one is named. ``read`` takes what follows the kind's name, with its colon, and returns
@@ -125,8 +121,7 @@ def read_cluster(text: str) -> Cluster:
     raise ConfigurationError(f"--cluster: {shown(text)} is not a cluster; give {forms}.")
 
 
-@dataclass(frozen=True, slots=True)
-class ReportFormat:
+class ReportFormat(NamedTuple):
     """A format, whose name is an option of ``housequest report`` that takes a file; ``help`` is that option's. ``write`` writes
     the file and returns how many episodes are in it. It raises ``ConfigurationError``.
     """

@@ -16,9 +16,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import Field
 
@@ -42,8 +41,7 @@ PRIORS = ("counts", "random", "name")
 """The priors that the expert can search by too."""
 
 
-@dataclass(frozen=True, slots=True)
-class PathLengths:
+class PathLengths(NamedTuple):
     """How many commands a task takes: the world's ``expert``, who sees what a player sees, and the ``shortest`` path.
 
     None where the expert failed or ran out of turns, or where the shortest path is unknown. Where the world's benchmark has
@@ -82,8 +80,7 @@ class CeilingLine(Frozen):
     prior: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ceiling:
+class Ceiling(NamedTuple):
     """What the expert reaches with the location ``prior`` of a run: its turns by task, None where it does not win. ``counted``
     is the same with the counts, where the run's model names the places.
     """
@@ -103,8 +100,7 @@ class Ceiling:
         return CeilingFigures(self.prior, len(known), len(won), mean, len(tasks) - len(known), counted)
 
 
-@dataclass(frozen=True, slots=True)
-class CeilingFigures:
+class CeilingFigures(NamedTuple):
     """How many of ``tasks`` the expert won with ``prior``, and in how many turns on average of those that it won.
 
     ``missing`` are the tasks more of which it is not known. ``counted`` are the figures with the counts, where the run's model
@@ -159,7 +155,7 @@ def paths_of(
         known[task.id] = path_lengths(world, world.task(task.id))
 
     if _computed(manifest, [task for task in tasks if task.id not in known], compute, watcher):
-        _keep(run.paths_file, [PathLine(task=task, **asdict(par)) for task, par in known.items()])
+        _keep(run.paths_file, [PathLine(task=task, **par._asdict()) for task, par in known.items()])
     return known
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum
+from typing import NamedTuple
 
 from housequest.agent.config import Prices
 from housequest.agent.evaluation.analysis.experts import Ceiling, CeilingFigures, PathLengths
@@ -124,8 +125,7 @@ class PlayedTask:
         return None if self.prices is None or self.tokens is None else cost(self.tokens, self.prices)
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(NamedTuple):
     """One figure of several tasks: the ratio of the sums of its two terms, which is a mean where the second are 1. It is given
     only if every task has it. A `Metric` that is a share of tasks has Wilson's interval, all else a bootstrap's.
     """
@@ -161,8 +161,7 @@ def _sample(values: Iterable[float | None]) -> Sample:
     return Sample(known, len(every) - len(known))
 
 
-@dataclass(frozen=True, slots=True)
-class PathSources:
+class PathSources(NamedTuple):
     """For how many tasks L* is the ``planner``'s shortest path or the ``expert``'s, and for how many it is unknown."""
 
     planner: int
@@ -330,8 +329,7 @@ def _by(played: Sequence[PlayedTask], name: Callable[[PlayedTask], str]) -> dict
     return {of: Figures(tuple(each for each in played if name(each) == of)) for of in names}
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(NamedTuple):
     """A figure of ours to set beside published ones: ``success`` with its interval, and what ``trials`` it is of, in words.
     ``single``: a figure of one trial is of the same kind.
     """

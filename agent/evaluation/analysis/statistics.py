@@ -9,8 +9,7 @@ import math
 import random
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from housequest.knowledge.rules import Interval, wilson
 
@@ -31,8 +30,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
     return min(1.0, 2 * tail / (1 << trials))
 
 
-@dataclass(frozen=True, slots=True)
-class PairedCounts:
+class PairedCounts(NamedTuple):
     """Tasks played by two runs, by who won them."""
 
     both: int = 0
@@ -156,8 +154,7 @@ def _percentile(ordered: Sequence[float], share: float) -> float:
     return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
 
 
-@dataclass(frozen=True, slots=True)
-class Mean:
+class Mean(NamedTuple):
     """A mean over runs with its 95 % interval; None for a single run, and for equal ones, which do not tell how they vary."""
 
     value: float

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import Ended, Event, ModelCall, Started, branch
@@ -12,16 +12,14 @@ from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.render.table import many
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptNote:
+class TranscriptNote(NamedTuple):
     """A note beside the commands, by ``who``: a role or the person."""
 
     who: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptTurn:
+class TranscriptTurn(NamedTuple):
     """One turn. ``command`` is None where no reply could be read; ``before`` is what led to it, in order."""
 
     number: int
@@ -38,8 +36,7 @@ class TranscriptTurn:
         return notes(self.before)
 
 
-@dataclass(frozen=True, slots=True)
-class Transcript:
+class Transcript(NamedTuple):
     """A whole episode. ``after`` follows the last turn; ``ended`` is None if it was interrupted, ``started`` if it is empty."""
 
     started: Started | None

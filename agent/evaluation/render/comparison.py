@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from housequest.agent.evaluation.analysis.experts import CeilingFigures, prior_of
 from housequest.agent.evaluation.analysis.failures import FailureKind
@@ -217,8 +217,7 @@ class Comparison(Report):
         yield from (_by_type(self), _flips(self), _left_out(self))
 
 
-@dataclass(frozen=True, slots=True)
-class TaskPair:
+class TaskPair(NamedTuple):
     """One task as both runs played it."""
 
     first: Result
@@ -230,8 +229,7 @@ class TaskPair:
         return "first" if self.first.won else "second"
 
 
-@dataclass(frozen=True, slots=True)
-class PairedMean:
+class PairedMean(NamedTuple):
     """The means of a figure (or ratios of sums) over paired tasks, and second less first with its 95 % bootstrap interval.
     ``share``: it lies in [0, 1]. ``tasks`` have the figure in both runs; ``missing`` lack it in one and are left out.
     """
@@ -439,8 +437,7 @@ SUCCESS = Kind("success", "success", True, lambda each, _: float(each.won))
 """The figure that is compared first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(NamedTuple):
     """What is compared: one or more ``runs`` of the same tasks under one ``card``, called by ``name``."""
 
     name: str

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import BaseModel
 
@@ -155,8 +156,7 @@ class PublishedFigure(Frozen):
     protocol: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedComparison:
+class PublishedComparison(NamedTuple):
     """A published figure and how it differs from the run; no differences if everything stated agrees."""
 
     figure: PublishedFigure

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from housequest.agent.evaluation.analysis.experts import CeilingFigures, Watcher, named_by_model, prior_of
 from housequest.agent.evaluation.analysis.failures import of_games, told
@@ -128,7 +128,7 @@ def details(summary: Summary, *, whole: bool = False) -> dict[str, object]:
             for kind, count in summary.by_type.items()
         },
         "by_wording": {wording: _figures(None, count) for wording, count in summary.by_wording.items()},
-        **({"paths": asdict(summary.overall.paths)} if whole else {}),
+        **({"paths": summary.overall.paths._asdict()} if whole else {}),
         "ceiling": ceiling_data(summary.ceiling),
         "prices": summary.prices.model_dump() if summary.prices else None,
         "failures": [

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -59,8 +59,7 @@ class RunHalted(BaseException):
     """Leaves an episode unfinished. A ``BaseException``, so that nobody handles it as an error of the agent or the model."""
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(NamedTuple):
     """The most that a run may use (None: unlimited): calls, prompt and completion tokens, money in the currency of the user's
     prices, and seconds of this session.
     """

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, NamedTuple, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -22,8 +21,7 @@ LARGEST_INDEX = 256 << 20
 EVAL_REWRITES = " Delete the file: `housequest eval` makes it anew."
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(NamedTuple):
     """What is not whole in a run's folder: ``what`` is wrong at ``where``, a file and perhaps its line. ``miscounts``: figures
     would be wrong with it. Otherwise an episode counts as unfinished, or nothing changes.
     """

@@ -20,8 +20,8 @@ import json
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
@@ -63,8 +63,7 @@ _NAMED = 3
 """How many faults an error names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Examination:
+class Examination(NamedTuple):
     """What a look at the finished episodes found: the ``results`` of those that are whole, in the order of the index.
     ``damaged`` are the tasks whose episode is not whole.
     """

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from pydantic import Field
 
@@ -191,8 +190,7 @@ def _missing(shards: Sequence[RunFolder], tasks: Sequence[SelectedTask], missing
     return "\n".join(lines if len(lines) <= 12 else [*lines[:12], f"  and {len(lines) - 12} shards more"])
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
+class Verification(NamedTuple):
     """What was found in the folder ``path``: of ``tasks``, how many are ``finished`` and whole, and what is not whole. There
     are no ``tasks`` where the manifest cannot be read.
     """

@@ -10,11 +10,12 @@ import platform
 import random
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from hashlib import sha256
 from importlib import metadata
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -112,8 +113,7 @@ class Manifest(Frozen):
         return self.model_copy(update={"prompts": {name: each for name, each in self.prompts.items() if name not in names}})
 
 
-@dataclass(frozen=True, slots=True)
-class RunRequest:
+class RunRequest(NamedTuple):
     """What a run's setup is made of, on whatever machine: resolved settings, and the rules themselves in place of a book.
     ``attempts`` are those before, in a series.
     """
@@ -135,8 +135,7 @@ class RunRequest:
         return replace(setup, episode=replace(setup.episode, attempts=self.attempts))
 
 
-@dataclass(frozen=True, slots=True)
-class RunSpec:
+class RunSpec(NamedTuple):
     """A run that can begin: its manifest, its tasks, how they are played, and what says all that to another machine."""
 
     manifest: Manifest
@@ -157,8 +156,7 @@ class RunSpec:
         return default_folder(self.manifest, config.split, config.agent, model)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a run stands in a series: which ``repeat`` and which ``attempt`` it is, from 1.
 
     An attempt after the first plays those ``tasks`` (ids) that were not won before; ``attempts`` are what was played of each,
@@ -168,7 +166,7 @@ class Place:
     repeat: int = 1
     attempt: int = 1
     tasks: frozenset[str] = frozenset()
-    attempts: Mapping[str, tuple[Attempt, ...]] = field(default_factory=dict[str, tuple[Attempt, ...]])
+    attempts: Mapping[str, tuple[Attempt, ...]] = {}
     earlier: str | None = None
 
     @property
@@ -205,7 +203,7 @@ def make_run_spec(
     only = protocol.tasks(split) if protocol else None
     selection = select(world, split, settings.type, settings.limit, settings.sample, drawn, only)
     if place.attempt > 1:
-        selection = replace(selection, tasks=tuple(task for task in selection.tasks if task.id in place.tasks))
+        selection = selection._replace(tasks=tuple(task for task in selection.tasks if task.id in place.tasks))
     episode.check_grants(world, selection.tasks)
     config = RunConfig(
         world=settings.world,
@@ -256,8 +254,7 @@ def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTas
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(NamedTuple):
     """The selected tasks in the split's order. ``of`` is the split's full size, ``here`` how many tasks are installed."""
 
     split: str

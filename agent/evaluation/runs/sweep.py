@@ -31,7 +31,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import islice, product
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal, NamedTuple, cast
 
 from pydantic import Field
 
@@ -149,8 +149,7 @@ class SweepFolder:
         return parsed(SweepManifest, content, str(self.file))
 
 
-@dataclass(frozen=True, slots=True)
-class Sweep:
+class Sweep(NamedTuple):
     """A sweep as read from its file: the settings of each arm, by its name."""
 
     file: Path
@@ -285,8 +284,7 @@ def _loaded(file: Path) -> object:
         raise ConfigurationError(f"{file} is not YAML: {shown(' '.join(str(error).split()), 200)}.") from None
 
 
-@dataclass(frozen=True, slots=True)
-class Measurement:
+class Measurement(NamedTuple):
     """Two runs, ``trials``, without and with the ``rules`` of ``book``, and alike in everything else."""
 
     book: str

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, islice, takewhile
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -73,7 +73,7 @@ class Spending:
     """Answered calls, their tokens and their cost; None where no price is known."""
 
     calls: int = 0
-    tokens: Tokens = field(default=Tokens())
+    tokens: Tokens = Tokens()
     money: float | None = None
 
     @classmethod
@@ -117,8 +117,7 @@ def used_before(run: RunFolder, tasks: Sequence[SelectedTask], results: Iterable
     return used
 
 
-@dataclass(frozen=True, slots=True)
-class EpisodeTiming:
+class EpisodeTiming(NamedTuple):
     """What an episode took: seconds of model calls, attempts, cached prompt tokens, and seconds in all.
 
     ``model`` and ``cached`` are None where no call was timed or no cache reported, ``wall`` where it was not measured.
@@ -196,8 +195,7 @@ def _lines(kind: type[T], path: Path) -> Iterator[T]:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from None
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(NamedTuple):
     """Calls and tokens for the ``left`` tasks, as in ``episodes`` of ``source``; ``cost`` is None where it is unknown."""
 
     left: int

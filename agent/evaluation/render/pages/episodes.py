@@ -10,10 +10,9 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from jinja2 import Environment
@@ -50,8 +49,7 @@ _ROLES = ("reasoner", "actor", "react", "expert", "person")
 """Roles with their own colour in the style; others share one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """The most characters on a page of each part; with its tables, a page stays near 25 MB. Prompts and replies are far longer
     than the rest of a transcript. A drawing is some 2,000 characters, and takes 15 ms.
     """
@@ -92,7 +90,7 @@ class Episodes:
     @property
     def bound(self) -> str:
         """What the page holds and its limits, in words."""
-        transcripts, calls, drawings = (f"{most / (1 << 20):g} MiB" for most in astuple(self._limits))
+        transcripts, calls, drawings = (f"{most / (1 << 20):g} MiB" for most in self._limits)
         most = f"A page holds at most {transcripts} of transcripts, {calls} of prompts and replies, and {drawings} of drawings"
         some = f" {self.drawings.bound}" if self.drawings.bound else ""
         if self.linked:
@@ -185,11 +183,10 @@ def _address(record: Path, page: Path) -> str:
         return there.as_uri()
 
 
-@dataclass(frozen=True, slots=True)
-class EpisodeDrawings:
+class EpisodeDrawings(NamedTuple):
     """The drawings of one episode on a page, by the numbers of its turns, 0 for the opening."""
 
-    pictures: Mapping[int, Markup] = field(default_factory=dict[int, Markup])
+    pictures: Mapping[int, Markup] = {}
     made_up: bool = False
 
 
@@ -279,8 +276,7 @@ def _picture(turn: int, scene: Scene, box: tuple[int, int, int, int] | None) -> 
     return frame, words, list(_names(scene, spots, frame.size))
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(NamedTuple):
     """A name on a picture: its left end and its baseline, and what it is."""
 
     x: int

@@ -10,10 +10,9 @@ import base64
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -43,8 +42,7 @@ _REACHES = (0.04, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 _LIMITS = Limits()
 
 
-@dataclass(frozen=True, slots=True)
-class RateBar:
+class RateBar(NamedTuple):
     """A rate in [0, 1] with its interval; ``note`` is its text label."""
 
     value: float
@@ -56,8 +54,7 @@ RateGroup = tuple[str, tuple[RateBar, ...]]
 """The name of a group (a task type) and its rates, one per series."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A task, and its transcript where it was played; ``cells`` are texts, or pairs of a text and whether it is a number."""
 
     number: int
