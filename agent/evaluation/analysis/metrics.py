@@ -161,14 +161,6 @@ def _sample(values: Iterable[float | None]) -> Sample:
     return Sample(known, len(every) - len(known))
 
 
-class PathSources(NamedTuple):
-    """For how many tasks L* is the ``planner``'s shortest path or the ``expert``'s, and for how many it is unknown."""
-
-    planner: int
-    expert: int
-    unknown: int
-
-
 @dataclass
 class Figures:
     """A group of tasks and the figures of their episodes; equal where the tasks ``played`` are."""
@@ -245,11 +237,11 @@ class Figures:
         return Sample(known, len(every) - len(known), metric=True)
 
     @property
-    def paths(self) -> PathSources:
-        """Where the L* of the tasks come from."""
+    def paths(self) -> dict[str, int]:
+        """For how many tasks L* is the ``planner``'s shortest path or the ``expert``'s, and for how many it is ``unknown``."""
         shortest = sum(each.par.shortest is not None for each in self.played)
         known = sum(each.par.best is not None for each in self.played)
-        return PathSources(shortest, known - shortest, self.episodes - known)
+        return {"planner": shortest, "expert": known - shortest, "unknown": self.episodes - known}
 
     @property
     def asked(self) -> str:

@@ -128,7 +128,7 @@ def details(summary: Summary, *, whole: bool = False) -> dict[str, object]:
             for kind, count in summary.by_type.items()
         },
         "by_wording": {wording: _figures(None, count) for wording, count in summary.by_wording.items()},
-        **({"paths": summary.overall.paths._asdict()} if whole else {}),
+        **({"paths": summary.overall.paths} if whole else {}),
         "ceiling": ceiling_data(summary.ceiling),
         "prices": summary.prices.model_dump() if summary.prices else None,
         "failures": [
@@ -259,9 +259,9 @@ def definitions(summary: Summary) -> Iterator[str]:
     missing = max(overall.success_by_path.missing, overall.goal_by_path.missing - overall.goal.missing)
     if missing:
         yield f"/path: L* of {missing} tasks is not known; make the report where the run's games are."
-    elif paths.planner or paths.expert:
-        found = [f"the shortest way of {paths.planner} tasks"] if paths.planner else []
-        found += [f"the expert's of {paths.expert}"] if paths.expert else []
+    elif paths["planner"] or paths["expert"]:
+        found = [f"the shortest way of {paths['planner']} tasks"] if paths["planner"] else []
+        found += [f"the expert's of {paths['expert']}"] if paths["expert"] else []
         yield f"/path: times L*/max(L*, steps); L* is {' and '.join(found)}."
 
 

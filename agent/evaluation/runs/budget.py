@@ -13,17 +13,14 @@ import re
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict
-
 from housequest.agent.config import Prices
 from housequest.agent.episodes.events import PromptMessage
 from housequest.agent.episodes.record import cut_off_end
-from housequest.agent.evaluation.runs.files import lines_of, parsed_lines
+from housequest.agent.evaluation.runs.files import Frozen, lines_of, parsed_lines
 from housequest.agent.evaluation.runs.usage import Spending, Tokens, cost
 from housequest.agent.evaluation.runs.usage import money as amount
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, ModelWrapper, Request, Scores, Usage
@@ -218,7 +215,8 @@ class CircuitBreaker:
         self._alive = 0
         """The last moment at which the model is known to have been alive."""
         self._answered = False
-        self._row: _Row | None = None
+        # Failures of one kind with no answered call between them, of which the first came at ``since``.
+        self._kind, self._since, self._alike = "", 0, 0
         self._down: ModelError | None = None
 
     async def call(self, attempt: Callable[[], Awaitable[T]]) -> T:
@@ -241,7 +239,7 @@ class CircuitBreaker:
                     raise
             else:
                 # Whether it was alive when it answered says less: a key may be refused while earlier calls are still answered.
-                self._alive, self._answered, self._row = max(self._alive, sent), True, None
+                self._alive, self._answered, self._alike = max(self._alive, sent), True, 0
                 return answer
         raise AssertionError("the last attempt returns or raises")
 
@@ -263,24 +261,15 @@ class CircuitBreaker:
             return answered
 
     def _count(self, error: ModelError, began: int) -> None:
-        if self._row is None or self._row.kind != error.kind:
-            self._row = _Row(error.kind, next(self._moments))
-        elif began > self._row.since or not self._answered:
+        if not self._alike or self._kind != error.kind:
+            self._kind, self._since, self._alike = error.kind, next(self._moments), 1
+        elif began > self._since or not self._answered:
             # Of calls that were in flight together, one is enough: episodes that began together meet the same limits together.
-            self._row.length += 1
-        if self._row.length >= LIKE_FAILURES:
+            self._alike += 1
+        if self._alike >= LIKE_FAILURES:
             raise _down(
                 error, "One call after another failed like this with none answered between them, so the run stops."
             ) from error
-
-
-@dataclass(slots=True)
-class _Row:
-    """Failures of one kind with no answered call between them; the first came at ``since``."""
-
-    kind: str
-    since: int
-    length: int = 1
 
 
 def _down(error: ModelError, why: str) -> ModelError:
@@ -401,10 +390,8 @@ class MeteredModel(ModelWrapper):
             self._limiter.close(RunHalted())
 
 
-class LedgerCall(BaseModel):
+class LedgerCall(Frozen):
     """One answered call. ``key`` is a digest of the model's name, the messages and the sampling settings."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     key: str
     role: str

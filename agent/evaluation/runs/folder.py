@@ -21,7 +21,6 @@ import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
@@ -61,16 +60,6 @@ APPENDED = ("timing.jsonl", "walls.jsonl", "calls.jsonl")
 MANIFEST_WAY_OUT = " Take it from a copy of the run, or play into a new folder."
 _NAMED = 3
 """How many faults an error names."""
-
-
-class Examination(NamedTuple):
-    """What a look at the finished episodes found: the ``results`` of those that are whole, in the order of the index.
-    ``damaged`` are the tasks whose episode is not whole.
-    """
-
-    results: tuple[Result, ...]
-    faults: tuple[Fault, ...]
-    damaged: tuple[SelectedTask, ...]
 
 
 class RunFolder:
@@ -118,22 +107,26 @@ class RunFolder:
         """The finished episodes of ``tasks`` in the index, in its order, without those whose file is gone. Raises
         ``ConfigurationError`` where anything is damaged that would make figures wrong.
         """
-        found = self.examine(tasks, sha256)
-        if wrong := [fault for fault in found.faults if fault.miscounts]:
+        results, faults, _ = self.examine(tasks, sha256)
+        if wrong := [fault for fault in faults if fault.miscounts]:
             more = (f"and {len(wrong) - _NAMED} more",) if len(wrong) > _NAMED else ()
             listed = "".join(f"\n  {line}" for line in (*wrong[:_NAMED], *more))
             raise ConfigurationError(
                 f"{self.path} is damaged, and nothing of it is counted:{listed}\n"
                 f"`housequest verify {self.path}` tells all; the same `housequest eval` plays again what is not whole."
             )
-        return list(found.results)
+        return results
 
     def indexed(self, tasks: Sequence[SelectedTask]) -> list[Result]:
         """The results in the index, whatever became of their episodes: quick, for estimates."""
         return list(self._index({task.id: task for task in tasks})[0].values())
 
-    def examine(self, tasks: Sequence[SelectedTask], sha256: Callable[[Path], str] = sha256_of) -> Examination:
-        """Look at each finished episode; ``sha256`` gives the digest of a file."""
+    def examine(
+        self, tasks: Sequence[SelectedTask], sha256: Callable[[Path], str] = sha256_of
+    ) -> tuple[list[Result], list[Fault], list[SelectedTask]]:
+        """Look at each finished episode; ``sha256`` gives the digest of a file. Returns the results of those that are whole, in
+        the order of the index, what is wrong, and the tasks whose episodes are damaged.
+        """
         selected = {task.id: task for task in tasks}
         index, faults = self._index(selected)
         results: list[Result] = []
@@ -157,7 +150,7 @@ class RunFolder:
         missing = "the index has no line of it; its task counts as unfinished"
         unknown = [self.episode(task) for task in tasks if task.id not in index]
         faults += [Fault(str(path), missing, miscounts=False) for path in unknown if path.exists()]
-        return Examination(tuple(results), tuple(faults), tuple(damaged))
+        return results, faults, damaged
 
     def _index(self, selected: Mapping[str, SelectedTask]) -> tuple[dict[str, Result], list[Fault]]:
         """The results in the index by task, and what is wrong with its lines."""
@@ -200,10 +193,10 @@ class RunFolder:
         """The finished episodes that are whole, in the index or not, and what was wrong with others, which are set aside. Their
         tasks can be played again. The index is to be written anew.
         """
-        found = self.examine(tasks)
-        results, faults = list(found.results), [fault for fault in found.faults if fault.miscounts]
+        results, faults, damaged = self.examine(tasks)
+        faults = [fault for fault in faults if fault.miscounts]
         unreadable = any(fault.where == str(self.index_file) for fault in faults)
-        for file in (*(self.episode(task) for task in found.damaged), *([self.index_file] if unreadable else [])):
+        for file in (*(self.episode(task) for task in damaged), *([self.index_file] if unreadable else [])):
             self.set_aside(file)
         if self.episodes.exists() and not self.episodes.is_dir():
             self.set_aside(self.episodes)

@@ -237,13 +237,13 @@ def verify_run(folder: RunFolder) -> Verification:
         if not folder.manifest_file.exists():
             raise
         return Verification(folder.path, faults=(fault_of(folder.manifest_file, error),))
-    found = folder.examine(manifest.tasks)
+    results, found, _ = folder.examine(manifest.tasks)
     unfinished = [fault for task in manifest.tasks if (fault := _unreadable(folder.part(task)))]
     kept = ((PathLine, folder.paths_file), (CeilingLine, folder.ceilings_file))
     faults = [fault for kind, file in kept for fault in faults_of(kind, file, LARGEST_INDEX, lines=True)]
     added = [load_plugin("housequest.files", name, "check of files") for name in plugins("housequest.files")]
     faults += [fault for check in added for fault in check(folder.path)]
-    return Verification(folder.path, len(manifest.tasks), len(found.results), (*found.faults, *unfinished, *faults))
+    return Verification(folder.path, len(manifest.tasks), len(results), (*found, *unfinished, *faults))
 
 
 def verify_sweep(folder: SweepFolder) -> list[Verification]:

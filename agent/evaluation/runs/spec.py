@@ -10,7 +10,7 @@ import platform
 import random
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib import metadata
 from itertools import islice
@@ -113,7 +113,8 @@ class Manifest(Frozen):
         return self.model_copy(update={"prompts": {name: each for name, each in self.prompts.items() if name not in names}})
 
 
-class RunRequest(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RunRequest:
     """What a run's setup is made of, on whatever machine: resolved settings, and the rules themselves in place of a book.
     ``attempts`` are those before, in a series.
     """
@@ -135,7 +136,8 @@ class RunRequest(NamedTuple):
         return replace(setup, episode=replace(setup.episode, attempts=self.attempts))
 
 
-class RunSpec(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RunSpec:
     """A run that can begin: its manifest, its tasks, how they are played, and what says all that to another machine."""
 
     manifest: Manifest

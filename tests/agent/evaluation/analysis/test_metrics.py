@@ -12,7 +12,7 @@ from housequest.agent.config import Prices
 from housequest.agent.episodes.events import Ended, Event, Intervened, ModelCall, ParseFailed
 from housequest.agent.evaluation.analysis.experts import PathLengths
 from housequest.agent.evaluation.analysis.failures import FailureKind
-from housequest.agent.evaluation.analysis.metrics import Extras, Figures, PathSources, summarise
+from housequest.agent.evaluation.analysis.metrics import Extras, Figures, summarise
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import Result, result_of
 from housequest.agent.evaluation.runs.usage import EpisodeTiming
@@ -114,12 +114,12 @@ def hand_made(**more: Mapping[str, object]) -> Figures:
 def test_goal_conditions_and_path_weights_by_hand() -> None:
     overall = hand_made()
     assert overall.success == 1 / 4
-    assert overall.goal.values == (1.0, 0.5, 0.5, 0.0)
+    assert [value for value, _ in overall.goal.terms] == [1.0, 0.5, 0.5, 0.0]
     assert overall.goal.mean == 0.5
     assert overall.success_by_path.mean == pytest.approx(4 / 5 / 4)
     # The errored one took fewer commands than the shortest way: its share counts in full.
     assert overall.goal_by_path.mean == pytest.approx((4 / 5 + 5 / 10 * 0.5 + 0.5) / 4)
-    assert overall.paths == PathSources(planner=2, expert=1, unknown=1)
+    assert overall.paths == {"planner": 2, "expert": 1, "unknown": 1}
 
 
 def test_without_a_path_that_matters_the_weighted_share_is_not_told() -> None:
@@ -260,11 +260,11 @@ def test_the_parts_of_a_run_add_up_to_it(run: tuple[list[SelectedTask], list[Res
         for name in samples:
             found = [getattr(part, name) for part in parts]
             assert sum(each.missing for each in found) == getattr(overall, name).missing, name
-            assert sorted(value for each in found for value in each.values) == sorted(getattr(overall, name).values), name
+            assert sorted(value for each in found for value in each.terms) == sorted(getattr(overall, name).terms), name
     assert overall.episodes + len(summary.assisted) == len(run[0])
     assert sum(len(lost) for lost in summary.failures.values()) == overall.lost + overall.errors
     for sample in (overall.goal, overall.success_by_path, overall.goal_by_path):
-        assert all(0 <= value <= 1 for value in sample.values)
+        assert all(0 <= value <= 1 for value, _ in sample.terms)
     if overall.goal_by_path.mean is not None and overall.goal.mean is not None:
         assert overall.success_by_path.mean is not None
         assert overall.success_by_path.mean <= overall.success + 1e-9
