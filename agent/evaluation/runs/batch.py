@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iter
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Protocol, TypeVar
+from typing import BinaryIO, Protocol, TypeVar
 
 from housequest.agent.base import Agent, AskPerson, Decision, Emitter, Grants, Memory, RequiresCapabilities, Seeing, Turn
 from housequest.agent.episodes.events import CallTiming, Event
@@ -46,7 +46,8 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """Errors for no space left: on the disk, in the user's quota, in a file."""
 
 
-class RunProgress(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RunProgress:
     """How far a run is. ``resumed`` of the ``done`` episodes were finished before this command began.
 
     ``won`` is None where nothing can be won, as when rules are learned. ``active`` model calls are in flight, at most ``limit``

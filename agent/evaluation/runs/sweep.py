@@ -149,7 +149,8 @@ class SweepFolder:
         return parsed(SweepManifest, content, str(self.file))
 
 
-class Sweep(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Sweep:
     """A sweep as read from its file: the settings of each arm, by its name."""
 
     file: Path
