@@ -192,7 +192,7 @@ class Teacher(Model):
             raise ModelError(f"The expert does not know who asks: {text[:60]!r}.")
         said = role.reply(self._knows, request)
         # A model that is held to the role's form begins thoughts and steps with a capital, so it learns to.
-        return said._replace(text=_SENTENCE.sub(lambda begun: begun[1] + begun[2].upper(), said.text))
+        return Reply(_SENTENCE.sub(lambda begun: begun[1] + begun[2].upper(), said.text), said.learned)
 
     def _asked(self, request: Request) -> tuple[Message, ...]:
         """The messages of ``request``; of plain text, the lines that were said before are told apart again."""
