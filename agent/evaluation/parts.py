@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol
 
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 _FAMILY = re.compile(rb'"family": "([a-z0-9-]{1,40})"')
 
 
-class RunFamily(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RunFamily:
     """What is done with runs of a family. ``about`` says in words what they have in place of episodes.
 
     ``report`` and ``verify`` read the folder of a run, ``sweep_report`` that of a sweep; they raise ``ConfigurationError``.

@@ -33,7 +33,7 @@ def run(data: Path | None) -> list[str]:
         made = make_run(Settings(split=SPLIT, set=settings), data)
         began = time.perf_counter()
         with TemporaryDirectory() as folder:
-            figures = PlanFigures.of(asyncio.run(score_plans(made, Path(folder) / "run")))
+            figures = PlanFigures(asyncio.run(score_plans(made, Path(folder) / "run")))
         seconds = time.perf_counter() - began
         shares = (("exact", figures.exact), ("goal-reaching", figures.reaches), ("wherever", figures.wherever))
         told = ", ".join(f"{measure} {_told(share.count, figures.total, share.interval)}" for measure, share in shares)

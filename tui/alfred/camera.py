@@ -6,7 +6,7 @@ The same in words is for screen readers, and for terminals without colours.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import starmap
 from math import ceil, floor
 from typing import NamedTuple, cast
@@ -96,7 +96,7 @@ def camera_picture(shown: CameraScene, wish: ViewWish) -> list[Strip]:
             part = parts.map
             plan, drawn = painted(shown.scene, "plan", part.size, wish)
             canvas[2 * part.y : 2 * part.bottom, 2 * part.x : 2 * part.right] = plan
-            overlays += (replace(one, x=one.x + part.x, y=one.y + part.y) for one in drawn)
+            overlays += (one._replace(x=one.x + part.x, y=one.y + part.y) for one in drawn)
     lines = [line for said in _words(shown) for line in _lines(said, parts.words.width)]
     for row, (kind, lead, text) in enumerate(lines[: parts.words.height], start=parts.words.y):
         plain = Style(color=styles[kind].color, bold=styles[kind].bold)
