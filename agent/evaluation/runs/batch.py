@@ -40,6 +40,7 @@ from housequest.worlds.paths import IrregularFile, open_file, refuse_irregular
 SetAside = Callable[[Path, str], None]
 """Renames a record that cannot be used, and says why."""
 _COLLECTED = (1_000_000, 50, 20)
+_BEFORE: list[tuple[int, int, int]] = []
 """Python's thresholds for its search for reference cycles, while a batch is played."""
 T = TypeVar("T")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -403,9 +404,12 @@ def rare_collections() -> Generator[None]:
     """Search for reference cycles less often. By default Python goes through all that a thousand episodes remember several
     times a turn, which takes a third of the processor time.
     """
-    before = gc.get_threshold()
+    _BEFORE.append(gc.get_threshold())
     gc.set_threshold(*_COLLECTED)
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        first, *_ = _BEFORE
+        _BEFORE.pop()
+        if not _BEFORE:  # another run of this process may have begun meanwhile, and not be over
+            gc.set_threshold(*first)
