@@ -162,23 +162,31 @@ def _explain(error: Any, arguments: Sequence[str]) -> None:
     terminal.note(f"housequest: {message.rstrip('.')}. `{where} -h` shows what there is.".replace("?.", "?"))
 
 
+def _call(arguments: Sequence[str] | None) -> int:
+    """The exit code of the command, which runs once more where a person trusts its folder now."""
+    try:
+        code = app(arguments, prog_name="housequest", standalone_mode=False)
+    except ConfigurationError as error:
+        from housequest.tui.commands.available import asked_to_trust
+
+        agreed = asked_to_trust(error)
+        if agreed is None:
+            raise
+        return _call(arguments) if agreed else 2
+    return code if isinstance(code, int) else 0
+
+
 def _run(arguments: Sequence[str] | None) -> int:
-    """Run the command, once more where a person trusts its folder now, and return its exit code."""
     from housequest.tui import terminal
 
     try:
-        code = app(arguments, prog_name="housequest", standalone_mode=False)
+        return _call(arguments)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
     except _UsageError as error:
         _explain(error, sys.argv[1:] if arguments is None else arguments)
         return 2
     except HousequestError as error:
-        if isinstance(error, ConfigurationError):
-            from housequest.tui.commands.available import asked_to_trust
-
-            if (agreed := asked_to_trust(error)) is not None:
-                return _run(arguments) if agreed else 2
         terminal.note(f"housequest: {error}")
         return 2 if isinstance(error, ConfigurationError | KnowledgeError | GameError) else 1
     except KeyboardInterrupt:
@@ -192,4 +200,3 @@ def _run(arguments: Sequence[str] | None) -> int:
         where = f"{error.filename}: " if error.filename else ""
         terminal.note(f"housequest: {where}{error.strerror or error}")
         return 2 if isinstance(error, IrregularFile) else 1
-    return code if isinstance(code, int) else 0

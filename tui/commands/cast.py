@@ -12,21 +12,16 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.color import Color
 from rich.console import Console
 from rich.style import Style
-from textual.pilot import Pilot
-from textual.strip import Strip
 
 from housequest.agent.episodes.drawing import Scene, draw_episode
-from housequest.tui.app import HousequestApp
 from housequest.tui.episode.recording import Recording
 from housequest.tui.episode.state import EpisodeMoment
-from housequest.tui.episode.view import ViewMode
-from housequest.tui.replay.screen import ReplayScreen
 from housequest.tui.text import printable
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import atomic_write
@@ -34,6 +29,12 @@ from housequest.worlds.registry import shows_pictures
 from housequest.worlds.rooms.render import MAX_PIXELS, Size
 from housequest.worlds.rooms.stage import AGENT
 from housequest.worlds.rooms.view import Drawing
+
+if TYPE_CHECKING:
+    from textual.pilot import Pilot
+    from textual.strip import Strip
+
+    from housequest.tui.episode.view import ViewMode
 
 FRAME_SIZE = (640, 480)  # columns and rows of pixels
 CAPTIONS = "captions.json"
@@ -91,6 +92,9 @@ def make_cast(
 
 async def _screens(path: Path, size: tuple[int, int], pace: float, view: ViewMode, true: bool) -> list[list[list[Cell]]]:
     """What the screen shows at each stop of the replay."""
+    from housequest.tui.app import HousequestApp  # with Textual, which pictures do without
+    from housequest.tui.replay.screen import ReplayScreen
+
     app = HousequestApp(lambda: ReplayScreen(path, pace, playing=False, moving=False))
     # A cast has every colour, whatever the terminal has in which it is made.
     app.console = Console(file=app.console.file, color_system="truecolor", force_terminal=True, legacy_windows=False)

@@ -21,7 +21,7 @@ class InThor(AlfredWorld):
 
     def _episode(self, task: Task) -> Episode:
         episode = super()._episode(task)
-        return replace(episode, scene=replace(episode.scene, floor_plan=task.reference))
+        return episode._replace(scene=replace(episode.scene, floor_plan=task.reference))
 
 
 @cache
