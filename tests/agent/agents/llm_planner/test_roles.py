@@ -11,7 +11,7 @@ from hypothesis import given
 from housequest.agent.agents.llm_planner.agent import LLM_PLANNER, plan_form
 from housequest.agent.agents.llm_planner.agent import prompted_plan as as_line
 from housequest.agent.roles.base import Role
-from housequest.agent.roles.reading import plan_example
+from housequest.agent.roles.reading import PAIR_NAMES, Subgoal, plan_example, read_subgoals
 from housequest.knowledge.examples import shipped
 from scripts.leave_one_out import same_plan
 from tests.agent.agents.test_planning_roles import TEXT, blanks, read_or_refused
@@ -46,3 +46,11 @@ FORMS: dict[str, Role[Any]] = {
 @pytest.mark.parametrize("name", FORMS)
 def test_a_role_reads_what_its_form_allows(name: str) -> None:
     check_form(FORMS[name], Random(name))
+
+
+def test_an_exact_match_cares_for_what_is_done_and_not_for_how_it_is_spelt() -> None:
+    names = tuple(PAIR_NAMES.values())
+    said = read_subgoals("Navigation CounterTop, PutObject CounterTop", names)
+    assert same_plan(said, (Subgoal("navigate", "counter top"), Subgoal("put", "egg", "countertop")))
+    assert not same_plan(said, said[:1])
+    assert not same_plan(said, read_subgoals("Navigation countertop, PutObject fridge", names))
