@@ -247,6 +247,7 @@ class World(ABC):
     @classmethod
     def options_of(cls, engine: str) -> dict[str, str]:
         """The options under which a record is replayed, found out from the ``engine`` that it names."""
+        del engine
         return {}
 
     @property
@@ -293,10 +294,12 @@ class World(ABC):
 
     def expert(self, /, **settings: Any) -> Policy:
         """A player that needs no language model. Raises ``Unsupported`` if the world has none."""
+        del settings
         raise Unsupported(f"The world {self.name!r} has no expert.")
 
     def skills_at(self, opening: str) -> tuple[str, ...]:
         """The skills of the task with this opening text; by default ``skills``, the same for all tasks."""
+        del opening
         return self.skills
 
     def sandbox(self, task: Task) -> Env:
@@ -308,18 +311,28 @@ class World(ABC):
     def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
         """Hidden: the number of commands in the shortest solution, None if none is known: for metrics, and for people after a
         game. The search ends after ``seconds``, or at the world's own limit; call it in a thread. Raises ``GameError``."""
+        del task, seconds
+        return None
 
     def annotated(self, task: Task) -> Annotated | None:
         """Hidden: what the benchmark says of ``task``, for its ``metrics``; None if it says nothing. Raises ``GameError``."""
+        del task
+        return None
 
     def annotated_plan(self, task: Task) -> tuple[tuple[str, ...], ...] | None:
         """Hidden: subgoals that people annotated, such as ``("PutObject", "apple", "fridge")``. Raises ``GameError``."""
+        del task
+        return None
 
     def room(self, task: Task) -> Room | None:
         """Hidden: the room in which ``task`` is drawn, by the household's names; None if none is. Raises ``GameError``."""
+        del task
+        return None
 
     def situation(self, env: Env, room: Room) -> Situation | None:
         """Hidden: the true state of ``env``, for people who watch (players see what is `believed`); None if unknown."""
+        del env, room
+        return None
 
     def fingerprint(self, split: str) -> str:
         """A SHA-256, in hexadecimal, that changes whenever the tasks of ``split`` change. Raises ``TaskNotFound``."""
@@ -328,5 +341,5 @@ class World(ABC):
         lines = (f"{task.id} {task.type} {task.goal}" for task in self.tasks(split))
         return hashlib.sha256("\n".join((self.engine, *lines)).encode("utf-8", "surrogatepass")).hexdigest()
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 (most worlds hold nothing)
         """Release what the world holds, such as processes."""
