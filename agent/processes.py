@@ -11,11 +11,12 @@ import pickle
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from multiprocessing import get_context, parent_process
+from multiprocessing.resource_tracker import ensure_running
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -30,6 +31,8 @@ AT_ONCE = 16
 AHEAD = 4
 """Parcels for each process that wait or are done: results are kept in memory until their turn comes."""
 MOST_LOST = 5
+BETWEEN = 0.1
+"""Seconds after which Ctrl-C is heard."""
 
 
 class Worker(Protocol[T_contra, R_co]):
@@ -104,20 +107,24 @@ class _LocalPool(Pool):
 
         def result() -> Any:
             nonlocal future
-            for _ in range(MOST_LOST - 1):
+            for _ in range(MOST_LOST):
+                while not future.done():
+                    with uninterrupted():
+                        wait((future,), BETWEEN)
                 with suppress(BrokenExecutor):
                     return future.result()
                 future = self._submitted(*given)
-            try:
-                return future.result()
-            except BrokenExecutor:
-                raise HousequestError(
-                    f"{MOST_LOST} processes died over the same work; if it was for want of memory, give fewer --workers."
-                ) from None
+            raise HousequestError(
+                f"{MOST_LOST} processes died over the same work; if it was for want of memory, give fewer --workers."
+            )
 
         return result
 
     def _submitted(self, *given: Any) -> Future[Any]:
+        with uninterrupted():
+            return self._begun(*given)
+
+    def _begun(self, *given: Any) -> Future[Any]:
         # Where one of its processes dies, an executor ends the others as well and takes no more.
         if self._executor is not None:
             with suppress(BrokenExecutor):
@@ -128,7 +135,22 @@ class _LocalPool(Pool):
 
     def close(self) -> None:
         if self._executor is not None:
-            self._executor.shutdown(cancel_futures=True)
+            with uninterrupted():
+                self._executor.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def uninterrupted() -> Generator[None]:
+    """Keep Ctrl-C from what is started, which who began it ends, and from where locks are held, until this is over."""
+    if not hasattr(signal, "pthread_sigmask"):  # on Windows
+        yield
+        return
+    ensure_running()  # which would end the mask
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin() -> None:

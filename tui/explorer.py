@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, cast
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
@@ -38,26 +38,20 @@ _CAUSES = {
 )
 def explore(
     flags: options.Flags,
-    episodes: Annotated[int, options.value("--episodes", "N", "How many tasks to play, drawn with --seed.")] = 50,
+    episodes: int = 50,
     retry: str | None = None,
-    curiosity: Annotated[float, options.value("--curiosity", "P", "The share of turns with a random possible command.")] = 0.2,
-    distiller: Annotated[
-        str | None, options.value("--distiller", "MODEL", "The model that writes rules [the --model]; none only counts.")
-    ] = None,
-    chunk_steps: Annotated[int, options.value("--chunk-steps", "N", "Steps that it reads per call.")] = 80,
-    chunk_tokens: Annotated[int, options.value("--chunk-tokens", "N", "About how many tokens it reads per call.")] = 6_000,
-    reply_tokens: Annotated[int, options.value("--reply-tokens", "N", "The most tokens in its reply.")] = 2_048,
+    curiosity: float = 0.2,
+    distiller: str | None = None,
+    chunk_steps: int = 80,
+    chunk_tokens: int = 6_000,
+    reply_tokens: int = 2_048,
     into: str = "explored",
-    accept: Annotated[
-        str, options.choice("--accept", "Who accepts rules: you, the model's filter, or the evidence.", *_ACCEPTANCES)
-    ] = "person",
-    evidence: Annotated[
-        list[Path] | None, options.file("--evidence", "RUN", "Another run to look for evidence in; repeatable.")
-    ] = None,
+    accept: str = "person",
+    evidence: list[Path] | None = None,
     budget: list[str] | None = None,
     shard: str | None = None,
     cluster: str | None = None,
-    out: Annotated[Path | None, options.file("--out", "FOLDER", "The exploration's folder [runs/...].")] = None,
+    out: Path | None = None,
     dry_run: bool = False,
     as_json: bool = False,
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, cast
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
@@ -24,14 +24,10 @@ if TYPE_CHECKING:
 )
 def modules(
     flags: options.Flags,
-    run: Annotated[Path, options.path_argument("RUN", "A run of pet; with --model, of any agent, such as the expert.")],
-    workers: Annotated[int, options.value("--workers", "N", "Episodes at once.", min=1)] = 1,
-    embedder: Annotated[
-        str | None, options.value("--embedder", "NAME", "Compare sub-tasks by a model: openai:NAME or local:FOLDER [by words].")
-    ] = None,
-    calibrate: Annotated[
-        Path | None, options.value("--calibrate", "FILE", "Write thresholds for this model, chosen on a run over train.")
-    ] = None,
+    run: Path,
+    workers: int = 1,
+    embedder: str | None = None,
+    calibrate: Path | None = None,
     as_json: bool = False,
 ) -> None:
     """Show how well PET's modules work. Is the plan right, is what matters kept, and is the end of a sub-task noticed?

@@ -10,9 +10,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
@@ -39,43 +37,28 @@ _PACKAGES = ("torch", "transformers", "peft", "gguf")
 
 @options.described
 def train(
-    model: Annotated[Path, options.path_argument("MODEL", "A GGUF file, or the folder of a Hugging Face model.")],
-    agent: Annotated[
-        list[str] | None, options.value("--agent", "NAME", "Whose prompts it learns; repeatable [lota, or who played --from].")
-    ] = None,
-    set_: Annotated[
-        list[str] | None, options.value("--set", "KEY=VALUE", "A setting of the agent; repeatable [those of --from].")
-    ] = None,
-    houses: Annotated[
-        str | None,
-        options.value(
-            "--houses",
-            "N[,N...]",
-            "Made-up houses to learn from; several numbers make an adapter of each [400; with --from, none].",
-        ),
-    ] = None,
-    games: Annotated[int, options.value("--games", "N", "Games of train to learn from.")] = 0,
-    people: Annotated[bool, typer.Option("--people", help="Those games also with the goals that people wrote.")] = False,
-    runs: Annotated[
-        list[Path] | None, options.file("--from", "RUN", "Learn from the won episodes of a run, of any model; repeatable.")
-    ] = None,
-    missteps: Annotated[float, options.value("--missteps", "P", "How often the expert does something random.")] = 0.1,
+    model: Path,
+    agent: list[str] | None = None,
+    set_: list[str] | None = None,
+    houses: str | None = None,
+    games: int = 0,
+    people: bool = False,
+    runs: list[Path] | None = None,
+    missteps: float = 0.1,
     workers: int | None = None,
     cluster: str | None = None,
-    epochs: Annotated[int, options.value("--epochs", "N", "How often each conversation is learned.")] = 2,
-    batch: Annotated[int, options.value("--batch", "N", "Conversations per step.")] = 8,
-    rank: Annotated[int, options.value("--rank", "N", "The rank of the adapter's matrices.")] = 8,
-    rate: Annotated[float, options.value("--rate", "R", "The learning rate.")] = 1e-3,
-    context: Annotated[int, options.value("--context", "N", "The most tokens in a conversation.")] = 4_096,
-    seed: Annotated[int, options.value("--seed", "N", "The seed of all draws.")] = 1,
-    device: Annotated[str, options.choice("--device", "Where to compute.", "auto", "cpu", "cuda")] = "auto",
-    threads: Annotated[int | None, options.value("--threads", "N", "Threads of the processor [all its cores].")] = None,
-    room: Annotated[
-        int | None, options.value("--room", "N", "Tokens computed at once; fewer take less memory [1024; 32768 on a GPU].")
-    ] = None,
-    data: Annotated[Path | None, options.file("--data", "FOLDER", "Where the games are [$ALFWORLD_DATA].")] = None,
-    out: Annotated[Path | None, options.file("--out", "FOLDER", "The adapter's folder [adapters/MODEL-AGENT].")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write what would be learned from, and train nothing.")] = False,
+    epochs: int = 2,
+    batch: int = 8,
+    rank: int = 8,
+    rate: float = 1e-3,
+    context: int = 4_096,
+    seed: int = 1,
+    device: str = "auto",
+    threads: int | None = None,
+    room: int | None = None,
+    data: Path | None = None,
+    out: Path | None = None,
+    dry_run: bool = False,
     as_json: bool = False,
 ) -> None:
     """Teach a language model to play, with a small adapter (LoRA). If interrupted, the same command resumes.
@@ -219,30 +202,22 @@ def _clock(seconds: float) -> str:
 
 @options.described
 def export(
-    runs: Annotated[list[Path] | None, options.path_argument("RUN", "Runs' folders and episodes' files.")] = None,
-    format: Annotated[str, options.choice("--format", "The format of a line.", *_FORMATS)] = "messages",
-    all_: Annotated[bool, typer.Option("--all", help="Also episodes that were not won.")] = False,
-    as_: Annotated[str | None, options.value("--as", "AGENT", "Without runs: the expert plays as this agent.")] = None,
-    set_: Annotated[list[str] | None, options.value("--set", "KEY=VALUE", "A setting of that agent; repeatable.")] = None,
-    grant: Annotated[
-        list[str] | None, options.choice("--grant", "What that agent sees beyond text; repeatable.", *_GRANTS)
-    ] = None,
-    split: Annotated[
-        str | None, options.value("--split", "SPLIT", "What it plays: train, example, generated, generated:SEED [train].")
-    ] = None,
-    games: Annotated[int | None, options.value("--games", "N", "How many games, drawn with --seed [all; 1000 houses].")] = None,
-    people: Annotated[bool, typer.Option("--people", help="Those games also with the goals that people wrote.")] = False,
-    missteps: Annotated[
-        float | None, options.value("--missteps", "P", "How often it does something random, not to be learned [0].")
-    ] = None,
+    runs: list[Path] | None = None,
+    format: str = "messages",
+    all_: bool = False,
+    as_: str | None = None,
+    set_: list[str] | None = None,
+    grant: list[str] | None = None,
+    split: str | None = None,
+    games: int | None = None,
+    people: bool = False,
+    missteps: float | None = None,
     workers: int | None = None,
     cluster: str | None = None,
-    shard: Annotated[
-        str | None, options.value("--shard", "K/N", "Every N-th game from the K-th; all shards together are the whole.")
-    ] = None,
-    data: Annotated[Path | None, options.file("--data", "FOLDER", "Where the games are [$ALFWORLD_DATA].")] = None,
-    seed: Annotated[int, options.value("--seed", "N", "The order of the episodes, and all other draws.")] = 1,
-    out: Annotated[Path | None, options.written("--out", "data set", "Write it there [standard output].", ".jsonl")] = None,
+    shard: str | None = None,
+    data: Path | None = None,
+    seed: int = 1,
+    out: Path | None = None,
 ) -> None:
     """Write training data from won episodes, or the expert's games. One line of JSON each.
 

@@ -15,8 +15,8 @@ import signal
 import socket
 import time
 import traceback
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -28,7 +28,7 @@ from housequest.agent.cluster.driver import FromPlayer, Order, PlayerCluster, Pl
 from housequest.agent.cluster.player import RemotePlayer
 from housequest.agent.evaluation.parts import ClusterKind
 from housequest.agent.evaluation.runs.budget import Stopped
-from housequest.agent.processes import MOST_LOST, Pool, processors
+from housequest.agent.processes import MOST_LOST, Pool, processors, uninterrupted
 from housequest.worlds.errors import ConfigurationError, HousequestError, shown
 
 _LONGEST = 200
@@ -69,7 +69,7 @@ class _ProcessHandle(RemoteHandle):
     def __init__(self, order: bytes) -> None:
         try:
             self._line, theirs = socket.socketpair()
-            with theirs, _uninterrupted():
+            with theirs, uninterrupted():
                 self.process: SpawnProcess = get_context("spawn").Process(target=_play, args=(order, theirs), daemon=True)
                 self.process.start()
         except OSError as error:
@@ -108,19 +108,6 @@ def _ended(code: int | None) -> str:
     if code is None:
         return "it is not heard any more"
     return f"it was ended by signal {-code}" if code < 0 else f"its process ended with {code}"
-
-
-@contextmanager
-def _uninterrupted() -> Generator[None]:
-    """Keep Ctrl-C from what is started: who began it ends it."""
-    if not hasattr(signal, "pthread_sigmask"):  # on Windows
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _play(order: bytes, line: socket.socket) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
@@ -15,17 +14,11 @@ from housequest.worlds.errors import ConfigurationError, shown
 
 @options.described
 def serve(
-    arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="-- ARGUMENTS", help="Arguments of `housequest play`, after --.")
-    ] = None,
+    arguments: list[str] | None = None,
     host: str = options.LOOPBACK[0],
-    port: Annotated[
-        int, options.value("--port", "N", "The port to listen on [8000].", min=1, max=65_535, show_default=False)
-    ] = 8000,
-    url: Annotated[str | None, options.value("--url", "URL", "Where browsers find it, if not at that host and port.")] = None,
-    windows: Annotated[
-        int, options.value("--windows", "N", "Windows at once, a process each [8].", min=1, show_default=False)
-    ] = 8,
+    port: int = 8000,
+    url: str | None = None,
+    windows: int = 8,
 ) -> None:
     """Show the screen in a browser, a game in each window, until Ctrl-C."""
     import asyncio

@@ -1,5 +1,5 @@
-"""The options of the commands, as ``options.toml`` and ``settings.toml`` tell them. An unset setting is None, so that files and
-the environment count."""
+"""The options of the commands, as ``options.toml``, ``settings.toml`` and a file beside each module of commands tell them. An
+unset setting is None, so that files and the environment count."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Flag(NamedTuple):
     type: str = "str"
 
 
-def _table(name: str) -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_name(name).read_text("utf-8"))
+def _table(name: str, beside: str = __file__) -> dict[str, Any]:
+    return tomllib.loads(Path(beside).with_name(f"{name}.toml").read_text("utf-8"))
 
 
-SETTINGS = {name: Flag(**row) for name, row in _table("settings.toml").items()}
+SETTINGS = {name: Flag(**row) for name, row in _table("settings").items()}
 """Settings that are flags, in the order of ``--help``."""
-_OPTIONS = _table("options.toml")
+_COMMON = _table("options")
 
 TASKS = ("world", "engine", "split", "type", "goals", "habits", "world_option", "seed")
 MEASUREMENT = ("protocol", "repeat", "retries")
@@ -63,19 +63,20 @@ def writes(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def described(command: Callable[..., None]) -> Callable[..., None]:
-    """Give the parameters of a command what ``options.toml`` says of them."""
+    """Give the parameters of a command what the file beside its module says of them, or ``options.toml``."""
     return _signed(command, _parameters(command))
 
 
 def _parameters(command: Callable[..., None]) -> list[inspect.Parameter]:
-    """The parameters of ``command``; those that are in ``options.toml``, and not annotated otherwise, as it says there."""
-    own = _OPTIONS.get(command.__module__.rpartition(".")[2], {}).get(command.__name__, {})
+    """The parameters of ``command``; those that are told of in a file, and not annotated otherwise, as it says there."""
+    own = _table(command.__module__.rpartition(".")[2], inspect.getfile(command)).get(command.__name__, {})
 
     def annotated(each: inspect.Parameter) -> inspect.Parameter:
-        row = own.get(each.name) or _OPTIONS["common"].get(each.name)
+        name = each.name.rstrip("_")
+        row = own.get(name) or _COMMON.get(name)
         if row is None or get_origin(each.annotation) is Annotated:
             return each
-        told: dict[str, Any] = {"flag": f"--{each.name.replace('_', '-')}", **row}
+        told: dict[str, Any] = {"flag": f"--{name.replace('_', '-')}", **row}
         return each.replace(annotation=Annotated[each.annotation, _declared(**told)])
 
     return [annotated(each) for each in inspect.signature(command, eval_str=True).parameters.values()]

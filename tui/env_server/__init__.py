@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from housequest.tui import terminal
 from housequest.tui.commands import options
 
@@ -17,17 +15,9 @@ from housequest.tui.commands import options
 def env_server(
     flags: options.Flags,
     host: str = options.LOOPBACK[0],
-    port: Annotated[
-        int,
-        options.value(
-            "--port", "N", "The port to listen on; 0 takes a free one [8000].", min=0, max=65_535, show_default=False
-        ),
-    ] = 8000,
-    sessions: Annotated[int, options.value("--sessions", "N", "Sessions at once [256].", min=1, show_default=False)] = 256,
-    idle: Annotated[
-        float,
-        options.value("--idle", "SECONDS", "End a session that nobody uses for this long [3600].", min=1, show_default=False),
-    ] = 3600.0,
+    port: int = 8000,
+    sessions: int = 256,
+    idle: float = 3600.0,
 ) -> None:
     """Serve environments to trainers, for OpenEnv and AgentGym. They get what you grant here and no more."""
     import asyncio

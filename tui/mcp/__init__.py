@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, cast
+from typing import cast
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
@@ -16,12 +16,8 @@ from housequest.worlds.paths import state_folder
 )
 def mcp(
     flags: options.Flags,
-    http: Annotated[
-        int | None, options.value("--http", "PORT", "Listen on 127.0.0.1:PORT instead of standard input.", min=0, max=65535)
-    ] = None,
-    data: Annotated[
-        Path | None, options.file("--data", "DIR", "The folder that holds the games, for clients that pass no environment on.")
-    ] = None,
+    http: int | None = None,
+    data: Path | None = None,
     record: bool = True,
 ) -> None:
     """Let an MCP client play: list_tasks, new_game, act, give_up. It gets what you grant here and no more."""
