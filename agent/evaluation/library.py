@@ -16,7 +16,6 @@ from housequest.agent.evaluation.analysis.run import PriceList, Run, read_for_co
 from housequest.agent.evaluation.analysis.series import (
     AttemptsReport,
     SeedsReport,
-    SeriesReport,
     SweepReport,
     read_arms,
     read_attempts,
@@ -25,7 +24,7 @@ from housequest.agent.evaluation.analysis.series import (
 )
 from housequest.agent.evaluation.parts import family_of, family_of_sweep
 from housequest.agent.evaluation.render.comparison import Side
-from housequest.agent.evaluation.render.report import RunReport, read_summary
+from housequest.agent.evaluation.render.report import EpisodesReport, RunReport
 from housequest.agent.evaluation.render.table import Report
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.folder import RunFolder
@@ -72,7 +71,7 @@ def read_report(places: Sequence[Path], prices: PriceList, watcher: Watcher | No
         return family.report(place)
     folder = SweepFolder(place)
     if not folder.begun:
-        return RunReport(*read_summary(RunFolder(place), prices, watcher))
+        return RunReport(read_for_comparison(RunFolder(place), prices, watcher))
     if (family := family_of_sweep(folder)) is not None:
         return family.sweep_report(folder)
     match folder.contents().series:
@@ -106,11 +105,9 @@ def read_side(place: Path, prices: PriceList) -> Run | Side:
 def errors_of(report: Report) -> int:
     """How many episodes errored; what runs without episodes met, their own command tells."""
     match report:
-        case RunReport():
-            return report.summary.overall.errors
         case SweepReport():
             return sum(arm.errors for arm in report.arms)
-        case SeriesReport():
+        case EpisodesReport():
             return sum(run.summary.overall.errors for run in report.parts)
         case _:
             return 0

@@ -267,7 +267,7 @@ def test_how_the_model_was_asked_is_seen_in_the_card(tmp_path: Path) -> None:
     compared = Comparison(plain, chat)
     assert compared.unlike == {"asked": ("as plain text", "as a chat")}
     assert "! Not measured alike: asked (as plain text and as a chat)." in compared.text()
-    assert RunReport(plain.manifest, plain.summary).data()["card"]["asked"] == "as plain text"  # pyright: ignore
+    assert RunReport(plain).data()["card"]["asked"] == "as plain text"  # pyright: ignore
     assert run(tmp_path / "c", [Lived(1)]).card["asked"] == "no model"
 
 

@@ -192,11 +192,9 @@ def report(
     By task type with 95 % intervals; goal conditions, paths, tokens, cost, and why tasks were lost.
     """
     from housequest.agent.config import configure
-    from housequest.agent.evaluation.analysis.run import read_for_comparison
-    from housequest.agent.evaluation.analysis.series import SeriesReport
     from housequest.agent.evaluation.library import read_report
     from housequest.agent.evaluation.render import export
-    from housequest.agent.evaluation.render.report import RunReport
+    from housequest.agent.evaluation.render.report import EpisodesReport, RunReport
     from housequest.agent.evaluation.runs.folder import RunFolder
 
     if as_json + markdown + (csv == "-") > 1 or (against and csv == "-"):
@@ -205,7 +203,7 @@ def report(
     figures = read_report(runs, prices, searching)
     wanted = {**formats, "markdown": markdown, "csv": csv, "against": against, "html": html}
     first = next((name for name, given in wanted.items() if given), None)
-    if first is not None and not isinstance(figures, RunReport | SeriesReport):
+    if first is not None and not isinstance(figures, EpisodesReport):
         raise ConfigurationError(
             f"--{first} is for runs with episodes; a sweep and runs of plans have their figures and --json."
         )
@@ -215,10 +213,10 @@ def report(
                 raise ConfigurationError(f"--{name} takes one run; name one of these, which has a folder of its own.")
             form: ReportFormat = load_plugin("housequest.reports", name, "format of reports")
             terminal.note(f"{form.write(RunFolder(runs[0]), file)} episodes written to {file}")
-    if not isinstance(figures, RunReport | SeriesReport):
+    if not isinstance(figures, EpisodesReport):
         print_report(figures, as_json=as_json)
         return
-    published = export.beside_published(figures) if against else None
+    published = export.PublishedReport(figures) if against else None
     if csv not in (None, "-"):
         table = given_path(csv)
         atomic_write(table, (rows := export.as_csv(figures)).encode())
@@ -230,7 +228,7 @@ def report(
     elif markdown:
         print_lines([export.as_markdown(figures).rstrip("\n")])
         if published:
-            print_lines(["", export.published_markdown(published).rstrip("\n")])
+            print_lines(["", published.markdown().rstrip("\n")])
     else:
         print_report(figures)
         if published:
@@ -238,14 +236,10 @@ def report(
             print_report(published)
     if html is None:
         return
-    from housequest.agent.evaluation.render.pages import render
+    from housequest.agent.evaluation.render.pages.render import figures_page
 
-    if isinstance(figures, SeriesReport):
-        turns = sum(result.turns for run in figures.parts for result in run.results)
-        write_page(html, turns, lambda: render.series_page(figures, html))
-    else:
-        run = read_for_comparison(RunFolder(runs[0]), prices)
-        write_page(html, sum(result.turns for result in run.results), lambda: render.run_page(run, html))
+    turns = sum(result.turns for run in figures.parts for result in run.results)
+    write_page(html, turns, lambda: figures_page(figures, html))
 
 
 @options.described

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from housequest.agent.agents.spec import WEIGHTS, agent_spec, learned_prior
 from housequest.agent.config import Prices, changed_options
-from housequest.agent.evaluation.analysis.experts import Watcher, ceiling_of, paths_of
+from housequest.agent.evaluation.analysis.experts import PathLengths, Watcher, ceiling_of, paths_of
 from housequest.agent.evaluation.analysis.metrics import Extras, Summary, summarise
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import Result, RunFolder
@@ -78,9 +78,11 @@ class Run:
         return ", ".join(part for part in parts if part) + f", seed {config.seed}"
 
 
-def read_for_comparison(run: RunFolder, prices: PriceList | None = None, watcher: Watcher | None = None) -> Run:
-    """Read the run in a folder, with timings, costs, and path lengths where the world's data is here. ``watcher`` gets how many
-    paths are found and how many are missing. Raises ``ConfigurationError``.
+def read_for_comparison(
+    run: RunFolder, prices: PriceList | None = None, watcher: Watcher | None = None, *, paths: bool = True
+) -> Run:
+    """Read the run in a folder, with timings, costs, and the lengths of ``paths`` where the world's data is here. ``watcher``
+    gets how many paths are found and how many are missing. Raises ``ConfigurationError``.
     """
     manifest = run.manifest()
     results, model = run.results(manifest.tasks), manifest.configuration.model
@@ -88,9 +90,9 @@ def read_for_comparison(run: RunFolder, prices: PriceList | None = None, watcher
     tasks = [task for task in manifest.tasks if task.id in played]
     metrics = metrics_of(manifest.configuration)
     # What is weighted by the tasks' lengths needs those of tasks that were not played, too.
-    paths = paths_of(run, manifest, manifest.tasks if metrics else tasks, watcher)
+    lengths = paths_of(run, manifest, manifest.tasks if metrics else tasks, watcher) if paths else dict[str, PathLengths]()
     ceiling = ceiling_of(run, manifest, tasks, watcher)
-    extras = Extras(paths, timings_of(run, manifest.tasks), prices(model) if prices and model else None, ceiling, metrics)
+    extras = Extras(lengths, timings_of(run, manifest.tasks), prices(model) if prices and model else None, ceiling, metrics)
     return Run(run, manifest, tuple(results), extras)
 
 

@@ -7,7 +7,6 @@ end another.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,18 +14,16 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import fmean
 
-from housequest.agent.evaluation.analysis.experts import Watcher, ceiling_of
-from housequest.agent.evaluation.analysis.metrics import Extras, Measured, PlayedTask, Summary, joined, summarise
-from housequest.agent.evaluation.analysis.run import PriceList, Run, card, read_for_comparison, shared_card
+from housequest.agent.evaluation.analysis.experts import Watcher
+from housequest.agent.evaluation.analysis.metrics import Extras, Measured, PlayedTask, Summary, joined
+from housequest.agent.evaluation.analysis.run import PriceList, Run, read_for_comparison, shared_card
 from housequest.agent.evaluation.analysis.statistics import Interval, Mean, bootstrap_mean, deviation, mean_over_seeds, pass_at
 from housequest.agent.evaluation.render.report import (
+    EpisodesReport,
     RunReport,
-    behind,
     ceilings_by_type,
     definitions,
     details,
-    heading,
-    notes,
     pick,
     shares,
 )
@@ -48,7 +45,7 @@ from housequest.agent.evaluation.runs.files import SelectedTask, differences, to
 from housequest.agent.evaluation.runs.folder import Result, RunFolder
 from housequest.agent.evaluation.runs.spec import Manifest
 from housequest.agent.evaluation.runs.sweep import SweepFolder
-from housequest.agent.evaluation.runs.usage import EpisodeTiming, money, timings_of
+from housequest.agent.evaluation.runs.usage import EpisodeTiming, money
 from housequest.worlds.errors import ConfigurationError
 
 _MOST_VALUES = 6
@@ -62,32 +59,15 @@ _USED = ("calls", "plain", "unreadable", "prompt_tokens", "completion_tokens")
 UNEQUAL = "Spread, best run and pass@k are left out until every run is finished."
 
 
-class SeriesReport(Report):
-    """Several runs as one: ``parts`` in their order, whose episodes ``every`` counts, under one ``card``. ``measured`` is what
-    can stand beside published figures.
-    """
-
-    def __init__(self, parts: Sequence[Run], every: Summary, card: Mapping[str, str], *measured: Measured) -> None:
-        self.parts = parts
-        self.every = every
-        self.card = card
-        self.measured = measured
-        self.heading = heading(parts[0].manifest, card)
-
-    @abstractmethod
-    def tables(self) -> Iterator[Table]:
-        """The figures for people."""
-
-    @abstractmethod
-    def sentences(self) -> Iterator[str]:
-        """What a reader of the tables needs, without what was used."""
+class SeriesReport(EpisodesReport):
+    """Several runs as one."""
 
     def data(self) -> dict[str, object]:
         return {"card": dict(self.card), **details(self.every)}
 
     def sections(self) -> Iterator[Section]:
         yield named_lines(self.heading, width=10)
-        yield behind(self.parts[0].manifest, self.every)
+        yield self.behind()
         yield ceilings_by_type(self.every)
         yield from self.tables()
         yield (line for sentence in self.sentences() for line in wrapped(sentence))
@@ -141,7 +121,7 @@ class SeedsReport(SeriesReport):
             name: mean and {"mean": mean.value, "interval": ends(mean.interval), "over_tasks": ends(tasks.get(name))}
             for name, mean in means(self.parts).items()
         }
-        runs = [RunReport(run.manifest, run.summary).data() for run in self.parts]
+        runs = [RunReport(run).data() for run in self.parts]
         return {
             "series": "repeats",
             **super().data(),
@@ -184,7 +164,7 @@ class SeedsReport(SeriesReport):
         # Else the runs differ in more than chance.
         yield from (UNEQUAL,) if self.every.overall.unfinished else self._spread()
         yield from definitions(self.parts[0].summary)
-        yield from notes(self.parts[0].manifest, self.every)
+        yield from self.notes()
 
     def _spread(self) -> Iterator[str]:
         least, best, spread = min(self._successes), max(self._successes), deviation(self._successes)
@@ -276,7 +256,7 @@ def pass_at_k(runs: Sequence[Run]) -> dict[int, float]:
 
 def same_tasks(runs: Sequence[Run]) -> bool:
     """Whether every run played the same tasks; with ``--sample`` each seed draws its own."""
-    return len({tuple(task.id for task in run.manifest.tasks) for run in runs}) == 1
+    return len({tuple(task.id for task in run.manifest.tasks) for run in runs}) < 2
 
 
 @dataclass(frozen=True)
@@ -349,7 +329,7 @@ class AttemptsReport(SeriesReport):
             {"attempt": place, "tasks": of.episodes, **plain_data(of, "won", "errors", "unfinished"), "success": share}
             for place, (of, _, share) in enumerate(self._rows, 1)
         ]
-        first = RunReport(self.parts[0].manifest, self.parts[0].summary).data()
+        first = RunReport(self.parts[0]).data()
         return {"series": "attempts", "retries": len(self.parts) - 1, **super().data(), "after": after, "first": first}
 
     def tables(self) -> Iterator[Table]:
@@ -379,7 +359,7 @@ class AttemptsReport(SeriesReport):
             if place > 1 and (left := of.unfinished):
                 yield f"Attempt {place} has {many(left, 'episode')} left to play; the same command goes on."
         yield "Steps are those of each task's last attempt; calls, tokens and cost are of all attempts."
-        yield from notes(self.parts[0].manifest, self.every)
+        yield from self.notes()
 
 
 @dataclass
@@ -393,17 +373,17 @@ class ArmFigures:
     """
 
     arm: str
-    runs: Sequence[Summary]
-    card: Mapping[str, str]
+    runs: Sequence[Run]
 
     def __post_init__(self) -> None:
-        every = joined(self.runs)
+        summaries = [run.summary for run in self.runs]
+        every = joined(summaries)
         whole, ceiling = every.overall, every.ceiling
-        costs = [run.overall.cost.total for run in self.runs if run.prices is not None]
+        costs = [run.overall.cost.total for run in summaries if run.prices is not None]
         known = [cost for cost in costs if cost is not None]
-        selections = {frozenset([each.task.id for each in run.overall.played] + list(run.assisted)) for run in self.runs}
-        self.seeds, self.same_tasks = len(self.runs), len(selections) < 2
-        self.tasks = max((run.overall.episodes for run in self.runs), default=0)
+        self.card = {**self.runs[0].card, "asked": whole.asked} if self.runs else {}
+        self.seeds, self.same_tasks = len(self.runs), same_tasks(self.runs)
+        self.tasks = max((run.overall.episodes for run in summaries), default=0)
         self.success, self.interval, self.steps = whole.success, whole.interval, whole.commands.mean
         self.unfinished, self.errors, self.calls = whole.unfinished, whole.errors, whole.calls
         self.cost = sum(known) if known else None
@@ -412,21 +392,14 @@ class ArmFigures:
 
 def read_arms(folder: SweepFolder, prices: PriceList) -> tuple[ArmFigures, ...]:
     """The begun runs of the sweep in ``folder`` by arm, in the order of its file. Raises ``ConfigurationError``."""
-    by_arm: dict[str, list[Summary]] = {}
-    cards: dict[str, dict[str, str]] = {}
+    by_arm: dict[str, list[Run]] = {}
     for kept in folder.contents().runs:
-        summaries = by_arm.setdefault(kept.arm, [])
-        run = folder.run(kept.folder)
+        runs, run = by_arm.setdefault(kept.arm, []), folder.run(kept.folder)
         if run.manifest_file.exists():
-            manifest = run.manifest()
-            results, model = run.results(manifest.tasks), manifest.configuration.model
-            clocks, ceiling = timings_of(run, manifest.tasks), ceiling_of(run, manifest, manifest.tasks)
-            extras = Extras(clocks=clocks, prices=prices(model) if model else None, ceiling=ceiling)
-            summaries.append(summarise(manifest.tasks, results, extras))
-            cards[kept.arm] = cards.get(kept.arm, card(manifest, "")) | {"asked": joined(summaries).overall.asked}
+            runs.append(read_for_comparison(run, prices, paths=False))
     if not any(by_arm.values()):
         raise ConfigurationError(f"No run of the sweep in {folder.path} has begun; play it with `housequest eval --sweep`.")
-    return tuple(ArmFigures(arm, summaries, cards.get(arm, {})) for arm, summaries in by_arm.items())
+    return tuple(ArmFigures(arm, runs) for arm, runs in by_arm.items())
 
 
 _COLUMNS: tuple[Column[ArmFigures], ...] = (

@@ -6,8 +6,7 @@ direct comparison. Figures of ALFRED and LoTa-Bench, with rendered houses, low-l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -16,9 +15,7 @@ from typing import NamedTuple
 from pydantic import BaseModel
 
 from housequest.agent.evaluation.analysis.metrics import Measured, PlayedTask
-from housequest.agent.evaluation.analysis.run import card
-from housequest.agent.evaluation.analysis.series import SeriesReport
-from housequest.agent.evaluation.render.report import RunReport, definitions, groups, heading, notes, pick, shares
+from housequest.agent.evaluation.render.report import EpisodesReport, RunReport
 from housequest.agent.evaluation.render.table import (
     Cell,
     Report,
@@ -36,19 +33,15 @@ from housequest.agent.evaluation.runs.files import Frozen, SelectedTask
 from housequest.agent.evaluation.runs.spec import Manifest, selection_text
 
 FAMILY = "Not listed: the figures of ALFRED and LoTa-Bench, which are of rendered houses or other tasks."
-Evaluated = RunReport | SeriesReport
-"""A report of episodes that can be exported."""
 
 
-def as_csv(report: Evaluated) -> str:
+def as_csv(report: EpisodesReport) -> str:
     """One row for every task that counts, finished or not, in task order; in a series with the folder of its run first."""
+    single = isinstance(report, RunReport)
     empty = PlayedTask(SelectedTask(number=0, id="", type=""))
-    if isinstance(report, RunReport):
-        rows = [_row(report.manifest, played) for played in report.summary.overall.played]
-        return csv_text(rows, _row(report.manifest, empty))
-    runs = report.parts
-    rows = [{"run": run.name, **_row(run.manifest, played)} for run in runs for played in run.summary.overall.played]
-    return csv_text(rows, {"run": "", **_row(runs[0].manifest, empty)})
+    every = ((run, played) for run in report.parts for played in run.summary.overall.played)
+    rows = [({} if single else {"run": run.name}) | _row(run.manifest, played) for run, played in every]
+    return csv_text(rows, ({} if single else {"run": ""}) | _row(report.manifest, empty))
 
 
 def _row(manifest: Manifest, played: PlayedTask) -> dict[str, Cell]:
@@ -90,54 +83,19 @@ def _row(manifest: Manifest, played: PlayedTask) -> dict[str, Cell]:
     }
 
 
-def as_markdown(report: Evaluated) -> str:
+def as_markdown(report: EpisodesReport) -> str:
     """The figures as Markdown tables, with who played above and notes below."""
-    if not isinstance(report, RunReport):
-        tables = [line for table in report.tables() for line in ("", *table.markdown())]
-        return _markdown(report.heading, tables, report.sentences())
-    manifest, summary = report.manifest, report.summary
-    columns = [*pick("tasks", "won", "errors", "success", "95 % interval"), *shares(summary), *pick("steps")]
-    above = heading(manifest, card(manifest, summary.overall.asked))
-    below = (*definitions(summary), *notes(manifest, summary))
-    text = _markdown(above, ["", *Table.of("", columns, groups(summary)).markdown()], below)
-    if not summary.failures:
-        return text
-    split = manifest.configuration.split
-    rows = tuple(
-        (kind.label, str(len(lost)), f"{split}:{lost[0].number}, turn {lost[0].failure.turn if lost[0].failure else 0}")
-        for kind, lost in summary.failures.items()
-    )
-    return "\n".join([text, *Table(("why not won", "tasks", "for example"), rows).markdown(numbers=(1,))]) + "\n"
-
-
-def _markdown(above: Iterable[tuple[str, str]], tables: Iterable[str], below: Iterable[str]) -> str:
-    lines = [*(f"- {name}: {escaped(value)}" for name, value in above), *tables]
-    return "\n".join([*lines, "", *(f"- {escaped(note)}" for note in below)]) + "\n"
-
-
-def beside_published(report: Evaluated) -> PublishedReport:
-    """What was measured beside the published figures."""
-    if isinstance(report, RunReport):
-        overall = report.summary.overall
-        return PublishedReport(report.manifest, (Measured("this run", overall.success, overall.interval),))
-    return PublishedReport(report.parts[0].manifest, report.measured)
-
-
-def published_markdown(report: PublishedReport) -> str:
-    """What was measured and the published figures as one Markdown table."""
-    manifest, measured, config = report.manifest, report.measured, report.manifest.configuration
-    rows: list[tuple[str, ...]] = []
-    for ours in measured:
-        played = (config.agent, config.model or "", config.split, ours.trials, config.goals, ours.name)
-        rows.append((percent(ours.success), *played, f"95 % interval {percents(ours.interval)}"))
-    for each in compare_published(manifest, measured):
-        figure = each.figure
-        words = (figure.method, figure.model, figure.split or "not stated", figure.trials, figure.goals, figure.source)
-        differs = "; ".join(part for part in (*each.differs, figure.caveat) if part)
-        rows.append((f"{figure.success:g} %", *words, differs))
-    head = ("success", "method", "model", "split", "trials", "goals", "source", "differs, caveat")
-    notes = [f"- {escaped(warning)}" for warning in (*warnings(manifest, measured), FAMILY)]
-    return "\n".join([*Table(head, tuple(rows)).markdown(numbers=(0,)), "", *notes]) + "\n"
+    lines = [f"- {name}: {escaped(value)}" for name, value in report.heading]
+    lines += [line for table in report.tables() for line in ("", *table.markdown())]
+    lines += ["", *(f"- {escaped(note)}" for note in report.sentences())]
+    if isinstance(report, RunReport) and (failures := report.every.failures):
+        split = report.manifest.configuration.split
+        rows = tuple(
+            (kind.label, str(len(lost)), f"{split}:{lost[0].number}, turn {lost[0].failure.turn if lost[0].failure else 0}")
+            for kind, lost in failures.items()
+        )
+        lines += ["", *Table(("why not won", "tasks", "for example"), rows).markdown(numbers=(1,))]
+    return "\n".join(lines) + "\n"
 
 
 class PublishedFigure(Frozen):
@@ -234,12 +192,27 @@ def warnings(manifest: Manifest, measured: Sequence[Measured]) -> tuple[str, ...
     return tuple(told)
 
 
-@dataclass(frozen=True, slots=True)
 class PublishedReport(Report):
     """What was measured, and the published figures; success as a share."""
 
-    manifest: Manifest
-    measured: tuple[Measured, ...]
+    def __init__(self, report: EpisodesReport) -> None:
+        self.manifest, self.measured = report.manifest, report.measured
+
+    def markdown(self) -> str:
+        """Both as one Markdown table."""
+        manifest, measured, config = self.manifest, self.measured, self.manifest.configuration
+        rows: list[tuple[str, ...]] = []
+        for ours in measured:
+            played = (config.agent, config.model or "", config.split, ours.trials, config.goals, ours.name)
+            rows.append((percent(ours.success), *played, f"95 % interval {percents(ours.interval)}"))
+        for each in compare_published(manifest, measured):
+            figure = each.figure
+            words = (figure.method, figure.model, figure.split or "not stated", figure.trials, figure.goals, figure.source)
+            differs = "; ".join(part for part in (*each.differs, figure.caveat) if part)
+            rows.append((f"{figure.success:g} %", *words, differs))
+        head = ("success", "method", "model", "split", "trials", "goals", "source", "differs, caveat")
+        notes = [f"- {escaped(warning)}" for warning in (*warnings(manifest, measured), FAMILY)]
+        return "\n".join([*Table(head, tuple(rows)).markdown(numbers=(0,)), "", *notes]) + "\n"
 
     def data(self) -> dict[str, object]:
         rows = [

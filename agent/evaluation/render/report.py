@@ -1,14 +1,14 @@
-"""Read a run back and report its figures."""
+"""The report of a run, and what those of several runs share with it."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
-from housequest.agent.evaluation.analysis.experts import CeilingFigures, Watcher, named_by_model, prior_of
+from housequest.agent.evaluation.analysis.experts import CeilingFigures, named_by_model, prior_of
 from housequest.agent.evaluation.analysis.failures import of_games, told
-from housequest.agent.evaluation.analysis.metrics import Figures, Sample, Summary
-from housequest.agent.evaluation.analysis.run import PriceList, card, counted_prior, read_for_comparison
+from housequest.agent.evaluation.analysis.metrics import Figures, Measured, Sample, Summary
+from housequest.agent.evaluation.analysis.run import Run, counted_prior
 from housequest.agent.evaluation.render.table import (
     Column,
     Report,
@@ -26,7 +26,7 @@ from housequest.agent.evaluation.render.table import (
     plain_data,
     wrapped,
 )
-from housequest.agent.evaluation.runs.folder import Result, RunFolder
+from housequest.agent.evaluation.runs.folder import Result
 from housequest.agent.evaluation.runs.spec import MANY, Manifest
 from housequest.agent.evaluation.runs.usage import money
 from housequest.worlds.base import Metric
@@ -38,46 +38,119 @@ EXAMPLES = 2
 """How many lost episodes of a class are described."""
 
 
-def read_summary(run: RunFolder, prices: PriceList | None = None, watcher: Watcher | None = None) -> tuple[Manifest, Summary]:
-    """The manifest and the figures of `housequest.agent.evaluation.analysis.run.read_for_comparison`."""
-    found = read_for_comparison(run, prices, watcher)
-    return found.manifest, found.summary
+class EpisodesReport(Report):
+    """One run or several as one: ``parts`` in their order, whose episodes ``every`` counts, under one ``card``. ``measured`` is
+    what can stand beside published figures.
+    """
+
+    def __init__(self, parts: Sequence[Run], every: Summary, card: Mapping[str, str], *measured: Measured) -> None:
+        self.parts = parts
+        self.manifest = parts[0].manifest
+        self.every = every
+        self.card = card
+        self.measured = measured
+        self.heading = heading(self.manifest, card)
+
+    @abstractmethod
+    def tables(self) -> Iterator[Table]:
+        """The figures for people."""
+
+    @abstractmethod
+    def sentences(self) -> Iterator[str]:
+        """What a reader of the tables needs."""
+
+    def behind(self) -> Iterator[str]:
+        """Why tasks were not won, what errored, and what is left out."""
+        if failures := self.every.failures:
+            yield Strong(f"Why they were not won ({sum(len(lost) for lost in failures.values())}):")
+        for kind, lost in failures.items():
+            yield f"  {kind.label:<34}{len(lost):>6}"
+            # A task that was lost in several runs is told of once.
+            for result in list({result.task: result for result in lost}.values())[:EXAMPLES]:
+                if result.failure is not None and result.outcome != "error":
+                    at = f"{self.manifest.configuration.split}:{result.number}, turn {result.failure.turn}: "
+                    yield from wrapped(f"{at}{result.failure.words}", "    ", "      ")
+        if prior_of(self.manifest.configuration) is not None:  # a planner in skills, as LoTa-Bench's is
+            yield from wrapped(told(of_games(self.every.failures)), "  ")
+        by_cause: dict[str, list[Result]] = {}
+        for result in self.every.errored:
+            cause = f"{result.boundary}: {result.message}" if result.message else result.reason
+            by_cause.setdefault(cut_at_word(" ".join(cause.split()), 400), []).append(result)
+        if by_cause:
+            yield Warned(f"Errors, counted as not won ({len(self.every.errored)}):")
+            for cause, alike in by_cause.items():
+                yield from wrapped(cause, "  ")
+                yield from first_lines([f"{result.number:>4}  {one_line(result.task)}" for result in alike], "    ")
+            yield "Play these again with the same `housequest eval` and --retry errors."
+        if self.every.assisted:
+            yield f"Assisted by a person and left out ({len(self.every.assisted)}):"
+            for task in self.every.assisted:
+                yield from wrapped(one_line(task), "  ", "    ")
+
+    def notes(self) -> Iterator[str]:
+        """Notes that a reader of the tables needs, and what was used."""
+        manifest, overall = self.manifest, self.every.overall
+        if overall.unfinished:
+            of = many(overall.episodes, "episode")
+            yield f"Not finished: {overall.unfinished} of {of}; until they are, they count as not won."
+        if overall.finished:
+            won = f", {overall.mean_steps_won:.1f} in a won one" if overall.mean_steps_won is not None else ""
+            counted = f"{overall.refused} refused, {overall.repeated} repeated"
+            yield f"{number(overall.commands.mean)} steps an episode{won}; {counted}."
+        if overall.enacted:
+            diverged = overall.diverged or 0
+            parted = f"{many(diverged, 'command')} ({percent(diverged / overall.enacted)}) diverged from the game"
+            yield f"Enacted in a simulator: {overall.enacted} commands by {overall.low_level} low-level actions; {parted}."
+        if prior_of(manifest.configuration) is not None and overall.finished:
+            yield ceiling_words(self.every.ceiling, manifest)
+        if overall.calls:
+            yield f"{_call_words(overall)}; {overall.unreadable} unreadable replies."
+            yield _cost_words(manifest, self.every)
 
 
-@dataclass(frozen=True, slots=True)
-class RunReport(Report):
+class RunReport(EpisodesReport):
     """One run: rates and shares in [0, 1]; ``steps`` are executed commands, their means per episode. Bootstrap intervals are
     computed for the whole run only; for its parts they are null.
     """
 
-    manifest: Manifest
-    summary: Summary
+    def __init__(self, run: Run) -> None:
+        overall = run.summary.overall
+        super().__init__((run,), run.summary, run.card, Measured("this run", overall.success, overall.interval))
 
     def data(self) -> dict[str, object]:
         manifest, config = self.manifest, self.manifest.configuration
         return {
-            "card": card(manifest, self.summary.overall.asked),
+            "card": self.card,
             **plain_data(config, "world", "split"),
             "split_size": manifest.of if manifest.of <= MANY else None,
             **plain_data(config, "goals", "agent", "model"),
             "engine": manifest.engine,
-            **details(self.summary, whole=True),
+            **details(self.every, whole=True),
         }
 
     def sections(self) -> Iterator[Section]:
         """Success, the terms that it was measured under, and what else was measured."""
-        manifest, summary = self.manifest, self.summary
+        summary = self.every
         rows = list(groups(summary))
         yield Table.of("", pick("tasks", "won", "err", "success", "95 % interval", "steps"), rows)
-        yield named_lines(heading(manifest, card(manifest, summary.overall.asked)), width=10)
-        yield behind(manifest, summary)
+        yield named_lines(self.heading, width=10)
+        yield self.behind()
         yield _means(summary)
         yield [
             *Table.of("", [*shares(summary), *pick("refused", "repeated")], rows).text(),
             *(line for sentence in definitions(summary) for line in wrapped(sentence)),
         ]
         yield ceilings_by_type(summary)
-        yield (line for sentence in notes(manifest, summary) for line in wrapped(sentence))
+        yield (line for sentence in self.notes() for line in wrapped(sentence))
+
+    def tables(self) -> Iterator[Table]:
+        """The types of task."""
+        columns = [*pick("tasks", "won", "errors", "success", "95 % interval"), *shares(self.every), *pick("steps")]
+        yield Table.of("", columns, groups(self.every))
+
+    def sentences(self) -> Iterator[str]:
+        yield from definitions(self.every)
+        yield from self.notes()
 
 
 FIGURES: tuple[Column[Figures], ...] = (
@@ -211,35 +284,6 @@ def _means(summary: Summary) -> Section:
     return Table(("over all tasks", "mean", "95 % interval"), tuple(rows)) if rows else ()
 
 
-def behind(manifest: Manifest, summary: Summary) -> Iterator[str]:
-    """Why tasks were not won, what errored, and what is left out."""
-    if failures := summary.failures:
-        yield Strong(f"Why they were not won ({sum(len(lost) for lost in failures.values())}):")
-    for kind, lost in failures.items():
-        yield f"  {kind.label:<34}{len(lost):>6}"
-        # A task that was lost in several runs is told of once.
-        for result in list({result.task: result for result in lost}.values())[:EXAMPLES]:
-            if result.failure is not None and result.outcome != "error":
-                at = f"{manifest.configuration.split}:{result.number}, turn {result.failure.turn}: "
-                yield from wrapped(f"{at}{result.failure.words}", "    ", "      ")
-    if prior_of(manifest.configuration) is not None:  # a planner in skills, as LoTa-Bench's is
-        yield from wrapped(told(of_games(summary.failures)), "  ")
-    by_cause: dict[str, list[Result]] = {}
-    for result in summary.errored:
-        cause = f"{result.boundary}: {result.message}" if result.message else result.reason
-        by_cause.setdefault(cut_at_word(" ".join(cause.split()), 400), []).append(result)
-    if by_cause:
-        yield Warned(f"Errors, counted as not won ({len(summary.errored)}):")
-        for cause, alike in by_cause.items():
-            yield from wrapped(cause, "  ")
-            yield from first_lines([f"{result.number:>4}  {one_line(result.task)}" for result in alike], "    ")
-        yield "Play these again with the same `housequest eval` and --retry errors."
-    if summary.assisted:
-        yield f"Assisted by a person and left out ({len(summary.assisted)}):"
-        for task in summary.assisted:
-            yield from wrapped(one_line(task), "  ", "    ")
-
-
 def definitions(summary: Summary) -> Iterator[str]:
     """What the share columns mean, and what they lack."""
     overall = summary.overall
@@ -263,26 +307,6 @@ def definitions(summary: Summary) -> Iterator[str]:
         found = [f"the shortest way of {paths['planner']} tasks"] if paths["planner"] else []
         found += [f"the expert's of {paths['expert']}"] if paths["expert"] else []
         yield f"/path: times L*/max(L*, steps); L* is {' and '.join(found)}."
-
-
-def notes(manifest: Manifest, summary: Summary) -> Iterator[str]:
-    """Notes that a reader of the tables needs, and what was used."""
-    overall = summary.overall
-    if overall.unfinished:
-        of = many(overall.episodes, "episode")
-        yield f"Not finished: {overall.unfinished} of {of}; until they are, they count as not won."
-    if overall.finished:
-        won = f", {overall.mean_steps_won:.1f} in a won one" if overall.mean_steps_won is not None else ""
-        yield f"{number(overall.commands.mean)} steps an episode{won}; {overall.refused} refused, {overall.repeated} repeated."
-    if overall.enacted:
-        diverged = overall.diverged or 0
-        parted = f"{many(diverged, 'command')} ({percent(diverged / overall.enacted)}) diverged from the game"
-        yield f"Enacted in a simulator: {overall.enacted} commands by {overall.low_level} low-level actions; {parted}."
-    if prior_of(manifest.configuration) is not None and overall.finished:
-        yield ceiling_words(summary.ceiling, manifest)
-    if overall.calls:
-        yield f"{_call_words(overall)}; {overall.unreadable} unreadable replies."
-        yield _cost_words(manifest, summary)
 
 
 def ceiling_data(ceiling: CeilingFigures | None) -> dict[str, object] | None:

@@ -50,7 +50,7 @@ from housequest.knowledge.rulebook import library
 from housequest.knowledge.rules import Rule, accepted
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import ConfigurationError, nearest, shown, unquoted
-from housequest.worlds.paths import FORMAT, Format, atomic_write, remove_unfinished
+from housequest.worlds.paths import FORMAT, Format, atomic_write, parse_yaml, remove_unfinished
 
 USUAL_AGENT = "reasoner-actor"
 WITHOUT, WITH = "without", "with"
@@ -165,7 +165,8 @@ class Sweep:
 
 def read_sweep(file: Path) -> Sweep:
     """Read a sweep file. Raises ``ConfigurationError`` with the file and the place."""
-    top = _table(_loaded(file), str(file), ("common", "arms", "seeds"))
+    content = read_bytes(file, LARGEST_FILE, f"There is no sweep's file {file}.")
+    top = _table(parse_yaml(content, str(file)), str(file), ("common", "arms", "seeds"))
     common = _values(top.get("common", {}), f"{file}: common")
     arms = top.get("arms")
     if not isinstance(arms, dict) or not arms:
@@ -268,21 +269,6 @@ def _table(value: object, where: str, known: tuple[str, ...]) -> dict[str, objec
             hint = nearest(str(key), known) or f" Known: {', '.join(known)}."
             raise ConfigurationError(f"{where} has {shown(key)}, which is unknown.{hint}")
     return cast("dict[str, object]", value)
-
-
-def _loaded(file: Path) -> object:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-    from ruamel.yaml.events import AliasEvent
-
-    content = read_bytes(file, LARGEST_FILE, f"There is no sweep's file {file}.")
-    try:
-        events = YAML(typ="safe", pure=True).parse(content)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        if b"*" in content and any(isinstance(event, AliasEvent) for event in events):  # pyright: ignore[reportUnknownVariableType]
-            raise ConfigurationError(f"{file} uses YAML anchors and aliases, which are not supported; write each arm out.")
-        return cast("object", YAML(typ="safe", pure=True).load(content))  # pyright: ignore[reportUnknownMemberType]
-    except (YAMLError, ValueError, RecursionError, TypeError, AttributeError) as error:
-        raise ConfigurationError(f"{file} is not YAML: {shown(' '.join(str(error).split()), 200)}.") from None
 
 
 class Measurement(NamedTuple):

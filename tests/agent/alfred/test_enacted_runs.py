@@ -12,7 +12,7 @@ from housequest.agent.config import configure
 from housequest.agent.episodes.events import Body, Ended, Event, Stepped
 from housequest.agent.evaluation.analysis.run import Run, read_for_comparison
 from housequest.agent.evaluation.render.comparison import Comparison
-from housequest.agent.evaluation.render.pages.render import run_page
+from housequest.agent.evaluation.render.pages.render import figures_page
 from housequest.agent.evaluation.render.report import RunReport
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.files import SelectedTask
@@ -51,13 +51,13 @@ def test_report_comparison_and_page_tell_what_was_enacted(tmp_path: Path) -> Non
     overall = run.summary.overall
     assert overall.enacted == sum(each.steps - each.refused for each in run.results) and overall.diverged is not None
     assert (overall.low_level or 0) > (overall.enacted or 0)
-    text = " ".join(RunReport(run.manifest, run.summary).text().split())
+    text = " ".join(RunReport(run).text().split())
     actions = f"{overall.enacted} commands by {overall.low_level} low-level actions"
     said = f"Enacted in a simulator: {actions}; {overall.diverged} command"
     assert said in text
-    data = json.loads(json.dumps(RunReport(run.manifest, run.summary).data()))
+    data = json.loads(json.dumps(RunReport(run).data()))
     assert (data["enacted"], data["low_level"], data["diverged"]) == (overall.enacted, overall.low_level, overall.diverged)
-    assert said in run_page(run, tmp_path / "page.html").decode()
+    assert said in figures_page(RunReport(run), tmp_path / "page.html").decode()
     compared = {figure.key: figure for figure in Comparison(run, other).figures}
     assert {"low_level", "diverged"} <= set(compared)
     assert compared["low_level"].first == (overall.low_level or 0) / 2
@@ -66,5 +66,5 @@ def test_report_comparison_and_page_tell_what_was_enacted(tmp_path: Path) -> Non
 @pytest.mark.heavy
 def test_a_run_that_is_not_enacted_says_nothing_of_it(tmp_path: Path) -> None:
     run = lived(tmp_path / "run")
-    assert "Enacted" not in RunReport(run.manifest, run.summary).text()
+    assert "Enacted" not in RunReport(run).text()
     assert b"enacted" not in (tmp_path / "run" / "index.jsonl").read_bytes()

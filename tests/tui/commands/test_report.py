@@ -34,7 +34,7 @@ def test_a_run_in_every_form(call: Run, played: str, tmp_path: Path) -> None:
     assert list(csv.DictReader((tmp_path / "table.csv").open())) == rows
 
 
-def test_a_run_beside_published_figures(call: Run, played: str) -> None:
+def test_a_run_PublishedReport_figures(call: Run, played: str) -> None:
     text = call("report", played, "--against", "published").stdout
     assert "! generated is not valid_seen or valid_unseen: those are other games." in text
     assert max(map(len, text.splitlines())) <= 80

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from housequest.agent.evaluation.render.report import RunReport, read_summary
+from housequest.agent.evaluation.analysis.run import read_for_comparison
+from housequest.agent.evaluation.render.report import RunReport
 from housequest.agent.evaluation.runs.folder import RunFolder
 from tests.agent.evaluation.runs.test_batch import plan, play
 from tests.worlds.graphs.tables import task, written
@@ -18,6 +19,6 @@ def test_a_game_that_cannot_be_opened_is_an_episode_that_errored(tmp_path: Path)
     summary = play(plan(tmp_path, **damaged), tmp_path / "run")
     assert (summary.overall.episodes, summary.overall.errors) == (3, 3)
     assert {each.boundary for each in summary.errored} == {"world"}
-    manifest, again = read_summary(RunFolder(tmp_path / "run"))
-    assert again == summary
-    assert "Errors, counted as not won (3):" in RunReport(manifest, again).text()
+    again = read_for_comparison(RunFolder(tmp_path / "run"))
+    assert again.summary == summary
+    assert "Errors, counted as not won (3):" in RunReport(again).text()

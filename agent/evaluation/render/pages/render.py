@@ -1,4 +1,4 @@
-"""The HTML pages of one run and of a comparison.
+"""The HTML pages of a run or a series, and of a comparison.
 
 Each is one self-contained file with its style, charts and filter script; its content security policy allows nothing else.
 Templates escape all text, and control characters are made visible before.
@@ -19,12 +19,10 @@ from markupsafe import Markup
 
 from housequest.agent.evaluation.analysis.metrics import Summary
 from housequest.agent.evaluation.analysis.run import Run
-from housequest.agent.evaluation.analysis.series import SeriesReport
 from housequest.agent.evaluation.analysis.statistics import Interval, PairedCounts, paired_interval, wilson
-from housequest.agent.evaluation.render import report
 from housequest.agent.evaluation.render.comparison import Comparison, conclusions, figure_cells, sides
 from housequest.agent.evaluation.render.pages.episodes import Episodes, Limits
-from housequest.agent.evaluation.render.report import definitions, groups, notes, pick, shares
+from housequest.agent.evaluation.render.report import EpisodesReport, RunReport, groups, heading, pick, shares
 from housequest.agent.evaluation.render.table import Column, percent, percents, points
 from housequest.agent.evaluation.runs.files import flattened
 from housequest.agent.evaluation.runs.folder import Result
@@ -65,36 +63,39 @@ class Row(NamedTuple):
     body: Markup | None
 
 
-def run_page(run: Run, page: Path, limits: Limits = _LIMITS) -> bytes:
-    """The page of one run, to be written to ``page``."""
-    episodes, overall = Episodes(page_environment(), page, limits), run.summary.overall
-    return _figures_page(
+def figures_page(figures: EpisodesReport, page: Path, limits: Limits = _LIMITS) -> bytes:
+    """The page of a run or of a series, to be written to ``page``: its figures, and every episode."""
+    episodes, first, summary = Episodes(page_environment(), page, limits), figures.parts[0], figures.every
+    if isinstance(figures, RunReport):
+        overall, title, named, heading = summary.overall, f"{first.name}: {first.label}", [("", first)], page_heading(first)
+        won = f"{overall.won} of {overall.episodes} tasks won"
+        headline = f"{won}: {percent(overall.success)} success, 95 % interval {percents(overall.interval)}."
+    else:
+        title, named = f"{len(figures.parts)} runs: {first.label}", [(f"{run.name}, ", run) for run in figures.parts]
+        heading = figures.heading
+        told = (f"{each.name}: {percent(each.success)}, 95 % interval {percents(each.interval)}" for each in figures.measured)
+        headline = f"{'; '.join(told)}."
+    rows = _rows(named, episodes)
+    counts = ("tasks", "won", "lost", "errors", "unfinished", "success", "95 % interval")
+    columns = [*pick(*counts), *shares(summary), *pick("steps", "steps, won")]
+    by_group = [(name, [column.cell(count) for column in columns]) for name, count in groups(summary)]
+    return _page(
+        "run.html",
+        title,
         episodes,
-        f"{run.name}: {run.label}",
-        _rows([("", run)], episodes),
-        run.summary,
-        headline=f"{overall.won} of {overall.episodes} tasks won: {percent(overall.success)} success, "
-        f"95 % interval {percents(overall.interval)}.",
-        heading=page_heading(run),
-        configuration=manifest_settings(run.manifest),
-        sentences=[*definitions(run.summary), *notes(run.manifest, run.summary)],
-    )
-
-
-def series_page(series: SeriesReport, page: Path, limits: Limits = _LIMITS) -> bytes:
-    """The page of a series, to be written to ``page``: its figures, and every episode of every run."""
-    episodes, first = Episodes(page_environment(), page, limits), series.parts[0]
-    figures = ((each.name, percent(each.success), percents(each.interval)) for each in series.measured)
-    told = "; ".join(f"{name}: {success}, 95 % interval {interval}" for name, success, interval in figures)
-    return _figures_page(
-        episodes,
-        f"{len(series.parts)} runs: {first.label}",
-        _rows([(f"{run.name}, ", run) for run in series.parts], episodes),
-        series.every,
-        headline=f"{told}.",
-        heading=[*series.heading],
-        configuration=manifest_settings(first.manifest),
-        sentences=[*series.sentences()],
+        rows,
+        headline=headline,
+        heading=heading,
+        configuration=manifest_settings(figures.manifest),
+        sentences=[*figures.sentences()],
+        columns=[column.heading for column in columns],
+        by_type=by_group[: len(summary.by_type)],
+        totals=by_group[len(summary.by_type) :],
+        charts=_run_charts(summary),
+        assisted=summary.assisted,
+        outcomes=sorted({row.outcome for row in rows}),
+        task_columns=[(column.heading, column.number) for column in OF_TASK],
+        bound=f"{episodes.bound}{' What was not won was taken first.' if episodes.full else ''}",
     )
 
 
@@ -113,27 +114,6 @@ def _rows(runs: Sequence[tuple[str, Run]], episodes: Episodes) -> list[Row]:
             outcome = result.outcome if result else "unfinished"
             rows.append(Row(task.number, f"{before}{task.id}", task.type, outcome, cells, bodies.get((run.name, task.id))))
     return rows
-
-
-def _figures_page(episodes: Episodes, title: str, rows: Sequence[Row], summary: Summary, **values: object) -> bytes:
-    counts = ("tasks", "won", "lost", "errors", "unfinished", "success", "95 % interval")
-    columns = [*pick(*counts), *shares(summary), *pick("steps", "steps, won")]
-    by_group = [(name, [column.cell(count) for column in columns]) for name, count in groups(summary)]
-    return _page(
-        "run.html",
-        title,
-        episodes,
-        rows,
-        columns=[column.heading for column in columns],
-        by_type=by_group[: len(summary.by_type)],
-        totals=by_group[len(summary.by_type) :],
-        charts=_run_charts(summary),
-        assisted=summary.assisted,
-        outcomes=sorted({row.outcome for row in rows}),
-        task_columns=[(column.heading, column.number) for column in OF_TASK],
-        bound=f"{episodes.bound}{' What was not won was taken first.' if episodes.full else ''}",
-        **values,
-    )
 
 
 def comparison_page(comparison: Comparison, page: Path, limits: Limits = _LIMITS) -> bytes:
@@ -366,7 +346,7 @@ def step_bins(results: Sequence[Result], most: int) -> list[tuple[str, tuple[int
 
 def page_heading(run: Run) -> list[tuple[str, str]]:
     """The run in a few lines: those of a report, without the agent's settings and the habits."""
-    config, lines = run.manifest.configuration, dict(report.heading(run.manifest, run.card))
+    config, lines = run.manifest.configuration, dict(heading(run.manifest, run.card))
     lines.pop("habits", None)
     lines |= {"agent": config.agent}
     return [*(lines | ({"curiosity": f"{config.curiosity:g}"} if config.curiosity else {})).items()]

@@ -16,7 +16,7 @@ from housequest.agent.evaluation.analysis.metrics import Extras
 from housequest.agent.evaluation.analysis.run import read_for_comparison
 from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.render.export import as_csv
-from housequest.agent.evaluation.render.pages.render import comparison_page, run_page
+from housequest.agent.evaluation.render.pages.render import comparison_page, figures_page
 from housequest.agent.evaluation.render.report import RunReport
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.folder import RunFolder
@@ -69,12 +69,12 @@ def test_who_does_not_search_has_none(tmp_path: Path) -> None:
     for agent in ("react", "expert"):
         folder, manifest = played(tmp_path, agent)
         assert ceiling_of(folder, manifest, manifest.tasks) is None
-        assert RunReport(manifest, read_for_comparison(folder).summary).data()["ceiling"] is None
+        assert RunReport(read_for_comparison(folder)).data()["ceiling"] is None
 
 
 def test_report_comparison_and_pages_tell_it(tmp_path: Path) -> None:
     counts, by_name = (read_for_comparison(played(tmp_path, search=search)[0]) for search in ("counts", "name"))
-    report = RunReport(counts.manifest, counts.summary)
+    report = RunReport(counts)
     ceiling = report.data()["ceiling"]
     assert isinstance(ceiling, dict)
     assert (ceiling["prior"], ceiling["tasks"], ceiling["success"]) == ("counts", TASKS, 1.0)
@@ -93,7 +93,7 @@ def test_report_comparison_and_pages_tell_it(tmp_path: Path) -> None:
     rows = csv.DictReader(as_csv(report).splitlines())
     assert [int(row["ceiling"]) for row in rows] == [each.ceiling for each in counts.summary.overall.played]
     pages = (
-        run_page(counts, tmp_path / "page.html"),
+        figures_page(RunReport(counts), tmp_path / "page.html"),
         comparison_page(compared, tmp_path / "page.html"),
     )
     assert all(b"Ceiling: without any model" in page for page in pages)
@@ -101,7 +101,7 @@ def test_report_comparison_and_pages_tell_it(tmp_path: Path) -> None:
 
 def test_where_the_model_names_the_places_chance_stands_beside_it(tmp_path: Path) -> None:
     run = read_for_comparison(played(tmp_path, search="llm")[0])
-    report = RunReport(run.manifest, run.summary)
+    report = RunReport(run)
     text = " ".join(report.text().split())
     assert "Ceiling" not in text, "a model that names places well goes beyond chance"
     assert "Without any word on places, the expert, which has no model, wins" in text
@@ -112,10 +112,9 @@ def test_where_the_model_names_the_places_chance_stands_beside_it(tmp_path: Path
 
 
 def test_where_the_games_are_not_it_is_said(tmp_path: Path) -> None:
-    folder, manifest = played(tmp_path, search="counts")
-    elsewhere = read_for_comparison(folder)
+    elsewhere = read_for_comparison(played(tmp_path, search="counts")[0])
     elsewhere = replace(elsewhere, extras=Extras(ceiling=Ceiling("counts", {})))
-    text = " ".join(RunReport(manifest, elsewhere.summary).text().split())
+    text = " ".join(RunReport(elsewhere).text().split())
     assert "No ceiling: the games of this run are not here" in text
     by_name = read_for_comparison(played(tmp_path, search="name")[0])
     assert "Of the second: No ceiling" in " ".join(Comparison(by_name, elsewhere).text().split())

@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.evaluation.analysis.metrics import Measured
+from housequest.agent.evaluation.analysis.run import read_for_comparison
 from housequest.agent.evaluation.analysis.statistics import Interval
 from housequest.agent.evaluation.render.export import (
     PublishedComparison,
-    beside_published,
+    PublishedReport,
     compare_published,
     published,
     warnings,
 )
-from housequest.agent.evaluation.render.report import RunReport, read_summary
+from housequest.agent.evaluation.render.report import RunReport
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import Manifest
 from housequest.agent.protocols import PROTOCOLS
@@ -145,7 +146,7 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
 
 def test_it_is_told_in_80_columns_and_as_json(tmp_path: Path) -> None:
     manifest_of(tmp_path / "run", split="valid_seen", model="openai:" + "long" * 40)
-    report = beside_published(RunReport(*read_summary(RunFolder(tmp_path / "run"))))
+    report = PublishedReport(RunReport(read_for_comparison(RunFolder(tmp_path / "run"))))
     text = report.text()
     assert max(map(len, text.splitlines())) <= 80
     assert "50.0 %  this run: expert, openai:long" in text

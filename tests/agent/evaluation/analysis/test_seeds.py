@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.episodes.events import Outcome
+from housequest.agent.evaluation.analysis.run import read_for_comparison
 from housequest.agent.evaluation.analysis.series import SeedsReport, means, read_seeds
-from housequest.agent.evaluation.render.report import read_summary
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.worlds.errors import ConfigurationError
 from tests.agent.evaluation.recorded import Lived, run
@@ -38,7 +38,7 @@ def test_the_mean_over_seeds_by_hand(tmp_path: Path) -> None:
     figures = SeedsReport(runs).data()
     assert json.loads(json.dumps(figures)) == figures
     assert figures["seeds"] == [0, 1, 2]
-    assert read_summary(RunFolder(tmp_path / "0"))[1] == runs[0].summary
+    assert read_for_comparison(RunFolder(tmp_path / "0")).summary == runs[0].summary
 
 
 def test_other_differences_are_refused(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from housequest.agent.evaluation.render.export import as_csv, as_markdown, beside_published, published_markdown
-from housequest.agent.evaluation.render.report import RunReport, read_summary
+from housequest.agent.evaluation.analysis.run import read_for_comparison
+from housequest.agent.evaluation.render.export import PublishedReport, as_csv, as_markdown
+from housequest.agent.evaluation.render.report import RunReport
 from housequest.agent.evaluation.runs.folder import RunFolder
 from tests.agent.evaluation.recorded import Lived, run
 
@@ -21,7 +22,7 @@ LIVED = [Lived(1, calls=True), Lived(2, "lost"), Lived(3, "error"), Lived(4, Non
 
 def recorded(folder: Path, say: str = "") -> RunReport:
     run(folder, LIVED, said=lambda text: f"{say}{text}")
-    return RunReport(*read_summary(RunFolder(folder)))
+    return RunReport(read_for_comparison(RunFolder(folder)))
 
 
 def test_a_row_a_task_that_counts(tmp_path: Path) -> None:
@@ -61,6 +62,6 @@ def test_the_markdown_is_the_run(tmp_path: Path) -> None:
     assert "| heat | 4 | 1 | 1 | 25.0 % |" in text
     assert "| all | 4 | 1 | 1 | 25.0 % |" in text
     assert "- Not finished: 1 of 4 episodes" in text
-    beside = published_markdown(beside_published(report))
+    beside = PublishedReport(report).markdown()
     assert "| 25.0 % | expert |" in beside
     assert "| 84 % | OPEx-H (human rules) | GPT-4 | valid_unseen | 1 | template |" in beside

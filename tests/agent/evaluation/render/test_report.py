@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.config import Prices, configure
-from housequest.agent.evaluation.render.report import RunReport, read_summary
+from housequest.agent.evaluation.analysis.run import read_for_comparison
+from housequest.agent.evaluation.render.report import RunReport
 from housequest.agent.evaluation.render.table import Strong
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.files import file_of
@@ -33,37 +34,37 @@ def lost(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 def test_a_lost_run_says_why_and_what_it_cost(lost: RunFolder) -> None:
-    text = RunReport(*read_summary(lost, lambda model: PRICES)).text()
+    text = RunReport(read_for_comparison(lost, lambda model: PRICES)).text()
     assert "Why they were not won (4):\n  went round in circles                  4\n    generated:0, turn " in text
     assert "/path: times L*/max(L*, steps); L* is the shortest way of 4 tasks." in text
     assert "40 calls of the model, " in text
     assert "Cost: 0." in text
     assert "at 2 for a million tokens read, 1 from a cache, 10 written." in " ".join(text.split())
     assert all(len(line) <= 80 for line in text.splitlines())
-    assert '[prices."scripted:script.yaml"]' in RunReport(*read_summary(lost)).text()
+    assert '[prices."scripted:script.yaml"]' in RunReport(read_for_comparison(lost)).text()
 
 
 def test_success_stands_first_and_what_matters_stands_out(lost: RunFolder) -> None:
-    lines = list(RunReport(*read_summary(lost)).lines())
+    lines = list(RunReport(read_for_comparison(lost)).lines())
     player = "agent     react  completions=auto form=auto max_tokens=512 pair=1-0"
     assert "success" in lines[0] and lines.index("") < lines.index(player)
     strong = [line for line in lines if isinstance(line, Strong)]
     assert strong[0] == lines[0]
     assert strong[1].startswith("all ") and "Why they were not won (4):" in strong
-    assert RunReport(*read_summary(lost)).text() == "\n".join(lines) + "\n"
+    assert RunReport(read_for_comparison(lost)).text() == "\n".join(lines) + "\n"
 
 
 def test_classes_of_planners_are_told_of_planners_in_skills_alone(lost: RunFolder, tmp_path: Path) -> None:
-    figures = RunReport(*read_summary(lost))
+    figures = RunReport(read_for_comparison(lost))
     assert figures.data()["lota_classes"] == {"action planning": 4}
     assert "LoTa-Bench" not in figures.text()
     skilled = run(tmp_path / "run", [Lived(1, "lost")], agent="llm-planner", settings={"search": "counts"})
     kind = skilled.summary.lost[0].failure
-    assert kind is not None and "In LoTa-Bench's classes: " in RunReport(skilled.manifest, skilled.summary).text()
+    assert kind is not None and "In LoTa-Bench's classes: " in RunReport(skilled).text()
 
 
 def test_its_json_has_every_metric(lost: RunFolder) -> None:
-    figures = RunReport(*read_summary(lost, lambda model: PRICES)).data()
+    figures = RunReport(read_for_comparison(lost, lambda model: PRICES)).data()
     assert json.loads(json.dumps(figures)) == figures
     assert figures["success_by_path"] == {"mean": 0.0, "interval": [0.0, 0.0], "missing": 0}
     assert figures["paths"] == {"planner": 4, "expert": 0, "unknown": 0}
@@ -85,21 +86,21 @@ def test_without_the_games_the_paths_are_not_told(lost: RunFolder, tmp_path: Pat
     here.manifest_file.write_bytes(file_of(lost.manifest().model_copy(update={"data": "0" * 64})))
     here.index_file.symlink_to(lost.index_file)
     here.episodes.symlink_to(lost.episodes)
-    found, summary = read_summary(here)
-    assert RunReport(found, summary).data()["paths"] == {"planner": 0, "expert": 0, "unknown": 4}
-    text = RunReport(found, summary).text()
-    assert summary.overall.lost == 4
+    report = RunReport(read_for_comparison(here))
+    assert report.data()["paths"] == {"planner": 0, "expert": 0, "unknown": 4}
+    text = report.text()
+    assert report.every.overall.lost == 4
     assert "/path" in text
     assert not here.paths_file.exists()
 
 
 def test_the_paths_that_a_won_run_lacks_are_counted(tmp_path: Path) -> None:
     run(tmp_path / "run", [Lived(1), Lived(2), Lived(3, "lost")], world="nowhere")
-    manifest, summary = read_summary(RunFolder(tmp_path / "run"))
-    assert summary.overall.success_by_path.missing == 2
-    text = RunReport(manifest, summary).text()
+    report = RunReport(read_for_comparison(RunFolder(tmp_path / "run")))
+    assert report.every.overall.success_by_path.missing == 2
+    text = report.text()
     assert "/path: L* of 2 tasks is not known; make the report where the run's games are." in " ".join(text.split())
-    weighted = RunReport(manifest, summary).data()["success_by_path"]
+    weighted = report.data()["success_by_path"]
     assert weighted == {"mean": None, "interval": None, "missing": 2}
 
 
@@ -109,8 +110,8 @@ def test_whatever_is_said_stays_in_80_printable_columns(tmp_path: Path) -> None:
 
     lived = [Lived(1, calls=True), Lived(2, "lost"), Lived(3, "error"), Lived(4, None), Lived(5, assisted=True)]
     run(tmp_path / "run", lived, said=said)
-    manifest, summary = read_summary(RunFolder(tmp_path / "run"))
-    text = RunReport(manifest, summary).text()
+    report = RunReport(read_for_comparison(RunFolder(tmp_path / "run")))
+    text = report.text()
     assert max(map(len, text.splitlines())) <= 80
     assert all(character.isprintable() or character == "\n" for character in text)
 
@@ -119,9 +120,9 @@ def test_peoples_goals_have_rows_of_their_own(tmp_path: Path) -> None:
     planned = make_run_spec(configure({"world": "scripted", "agent": "expert"}, tmp_path))
     asyncio.run(run_batch(planned, tmp_path / "run"))
     folder = RunFolder(tmp_path / "run")
-    assert "goals: template" not in RunReport(*read_summary(folder)).text().partition("engine")[2]
+    assert "goals: template" not in RunReport(read_for_comparison(folder)).text().partition("engine")[2]
     first, *others = folder.results(planned.manifest.tasks)
     folder.rewrite([first.model_copy(update={"wording": "human:1"}), *others])
-    text = RunReport(*read_summary(folder)).text()
+    text = RunReport(read_for_comparison(folder)).text()
     assert "goals: human" in text
     assert "goals: template" in text.partition("engine")[2]

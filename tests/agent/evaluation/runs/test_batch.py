@@ -13,7 +13,8 @@ from starlette.responses import JSONResponse
 
 from housequest.agent.config import configure
 from housequest.agent.evaluation.analysis.metrics import Summary
-from housequest.agent.evaluation.render.report import RunReport, read_summary
+from housequest.agent.evaluation.analysis.run import read_for_comparison
+from housequest.agent.evaluation.render.report import RunReport
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import RunFolder, episode_name
@@ -122,7 +123,7 @@ def test_figures_that_cannot_be_are_not_believed_and_a_record_that_holds_them_is
         assert changed != lines
         file.write_text("".join(f"{line}\n" for line in changed))
     run.index_file.write_bytes(b"")
-    assert RunReport(*read_summary(run)).data()["unfinished"] == 3
+    assert RunReport(read_for_comparison(run)).data()["unfinished"] == 3
     assert play(planned, tmp_path / "run").overall.finished == 3
     again = run.results(planned.manifest.tasks)
     bare = {"episode_sha256": None}
@@ -263,15 +264,16 @@ def test_a_report_of_an_unfinished_run_says_so(tmp_path: Path) -> None:
     planned = plan(tmp_path)
     run = RunFolder(tmp_path / "run")
     run.begin(planned.manifest)
-    manifest, summary = read_summary(run)
-    assert "Not finished: 3 of 3 episodes" in RunReport(manifest, summary).text()
-    figures = RunReport(manifest, summary).data()
+    report = RunReport(read_for_comparison(run))
+    assert "Not finished: 3 of 3 episodes" in report.text()
+    figures = report.data()
     assert (figures["episodes"], figures["unfinished"], figures["success"]) == (3, 3, 0.0)
 
 
 def test_the_json_has_what_is_promised(tmp_path: Path, server: Server) -> None:
     planned = plan(tmp_path, agent="react", model=server.model(), max_steps=2)
-    figures = RunReport(planned.manifest, play(planned, tmp_path / "run")).data()
+    play(planned, tmp_path / "run")
+    figures = RunReport(read_for_comparison(RunFolder(tmp_path / "run"))).data()
     wanted = {"episodes", "won", "lost", "errors", "success", "interval", "by_type", "steps", "calls", "tokens"}
     assert wanted <= figures.keys()
     assert figures["calls"] == 6
@@ -282,7 +284,7 @@ def test_the_json_has_what_is_promised(tmp_path: Path, server: Server) -> None:
 def test_a_damaged_manifest_is_named(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "run.json").write_bytes(content)
     with pytest.raises(ConfigurationError) as caught:
-        read_summary(RunFolder(tmp_path))
+        read_for_comparison(RunFolder(tmp_path))
     assert str(tmp_path / "run.json") in str(caught.value)
 
 
@@ -292,7 +294,7 @@ def test_a_damaged_index_is_named_with_its_line(line: bytes, tmp_path: Path) -> 
     index = tmp_path / "run" / "index.jsonl"
     index.write_bytes(index.read_bytes() + line + b"\n")
     with pytest.raises(ConfigurationError) as caught:
-        read_summary(RunFolder(tmp_path / "run"))
+        read_for_comparison(RunFolder(tmp_path / "run"))
     assert f"{index}:4" in str(caught.value)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from housequest.agent.config import configure
 from housequest.agent.evaluation.analysis.metrics import Summary
-from housequest.agent.evaluation.render.report import read_summary
+from housequest.agent.evaluation.analysis.run import read_for_comparison
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.budget import Ledger
 from housequest.agent.evaluation.runs.folder import RunFolder
@@ -93,7 +93,7 @@ def test_episodes_go_into_no_folder_elsewhere(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"episodes: it is a link"):
         play(tmp_path / "run")
     assert len(list((tmp_path / "elsewhere").iterdir())) == 2
-    assert read_summary(RunFolder(tmp_path / "run"))[1].overall.won == 2, "it can still be read"
+    assert read_for_comparison(RunFolder(tmp_path / "run")).summary.overall.won == 2, "it can still be read"
 
 
 def test_a_folder_on_another_disk_is_named_through_a_link(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_nothing_that_reads_a_run_hangs(kind: str, name: str, tmp_path: Path) ->
     else:
         file.symlink_to("/dev/zero")
     with pytest.raises(ConfigurationError, match=rf"{name}:? cannot be read: it is a {kind}, and only a regular file"):
-        read_summary(RunFolder(tmp_path / "run"))
+        read_for_comparison(RunFolder(tmp_path / "run"))
 
 
 def test_a_record_that_is_a_pipe_is_set_aside(tmp_path: Path) -> None:

@@ -30,8 +30,8 @@ from housequest.agent.evaluation.analysis.series import (
 )
 from housequest.agent.evaluation.analysis.statistics import deviation, pass_at
 from housequest.agent.evaluation.library import evaluate
-from housequest.agent.evaluation.render.export import as_csv, as_markdown, beside_published, compare_published
-from housequest.agent.evaluation.render.pages.render import series_page
+from housequest.agent.evaluation.render.export import PublishedReport, as_csv, as_markdown, compare_published
+from housequest.agent.evaluation.render.pages.render import figures_page
 from housequest.agent.evaluation.render.report import ceiling_data
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
@@ -377,9 +377,9 @@ def test_a_series_has_the_ceiling_of_its_tasks(tmp_path: Path) -> None:
     assert SeedsReport([first, plain]).data()["ceiling"] is None, "it is not known of all"
 
 
-def test_a_series_stands_beside_published_figures_of_as_many_runs(tmp_path: Path) -> None:
+def test_a_series_stands_PublishedReport_figures_of_as_many_runs(tmp_path: Path) -> None:
     thrice = repeated(tmp_path, *[("won", "lost")] * 3, world="alfworld", split="valid_seen", protocol="verl-agent")
-    beside = beside_published(thrice)
+    beside = PublishedReport(thrice)
     told = {each.figure.trials: each.differs for each in compare_published(beside.manifest, beside.measured)}
     assert not any("trials" in differs for differs in told["mean of 3 seeds"])
     assert any("trials: 12 on failed games" in differs for differs in told["12 on failed games"])
@@ -398,7 +398,7 @@ def test_a_series_is_exported_run_by_run(tmp_path: Path) -> None:
     markdown = as_markdown(report)
     assert "- repeats: 2" in markdown
     assert "| success | 75.0 % |" in markdown
-    page = series_page(report, tmp_path / "page.html").decode()
+    page = figures_page(report, tmp_path / "page.html").decode()
     assert page.count('<details class="episode"') == 4
     assert "0, demo/1-task" in page and "1, demo/2-task" in page
 

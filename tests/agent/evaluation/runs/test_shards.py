@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.evaluation.render.report import RunReport, read_summary
+from housequest.agent.evaluation.analysis.run import read_for_comparison
+from housequest.agent.evaluation.render.report import RunReport
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.shard import Shard, merge, merged_folder, read_shard, verify_run
 from housequest.worlds.errors import ConfigurationError
@@ -54,9 +55,9 @@ def test_four_shards_are_the_run(agent: str, tmp_path: Path, solving: Server) ->
     assert verify_run(RunFolder(tmp_path / "run")).whole
     for place in places:
         assert (place / "run.json").read_bytes() == (tmp_path / "whole" / "run.json").read_bytes()
-    one, other = (read_summary(RunFolder(tmp_path / name)) for name in ("run", "whole"))
-    assert one == other
-    assert RunReport(*one).data().keys() == RunReport(*other).data().keys()
+    one, other = (read_for_comparison(RunFolder(tmp_path / name)) for name in ("run", "whole"))
+    assert (one.manifest, one.summary) == (other.manifest, other.summary)
+    assert RunReport(one).data().keys() == RunReport(other).data().keys()
     clocks = [len((tmp_path / name / "timing.jsonl").read_bytes().splitlines()) for name in ("run", "whole")]
     assert clocks[0] == clocks[1]
     # Merging again changes nothing, and the merged run is one that is whole.
@@ -116,13 +117,13 @@ def test_an_error_of_a_shard_is_the_run_s(tmp_path: Path, solving: Server) -> No
     solving.behave(status(400), status(400))
     places = shards(tmp_path, 2, **model)
     merge(places, tmp_path / "run")
-    assert read_summary(RunFolder(tmp_path / "run"))[1].overall.errors == 1
+    assert read_for_comparison(RunFolder(tmp_path / "run")).summary.overall.errors == 1
     shards(tmp_path, 2, **model)  # played before, errors included
     play(plan(tmp_path, **model), places[0], shard=Shard(number=1, of=2), retry_errors=True)
     with pytest.raises(ConfigurationError, match=r"is there already, and is not that of .*; give --out a new folder"):
         merge(places, tmp_path / "run")
     merge(places, tmp_path / "again")
-    assert read_summary(RunFolder(tmp_path / "again"))[1].overall.errors == 0
+    assert read_for_comparison(RunFolder(tmp_path / "again")).summary.overall.errors == 0
 
 
 @pytest.mark.parametrize("text", ["", "1", "0/4", "5/4", "1/0", "a/b", "1/99999", "-1/4"])

@@ -18,7 +18,7 @@ from housequest.agent.config import configure
 from housequest.agent.episodes.record import Damaged, read_episode, with_digest, without_digest
 from housequest.agent.evaluation.analysis.metrics import Summary
 from housequest.agent.evaluation.analysis.run import read_for_comparison
-from housequest.agent.evaluation.render.report import RunReport, read_summary
+from housequest.agent.evaluation.render.report import RunReport
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.shard import verify_run, verify_sweep
@@ -36,7 +36,7 @@ def play(folder: Path, **options: object) -> Summary:
 
 def figures(folder: Path) -> dict[str, object]:
     """What a report tells, without how long it took."""
-    return json.loads(json.dumps(RunReport(*read_summary(RunFolder(folder))).data()), object_hook=_timeless)
+    return json.loads(json.dumps(RunReport(read_for_comparison(RunFolder(folder))).data()), object_hook=_timeless)
 
 
 def _timeless(table: dict[str, object]) -> dict[str, object]:

@@ -15,7 +15,7 @@ import pytest
 from housequest.agent.config import configure
 from housequest.agent.episodes.events import Stepped
 from housequest.agent.episodes.record import read_episode
-from housequest.agent.evaluation.render.report import read_summary
+from housequest.agent.evaluation.analysis.run import read_for_comparison
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import make_run_spec
@@ -68,7 +68,8 @@ def test_calls_are_the_prompts_that_went_out(tmp_path: Path, server: Server, age
     file = tmp_path / f"log{ending}"
     assert write_inspect_log(run, file) == 3
     log = read(file)
-    manifest, summary = read_summary(run)
+    back = read_for_comparison(run)
+    manifest, summary = back.manifest, back.summary
     assert (log.status, log.eval.model, log.eval.solver) == ("success", "openai/tester", agent)
     assert [sample.id for sample in log.samples] == [task.id for task in manifest.tasks]
     calls = [event for sample in log.samples for event in sample.events if event.event == "model"]
@@ -113,7 +114,7 @@ def test_figures_are_the_reports(tmp_path: Path) -> None:
         run = play(tmp_path, agent="react", model=server.model(), max_steps=4)
     assert write_inspect_log(run, tmp_path / "log.eval") == 3
     log = read(tmp_path / "log.eval")
-    _, summary = read_summary(run)
+    summary = read_for_comparison(run).summary
     metrics = log.results.scores[0].metrics
     assert metrics["accuracy"].value == summary.overall.success == 0
     assert (log.results.total_samples, log.results.completed_samples) == (3, 2)
@@ -141,7 +142,7 @@ def test_a_log_is_scored_again_by_its_own_scorer(tmp_path: Path) -> None:
     for sample in log.samples:
         assert (sample.scores["won"].value == "C") is played[sample.id].won
         assert sample.scores["won"].explanation == played[sample.id].reason
-    _, summary = read_summary(run)
+    summary = read_for_comparison(run).summary
     assert 0 < summary.overall.success < 1
     assert log.results.scores[0].metrics["accuracy"].value == pytest.approx(summary.overall.success)
 
@@ -167,7 +168,7 @@ def test_stderr_is_inspects_own(tmp_path: Path) -> None:
     run = play(tmp_path, max_steps=6)
     write_inspect_log(run, tmp_path / "log.eval")
     metrics = read(tmp_path / "log.eval").results.scores[0].metrics
-    _, summary = read_summary(run)
+    summary = read_for_comparison(run).summary
     won, episodes = summary.overall.won, summary.overall.episodes
     assert 0 < won < episodes
     share = won / episodes

@@ -18,7 +18,8 @@ from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.analysis.run import Run, read_for_comparison
 from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.render.pages.episodes import SIZE, Drawings, EpisodeDrawings, Limits
-from housequest.agent.evaluation.render.pages.render import comparison_page, page_environment, run_page
+from housequest.agent.evaluation.render.pages.render import comparison_page, figures_page, page_environment
+from housequest.agent.evaluation.render.report import RunReport
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import make_run_spec
@@ -47,7 +48,7 @@ def pictures(page: str) -> list[dict[str, str]]:
 
 
 def test_each_turn_that_changed_anything_has_a_drawing(run: Run, tmp_path: Path) -> None:
-    page = run_page(run, tmp_path / "page.html").decode()
+    page = figures_page(RunReport(run), tmp_path / "page.html").decode()
     found = pictures(page)
     assert len(found) == page.count('<figure class="drawing">') == sum(result.turns + 1 for result in run.results)
     opening, *turns = found[: run.results[0].turns + 1]
@@ -69,7 +70,7 @@ def test_an_episode_by_a_camera_is_drawn_as_its_camera_saw_it(tmp_path: Path) ->
     spec = make_run_spec(configure(flags), curiosity=1.0)
     asyncio.run(run_batch(spec, tmp_path / "run"))
     run = read_for_comparison(RunFolder(tmp_path / "run"))
-    page = run_page(run, tmp_path / "page.html").decode()
+    page = figures_page(RunReport(run), tmp_path / "page.html").decode()
     opening, *turns = pictures(page)
     assert len(turns) == page.count('<figure class="drawing">') - 1 == run.results[0].steps == 5
     assert opening["alt"].startswith("What the camera sees: ") and "holds nothing" in opening["alt"]
@@ -86,7 +87,7 @@ def test_an_episode_by_a_camera_is_drawn_as_its_camera_saw_it(tmp_path: Path) ->
 
 
 def test_a_page_with_drawings_needs_nothing_else(run: Run, tmp_path: Path) -> None:
-    page = run_page(run, tmp_path / "page.html").decode()
+    page = figures_page(RunReport(run), tmp_path / "page.html").decode()
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
     assert "img-src data:;" in policy
     (style,) = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
@@ -97,19 +98,19 @@ def test_a_page_with_drawings_needs_nothing_else(run: Run, tmp_path: Path) -> No
 
 
 def test_a_page_is_the_same_each_time(run: Run, tmp_path: Path) -> None:
-    assert run_page(run, tmp_path / "page.html") == run_page(run, tmp_path / "page.html")
+    assert figures_page(RunReport(run), tmp_path / "page.html") == figures_page(RunReport(run), tmp_path / "page.html")
 
 
 def test_what_has_no_room_is_not_drawn(run: Run, tmp_path: Path) -> None:
-    whole = run_page(run, tmp_path / "page.html").decode()
+    whole = figures_page(RunReport(run), tmp_path / "page.html").decode()
     first = run.results[0].turns + 1
     length = sum(map(len, re.findall(r'<figure class="drawing">.*?</figure>', whole, re.DOTALL)[:first]))
     (opening,) = re.findall(r"\.r1{background-image:url\((.*?)\)", whole)
     for missing in (0, 1):
-        some = run_page(run, tmp_path / "page.html", Limits(drawings=length + len(opening) - missing)).decode()
+        some = figures_page(RunReport(run), tmp_path / "page.html", Limits(drawings=length + len(opening) - missing)).decode()
         assert len(pictures(some)) == first - missing
         assert "Episodes that have some: 1; there was no room for more." in some
-    none = run_page(run, tmp_path / "page.html", Limits(drawings=0)).decode()
+    none = figures_page(RunReport(run), tmp_path / "page.html", Limits(drawings=0)).decode()
     assert pictures(none) == [] and "as far as the player knew" not in none
     assert Outline(none).text[:20] == Outline(whole).text[:20]
 
@@ -123,7 +124,7 @@ def test_two_runs_are_drawn_beside_each_other(run: Run, tmp_path: Path) -> None:
 
 def test_a_house_with_coordinates_is_no_made_up_plan(tmp_path: Path) -> None:
     example = lived(tmp_path / "example", split="example", limit=1)
-    page = run_page(example, tmp_path / "page.html").decode()
+    page = figures_page(RunReport(example), tmp_path / "page.html").decode()
     assert pictures(page)[0]["alt"].startswith("The house from above, the plan. ")
     assert "made up" not in page
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.render.pages.episodes import Limits
-from housequest.agent.evaluation.render.pages.render import comparison_page, run_page
+from housequest.agent.evaluation.render.pages.render import comparison_page, figures_page
+from housequest.agent.evaluation.render.report import RunReport
 from tests.agent.evaluation.recorded import Lived, as_it_is, run
 from tests.agent.evaluation.render.pages.outline import Outline
 
@@ -34,7 +35,8 @@ def pages(folder: Path, said: object = as_it_is, **room: int) -> tuple[str, str]
     first, second = run(folder / "a", FIRST, said=said), run(folder / "b", SECOND, said=said, seed=1)  # type: ignore[arg-type]
     page = folder / "page.html"
     limits = Limits(**room)
-    return run_page(first, page, limits).decode(), comparison_page(Comparison(first, second), page, limits).decode()
+    compared = comparison_page(Comparison(first, second), page, limits)
+    return figures_page(RunReport(first), page, limits).decode(), compared.decode()
 
 
 def test_everything_is_in_the_page(tmp_path: Path) -> None:
@@ -113,14 +115,14 @@ def test_without_room_for_calls_the_transcripts_stay(tmp_path: Path) -> None:
 def test_a_damaged_record_is_named_in_its_place(tmp_path: Path) -> None:
     made = run(tmp_path / "a", FIRST)
     made.folder.episode(made.manifest.tasks[1]).write_text("nonsense\n")
-    page = run_page(made, tmp_path / "page.html").decode()
+    page = figures_page(RunReport(made), tmp_path / "page.html").decode()
     Outline(page)
     assert "0002-demo-2-task.jsonl:1: not a recorded event" in page
     assert page.count("You are in the hall.") > 1
 
 
 def test_an_empty_run_has_a_page(tmp_path: Path) -> None:
-    page = run_page(run(tmp_path / "a", [Lived(1, None)]), tmp_path / "page.html").decode()
+    page = figures_page(RunReport(run(tmp_path / "a", [Lived(1, None)])), tmp_path / "page.html").decode()
     assert "0 of 1 tasks won" in page
     Outline(page)
 
