@@ -37,7 +37,7 @@ def modules(
     import asyncio
 
     from housequest.agent.agents.pet.agent import Pet
-    from housequest.agent.agents.pet.modules import modules_of, read_recorded, watch_all, watch_own
+    from housequest.agent.agents.pet.modules import ModulesReport, read_recorded, watch_all, watch_own
     from housequest.agent.agents.spec import make_agent, resolve_settings
     from housequest.agent.config import configure
     from housequest.agent.evaluation.analysis.run import read_for_comparison
@@ -81,8 +81,8 @@ def modules(
     else:
         raise ConfigurationError(f"{run} was played by {config.agent!r}; give --model, and pet looks on along it.")
     if calibrate is not None:
-        _calibrate(calibrate, modules_of(seen), cast("Way", way))
-    print_report(modules_of(seen, _likeness(embedder, seen), told), as_json=as_json)
+        _calibrate(calibrate, ModulesReport(seen), cast("Way", way))
+    print_report(ModulesReport(seen, _likeness(embedder, seen), told), as_json=as_json)
 
 
 def _likeness(embedder: str | None, seen: Sequence[WatchedEpisode]) -> Likeness:

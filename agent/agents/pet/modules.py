@@ -17,7 +17,6 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 from statistics import fmean
 from typing import NamedTuple
@@ -94,27 +93,19 @@ class PlannedSubtasks(NamedTuple):
         return list(map(_words, self.planned)) == list(map(_words, self.annotated))
 
 
-class SubtaskFigures(NamedTuple):
-    """Of ``planned`` tasks whose annotation is known, ``right`` had exactly its sub-tasks; ``similarity`` is the mean.
+class SubtaskFigures:
+    """Of ``planned`` tasks whose annotation is known, ``right`` had exactly its sub-tasks; ``similarity`` is the mean. A plan
+    that could not be read is empty, wrong, and not similar to anything.
 
     ``missed`` are the others, as in the paper's table 4.
     """
 
-    planned: int
-    right: int
-    similarity: float | None
-    missed: tuple[PlannedSubtasks, ...] = ()
-
-    @property
-    def accuracy(self) -> float | None:
-        return self.right / self.planned if self.planned else None
-
-
-def subtask_figures(pairs: Sequence[PlannedSubtasks], likeness: Likeness = by_words) -> SubtaskFigures:
-    """The figures over ``pairs``; a plan that could not be read is empty, wrong, and not similar to anything."""
-    alike = [likeness(pair.text, pair.annotated_text) if pair.planned else 0.0 for pair in pairs]
-    missed = tuple(pair for pair in pairs if not pair.right)
-    return SubtaskFigures(len(pairs), len(pairs) - len(missed), fmean(alike) if alike else None, missed)
+    def __init__(self, pairs: Sequence[PlannedSubtasks], likeness: Likeness = by_words) -> None:
+        alike = [likeness(pair.text, pair.annotated_text) if pair.planned else 0.0 for pair in pairs]
+        self.missed = tuple(pair for pair in pairs if not pair.right)
+        self.planned, self.right = len(pairs), len(pairs) - len(self.missed)
+        self.accuracy = self.right / self.planned if pairs else None
+        self.similarity = fmean(alike) if alike else None
 
 
 def _words(text: str) -> list[str]:
@@ -141,70 +132,76 @@ class ThresholdFigures(NamedTuple):
     recall: float | None
 
 
-class MaskingFigures(NamedTuple):
+class MaskingFigures:
     """How well places or objects were masked. Shares lie in [0, 1]; None where the denominator is 0.
 
     ``judgements`` counts each name once per target, and again where its verdict changed; ``masked`` those below the threshold.
     Of the ``touched`` names that were judged, ``shown`` were not masked for some target. ``auc`` is the probability that a
     touched name scores higher than an untouched one, ties counting half (Figure 6). ``curve`` is what other thresholds would
-    do, to choose one by.
+    do, to choose one by, and ``calibrated`` the largest that shows enough of what was touched; 0, which masks nothing, where
+    none does.
     """
 
-    judgements: int
-    masked: int
-    touched: int
-    shown: int
-    auc: float | None
-    curve: tuple[ThresholdFigures, ...] = ()
+    def __init__(self, seen: Sequence[WatchedEpisode], *, place: bool) -> None:
+        said = ((number, body) for number, each in enumerate(seen) for body in each.bodies if isinstance(body, Judged))
+        judged = [(number, thing) for number, body in said for thing in body.things if thing.place == place]
+        used = {(number, thing.name) for number, thing in judged if thing.name in seen[number].touched}
+        visible = {(number, thing.name) for number, thing in judged if not thing.masked}
+        scored = [(number, thing.name, thing.score) for number, thing in judged if thing.score is not None]
+        highest = {(number, name): score for number, name, score in sorted(scored, key=lambda each: each[2])}
+        right = [score for key, score in highest.items() if key in used]
+        wrong = [score for key, score in highest.items() if key not in used]
+        self.judgements, self.masked = len(judged), sum(thing.masked for _, thing in judged)
+        self.touched, self.shown = len(used), len(used & visible)
+        self.share = self.masked / self.judgements if judged else None
+        self.recall = self.shown / self.touched if used else None
+        self.auc = auc(right, wrong)
+        # A name without a score is always shown.
+        self.curve = tuple(
+            ThresholdFigures(
+                threshold,
+                sum(score < threshold for *_, score in scored) / len(judged),
+                1 - sum(score < threshold for score in right) / len(used) if used else None,
+            )
+            for threshold in (THRESHOLDS if scored else ())
+        )
+        enough = (at.threshold for at in self.curve if at.recall is not None and at.recall >= LEAST_SHOWN)
+        self.calibrated = max(enough, default=0.0)
 
-    @property
-    def calibrated(self) -> float:
-        """The largest threshold that shows enough of what was touched; 0, which masks nothing, where none does."""
-        return max((at.threshold for at in self.curve if at.recall is not None and at.recall >= LEAST_SHOWN), default=0.0)
 
-    @property
-    def share(self) -> float | None:
-        return self.masked / self.judgements if self.judgements else None
-
-    @property
-    def recall(self) -> float | None:
-        return self.shown / self.touched if self.touched else None
-
-
-class TrackingFigures(NamedTuple):
+class TrackingFigures:
     """How well the end was noticed: the last sub-task was called finished ``finished`` times, ``rightly`` when the task had
     just been won.
 
     ``planned`` episodes had a plan, and ``won`` of them were won. ``watched`` counts those asked about after the last command.
+    ``precision`` is the share of noticed ends that were right; early ones count against it. ``recall`` is that of won episodes
+    whose end was noticed at once; None where nobody was asked at the end.
     """
 
-    planned: int
-    won: int
-    finished: int
-    rightly: int
-    watched: int
-
-    @property
-    def precision(self) -> float | None:
-        """The share of noticed ends that were right; early ones count against it."""
-        return self.rightly / self.finished if self.finished else None
-
-    @property
-    def recall(self) -> float | None:
-        """The share of won episodes whose end was noticed at once; None where nobody was asked at the end."""
-        return self.rightly / self.won if self.won and self.watched == self.planned else None
-
-
-def modules_of(
-    seen: Sequence[WatchedEpisode], likeness: Likeness = by_words, card: Mapping[str, str] | None = None
-) -> ModulesReport:
-    """The figures over these episodes; any sequence of events is accepted.
-
-    ``likeness`` is that of sub-tasks; ``card`` says under what conditions the episodes were played and judged.
-    """
-    plans = subtask_figures(planned_subtasks(seen), likeness)
-    masking = (_masking(seen, place=True), _masking(seen, place=False))
-    return ModulesReport(len(seen), plans, *masking, _tracking(seen), card or {})
+    def __init__(self, seen: Iterable[WatchedEpisode]) -> None:
+        marks: list[tuple[bool, bool, bool, bool]] = []
+        for each in seen:
+            # How many commands were executed when the last sub-task was called finished, and when the task was won.
+            steps, length = 0, 0
+            finished: int | None = None
+            won: int | None = None
+            for body in each.bodies:
+                match body:
+                    case Planned(role="subtasks", steps=plan):
+                        length = len(plan)
+                    case Progressed(role="tracker", step=step) if length and step >= length and finished is None:
+                        finished = steps
+                    case Stepped():
+                        steps += 1
+                        won = steps if body.won and won is None else won
+                    case _:
+                        pass
+            if length:
+                marks.append((won is not None, finished is not None, finished is not None and finished == won, each.watched))
+        self.planned = len(marks)
+        self.won, self.finished, self.rightly, self.watched = (sum(mark[at] for mark in marks) for at in range(4))
+        self.precision = self.rightly / self.finished if self.finished else None
+        self.recall = self.rightly / self.won if self.won and self.watched == self.planned else None
 
 
 def planned_subtasks(seen: Iterable[WatchedEpisode]) -> tuple[PlannedSubtasks, ...]:
@@ -223,28 +220,6 @@ def touched(steps: Iterable[Stepped]) -> frozenset[str]:
     return frozenset(name for step in steps if step.accepted for name in names(step.command))
 
 
-def _masking(seen: Sequence[WatchedEpisode], *, place: bool) -> MaskingFigures:
-    said = ((number, body) for number, each in enumerate(seen) for body in each.bodies if isinstance(body, Judged))
-    judged = [(number, thing) for number, body in said for thing in body.things if thing.place == place]
-    used = {(number, thing.name) for number, thing in judged if thing.name in seen[number].touched}
-    visible = {(number, thing.name) for number, thing in judged if not thing.masked}
-    scored = [(number, thing.name, thing.score) for number, thing in judged if thing.score is not None]
-    highest = {(number, name): score for number, name, score in sorted(scored, key=lambda each: each[2])}
-    right = [score for key, score in highest.items() if key in used]
-    wrong = [score for key, score in highest.items() if key not in used]
-    # A name without a score is always shown.
-    curve = tuple(
-        ThresholdFigures(
-            threshold,
-            sum(score < threshold for *_, score in scored) / len(judged),
-            1 - sum(score < threshold for score in right) / len(used) if used else None,
-        )
-        for threshold in (THRESHOLDS if scored else ())
-    )
-    masked = sum(thing.masked for _, thing in judged)
-    return MaskingFigures(len(judged), masked, len(used), len(used & visible), auc(right, wrong), curve)
-
-
 def auc(right: Collection[float], wrong: Collection[float]) -> float | None:
     """The area under the ROC curve of these scores; None where either class is empty."""
     if not right or not wrong:
@@ -254,39 +229,20 @@ def auc(right: Collection[float], wrong: Collection[float]) -> float | None:
     return area / (len(right) * len(wrong))
 
 
-def _tracking(seen: Iterable[WatchedEpisode]) -> TrackingFigures:
-    marks: list[tuple[bool, bool, bool, bool]] = []
-    for each in seen:
-        # How many commands were executed when the last sub-task was called finished, and when the task was won.
-        steps, length = 0, 0
-        finished: int | None = None
-        won: int | None = None
-        for body in each.bodies:
-            match body:
-                case Planned(role="subtasks", steps=plan):
-                    length = len(plan)
-                case Progressed(role="tracker", step=step) if length and step >= length and finished is None:
-                    finished = steps
-                case Stepped():
-                    steps += 1
-                    won = steps if body.won and won is None else won
-                case _:
-                    pass
-        if length:
-            marks.append((won is not None, finished is not None, finished is not None and finished == won, each.watched))
-    return TrackingFigures(len(marks), *(sum(mark[at] for mark in marks) for at in range(4)))
-
-
-@dataclass(frozen=True, slots=True)
 class ModulesReport(Report):
-    """The figures of all modules over ``episodes``: a table for eliminating, sentences for planning and tracking."""
+    """The figures of all modules over the episodes ``seen``, any sequences of events: a table for eliminating, sentences for
+    planning and tracking.
 
-    episodes: int
-    plans: SubtaskFigures
-    places: MaskingFigures
-    objects: MaskingFigures
-    tracking: TrackingFigures
-    card: Mapping[str, str]
+    ``likeness`` is that of sub-tasks; ``card`` says under what conditions the episodes were played and judged.
+    """
+
+    def __init__(
+        self, seen: Sequence[WatchedEpisode], likeness: Likeness = by_words, card: Mapping[str, str] | None = None
+    ) -> None:
+        self.episodes, self.card = len(seen), card or {}
+        self.plans = SubtaskFigures(planned_subtasks(seen), likeness)
+        self.places, self.objects = (MaskingFigures(seen, place=place) for place in (True, False))
+        self.tracking = TrackingFigures(seen)
 
     def data(self) -> dict[str, object]:
         def masking(found: MaskingFigures) -> dict[str, object]:

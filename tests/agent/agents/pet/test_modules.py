@@ -21,8 +21,6 @@ from housequest.agent.agents.pet.modules import (
     auc,
     by_embeddings,
     by_words,
-    modules_of,
-    subtask_figures,
     touched,
     watch,
     watch_own,
@@ -72,7 +70,7 @@ def test_shares_recall_and_auc_are_those_of_the_names() -> None:
         judged(fridge_1=0.9, desk_1=0.1, safe_1=0.3, shelf_1=None),
         judged(fridge_1=0.2, desk_1=0.5, safe_1=0.1),
     )
-    places = modules_of([WatchedEpisode(bodies, frozenset({"fridge 1", "safe 1", "bed 1"}))]).places
+    places = ModulesReport([WatchedEpisode(bodies, frozenset({"fridge 1", "safe 1", "bed 1"}))]).places
     assert (places.judgements, places.masked, places.touched, places.shown) == (7, 4, 2, 1)
     assert places.recall == 0.5
     # The highest scores count: 0.9 and 0.3 were touched, 0.5 was not, and what has no score is left out.
@@ -81,11 +79,11 @@ def test_shares_recall_and_auc_are_those_of_the_names() -> None:
     assert curve[0.1] == (0.0, 1.0)
     assert curve[0.4] == (4 / 7, 0.5)
     assert curve[0.9] == (5 / 7, 0.5)
-    assert "threshold" in modules_of([WatchedEpisode(bodies, frozenset())]).text()
+    assert "threshold" in ModulesReport([WatchedEpisode(bodies, frozenset())]).text()
 
 
 def test_what_is_missing_is_not_divided_by() -> None:
-    figures = modules_of([])
+    figures = ModulesReport([])
     assert (figures.places.share, figures.places.recall, figures.places.auc) == (None, None, None)
     assert (figures.tracking.precision, figures.tracking.recall) == (None, None)
     assert "no plan" in figures.text()
@@ -97,7 +95,7 @@ def test_the_end_is_noticed_just_then_or_not() -> None:
     early = (PLAN, stepped("look"), DONE, stepped("look", won=True))
     never = (PLAN, stepped("look"), stepped("look", won=True))
     lost = (PLAN, stepped("look"), DONE)
-    figures = modules_of(
+    figures = ModulesReport(
         [WatchedEpisode(bodies, frozenset(), watched=True) for bodies in (rightly, early, never, lost)]
     ).tracking
     assert (figures.planned, figures.won, figures.finished, figures.rightly) == (4, 3, 3, 1)
@@ -146,7 +144,7 @@ def test_pet_looks_on_to_the_end(server: Server, world: World, tmp_path: Path, f
             await model.aclose()
 
     seen = asyncio.run(watched())
-    figures = modules_of([seen])
+    figures = ModulesReport([seen])
     assert [body for body in seen.bodies if isinstance(body, Stepped)] == list(episode.steps)
     assert figures.tracking.recall == recall
     assert figures.places.recall == 1.0
@@ -165,23 +163,23 @@ def test_a_plan_is_right_if_it_is_the_annotated_one_but_for_small_words() -> Non
     same = PLAN.model_copy(update={"steps": ("Take egg", "heat an egg", "put the egg in/on the fridge.")})
     lost = ParseFailed(role="subtasks", reply="?", reason="?", final=True)
     seen = [WatchedEpisode((body,), frozenset(), annotated=annotated) for body in (PLAN, same, lost)]
-    plans = modules_of(seen).plans
+    plans = ModulesReport(seen).plans
     assert (plans.planned, plans.right, plans.accuracy) == (3, 1, 1 / 3)
     # The second is equal, the third says nothing, and the first leaves out the last of three sub-tasks.
     assert plans.similarity is not None and 1 / 3 < plans.similarity < 2 / 3
     assert "planned: nothing that could be read annotated: take an egg, heat the egg, put the egg" in unwrapped(
-        modules_of(seen)
+        ModulesReport(seen)
     )
     # Nothing is known where the planner was not asked, or the task has no annotation.
     unknown = [WatchedEpisode((PLAN,), frozenset()), WatchedEpisode((), frozenset(), annotated=annotated)]
-    assert modules_of(unknown).plans == SubtaskFigures(0, 0, None)
-    assert "look at the run where its games are" in unwrapped(modules_of(unknown))
+    assert vars(ModulesReport(unknown).plans) == vars(SubtaskFigures(()))
+    assert "look at the run where its games are" in unwrapped(ModulesReport(unknown))
 
 
 def test_sub_tasks_are_compared_by_an_embedding_model(server: Server) -> None:
     pairs = (PlannedSubtasks(("take a mug",), ("take a cup",)), PlannedSubtasks(("take a cup",), ("take a cup",)))
     likeness = asyncio.run(by_embeddings(pairs, make_embedder(server.model())))
-    figures = subtask_figures(pairs, likeness)
+    figures = SubtaskFigures(pairs, likeness)
     assert figures.right == 1 and figures.similarity is not None and figures.similarity <= 1.0 + 1e-9
     assert likeness("take a cup", "take a cup") == pytest.approx(1.0)
     assert len(server.embedded) == 1
@@ -195,7 +193,7 @@ def test_any_texts_are_alike_by_some_share(one: str, other: str) -> None:
 def test_pets_own_episode_is_held_against_the_expert(server: Server, world: World, tmp_path: Path) -> None:
     played = recorded(play(server, world, world.task("example:1"), "pet", tmp_path / "e.jsonl").events)
     calls = len(server.requests)
-    figures = modules_of([watch_own(played, world)])
+    figures = ModulesReport([watch_own(played, world)])
     assert len(server.requests) == calls
     assert figures.places.touched
     assert figures.tracking.recall is None
