@@ -20,7 +20,7 @@ from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Impres
 from housequest.agent.episodes import events
 from housequest.agent.roles.messages import found_items, held_text, here_text, transcript
 from housequest.agent.roles.reading import PlanExample, Subgoal, plan_example
-from housequest.agent.skills.controller import Done, Execute, Failed, SearchingController
+from housequest.agent.skills.controller import Controller, Done, Execute, Failed
 from housequest.agent.skills.naming import resolve
 from housequest.agent.skills.skill import ControllerState, Outcome, PlannerSearch, Skill, Verb
 from housequest.knowledge.rules import Rule
@@ -50,7 +50,7 @@ class Body(Protocol):
     """Carries skills out, one command at a time. Its states are immutable, and have the ``skill`` in progress or None.
 
     It looks at pictures of ``picture_size`` (columns, rows), None for text alone; ``impression`` is what it made of the last
-    one. ``observe`` gives the state after what was executed since the last turn, whoever chose it; what takes long runs in a
+    one. ``attend`` gives the state after what was executed since the last turn, whoever chose it; what takes long runs in a
     thread. ``start`` puts a skill in place of the one in progress. ``proceed`` gives its next command, or how it ended; it
     raises ``ModelError``. ``story`` (what was executed) and ``caption`` (what is seen now, beside the latest observation's
     text) are words for prompts. ``unsearched`` are the kinds of place left to look into, where the skill looks for something.
@@ -59,8 +59,8 @@ class Body(Protocol):
 
     @property
     def picture_size(self) -> tuple[int, int] | None: ...
-    def begin(self, goal: str, observation: Observation) -> Any: ...
-    async def observe(self, state: Any, turn: Turn) -> Any: ...
+    def begin(self, opening: Observation, goal: str) -> Any: ...
+    async def attend(self, state: Any, turn: Turn) -> Any: ...
     def start(self, state: Any, skill: Skill) -> Any: ...
     async def proceed(self, state: Any, goal: str, emit: Emitter, rules: Sequence[Rule]) -> tuple[Outcome, Any]: ...
     def told(self, state: Any) -> Told: ...
@@ -79,7 +79,7 @@ class BodyPlayer:
     picture_size: tuple[int, int] | None
 
     async def attend(self, memory: Memory, turn: Turn) -> Memory:
-        return replace(memory, state=await self._body.observe(memory.state, turn))
+        return replace(memory, state=await self._body.attend(memory.state, turn))
 
     def doing(self, memory: Memory) -> str:
         skill: Skill | None = memory.state.skill
@@ -89,27 +89,13 @@ class BodyPlayer:
         return self._body.impression(memory.state)
 
 
-class TextBody:
-    """A household in text. Its states are `ControllerState`."""
+class TextBody(Controller):
+    """A household in text, which the controller of skills itself moves."""
 
-    def __init__(self, parts: AgentParts[Any], search: PlannerSearch) -> None:
-        self._controller = SearchingController(parts.household, parts.model, parts.sampling, search=search, seed=parts.seed)
-        self._counts = parts.household.counts()
-        self.picture_size = None
+    picture_size = None
 
-    def begin(self, goal: str, observation: Observation) -> ControllerState:
-        return self._controller.begin(observation, goal)
-
-    async def observe(self, state: ControllerState, turn: Turn) -> ControllerState:
-        return self._controller.observe(state, turn.transitions, turn.hints)
-
-    def start(self, state: ControllerState, skill: Skill) -> ControllerState:
-        return self._controller.start(state, skill)
-
-    async def proceed(
-        self, state: ControllerState, goal: str, emit: Emitter, rules: Sequence[Rule]
-    ) -> tuple[Outcome, ControllerState]:
-        return await self._controller.proceed(state, goal, emit, rules)
+    async def attend(self, state: ControllerState, turn: Turn) -> ControllerState:
+        return self.observe(state, turn.transitions, turn.hints)
 
     def impression(self, state: ControllerState) -> None:
         del state
@@ -118,7 +104,7 @@ class TextBody:
         belief = state.belief
         places = belief.kinds
         # The kind of room, which OPEx's observer is told, is guessed from what stands in it.
-        room = self._counts.room_of(set(places)).replace("livingroom", "living room")
+        room = self._household.counts().room_of(set(places)).replace("livingroom", "living room")
         found, here, held = found_items(belief), here_text(belief), held_text(belief)
         return Told(found, here, held, room, places, _seen_kinds(belief), kind(belief.held or ""))
 
@@ -154,7 +140,7 @@ def make_body(parts: AgentParts[CameraSettings], search: PlannerSearch) -> Body:
     """What an agent's skills move in its world, searching by ``search`` in text. Raises ``ConfigurationError``."""
     if parts.world.pictured:
         return load_plugin("housequest.bodies", "camera", "body")(parts)
-    return TextBody(parts, search)
+    return TextBody(parts.household, parts.model, parts.sampling, search=search, seed=parts.seed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

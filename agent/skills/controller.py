@@ -58,20 +58,23 @@ class Controller:
     """Turns skills into commands, for worlds whose texts ``household`` reads.
 
     Places are searched by ``search``: the likeliest first, as counted over a training split, in an order drawn by ``seed``,
-    by name, or by the state's guides and then at random. With ``near``, an action on a distant thing fails, as in LoTa-Bench
-    (section 4); else the skill goes there first. A skill fails after ``most`` commands.
+    by name, or by the word of ``model``, which is asked for up to `MOST_NAMED` places at a time, and then at random. With
+    ``near``, an action on a distant thing fails, as in LoTa-Bench (section 4); else the skill goes there first. A skill fails
+    after ``most`` commands.
     """
 
     def __init__(
         self,
         household: Household,
+        model: Model | None = None,
+        sampling: Sampling | None = None,
         *,
         search: PlannerSearch = "counts",
         seed: int = 0,
         near: bool = False,
         most: int = MOST_COMMANDS,
     ) -> None:
-        self._household = household
+        self._household, self._model, self._sampling = household, model, sampling or Sampling()
         known = household.counts()
         self._objects = frozenset(known.objects())
         self._treating = any(f"{treatment}able" in can for can in known.can.values() for treatment in APPLIANCES)
@@ -140,14 +143,6 @@ class Controller:
             explanation=None,
         )
 
-    def sought(self, state: ControllerState) -> tuple[str, tuple[str, ...]] | None:
-        """What the skill looks for, and the places left, where ``search`` is ``llm`` and no guide says where to look."""
-        if self._search != "llm" or state.skill is None or state.problem or state.given >= self._most:
-            return None
-        attempt = self._attempt(state, state.skill)
-        places = attempt.lost()
-        return (kind(attempt.sought), places) if places else None
-
     def next(self, state: ControllerState) -> tuple[Outcome, ControllerState]:
         """The next step; after `Done` and `Failed` the state's ``skill`` is None."""
         over = replace(state, skill=None)
@@ -174,6 +169,38 @@ class Controller:
 
     def _attempt(self, state: ControllerState, skill: Skill) -> Attempt:
         return Attempt(state, skill, self._counts, self._near, self._household.commands)
+
+    async def proceed(
+        self, state: ControllerState, goal: str, emit: Emitter, rules: Sequence[Rule] = ()
+    ) -> tuple[Outcome, ControllerState]:
+        """`next`, after asking where to look if need be, by those of ``rules`` that say so. Raises ``ModelError``."""
+        if self._search == "llm" and state.skill is not None and not state.problem and state.given < self._most:
+            attempt = self._attempt(state, state.skill)
+            if places := attempt.lost():
+                thing = kind(attempt.sought)
+                told = [rule for rule in rules if rule.kind == "location" and thing in rule.objects]
+                guide = await self._guide(state, thing, places, goal, told, emit)
+                state = replace(state, guides={**state.guides, thing: guide})
+        return self.next(state)
+
+    async def _guide(
+        self, state: ControllerState, thing: str, places: Sequence[str], goal: str, rules: Sequence[Rule], emit: Emitter
+    ) -> tuple[str, ...]:
+        assert self._model is not None
+        prompt, added = load_prompt(__package__ or "", NAME), load_prompt("housequest.agent.roles", "additions")
+        seen, left = seen_in(state.belief, places), ", ".join(places)
+        parts = [prompt.render("user", goal=goal, thing=thing, seen=seen, left=left)]
+        if rules:
+            parts.append(added.render("rules", rules="\n".join(f"- {rule.statement}" for rule in rules)))
+        parts += [added.render("hint", hint=hint) for hint in state.hints]
+        emit_rules(rules, (), emit)
+        system = Message("system", prompt.render("system", most=str(MOST_NAMED)))
+        answer = await ask(reader_of(places), self._model, (system,), "\n\n".join(parts), emit, self._sampling)
+        if answer.value is not None:
+            return answer.value
+        emit_thought(NAME, f"where to look for the {thing} was not answered; it is looked for at random", emit)
+        # A few at a time, and then it is asked again.
+        return tuple(sorted(places, key=partial(drawn, state.salt))[:MOST_NAMED])
 
     # Resolving a planner's words in this house.
 
@@ -301,45 +328,6 @@ REPLY_TOKENS = 512
 """For a model that thinks before it answers; the names alone take some fifty."""
 _MOST_READ = 4_000
 _ANSWER = re.compile(r"^[\W_]{0,20}(?:final |my )?answer\b[\s*_`]*[:：](?P<rest>.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL)
-
-
-class SearchingController(Controller):
-    """A `Controller` that asks ``model`` where to look, if ``search`` is ``llm``. Calls: 1 for up to `MOST_NAMED` places."""
-
-    def __init__(
-        self, household: Household, model: Model, sampling: Sampling, *, search: PlannerSearch, seed: int, near: bool = False
-    ) -> None:
-        super().__init__(household, search=search, seed=seed, near=near)
-        self._model, self._sampling = model, sampling
-
-    async def proceed(
-        self, state: ControllerState, goal: str, emit: Emitter, rules: Sequence[Rule] = ()
-    ) -> tuple[Outcome, ControllerState]:
-        """`next`, after asking where to look if need be, by those of ``rules`` that say so. Raises ``ModelError``."""
-        if (sought := self.sought(state)) is not None:
-            thing, places = sought
-            told = [rule for rule in rules if rule.kind == "location" and thing in rule.objects]
-            guide = await self._guide(state, thing, places, goal, told, emit)
-            state = replace(state, guides={**state.guides, thing: guide})
-        return self.next(state)
-
-    async def _guide(
-        self, state: ControllerState, thing: str, places: Sequence[str], goal: str, rules: Sequence[Rule], emit: Emitter
-    ) -> tuple[str, ...]:
-        prompt, added = load_prompt(__package__ or "", NAME), load_prompt("housequest.agent.roles", "additions")
-        seen, left = seen_in(state.belief, places), ", ".join(places)
-        parts = [prompt.render("user", goal=goal, thing=thing, seen=seen, left=left)]
-        if rules:
-            parts.append(added.render("rules", rules="\n".join(f"- {rule.statement}" for rule in rules)))
-        parts += [added.render("hint", hint=hint) for hint in state.hints]
-        emit_rules(rules, (), emit)
-        system = Message("system", prompt.render("system", most=str(MOST_NAMED)))
-        answer = await ask(reader_of(places), self._model, (system,), "\n\n".join(parts), emit, self._sampling)
-        if answer.value is not None:
-            return answer.value
-        emit_thought(NAME, f"where to look for the {thing} was not answered; it is looked for at random", emit)
-        # A few at a time, and then it is asked again.
-        return tuple(sorted(places, key=partial(drawn, state.salt))[:MOST_NAMED])
 
 
 def reader_of(places: Sequence[str]) -> Role[tuple[str, ...]]:

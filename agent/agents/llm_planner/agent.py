@@ -114,7 +114,7 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
         self._system = Message("system", planning(planner_message(self._wording, names), parts.world))
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> LlmPlannerMemory:
-        return LlmPlannerMemory(goal=goal, grants=grants, state=self._body.begin(goal, observation))
+        return LlmPlannerMemory(goal=goal, grants=grants, state=self._body.begin(observation, goal))
 
     async def _prepare(self, memory: LlmPlannerMemory, turn: Turn, emit: Emitter) -> tuple[Decision | None, LlmPlannerMemory]:
         if memory.revision < 0:

@@ -31,7 +31,7 @@ from housequest.agent.models.base import Capabilities, Message, Request
 from housequest.agent.roles.base import Answer, continues, is_unheld, load_prompt
 from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Reply, with_ways
 from housequest.agent.roles.messages import RoleMemory, additions, emit_rules, emit_thought, in_terms, rules_after
-from housequest.agent.skills.controller import ControllerState, Done, Execute, Failed, Outcome, SearchingController
+from housequest.agent.skills.controller import Controller, ControllerState, Done, Execute, Failed, Outcome
 from housequest.agent.skills.skill import Skill, as_skill, example_skills
 from housequest.knowledge.examples import Example
 from housequest.knowledge.rules import Rule
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from housequest.agent.agents.spec import AgentParts
 
 
-class Controlled(SearchingController):
+class Controlled(Controller):
     """Skills that a controller carries out by text commands, from what the text said."""
 
     def __init__(self, parts: AgentParts[LotaSettings] | AgentParts[SayCanSettings]) -> None:

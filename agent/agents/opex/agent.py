@@ -115,7 +115,7 @@ class Opex(BodyPlayer):
         self._executor = Message("system", planning(self._executes.render("system", skills=skills), parts.world))
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> OpexMemory:
-        state = self._body.begin(goal, observation)
+        state = self._body.begin(observation, goal)
         return OpexMemory(goal, grants, state, RoleMemory((self._planner,)), RoleMemory((self._executor,)))
 
     async def decide(self, memory: OpexMemory, turn: Turn, emit: Emitter) -> tuple[Decision, OpexMemory]:
@@ -331,7 +331,7 @@ class OraclePlayer(BodyPlayer):
             raise ConfigurationError("planner=oracle carries out the annotated plan, which is hidden; give --grant plan.")
         from housequest.agent.alfred.seeing.state import skills_of
 
-        return OracleMemory(skills_of(grants.plan), self._body.begin(goal, observation))
+        return OracleMemory(skills_of(grants.plan), self._body.begin(observation, goal))
 
     async def decide(self, memory: OracleMemory, turn: Turn, emit: Emitter) -> tuple[Decision, OracleMemory]:
         memory = await self.attend(memory, turn)

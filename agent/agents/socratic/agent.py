@@ -232,7 +232,7 @@ class Socratic(PlanFollower[SocraticMemory]):
         return SocraticMemory(
             goal=goal,
             grants=grants,
-            state=self._body.begin(goal, observation),
+            state=self._body.begin(observation, goal),
             scene=observation.text.partition("Your task is to:")[0].strip(),
             decomposer=(self._decomposer,),
             planner=(self._planner,),

@@ -235,7 +235,7 @@ def begun(body: RobotBody, skill: Skill, cut: Sequence[str] = ()) -> Skill | str
     env.reset()
     assert isinstance(env, Pictured)
     turn = Turn(1, 9, frame=env.frame((150, 150)), pose=env.pose())
-    state = asyncio.run(body.observe(body.begin("", Observation("")), turn))
+    state = asyncio.run(body.attend(body.begin(Observation(""), ""), turn))
     seen = replace(state.knowledge, sliced=tuple((kind, env.pose()) for kind in cut))
     started = body.start(replace(state, seen=seen), skill)
     return started.problem or started.skill
@@ -293,11 +293,11 @@ def taken_over(body: RobotBody, house: str, *commands: Sequence[str]) -> Iterato
     env.reset()
     assert isinstance(env, Pictured)
     turn = Turn(1, 9, frame=env.frame((150, 150)), pose=env.pose())
-    state = asyncio.run(body.observe(body.begin(env.task.goal, Observation("")), turn))
+    state = asyncio.run(body.attend(body.begin(Observation(""), env.task.goal), turn))
     for given in commands:
         done = tuple(Transition(command, env.step(command).observation) for command in given)
         after = replace(turn, transitions=done, frame=env.frame((150, 150)), pose=env.pose())
-        state = asyncio.run(body.observe(state, after))
+        state = asyncio.run(body.attend(state, after))
         yield state, env.pose()
 
 

@@ -26,7 +26,6 @@ from housequest.agent.skills.controller import (
     Execute,
     Failed,
     PlannerSearch,
-    SearchingController,
     reader_of,
 )
 from housequest.agent.skills.skill import Skill
@@ -68,7 +67,7 @@ def seek(
     """The commands and events of finding ``things`` one after the other in a kitchen."""
     reader = household("alfworld")
     assert reader is not None
-    controller = SearchingController(reader, model, Sampling(), search=search, seed=seed)
+    controller = Controller(reader, model, Sampling(), search=search, seed=seed)
     env = world.open(world.task(KITCHEN))
     played: list[str] = []
     told: list[AgentEvent] = []
