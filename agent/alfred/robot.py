@@ -22,7 +22,7 @@ from numpy import bool_, int16
 from numpy.typing import NDArray
 
 from housequest.agent.agents.bodies import Told
-from housequest.agent.agents.spec import AgentParts, CameraSettings, agent_spec, make_agent
+from housequest.agent.agents.spec import AgentParts, CameraSettings, agent_spec
 from housequest.agent.alfred.seeing.perception import Detection, Percept, kind_in, make_perception
 from housequest.agent.alfred.seeing.policy import ActionPolicy, before, carried_out, played
 from housequest.agent.alfred.seeing.semantic_map import CELL, SIDE, SemanticMap, way_to
@@ -36,8 +36,6 @@ from housequest.agent.alfred.seeing.state import (
     sliced,
 )
 from housequest.agent.base import (
-    Agent,
-    AskPerson,
     Emitter,
     Glimpse,
     ProposalAnswer,
@@ -54,6 +52,7 @@ from housequest.agent.episodes.loop import EpisodeConfig
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.models.base import Capabilities, Completion, Model, Request
 from housequest.agent.roles.messages import NOTHING, emit_thought
+from housequest.agent.setup import Setup
 from housequest.agent.skills.naming import kinds_ending, resolve
 from housequest.agent.skills.skill import Execute, Failed, Outcome, Skill
 from housequest.knowledge.rules import Rule
@@ -444,12 +443,6 @@ def glimpses(recorded: Sequence[Event]) -> Mapping[int, Glimpse]:
             raise Unsupported(f"it was played with {shown(started.engine)}.")
         settings = {name: value for name, value in started.settings.items() if value is not None}
         silent = _Silent(started.model or "", recorded) if agent_spec(started.agent).needs_model_with(settings) else None
-
-        def made(model: Model | None, question: AskPerson | None = None) -> Agent:
-            return make_agent(started.agent, world=world, model=model, settings=settings, seed=started.seed, question=question)
-
-        if not isinstance(made(silent), Watchable):
-            return found
         config = EpisodeConfig(
             engine=started.engine,
             grants=frozenset(started.grants),
@@ -460,11 +453,14 @@ def glimpses(recorded: Sequence[Event]) -> Mapping[int, Glimpse]:
             settings=settings,
             curiosity=started.curiosity,
         )
-        env = config.open(world, task)
+        setup = Setup(world, started.agent, started.model, None, config)
+        if not isinstance(setup.make_agent(silent), Watchable):
+            return found
+        env = setup.open(task)
         try:
             played = resume_episode(
                 env,
-                made,
+                setup.make_agent,
                 config,
                 recorded,
                 lambda _: None,

@@ -19,7 +19,6 @@ from typing import Any
 
 from housequest.worlds.alfred.engine import EnactedEnv, scene_in
 from housequest.worlds.alfred.scenes import scene_at
-from housequest.worlds.alfred.scoring import conditions
 from housequest.worlds.alfred.simulator.base import Event, Scene, closest
 from housequest.worlds.alfred.simulator.boxes import Boxes
 from housequest.worlds.alfred.tasks import goal_of, read_trajectory
@@ -74,7 +73,8 @@ def ceiling(data: Path | None) -> Iterator[str]:
         whole = met = total = 0
         for path in paths:
             *_, (_, last) = replayed(path, forced=False)
-            done, of = conditions(goal_of(json.loads(path.read_bytes())), last)
+            goal = goal_of(json.loads(path.read_bytes()))
+            done, of = goal.seen(last), goal.total
             met, total, whole = met + done, total + of, whole + (done == of)
         yield f"{name}: all conditions met at the end {_share(whole, len(paths))}; conditions met {_share(met, total)}"
     if data is None:

@@ -18,7 +18,7 @@ from math import atan2, degrees, hypot
 from typing import NamedTuple, Self, cast
 
 from housequest.worlds.alfred.model import TREATMENTS, Plan
-from housequest.worlds.alfred.scoring import AlfredGoal, conditions
+from housequest.worlds.alfred.scoring import AlfredGoal
 from housequest.worlds.alfred.simulator import base
 from housequest.worlds.alfred.tasks import INTERACTIONS, MOVES, LowAction
 from housequest.worlds.base import Observation, Reach, Step, Task
@@ -181,7 +181,7 @@ class AlfredEnv:
             return None
 
     def goal_conditions(self) -> tuple[int, int]:
-        return conditions(self.episode.goal, self._now)
+        return self.episode.goal.seen(self._now), self.episode.goal.total
 
     def frame(self, size: tuple[int, int] = base.SIZE) -> Frame:
         """What ALFRED's camera sees, 60 degrees from top to bottom; things have the names that commands take."""

@@ -75,6 +75,10 @@ class AlfredGoal:
                 return self._count(mine, placed, {n for n in mine if wanted in things[n].marks}, together=len(placed))
 
     def seen(self, event: Event) -> int:
+        """How many conditions are met after ``event``, counted as ALFRED's evaluation does (its ``tasks.py``). For the recorder
+        alone. ALFRED looks for a kind's name anywhere in an id, so that a potato is also a pot, a pencil a pen and a butter
+        knife a knife. Here kinds are equal or they are not, and a slice is no whole: the one difference, which makes no goal
+        easier."""
         objects = event.objects
 
         def among(kind: str | None, fits: Callable[[SimulatedObject], bool]) -> dict[str, SimulatedObject]:
@@ -103,14 +107,6 @@ class AlfredGoal:
         two = self.type == "pick_two_obj_and_place"
         sliced = min(len(mine), 2 if two else 1) if self.sliced else 0
         return sliced + (min(together, 2) if two else bool(one) + bool(other) + bool(one & other))
-
-
-def conditions(goal: AlfredGoal, event: Event) -> tuple[int, int]:
-    """(met, total) of the goal's conditions after ``event``, counted as ALFRED's evaluation does (its ``tasks.py``). For the
-    recorder alone. ALFRED looks for a kind's name anywhere in an id, so that a potato is also a pot, a pencil a pen and a
-    butter knife a knife. Here kinds are equal or they are not, and a slice is no whole: the one difference, which makes no goal
-    easier."""
-    return goal.seen(event), goal.total
 
 
 def level(length: int) -> Level:

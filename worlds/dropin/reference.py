@@ -204,24 +204,21 @@ class Workers:
             worker.stop()
 
 
-class TextworldEngine:
-    """The engine ``textworld``, whose games share worker processes. Raises ``ConfigurationError`` where it is not installed."""
+class TextworldEngine(Workers):
+    """The engine ``textworld``, whose games share its workers. Raises ``ConfigurationError`` where it is not installed."""
 
     enacts = False
 
     def __init__(self) -> None:
         check_installed()
-        self._workers = Workers()
+        super().__init__()
 
     @property
     def version(self) -> str:
         return versions()
 
     def open(self, task: Task, game: Game, file: GameFile) -> TextworldEnv:
-        return TextworldEnv(task, game, file, self._workers)
-
-    def close(self) -> None:
-        self._workers.close()
+        return TextworldEnv(task, game, file, self)
 
 
 class TextworldEnv:

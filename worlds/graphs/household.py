@@ -20,7 +20,7 @@ from housequest.worlds.graphs.houses import FAMILIES, VOCABULARY, counts_of, wri
 from housequest.worlds.household.base import Commands, Household, Terms
 from housequest.worlds.household.belief import MAX_TEXT, Belief, Openness, Reading, Receptacle, by_name
 from housequest.worlds.household.counts import Counts
-from housequest.worlds.household.goals import Goal, GoalStep, Topic
+from housequest.worlds.household.goals import GoalStep, Topic
 from housequest.worlds.text import with_article
 
 
@@ -196,17 +196,6 @@ _ENTRY = re.compile(rf"\b(?:a|an) (?P<name>{NAME})(?: \((?P<states>[a-z, ]{{1,30
 _FORMS = {word: re.compile(form.replace("NAME", NAME), re.ASCII) for word, form in WORDS["told"].items()}
 
 
-def begin(opening: Observation) -> Belief:
-    """The belief after the opening text; the goal sentence is not read."""
-    return _Reading(Belief(hands=HANDS, in_one_place=True)).read(opening.text.partition("Your task is to:")[0])
-
-
-def update(belief: Belief, command: str, observation: Observation) -> Belief:
-    """The belief after ``command`` was answered; any text at all gives a belief."""
-    del command
-    return _Reading(belief).read(observation.text) if observation.accepted else belief
-
-
 class _Reading(Reading):
     def __init__(self, belief: Belief) -> None:
         super().__init__(belief)
@@ -360,9 +349,9 @@ def _without(names: Sequence[str] | None, gone: str) -> tuple[str, ...]:
     return tuple(name for name in names or () if name != gone)
 
 
-class GraphHousehold:
-    """Reads the world's texts. ``classes`` are those of the user's apartments, each with its properties; without them, and so
-    what planners can name, they are those of made-up ones."""
+class GraphHousehold(Household):
+    """Reads the world's texts, and no goals: these are of several things, which no `Goal` can say. ``classes`` are those of the
+    user's apartments, each with its properties; without them, and so what planners can name, they are those of made-up ones."""
 
     def __init__(self, classes: Callable[[], Classes] | None = None) -> None:
         self._classes = classes
@@ -370,28 +359,20 @@ class GraphHousehold:
     task_types: tuple[str, ...] = tuple(FAMILIES)
     commands = Commands.read(Path(__file__).with_name("commands.json"))
     terms = Terms(HANDS, explains=True, kinds=WORDS["terms"]["kinds"], ways=tuple(WORDS["terms"]["ways"]))
-    begin = staticmethod(begin)
-    update = staticmethod(update)
 
-    @staticmethod
-    def refused(observation: Observation, /) -> bool:
+    def begin(self, opening: Observation, /) -> Belief:
+        return _Reading(Belief(hands=HANDS, in_one_place=True)).read(opening.text.partition("Your task is to:")[0])
+
+    def update(self, belief: Belief, command: str, observation: Observation, /) -> Belief:
+        del command
+        return _Reading(belief).read(observation.text) if observation.accepted else belief
+
+    def refused(self, observation: Observation, /) -> bool:
         """The world's answers are in words, so the observation says it."""
         return not observation.accepted
 
-    @staticmethod
-    def canonical(command: str, /) -> str:
+    def canonical(self, command: str, /) -> str:
         return command
-
-    @staticmethod
-    def read_goal(sentence: str, /) -> Goal | None:
-        """None: the goals of this world are of several things, which no `Goal` can say."""
-        del sentence
-        return None
-
-    @staticmethod
-    def guess_goal(sentence: str, /, *, objects: Sequence[str], receptacles: Sequence[str]) -> Goal | None:
-        del sentence, objects, receptacles
-        return None
 
     def steps(self, sentence: str, /) -> tuple[GoalStep, ...] | None:
         wanted = read_sentence(sentence, self.vocabulary)
@@ -427,4 +408,4 @@ class GraphHousehold:
     _counts: Counts | None = None
 
 
-HOUSEHOLD: Household = GraphHousehold()
+HOUSEHOLD = GraphHousehold()

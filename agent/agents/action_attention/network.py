@@ -15,10 +15,10 @@ attends to everything (equation 3). A score is the product of the query and a ke
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,6 @@ from housequest.agent.networks import Floats, WeightsFormat, layer_sizes, normed
 from housequest.knowledge.choosing import cosines
 from housequest.worlds.errors import ConfigurationError, ModelError, shown
 from housequest.worlds.household.goals import SYNONYMS
-
-V = TypeVar("V")
 
 SHIPPED = Path(__file__).with_name("action-attention.weights")
 UNKNOWN, BEGINNING = "<unknown>", "<beginning>"
@@ -231,26 +229,12 @@ class Policy:
         return [known[text] for text in texts]
 
 
-def _format(
-    title: str,
-    listed: str,
-    vocabulary: Callable[[Sequence[str]], V],
-    words: Callable[[V], tuple[str, ...]],
-    embedding: Callable[[Shape, V], Mapping[str, tuple[int, ...]]],
-) -> WeightsFormat[Shape, V]:
-    """How the file of a network is written whose ``embedding`` has these weights."""
-    return WeightsFormat(
-        title=title,
-        listed=listed,
-        shape=Shape,
-        most={"embedded": 4096, "width": 4096, "layers": 64, "heads": 64, "hidden": 16384},
-        fits=lambda shape: shape.width % shape.heads == 0,
-        vocabulary=vocabulary,
-        words=words,
-        sizes=lambda shape, known: {**embedding(shape, known), **shape.weights()},
-        refusal="has no weights of Action Attention",
-        way_out="Export some with `python -m housequest.agent.agents.action_attention.training export`.",
-    )
+_BOTH: dict[str, Any] = {
+    "shape": Shape,
+    "most": {"embedded": 4096, "width": 4096, "layers": 64, "heads": 64, "hidden": 16384},
+    "refusal": "has no weights of Action Attention",
+    "way_out": "Export some with `python -m housequest.agent.agents.action_attention.training export`.",
+}
 
 
 def _only(words: Sequence[str]) -> str:
@@ -258,19 +242,23 @@ def _only(words: Sequence[str]) -> str:
     return name
 
 
-FORMAT = _format(
-    "housequest action attention 1",
-    "words",
-    Words,
-    lambda words: words.known,
-    lambda shape, words: embedding_sizes(len(words), shape.embedded),
+FORMAT: WeightsFormat[Shape, Words] = WeightsFormat(
+    title="housequest action attention 1",
+    listed="words",
+    fits=lambda shape: shape.width % shape.heads == 0,
+    vocabulary=Words,
+    words=lambda words: words.known,
+    sizes=lambda shape, words: {**embedding_sizes(len(words), shape.embedded), **shape.weights()},
+    **_BOTH,
 )
-FROZEN = _format(
-    "housequest action attention with an embedding model 1",
-    "embedder",
-    _only,
-    lambda name: (name,),
-    lambda shape, _: {"middle": (shape.embedded,), "probe": (shape.embedded,)},
+FROZEN: WeightsFormat[Shape, str] = WeightsFormat(
+    title="housequest action attention with an embedding model 1",
+    listed="embedder",
+    fits=lambda shape: shape.width % shape.heads == 0,
+    vocabulary=_only,
+    words=lambda name: (name,),
+    sizes=lambda shape, _: {"middle": (shape.embedded,), "probe": (shape.embedded,), **shape.weights()},
+    **_BOTH,
 )
 """The format of a network that was trained with an embedding model, which the file names: it keeps the mean of that model's
 vectors in training, and the probe's.

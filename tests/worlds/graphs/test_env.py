@@ -11,7 +11,7 @@ from housequest.worlds.errors import OrderError
 from housequest.worlds.graphs.env import GraphEnv
 from housequest.worlds.graphs.files import parse_apartment, parse_tasks
 from housequest.worlds.graphs.goals import Condition, GraphGoal, met, sentence
-from housequest.worlds.graphs.household import begin, update
+from housequest.worlds.graphs.household import HOUSEHOLD
 from housequest.worlds.graphs.houses import make_apartment
 from housequest.worlds.household.belief import kind
 from tests.worlds.graphs.tables import home, task, written
@@ -117,10 +117,10 @@ def test_what_is_opened_through_a_wall_is_seen_as_it_is() -> None:
     table = home()
     table["edges"].append({"from_id": 20, "relation_type": "CLOSE", "to_id": 23})
     game = GraphEnv(Task("t", "household-graph", "x", 1, "t", "t"), parse_apartment(written(table), "home"), PLATES)
-    belief = begin(game.reset().observation)
+    belief = HOUSEHOLD.begin(game.reset().observation)
     for command in ("walk to livingroom 1", "walk to sofa 1", "open fridge 1"):
         step = game.step(command)
-        belief = update(belief, command, step.observation)
+        belief = HOUSEHOLD.update(belief, command, step.observation)
     assert step.observation.text == "You open the fridge 1. In the fridge 1, you see an apple 1."
     assert {one.name: one.contents for one in belief.receptacles}["fridge 1"] == ("apple 1",)
     assert {"examine fridge 1", "close fridge 1", "walk to apple 1"} <= set(game.admissible_commands())
@@ -160,7 +160,7 @@ def test_the_opening_tells_what_the_robot_holds_and_what_lies_on_that() -> None:
     game = GraphEnv(Task("t", "household-graph", "x", 1, "t", "t"), parse_apartment(written(table), "home"), PLATES)
     opening = game.reset().observation
     assert "a kitchentable 1. You hold a plate 1. On the plate 1, you see a cupcake 1.\n" in opening.text
-    belief = begin(opening)
+    belief = HOUSEHOLD.begin(opening)
     assert belief.carried == ("plate 1",)
     assert {one.name: (one.where, one.inside) for one in belief.items}["plate 1"] == (None, ("cupcake 1",))
     assert game.step("walk to cupcake 1").observation.accepted
@@ -185,14 +185,14 @@ def test_of_what_opens_and_holds_nothing_nobody_says_that_it_is_empty() -> None:
     table["nodes"].append({"id": 24, "class_name": "curtains", "category": "Decor", "properties": ["CAN_OPEN"]})
     table["edges"].append({"from_id": 24, "relation_type": "INSIDE", "to_id": 10})
     game = GraphEnv(Task("t", "household-graph", "x", 1, "t", "t"), parse_apartment(written(table), "home"), PLATES)
-    belief = begin(game.reset().observation)
+    belief = HOUSEHOLD.begin(game.reset().observation)
     answers = {
         "walk to curtains 1": "You walk to the curtains 1. The curtains 1 is closed.",
         "open curtains 1": "You open the curtains 1.",
     }
     for command, answer in answers.items():
         step = game.step(command)
-        belief = update(belief, command, step.observation)
+        belief = HOUSEHOLD.update(belief, command, step.observation)
         assert step.observation.text == answer
     opened = belief.receptacle("curtains 1")
     assert opened is not None and (opened.openness, opened.contents) == ("open", ())
@@ -218,19 +218,19 @@ def test_furniture_on_furniture_stays_in_its_room_and_what_leaves_a_plate_is_no_
         )
     ]
     game = GraphEnv(Task("t", "household-graph", "x", 1, "t", "t"), parse_apartment(written(table), "home"), PLATES)
-    belief = begin(game.reset().observation)
+    belief = HOUSEHOLD.begin(game.reset().observation)
     for name in ("kitchentable 1", "microwave 1", "kitchencounter 1"):
         assert belief.room_of(name) == "kitchen 1"
     counter = belief.receptacle("kitchencounter 1")
     assert counter is not None and counter.contents == ("microwave 1",)
     on_plate = [("cupcake 1",), (), ("cupcake 1",)]
     for expected, command in zip(on_plate, ("walk to plate 1", "grab cupcake 1", "put cupcake 1 on plate 1"), strict=True):
-        belief = update(belief, command, game.step(command).observation)
+        belief = HOUSEHOLD.update(belief, command, game.step(command).observation)
         plate = belief.item("plate 1")
         assert plate is not None and (plate.inside or ()) == expected
     # Who carries a rug carries the table on it.
     for command in ("walk to rug 1", "grab rug 1", "walk to livingroom 1"):
-        belief = update(belief, command, game.step(command).observation)
+        belief = HOUSEHOLD.update(belief, command, game.step(command).observation)
     assert belief.room_of("kitchentable 1") == "livingroom 1"
 
 
@@ -291,12 +291,12 @@ def test_of_two_places_that_are_as_good_the_one_counts_where_more_is_met(first: 
 def test_a_belief_is_what_was_seen_and_is_true(seed: int) -> None:
     house, dice = make_apartment(seed), Random(seed)
     game = GraphEnv(Task("g", "household-graph", "generated", seed, house.type, sentence(house.goal)), house.graph, house.goal)
-    belief = begin(game.reset().observation)
+    belief = HOUSEHOLD.begin(game.reset().observation)
     for _ in range(60):
         command = dice.choice(
             [one for one in game.admissible_commands() if dice.random() < 0.5 or not one.startswith("examine")]
         )
-        belief = update(belief, command, game.step(command).observation)
+        belief = HOUSEHOLD.update(belief, command, game.step(command).observation)
         graph = game.state.graph
         names = graph.apartment.names
         assert set(belief.carried) == {names[id] for id in graph.held}
