@@ -79,8 +79,7 @@ class ExampleSettings(ModelSettings):
 
 @dataclass(frozen=True, slots=True)
 class CameraSettings(ExampleSettings):
-    """The settings of an agent that plays by a camera where its world shows pictures: each heuristic of the action policy can
-    be left out, which is a line of OPEx's table 2."""
+    """The settings of an agent that plays by a camera where its world shows pictures: each heuristic can be left out."""
 
     seeing: str = option("truth", "with a camera: what perception makes of frames (truth, noisy:miss=0.2,...)")
     votes: bool = option(True, "with a camera: look for things on the map by votes of viewpoints first")

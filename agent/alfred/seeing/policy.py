@@ -18,7 +18,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import hypot
 
-from housequest.agent.agents.spec import CameraSettings
 from housequest.agent.alfred.seeing.perception import Percept, Perception
 from housequest.agent.alfred.seeing.semantic_map import (
     TILT,
@@ -38,6 +37,7 @@ from housequest.agent.alfred.seeing.state import (
     NEARLY,
     SAME,
     ErrorMode,
+    Heuristics,
     LowLevelAction,
     PolicyStep,
     SeeingState,
@@ -68,7 +68,7 @@ _Next = tuple[LowLevelAction | None, SeeingState]
 class ActionPolicy:
     """Carries out skills by low-level actions. ``chance`` orders the receptacles that are opened to look for a thing."""
 
-    def __init__(self, perception: Perception, heuristics: CameraSettings, chance: Chance, *, seed: int = 0) -> None:
+    def __init__(self, perception: Perception, heuristics: Heuristics, chance: Chance, *, seed: int = 0) -> None:
         self._perception, self._has = perception, heuristics
         self._chance, self._seed = chance, seed
         self.targets = Targets(self._has)

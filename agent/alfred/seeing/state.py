@@ -20,7 +20,6 @@ import numpy as np
 from numpy import floating
 from numpy.typing import NDArray
 
-from housequest.agent.agents.spec import CameraSettings
 from housequest.agent.alfred.seeing.perception import Detection, Percept
 from housequest.agent.alfred.seeing.semantic_map import (
     BODIES,
@@ -36,6 +35,7 @@ from housequest.agent.alfred.seeing.semantic_map import (
 from housequest.agent.skills.skill import Skill
 from housequest.worlds.alfred.model import TREATMENTS
 from housequest.worlds.household.goals import APPLIANCES, CONTAINERS, KNIVES
+from housequest.worlds.options import option
 from housequest.worlds.rooms.room import AHEAD, EYE, Pose
 
 if TYPE_CHECKING:
@@ -149,6 +149,19 @@ def skills_of(plan: Sequence[tuple[str, ...]]) -> tuple[Skill, ...]:
 
 ErrorMode = Literal["not found", "collision", "interaction failed", "closed receptacle", "planner's fault"]
 """What went wrong, in the terms of OPEx's table 4, and what the table sums up as others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heuristics:
+    """Which heuristics the action policy has; without one it is a line of OPEx's table 2."""
+
+    votes: bool = option(True, "look for things on M', the map by votes of viewpoints, before M")
+    traversable: bool = option(True, "walk to a place from which a thing can be acted on, rather than to the thing")
+    corners: bool = option(True, "explore the four corners of the room first")
+    replay: bool = option(True, "go back to where something was sliced, to find the slices")
+    look_around: bool = option(True, "look round where it is before exploring")
+    adjust: bool = option(True, "try from another place what failed from one")
+    peek: bool = option(True, "open closed receptacles to look for things")
 
 
 class Spot(NamedTuple):
@@ -287,9 +300,9 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Finds what a step is about, by pure functions of state and the heuristics that it ``has``."""
+    """Finds what a step is about, by pure functions of state."""
 
-    has: CameraSettings
+    has: Heuristics
 
     def meant(self, state: SeeingState, step: PolicyStep, spot: Spot) -> bool:
         """Whether a step may be about the thing at ``spot``: not if it proved wrong, or was put where it is."""
