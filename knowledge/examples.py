@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from housequest.worlds.base import Observation, Task, Trajectory, Transition, World
+from housequest.worlds.env import steps_of
 from housequest.worlds.errors import KnowledgeError, TaskNotFound, shown
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.belief import kind
@@ -68,23 +69,14 @@ def played(world: World, task: Task, *, most: int = 50) -> Example | None:
     """Let the world's expert play ``task``; None if it does not win within ``most`` commands."""
     env, expert = world.open(task), world.expert()
     try:
-        opening = env.reset().observation
-        memory = expert.begin(task.goal, opening)
-        transitions: list[Transition] = []
-        while len(transitions) < most:
-            command, _, memory = expert.decide(memory)
-            if command is None:
-                return None
-            step = env.step(command)
-            memory = expert.observe(memory, command, step.observation)
-            transitions.append(Transition(command, step.observation))
-            if step.won:
-                return of_trajectory(Trajectory(task.goal, opening, tuple(transitions)), task.type, task.reference)
-            if step.done:
-                return None
+        opening = env.reset()
+        steps = list(steps_of(expert, task, env, opening, most))
     finally:
         env.close()
-    return None
+    if not steps or not steps[-1][1].won:
+        return None
+    transitions = tuple(Transition(command, step.observation) for command, step in steps)
+    return of_trajectory(Trajectory(task.goal, opening.observation, transitions), task.type, task.reference)
 
 
 def from_world(world: World, *, each: int = EACH, seed: int = 0, split: str = TRAIN) -> tuple[Example, ...]:

@@ -11,7 +11,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-from housequest.worlds.base import Env, Observation, Policy, Step, Task, World
+from housequest.worlds.base import Env, Observation, Step, Task, World
+from housequest.worlds.env import steps_of
 from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported, shown
 from housequest.worlds.options import read_options
 from housequest.worlds.rooms.room import reached
@@ -72,18 +73,6 @@ def _supported(call: Callable[[], T]) -> T | None:
         return call()
     except Unsupported:
         return None
-
-
-def _walk(env: Env, expert: Policy, task: Task, step: Step) -> Iterator[Step]:
-    """The steps of the expert from ``step`` on, until it wins, gives up or has had enough."""
-    memory = expert.begin(task.goal, step.observation)
-    for _ in range(_EXPERT_STEPS):
-        command, _, memory = expert.decide(memory)
-        if step.done or command is None:
-            return
-        step = env.step(command)
-        memory = expert.observe(memory, command, step.observation)
-        yield step
 
 
 class _Check:
@@ -257,8 +246,7 @@ class _Check:
     def wins(self) -> Iterator[str]:
         expert = _supported(self.world.expert)
         for task, env, first in self.played():
-            walk = _walk(env, expert, task, first) if expert else (step for _, step in _wander(env, 6))
-            for step in walk:
+            for _, step in steps_of(expert, task, env, first, _EXPERT_STEPS) if expert else _wander(env, 6):
                 met, total = env.goal_conditions() or (0, -1)
                 if total >= 0 and (not 0 <= met <= total or (met == total) != step.won):
                     yield f"{met} of {total} conditions are met and won is {step.won}, in {shown(task.id)}"
@@ -311,7 +299,7 @@ class _Check:
             shortest = self.world.shortest(task)
             if self.world.shortest(task) != shortest:
                 yield f"the length for {shown(task.id)} changes from call to call"
-            steps = list(_walk(env, expert, task, first)) if expert else []
+            steps = [step for _, step in steps_of(expert, task, env, first, _EXPERT_STEPS)] if expert else []
             if shortest is not None and steps and steps[-1].won and len(steps) < shortest:
                 yield f"the expert wins {shown(task.id)} in {len(steps)} commands, fewer than {shortest}"
 

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Generic, NamedTuple, Self, TypeVar
 
-from housequest.worlds.base import Env, Step, Task, World
+from housequest.worlds.base import Env, Policy, Step, Task, World
 from housequest.worlds.errors import ConfigurationError, OrderError, Unsupported
 
 if TYPE_CHECKING:
     from housequest.worlds.rooms.room import Pose
 
 S = TypeVar("S")
+
+
+def steps_of(expert: Policy, task: Task, env: Env, step: Step, most: int) -> Iterator[tuple[str, Step]]:
+    """What ``expert`` does in ``task`` from the opening ``step`` on, ``most`` commands at most, and what comes of each."""
+    memory = expert.begin(task.goal, step.observation)
+    for _ in range(most):
+        if step.done:
+            return
+        command, _, memory = expert.decide(memory)
+        if command is None:
+            return
+        step = env.step(command)
+        memory = expert.observe(memory, command, step.observation)
+        yield command, step
 
 
 class StateEnv(Generic[S]):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from housequest.agent.episodes.moments import recorded_moments
 from housequest.agent.evaluation.analysis.metrics import Summary
-from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, Watcher, run_batch, stopped_when_full
+from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, Watcher, run_batch, stopped_when_full, unheard
 from housequest.agent.evaluation.runs.budget import BudgetTracker, Ledger, MeteredModel
 from housequest.agent.evaluation.runs.files import file_of
 from housequest.agent.evaluation.runs.folder import RunFolder
@@ -78,7 +78,7 @@ async def explore(
     target: ExploreTarget,
     options: RunOptions,
     budget: BudgetTracker,
-    watcher: Watcher | None = None,
+    watcher: Watcher = unheard,
 ) -> ExplorationReport:
     """Play, learn and write the book, or resume this in ``folder``; ``watcher`` is called after every chunk read.
 
@@ -112,7 +112,7 @@ class _Learning:
     target: ExploreTarget
     options: RunOptions
     budget: BudgetTracker
-    watcher: Watcher | None
+    watcher: Watcher
 
     async def report(self, summary: Summary) -> ExplorationReport:
         episodes = list(read_steps(self.place.path))
@@ -131,7 +131,7 @@ class _Learning:
             # Beside the book's rules from elsewhere, by the evidence of all runs.
             world, folders = self.exploration.run.config.world, [self.place.path, *self.target.besides]
             book = library().writable(self.target.into, world)
-            moments = recorded_moments(folders, lambda error: self._say(f"Left out: {error}"), world=world)
+            moments = recorded_moments(folders, lambda error: self.options.say(f"Left out: {error}"), world=world)
             others = [rule for rule in book.rules if rule.origin != origin]
             filtered = await filter_rules(gathered.kept, others, moments, judges)
         finally:
@@ -177,7 +177,7 @@ class _Learning:
             tokens, asker.longest = room.chunk_tokens, room.reply_tokens
         if tokens < learning.chunk_tokens or asker.longest < learning.reply_tokens:
             fits = f"Chunks have about {tokens:,} tokens and replies at most {asker.longest:,}"
-            self._say(f"{fits}: the model's context has room for no more.")
+            self.options.say(f"{fits}: the model's context has room for no more.")
         return list(chunks(episodes, learning.chunk_steps, tokens))
 
     async def _fitting(self, episodes: Sequence[EpisodeSteps], asker: LearningModel) -> LearningRoom | None:
@@ -229,12 +229,11 @@ class _Learning:
     async def _distilled(self, parts: Sequence[Chunk], asker: LearningModel, origin: Origin) -> Candidates:
         prompt = load_prompt("housequest.agent.explorer", "distiller")
         system = self._instructions()
-        self._say(f"Distilling rules from {len(parts):,} chunk{'s' * (len(parts) != 1)} with {asker.name}.")
+        self.options.say(f"Distilling rules from {len(parts):,} chunk{'s' * (len(parts) != 1)} with {asker.name}.")
 
         def watch(done: int) -> None:
-            if self.watcher is not None:
-                active, cost = self.budget.active, self.budget.used.money
-                self.watcher(RunProgress(done, len(parts), won=None, errors=0, resumed=0, active=active, cost=cost))
+            active, cost = self.budget.active, self.budget.used.money
+            self.watcher(RunProgress(done, len(parts), won=None, errors=0, resumed=0, active=active, cost=cost))
 
         watch(0)
         questions = {f"chunk {part.number}": prompt.render("chunk", chunk=part.text) for part in parts}
@@ -244,10 +243,6 @@ class _Learning:
             if proposals is not None:
                 gathered.add(part, proposals, origin)
         return gathered
-
-    def _say(self, text: str) -> None:
-        if self.options.say is not None:
-            self.options.say(text)
 
 
 def judged(kept: CandidateRule, accept: Acceptance) -> Rule:

@@ -113,11 +113,11 @@ class ModelJudge:
 
     asker: LearningModel
     steps: Mapping[str, PlayedStep]
-    say: Callable[[str], None] | None = None
+    say: Callable[[str], None]
 
     async def compare(self, pairs: Sequence[tuple[Rule, Rule]]) -> list[PairLabel]:
         """How the two rules of each pair relate; a pair without an answer counts as different."""
-        if pairs and self.say is not None:
+        if pairs:
             self.say(f"Comparing {len(pairs):,} pairs of rules that look alike.")
         prompt = load_prompt("housequest.agent.explorer", "judge")
         parts = [pairs[start : start + TOGETHER] for start in range(0, len(pairs), TOGETHER)]

@@ -265,9 +265,8 @@ async def score_plans(
                     rows[task.id] = await _result(planner, task)
                 except budget.RunHalted:
                     return
-                if options.watcher is not None:
-                    errors, cost = sum(row.outcome == "error" for row in rows.values()), tracker.used.money
-                    options.watcher(RunProgress(len(rows), len(run.tasks), won=None, errors=errors, resumed=0, cost=cost))
+                errors, cost = sum(row.outcome == "error" for row in rows.values()), tracker.used.money
+                options.watcher(RunProgress(len(rows), len(run.tasks), won=None, errors=errors, resumed=0, cost=cost))
                 # A planner without a model never awaits: without this, no other task would run until the end.
                 await asyncio.sleep(0)
 

@@ -27,6 +27,7 @@ from housequest.agent.evaluation.runs.files import Frozen, Number, SelectedTask,
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import Manifest, RunConfig
 from housequest.worlds.base import Task, World
+from housequest.worlds.env import steps_of
 from housequest.worlds.errors import HousequestError, Unsupported
 from housequest.worlds.paths import atomic_write
 from housequest.worlds.registry import make_world
@@ -255,15 +256,9 @@ def expert_turns(world: World, task: Task, turns: int = TURNS, settings: Mapping
     """
     expert, env = world.expert(**(settings or {})), world.sandbox(task)
     try:
-        taken, step = 0, env.reset()
-        memory = expert.begin(task.goal, step.observation)
-        while not step.done and taken < turns:
-            command, _, memory = expert.decide(memory)
-            if command is None:
-                break
-            taken, step = taken + 1, env.step(command)
-            memory = expert.observe(memory, command, step.observation)
-        return taken if step.won else None
+        steps = [env.reset()]
+        steps += (step for _, step in steps_of(expert, task, env, steps[0], turns))
+        return len(steps) - 1 if steps[-1].won else None
     except Unsupported:
         # The expert says this where it cannot reach the goal.
         return None

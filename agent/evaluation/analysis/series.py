@@ -21,9 +21,7 @@ from housequest.agent.evaluation.analysis.statistics import Interval, Mean, boot
 from housequest.agent.evaluation.render.report import (
     EpisodesReport,
     RunReport,
-    ceilings_by_type,
     definitions,
-    details,
     pick,
     shares,
 )
@@ -59,20 +57,6 @@ _USED = ("calls", "plain", "unreadable", "prompt_tokens", "completion_tokens")
 UNEQUAL = "Spread, best run and pass@k are left out until every run is finished."
 
 
-class SeriesReport(EpisodesReport):
-    """Several runs as one."""
-
-    def data(self) -> dict[str, object]:
-        return {"card": dict(self.card), **details(self.every)}
-
-    def sections(self) -> Iterator[Section]:
-        yield named_lines(self.heading, width=10)
-        yield self.behind()
-        yield ceilings_by_type(self.every)
-        yield from self.tables()
-        yield (line for sentence in self.sentences() for line in wrapped(sentence))
-
-
 def read_seeds(runs: Sequence[RunFolder], prices: PriceList | None = None, watcher: Watcher | None = None) -> list[Run]:
     """The runs by seed. Raises ``ConfigurationError`` where they differ in more than their seed, or two share one."""
     found = sorted((read_for_comparison(run, prices, watcher) for run in runs), key=lambda run: run.seed)
@@ -99,7 +83,7 @@ def _seedless(manifest: Manifest) -> Manifest:
     return manifest.model_copy(update={"configuration": config.model_copy(update={"seed": 0, "repeat": None}), "tasks": tasks})
 
 
-class SeedsReport(SeriesReport):
+class SeedsReport(EpisodesReport):
     """The figures of each of the ``runs``, and their means."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
@@ -310,7 +294,7 @@ def _clock(clocks: Sequence[EpisodeTiming]) -> EpisodeTiming:
     return EpisodeTiming(known([clock.model for clock in clocks]), attempts, cached, known([clock.wall for clock in clocks]))
 
 
-class AttemptsReport(SeriesReport):
+class AttemptsReport(EpisodesReport):
     """The attempts at the tasks of the first; shares are of those tasks, and a task that was won once stays won."""
 
     def __init__(self, run: RetriedRun) -> None:

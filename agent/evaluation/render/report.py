@@ -59,6 +59,16 @@ class EpisodesReport(Report):
     def sentences(self) -> Iterator[str]:
         """What a reader of the tables needs."""
 
+    def data(self) -> dict[str, object]:
+        return {"card": dict(self.card), **details(self.every)}
+
+    def sections(self) -> Iterator[Section]:
+        yield named_lines(self.heading, width=10)
+        yield self.behind()
+        yield ceilings_by_type(self.every)
+        yield from self.tables()
+        yield (line for sentence in self.sentences() for line in wrapped(sentence))
+
     def behind(self) -> Iterator[str]:
         """Why tasks were not won, what errored, and what is left out."""
         if failures := self.every.failures:

@@ -68,6 +68,10 @@ class RunProgress:
 Watcher = Callable[[RunProgress], None]
 
 
+def unheard(_: object) -> None:
+    """Tell nobody."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """How this session plays a run; none of it is part of the run's identity.
@@ -80,9 +84,9 @@ class RunOptions:
     workers: int = 1
     retry_errors: bool = False
     model: Model | None = None
-    watcher: Watcher | None = None
+    watcher: Watcher = unheard
     beat: float | None = None
-    say: Callable[[str], None] | None = None
+    say: Callable[[str], None] = unheard
     shard: Shard | None = None
     cluster: Cluster | None = None
 
@@ -110,7 +114,7 @@ async def run_batch(
             begin_shard(run, options.shard)
             run.begin(spec.manifest)
             finished, faults = run.mend(tasks)
-            if faults and options.say is not None:
+            if faults:
                 more = f" And {len(faults) - 1} more." if len(faults) > 1 else ""
                 options.say(f"Not whole: {faults[0]}.{more} Damaged episodes are kept as *.unfit-N and played again.")
             tracker.used += used_before(run, tasks, finished, spec.setup.prices)
@@ -207,7 +211,7 @@ class _Batch:
             return
         most = min(self.options.workers, waiting)
         limiter = RateLimiter(self.model.most if self.model else None)
-        job = ClusterJob(self.spec, self.run, limiter, self.tracker, clock, self._set_aside, self._say, most)
+        job = ClusterJob(self.spec, self.run, limiter, self.tracker, clock, self._set_aside, self.options.say, most)
         async with cluster.players(job) as players:
             self._caller = players
             yield players
@@ -228,11 +232,7 @@ class _Batch:
         aside = self.run.set_aside(part)
         self._unfit += 1
         if self._unfit == 1:
-            self._say(f"{why}\nThis record is now {aside}, and its task is played anew; so is any other like it.")
-
-    def _say(self, text: str) -> None:
-        if self.options.say is not None:
-            self.options.say(text)
+            self.options.say(f"{why}\nThis record is now {aside}, and its task is played anew; so is any other like it.")
 
     async def _beat(self) -> None:
         while self.options.beat is not None:
@@ -240,11 +240,10 @@ class _Batch:
             self._report_progress()
 
     def _report_progress(self) -> None:
-        if self.options.watcher is not None:
-            done, total, cost = self._outcomes.total(), len(self.tasks), self.tracker.used.money
-            won, errors = self._outcomes["won"], self._outcomes["error"]
-            active, limit = (self._caller.active, self._caller.limit) if self._caller else (0, None)
-            self.options.watcher(RunProgress(done, total, won, errors, self._resumed, active, limit, cost))
+        done, total, cost = self._outcomes.total(), len(self.tasks), self.tracker.used.money
+        won, errors = self._outcomes["won"], self._outcomes["error"]
+        active, limit = (self._caller.active, self._caller.limit) if self._caller else (0, None)
+        self.options.watcher(RunProgress(done, total, won, errors, self._resumed, active, limit, cost))
 
 
 class _Index:
