@@ -73,6 +73,8 @@ class AppScreen(Screen[None]):
     """Other groups, each with the actions of its keys."""
     OPENS_LINE: ClassVar[frozenset[str]] = frozenset()
     """Actions after which the next key belongs to a line, so they are done before that key is looked at."""
+    TAKES_LATE: ClassVar[frozenset[str]] = frozenset()
+    """Actions whose keys count even if they were pressed before this was ready and come only now."""
 
     ready_since = -inf
     """When it last had all that it waited for, as ``monotonic`` tells the time."""
@@ -104,11 +106,6 @@ class AppScreen(Screen[None]):
     def takes_early(self, action: str) -> bool:
         """Whether a key that does ``action``, or nothing, counts even while something is awaited."""
         return action == "app.command_palette"
-
-    def takes_late(self, action: str) -> bool:
-        """Whether a key that does ``action`` counts even if it was pressed before this was ready and comes only now."""
-        del action
-        return False
 
     def ask(self, dialog: Dialog[T | None], answered: Callable[[T], object]) -> None:
         """Show ``dialog``; its answer goes to ``answered``, unless it is left without one."""

@@ -22,7 +22,6 @@ LISTED = 200
 """How many rules of a kind are listed; the others are in the folder's report."""
 LONGEST = 400
 """Characters of what was dropped, which may be anything that a model wrote."""
-_ACCEPTANCES = ("person", "filter", "evidence")
 _CAUSES = {
     "malformed": "they could not be read as rules",
     "known": "they are in the book already",

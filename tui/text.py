@@ -47,6 +47,11 @@ class TextLayout:
         return lines
 
 
+def one_line(text: str, longest: int = LONGEST_TEXT) -> str:
+    """At most ``longest`` characters of ``text``, made printable, on one line, with single spaces."""
+    return " ".join(printable(cut(text, longest)).split())
+
+
 def natural(text: str) -> tuple[tuple[str | int, ...], str]:
     """A key to sort by, in which numbers are in order of size: cabinet 2 comes before cabinet 10."""
     parts = re.split(r"(\d{1,9})", text.lower())

@@ -4,34 +4,29 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 import warnings
+from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from importlib.util import find_spec
+from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
 from housequest.tui.commands.output import print_result
-from housequest.worlds.errors import ConfigurationError, shown
+from housequest.tui.text import plural
+from housequest.worlds.errors import ConfigurationError, KnowledgeError, shown
+from housequest.worlds.paths import open_file
 
 if TYPE_CHECKING:
     from housequest.agent.training.lora.optimise import Progress
     from housequest.agent.training.lora.run import Listener
-import json
-import sys
-from collections import Counter
-from io import TextIOWrapper
-from typing import TextIO
 
-from housequest.tui.text import plural
-from housequest.worlds.errors import KnowledgeError
-from housequest.worlds.paths import open_file
-
-_GRANTS = ("admissible", "diagnosis", "type")
-_FORMATS = ("messages", "sharegpt", "alpaca", "steps", "dpo")
 _PACKAGES = ("torch", "transformers", "peft", "gguf")
 
 

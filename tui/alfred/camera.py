@@ -5,11 +5,11 @@ The same in words is for screen readers, and for terminals without colours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import starmap
 from math import ceil, floor
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 from numpy import bool_, int_, uint8
@@ -21,7 +21,7 @@ from textual.strip import Strip
 
 from housequest.agent.alfred.robot import GroundMap, Impression, Sighting, glimpses, sightings
 from housequest.agent.episodes.drawing import Scene
-from housequest.tui.episode.view_drawing import LabelKind, Named, PicturedView, ViewWish, named_at, painted, plan_lines
+from housequest.tui.episode.view_drawing import LabelKind, Named, PicturedView, Styles, ViewWish, named_at, painted, plan_lines
 from housequest.tui.widgets.blocks import ASPECT, Overlay, block_lines
 from housequest.tui.widgets.lines import flat, hung
 from housequest.worlds.base import Reach
@@ -57,13 +57,7 @@ class CameraScene:
         return self.scene.situation.pose
 
 
-class _Parts(NamedTuple):
-    picture: Region
-    map: Region | None
-    words: Region
-
-
-def _arranged(width: int, height: int) -> _Parts:
+def _arranged(width: int, height: int) -> tuple[Region, Region | None, Region]:
     """Where picture, map and words are: as is best for the smaller of the first two, which are square."""
     said = min(6, max(3, height // 4))
     level = min(height - said, (width - 1) // 4)
@@ -72,42 +66,42 @@ def _arranged(width: int, height: int) -> _Parts:
     best = max(level, stack, row)
     if best < _LEAST_MAP:
         rows = max(1, min(height - 3, width // 2))
-        return _Parts(Region((width - 2 * rows) // 2, 0, 2 * rows, rows), None, Region(0, rows, width, height - rows))
+        return Region((width - 2 * rows) // 2, 0, 2 * rows, rows), None, Region(0, rows, width, height - rows)
     picture, across = Region(0, 0, 2 * best, best), 2 * best + 1
     if best == row:
-        return _Parts(picture, Region(across, 0, 2 * best, best), Region(2 * across, 0, width - 2 * across, height))
+        return picture, Region(across, 0, 2 * best, best), Region(2 * across, 0, width - 2 * across, height)
     if best == stack:
-        words = Region(across + 1, 0, width - across - 1, height)
-        return _Parts(picture, Region(0, best + 1, 2 * best, height - best - 1), words)
-    return _Parts(picture, Region(across, 0, width - across, best), Region(0, best + 1, width, height - best - 1))
+        beside = Region(across + 1, 0, width - across - 1, height)
+        return picture, Region(0, best + 1, 2 * best, height - best - 1), beside
+    return picture, Region(across, 0, width - across, best), Region(0, best + 1, width, height - best - 1)
 
 
 def camera_picture(shown: CameraScene, wish: ViewWish) -> list[Strip]:
     width, height = wish.size
-    parts, styles = _arranged(width, height), wish.styles
+    (picture, ground, words), styles = _arranged(width, height), wish.styles
     canvas = np.empty((2 * height, 2 * width, 3), np.uint8)
     canvas[:] = wish.paper
-    overlays = list(_seen(shown, parts.picture, canvas, styles))
-    if parts.map is not None:
-        if shown.impression is not None:
-            overlays += _mapped(shown, shown.impression, parts.map, canvas, styles)
-        else:
-            # The plan of what pictures have shown, for who has no map of their own.
-            part = parts.map
-            plan, drawn = painted(shown.scene, "plan", part.size, wish)
-            canvas[2 * part.y : 2 * part.bottom, 2 * part.x : 2 * part.right] = plan
-            overlays += (one._replace(x=one.x + part.x, y=one.y + part.y) for one in drawn)
-    lines = [line for said in _words(shown) for line in _lines(said, parts.words.width)]
-    for row, (kind, lead, text) in enumerate(lines[: parts.words.height], start=parts.words.y):
+    drawn = [(picture, _seen(shown, picture, canvas, styles))]
+    if ground is not None and shown.impression is not None:
+        drawn.append((ground, _mapped(shown, shown.impression, ground, canvas, styles)))
+    elif ground is not None:
+        # The plan of what pictures have shown, for who has no map of their own.
+        plan, named = painted(shown.scene, "plan", ground.size, wish)
+        canvas[2 * ground.y : 2 * ground.bottom, 2 * ground.x : 2 * ground.right] = plan
+        drawn.append((ground, iter(named)))
+    overlays = [one._replace(x=one.x + part.x, y=one.y + part.y) for part, there in drawn for one in there]
+    lines = [line for said in _words(shown) for line in _lines(said, words.width)]
+    for row, (kind, lead, text) in enumerate(lines[: words.height], start=words.y):
         plain = Style(color=styles[kind].color, bold=styles[kind].bold)
         if lead.strip():
             quiet = plain if len(lead) < 4 else Style(color=styles["quiet"].color)
-            overlays.append(Overlay(parts.words.x, row, lead.rstrip(), quiet))
-        overlays.append(Overlay(parts.words.x + len(lead), row, text, plain))
+            overlays.append(Overlay(words.x, row, lead.rstrip(), quiet))
+        overlays.append(Overlay(words.x + len(lead), row, text, plain))
     return block_lines(canvas, wish.depth, overlays, wish.paper)
 
 
-def _seen(shown: CameraScene, part: Region, canvas: NDArray[uint8], styles: Mapping[LabelKind, Style]) -> Iterator[Overlay]:
+def _seen(shown: CameraScene, part: Region, canvas: NDArray[uint8], styles: Styles) -> Iterator[Overlay]:
+    """Draw the picture on ``canvas``, and give the names on it, from the corner of its ``part`` on."""
     camera = shown.scene.camera
     if camera is None:
         return
@@ -124,10 +118,9 @@ def _seen(shown: CameraScene, part: Region, canvas: NDArray[uint8], styles: Mapp
         cells = spots
     middle = part.width // 2, part.height // 2
     aimed = shown.reach is not None
-    for label in named_at(named, {**cells, _MIDDLE: middle} if aimed else cells, (part.width, part.height), kept=_MIDDLE):
-        yield Overlay(part.x + label.x, part.y + label.y, label.text, styles[label.kind])
+    yield from named_at(named, {**cells, _MIDDLE: middle} if aimed else cells, part.size, styles, kept=_MIDDLE)
     if aimed:
-        yield Overlay(part.x + middle[0], part.y + middle[1], _MIDDLE, styles["goal"])
+        yield Overlay(*middle, _MIDDLE, styles["goal"])
 
 
 def _claims(shown: CameraScene, part: Region) -> tuple[list[Named], dict[str, tuple[int, int]]]:
@@ -177,7 +170,7 @@ class _Floor:
 
 
 def _mapped(
-    shown: CameraScene, impression: Impression, part: Region, canvas: NDArray[uint8], styles: Mapping[LabelKind, Style]
+    shown: CameraScene, impression: Impression, part: Region, canvas: NDArray[uint8], styles: Styles
 ) -> Iterator[Overlay]:
     seen, columns, rows = impression.map, 2 * part.width, 2 * part.height
     frame = _Floor(impression, shown.pose, columns, rows)
@@ -203,13 +196,10 @@ def _mapped(
         column, row = frame.pixel(*impression.target)
         if 0 <= column < columns and 0 <= row < rows:
             cells[_TARGET] = column // 2, row // 2
-    for label in named_at(named, cells, (part.width, part.height), kept=_MIDDLE):
-        yield Overlay(part.x + label.x, part.y + label.y, label.text, styles[label.kind])
-    column, row = cells[_MIDDLE]
-    yield Overlay(part.x + column, part.y + row, _ARROWS[shown.pose.quarter % 4], styles["new"] + Style(bold=True))
+    yield from named_at(named, cells, part.size, styles, kept=_MIDDLE)
+    yield Overlay(*cells[_MIDDLE], _ARROWS[shown.pose.quarter % 4], styles["new"] + Style(bold=True))
     if cells.get(_TARGET, cells[_MIDDLE]) != cells[_MIDDLE]:
-        column, row = cells[_TARGET]
-        yield Overlay(part.x + column, part.y + row, _TARGET, styles["goal"])
+        yield Overlay(*cells[_TARGET], _TARGET, styles["goal"])
 
 
 def _landmarks(scene: Scene, seen: GroundMap, frame: _Floor, part: Region) -> tuple[list[Named], dict[str, tuple[int, int]]]:

@@ -59,7 +59,8 @@ def takes(*names: str, **helps: str) -> Callable[[Callable[..., None]], Callable
 def writes(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for each of the report's other formats; it gets their files as its first argument."""
     formats = ((name, load_plugin("housequest.reports", name, "format of reports")) for name in plugins("housequest.reports"))
-    return _taking({name: Annotated[Path | None, file(f"--{name}", "FILE", form.help)] for name, form in formats}, command)
+    files = ((name, value(f"--{name}", "FILE", form.help, parser=given_path)) for name, form in formats)
+    return _taking({name: Annotated[Path | None, option] for name, option in files}, command)
 
 
 def described(command: Callable[..., None]) -> Callable[..., None]:
@@ -139,16 +140,6 @@ def choice(flag: str, help: str, *words: str) -> Any:
         return text
 
     return value(flag, "|".join(words), help, parser=read)
-
-
-def path_argument(metavar: str, help: str) -> Any:
-    """An argument that is a path, or several."""
-    return typer.Argument(metavar=metavar, help=help, parser=given_path)
-
-
-def file(flag: str, metavar: str, help: str) -> Any:
-    """An option that is a path."""
-    return value(flag, metavar, help, parser=given_path)
 
 
 def written(flag: str, what: str, help: str, *endings: str) -> Any:

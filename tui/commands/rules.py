@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from datetime import date
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -162,8 +161,11 @@ def desk(book: str | None = None) -> None:
     from housequest.tui.desk.screen import BooksScreen, DeskScreen
     from housequest.tui.desk.state import open_book
 
-    found = open_book(book, new=False) if book is not None else None
-    show_screen(partial(DeskScreen, found.book, Path("runs"), shipped=found.shipped) if found else BooksScreen)
+    if book is None:
+        show_screen(BooksScreen)
+    else:
+        found, shipped = open_book(book, new=False)
+        show_screen(lambda: DeskScreen(found, shipped=shipped))
 
 
 @rules_app.command("list")

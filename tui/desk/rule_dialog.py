@@ -359,7 +359,7 @@ def save_taught_rule(draft: Draft, witness: str, world: str = DEFAULT_WORLD) -> 
     if not draft.book.strip():
         return DraftFault("book", "Name a book: one of yours, a new name, or a file.")
     try:
-        book = open_book(draft.book.strip(), world=world).book
+        book, _ = open_book(draft.book.strip(), world=world)
     except HousequestError as error:
         return DraftFault("book", str(error))
     rule = draft.new({rule.id for rule in book.rules})

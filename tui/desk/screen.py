@@ -135,14 +135,14 @@ class BooksScreen(AppScreen):
     @work(group="open", exclusive=True)
     async def _read(self, name: str) -> None:
         try:
-            found = await self.in_thread(partial(open_book, name))
+            book, shipped = await self.in_thread(partial(open_book, name))
         except HousequestError as error:
             self.awaited = ""
             self._say(str(error))
             return
         self._say("")
         self._opened = name
-        self.post_message(OpenScreen("desk", (found.book, RUNS, found.shipped), awaited=True))
+        self.post_message(OpenScreen("desk", (book, RUNS, shipped), awaited=True))
 
     def _say(self, text: str) -> None:
         self.query_one("#books-note", Static).update(Content.styled(flat(text), "$fault"))

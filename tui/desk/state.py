@@ -48,13 +48,6 @@ class BookSummary(NamedTuple):
     world: str = ""
 
 
-class OpenBook(NamedTuple):
-    """A book to be curated. ``shipped``: it is the user's copy of one that ships; the first save makes it."""
-
-    book: Rulebook
-    shipped: bool = False
-
-
 def explores() -> bool:
     """Whether there is the command that explores, which is an optional part."""
     return "explore" in plugins("housequest.commands")
@@ -77,11 +70,14 @@ def list_books() -> tuple[BookSummary, ...]:
     return tuple(found)
 
 
-def open_book(name: str, *, new: bool = True, world: str | None = None) -> OpenBook:
-    """A book to be changed, by name or file; a new one if ``new``, about ``world`` if given. Raises ``KnowledgeError``."""
+def open_book(name: str, *, new: bool = True, world: str | None = None) -> tuple[Rulebook, bool]:
+    """A book to be changed, by name or file; a new one if ``new``, about ``world`` if given. Raises ``KnowledgeError``.
+
+    Returns also whether it is the user's copy of one that ships, which the first save makes.
+    """
     books = library()
     book = books.writable(name, world) if world else books.writable(name) if new else books.editable(name)
-    return OpenBook(book, shipped=name in books.names() and books.is_shipped(books.find(name)))
+    return book, name in books.names() and books.is_shipped(books.find(name))
 
 
 def latest_book(world: str = DEFAULT_WORLD) -> str:

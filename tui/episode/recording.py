@@ -119,11 +119,6 @@ def shared_turns(found: Sequence[GameBranch]) -> int:
     return min((branch.shared for branch in found[1:]), default=len(found[0].turns) if found else 0)
 
 
-def own_turns(branch: GameBranch, shared: int) -> tuple[TurnEntry, ...]:
-    """The turns to show of ``branch``: those that no branch before it has, and none of the ``shared`` first ones of all."""
-    return branch.turns[max(branch.shared, shared) :]
-
-
 def branch_lines(found: Sequence[GameBranch]) -> Iterator[tuple[str, str, str]]:
     """The branches one after the other, in words: the indents of a line's beginning and of its rest, and the line."""
     shared = shared_turns(found)
@@ -131,7 +126,8 @@ def branch_lines(found: Sequence[GameBranch]) -> Iterator[tuple[str, str, str]]:
     for branch in found:
         parting = f", {branch.parting}" if branch.origin is not None else ""
         yield "", "  ", f"Branch {branch.number}{parting}: {branch.length}; {branch.outcome[2:]}"
-        for turn in own_turns(branch, shared):
+        # Those that no branch before it has, and none with which all begin.
+        for turn in branch.turns[max(branch.shared, shared) :]:
             about = [] if turn.accepted else ["refused"]
             about += [] if turn.by == "agent" else ["by a person" if turn.by == "person" else "by chance"]
             yield f"  {turn.turn:>3}  ", "       ", (turn.command or "no command") + (f" ({', '.join(about)})" if about else "")

@@ -101,7 +101,7 @@ def _rules(rules: Sequence[str], width: int, room: int | None) -> list[Content]:
 
 
 def _totals(state: ViewState, prices: Prices | None, width: int) -> list[Content]:
-    totals = state.totals
+    totals, tokens = state.totals, state.totals.tokens
     if state.model is None:
         agent = flat(state.moment.started.agent) if state.moment.started else ""
         return _quiet(f"{agent}: no model is called", width) if agent != HUMAN else []
@@ -109,15 +109,12 @@ def _totals(state: ViewState, prices: Prices | None, width: int) -> list[Content
         return _quiet("no call so far", width)
     figures = [f"{plural(totals.calls, 'call')} · {seconds(totals.seconds)}"]
     figures += [f"{plural(totals.images, 'picture')} shown"] if totals.images else []
-    if totals.prompt_tokens or totals.completion_tokens:
-        share = totals.tokens.cached_share
+    if tokens.prompt or tokens.completion:
+        share = tokens.cached_share
         cached = f" · {percentage(share)}% cached" if share is not None else ""
-        figures += [
-            f"{token_text(totals.prompt_tokens)} tokens in{cached}",
-            f"{token_text(totals.completion_tokens)} tokens out",
-        ]
+        figures += [f"{token_text(tokens.prompt)} tokens in{cached}", f"{token_text(tokens.completion)} tokens out"]
         if prices is not None:
-            paid = f"cost {money(cost(totals.tokens, prices) or 0.0)}"
+            paid = f"cost {money(cost(tokens, prices) or 0.0)}"
             figures.append("cost unknown: several models" if len(state.models) > 1 else paid)
     else:
         figures.append("tokens not counted")

@@ -124,18 +124,12 @@ class EpisodeMoment:
 
 @dataclass(frozen=True, slots=True)
 class CallTotals:
-    """The model's calls over all branches; ``cached`` of the prompt's tokens came from a cache, None while nobody said."""
+    """The model's calls over all branches."""
 
     calls: int = 0
     images: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cached: int | None = None
+    tokens: Tokens = field(default_factory=Tokens)
     seconds: float = 0.0
-
-    @property
-    def tokens(self) -> Tokens:
-        return Tokens(self.prompt_tokens, self.completion_tokens, self.cached)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +166,8 @@ def replayed(record: Iterable[events.Event | events.CallTiming], state: ViewStat
     state = replace(state, moments=moments, totals_at=totals_at)
     for event in record:
         if isinstance(event, events.CallTiming):
-            totals = state.totals
-            cached = totals.cached if event.cached is None else (totals.cached or 0) + event.cached
-            state = replace(state, totals=replace(totals, seconds=totals.seconds + event.seconds, cached=cached))
+            spent, tokens = state.totals.seconds + event.seconds, state.totals.tokens + Tokens(cached=event.cached)
+            state = replace(state, totals=replace(state.totals, seconds=spent, tokens=tokens))
             if event.of == state.last:
                 totals_at[event.of] = state.totals
             continue
@@ -186,8 +179,7 @@ def replayed(record: Iterable[events.Event | events.CallTiming], state: ViewStat
                     state.totals,
                     calls=state.totals.calls + (call.calls or 1),
                     images=state.totals.images + sum(message.image is not None for message in call.added),
-                    prompt_tokens=state.totals.prompt_tokens + (call.prompt_tokens or 0),
-                    completion_tokens=state.totals.completion_tokens + (call.completion_tokens or 0),
+                    tokens=state.totals.tokens + Tokens(call.prompt_tokens or 0, call.completion_tokens or 0),
                 )
                 state = replace(state, totals=totals)
             case events.Started(model=model):

@@ -24,7 +24,7 @@ from textual.strip import Strip
 from housequest.agent.episodes.events import Started
 from housequest.tui.episode.house import wanted_kinds
 from housequest.tui.episode.state import EpisodeMoment, StoryNote, TurnEntry, ViewState
-from housequest.tui.text import LONGEST_TEXT, cut, plural, printable
+from housequest.tui.text import LONGEST_TEXT, cut, one_line, plural, printable
 from housequest.tui.theme import role_style
 from housequest.tui.widgets.lines import FramedPane
 
@@ -93,10 +93,10 @@ class _Layout:
         for number, note in enumerate(notes):
             fold = after, number, note
             hue = "$fault" if note.kind == "fault" else role_style(note.role)
-            name = f"{_one_line(note.role):<{_NAMES}}  " if roomy else f"{_one_line(note.role)} "
+            name = f"{one_line(note.role):<{_NAMES}}  " if roomy else f"{one_line(note.role)} "
             hang = len(name) if roomy else 0
             style = hue if note.kind in {"fault", "person"} else "" if note.kind == "answer" else "$quiet"
-            said = Content(_one_line(note.text))
+            said = Content(one_line(note.text))
             room = max(1, self._width - 2 - len(name))
             whole = said.cell_length <= room and "\n" not in note.text.strip()
             if whole or self._opened(fold) == (number == present):
@@ -117,7 +117,7 @@ class _Layout:
         if entry.command is None:
             text = Content("no command: the turn is spent").stylize("italic $quiet")
         else:
-            text = Content(_one_line(entry.command)).stylize("bold $foreground" if entry.accepted else "$quiet")
+            text = Content(one_line(entry.command)).stylize("bold $foreground" if entry.accepted else "$quiet")
         if entry.by != "agent":
             text += Content(f"  {entry.by}").stylize(role_style("person"))
         margin = Content(f" {entry.turn:>2} ".ljust(len(_INDENT))).stylize("$quiet")
@@ -358,7 +358,3 @@ def _wrapped(text: Content, width: int) -> list[Content]:
 def _lines(text: str) -> list[str]:
     """The lines of ``text`` that are not blank, made printable."""
     return [line for line in printable(cut(text, LONGEST_TEXT)).split("\n") if line.strip()]
-
-
-def _one_line(text: str) -> str:
-    return printable(" ".join(cut(text, LONGEST_TEXT).split()))

@@ -40,25 +40,13 @@ if TYPE_CHECKING:
 LabelKind = Literal["goal", "new", "near", "far", "false", "quiet"]
 """What the goal names, what is new, what is at hand, what else there is, what is not so, and what is said beside it."""
 
+Styles = Mapping[LabelKind, Style]
 _LEAST = (12, 5)  # cells of the smallest drawing
 _KEYS = 24  # columns that what is known of receptacles needs to stand beside the plan in characters
 _GAP = 2
 _LONGEST = 24
 _FEW = 3
 _SHARE = 240  # cells of a drawing for each landmark that is named: more names than that hide what they name
-
-
-class Label(NamedTuple):
-    """A name on a drawing, from the cell ``x`` of line ``y`` on."""
-
-    x: int
-    y: int
-    text: str
-    kind: LabelKind
-
-    @property
-    def end(self) -> int:
-        return self.x + cell_len(self.text)
 
 
 class Named(NamedTuple):
@@ -70,23 +58,26 @@ class Named(NamedTuple):
     point: bool
 
 
-def labels(scene: Scene, cells: Mapping[str, tuple[int, int]], size: tuple[int, int], *, hidden: bool) -> tuple[Label, ...]:
+def labels(
+    scene: Scene, cells: Mapping[str, tuple[int, int]], size: tuple[int, int], styles: Styles, *, hidden: bool
+) -> list[Overlay]:
     """The names that have room on a drawing, none over another; with ``hidden``, also of what is known but not seen."""
     holders = {thing: one.name for one in scene.situation.holders for thing in one.contents}
     holders |= dict.fromkeys(scene.situation.carried, AGENT)
     ranked = list(_ranked(scene))
     there = {one.name: cells[holders[one.name]] for one in ranked if hidden and one.point and holders.get(one.name) in cells}
-    return named_at(ranked, {**there, **cells}, size, points=cells, kept=AGENT)
+    return named_at(ranked, {**there, **cells}, size, styles, points=cells, kept=AGENT)
 
 
 def named_at(
     ranked: Sequence[Named],
     cells: Mapping[str, tuple[int, int]],
     size: tuple[int, int],
+    styles: Styles,
     *,
     points: Mapping[str, tuple[int, int]] | None = None,
     kept: str = "",
-) -> tuple[Label, ...]:
+) -> list[Overlay]:
     """The first names of ``ranked`` that have room at ``cells``; none stands on what is seen (``points``) or ``kept``."""
     seen = cells if points is None else points
     marks = {seen[one.name] for one in ranked if one.point and one.name in seen and one.kind in ("goal", "new")}
@@ -100,7 +91,7 @@ def named_at(
 
     for x, y in (*marks, *([cells[kept]] if kept in cells else ())):
         taken[y].append((x, x + 1))
-    found: list[Label] = []
+    found: list[Overlay] = []
     landmarks = size[0] * size[1] // _SHARE
     for one in ranked:
         cell, far = cells.get(one.name), one.kind == "far"
@@ -109,15 +100,15 @@ def named_at(
         width = cell_len(one.text)
         place = next((place for place in _places(cell, width, one) if free(*place, width, apart=far)), None)
         if place is not None:
-            found.append(Label(*place, one.text, one.kind))
+            found.append(Overlay(*place, one.text, styles[one.kind]))
             landmarks -= far
         elif one.kind in ("goal", "new", "false") and (cell in marks or free(*cell, 1)):
-            found.append(Label(*cell, one.text[:1], one.kind))
+            found.append(Overlay(*cell, one.text[:1], styles[one.kind]))
             marks.discard(cell)
         else:
             continue
         taken[found[-1].y].append((found[-1].x, found[-1].end))
-    return tuple(found)
+    return found
 
 
 def _places(cell: tuple[int, int], width: int, one: Named) -> Iterator[tuple[int, int]]:
@@ -176,7 +167,7 @@ class ViewWish:
     true: bool
     size: tuple[int, int]
     depth: ColourDepth
-    styles: Mapping[LabelKind, Style]
+    styles: Styles
     paper: tuple[int, int, int]
     glimpse: Glimpse | None = None
     acting: bool = False
@@ -317,8 +308,7 @@ def painted(scene: Scene, drawing: Drawing, size: tuple[int, int], wish: ViewWis
     frame = scene.picture(drawing, (2 * size[0], 2 * size[1]), ASPECT)
     rgb = np.where(np.isinf(frame.depth)[..., None], np.asarray(wish.paper, np.uint8), frame.rgb)
     cells = {name: (column // 2, row // 2) for name, (column, row) in frame.spots().items()}
-    named = labels(scene, cells, size, hidden=drawing != "eyes")
-    return rgb, [Overlay(one.x, one.y, one.text, wish.styles[one.kind]) for one in named]
+    return rgb, labels(scene, cells, size, wish.styles, hidden=drawing != "eyes")
 
 
 def _sentence(text: str, wish: ViewWish) -> Drawn:

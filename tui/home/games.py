@@ -26,7 +26,7 @@ from housequest.agent.agents.spec import AgentSpec, resolve_settings, shipped_mo
 from housequest.tui.home.catalogue import LONGEST, LONGEST_QUERY, GameIndex, GameRow, GameSource, PlayerChoice
 from housequest.tui.keymap import keys_of
 from housequest.tui.screens import GameMode, game_modes
-from housequest.tui.text import TextLayout, plural, printable
+from housequest.tui.text import TextLayout, one_line, plural, printable
 from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.lines import ChoiceBar, FramedList
 
@@ -42,7 +42,6 @@ _EMPTY = {
     "played": "No game was played to its end yet. Those that were can be seen again from here, step by step.",
 }
 _NO_MATCH = "No game here fits. Escape leaves the search, and once more clears it; t shows other types."
-LONGEST_TEXT = 500
 LONGEST_COLUMN = 60
 NARROWEST_ASIDE = 20
 """Columns of an aside below which it is left out."""
@@ -127,7 +126,7 @@ class GameList(ScrollView, can_focus=True, inherit_bindings=False):
         self.rows, self._instead = rows, instead
         numbers = max((cell_len(row.number) for row in rows), default=0)
         kinds = max((cell_len(row.kind) for row in rows), default=0)
-        texts = min(LONGEST_COLUMN, max((cell_len(_short(row.text)) for row in rows if row.aside), default=0))
+        texts = min(LONGEST_COLUMN, max((cell_len(one_line(row.text)) for row in rows if row.aside), default=0))
         self._widths = (numbers, kinds, texts)
         self._cursor = next((number for number, row in enumerate(rows) if row.key == key), 0)
         self.virtual_size = Size(self.size.width, len(rows))
@@ -175,13 +174,13 @@ class GameList(ScrollView, can_focus=True, inherit_bindings=False):
         kind = line if here else self.get_component_rich_style("list--kind")
         parts = [Segment("▸ " if here else "  ", line), Segment(f"{printable(row.number):>{numbers}}  ", quiet)]
         if kinds:
-            parts.append(Segment(f"{set_cell_size(_short(row.kind), kinds)}  ", kind))
+            parts.append(Segment(f"{set_cell_size(one_line(row.kind), kinds)}  ", kind))
         left = width - sum(segment.cell_length for segment in parts)
         if row.aside and left > texts + NARROWEST_ASIDE:
-            parts.append(Segment(f"{_cut(_short(row.text), texts)}   ", line))
-            parts.append(Segment(_cut(_short(row.aside), left - texts - 3), quiet))
+            parts.append(Segment(f"{_cut(one_line(row.text), texts)}   ", line))
+            parts.append(Segment(_cut(one_line(row.aside), left - texts - 3), quiet))
         else:
-            parts.append(Segment(_cut(_short(row.text), left), line))
+            parts.append(Segment(_cut(one_line(row.text), left), line))
         return Strip(parts).crop_extend(0, width, line if here else self.rich_style)
 
     def _empty(self, y: int, width: int) -> Strip:
@@ -191,11 +190,6 @@ class GameList(ScrollView, can_focus=True, inherit_bindings=False):
             return Strip.blank(width, self.rich_style)
         style = self.get_component_rich_style("list--quiet")
         return Strip([Segment(lines[y - 1], style)]).crop_extend(0, width, self.rich_style)
-
-
-def _short(text: str) -> str:
-    """At most what could ever be seen of a text, on one line."""
-    return " ".join(printable(text[:LONGEST_TEXT]).split())
 
 
 def _cut(text: str, width: int) -> str:

@@ -68,6 +68,7 @@ class HomeScreen(AppScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [*KEYS]
     GROUP = "games"
+    TAKES_LATE = frozenset(("start",))
     GROUPS = key_groups("home")
     DEFAULT_CSS = style_sheet(__file__)
 
@@ -211,9 +212,6 @@ class HomeScreen(AppScreen):
 
     def takes_early(self, action: str) -> bool:
         return super().takes_early(action) or (action == "start" and self.awaited == _LISTING)
-
-    def takes_late(self, action: str) -> bool:
-        return action == "start"
 
     async def _make_up(self, seed: int) -> None:
         place = self._games.place

@@ -26,7 +26,7 @@ from housequest.tui.keymap import chosen_keys
 from housequest.tui.play.game import GameConfig
 from housequest.tui.play.line import CommandLine
 from housequest.tui.play.session import PACES, PlayMode, Session, SessionStatus, SessionUpdate, next_pace
-from housequest.tui.text import LONGEST_TEXT, cut, natural, printable
+from housequest.tui.text import natural, one_line
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.worlds.errors import HousequestError
 
@@ -236,7 +236,7 @@ class PromptBar(Widget):
 
     def _message(self) -> Content:
         label, style = _LOOKS[self._content.kind]
-        text = printable(" ".join(cut(self._content.text, LONGEST_TEXT).split()))
+        text = one_line(self._content.text)
         took = "" if self._seconds is None else f"  {self._seconds:.0f} s"
         weight = "bold" if self._content.kind == "proposed" else ""
         return Content.assemble((label, f"bold {style}"), (text, weight), (took, "$quiet"))

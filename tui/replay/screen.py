@@ -29,7 +29,7 @@ from housequest.tui.episode.story import Story
 from housequest.tui.keymap import key_groups, screen_keys
 from housequest.tui.play.live_screen import PaneScreen
 from housequest.tui.play.session import DEFAULT_PACE, next_pace
-from housequest.tui.text import cut, plural, printable
+from housequest.tui.text import cut, one_line, plural, printable
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.worlds.errors import ConfigurationError, Unsupported
 from housequest.worlds.registry import enacts, household, shows_pictures
@@ -396,5 +396,5 @@ def _ending(ended: Ended | None, failure: Failure | None) -> Content:
         at = "" if failure.turn == ended.turns else f", turn {failure.turn} (w goes there)"
         why = Content.styled(printable(cut(failure.words, LONGEST)), "$quiet")
         return Content.assemble((f"{words}: {failure.label}{at}. ", style), why)
-    why = printable(cut(" ".join((ended.message or ended.reason).split()), LONGEST))
+    why = one_line(ended.message or ended.reason, LONGEST)
     return Content.assemble((f"{words}: ", style), why)

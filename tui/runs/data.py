@@ -45,6 +45,10 @@ class RunTask(NamedTuple):
     result: Result | None = None
 
 
+Flip = tuple[RunTask, RunTask]
+"""A task that one of two runs won and the other did not, in both."""
+
+
 @dataclass(frozen=True)
 class RunSnapshot:
     """A run as far as it has got. ``touched``: when it last grew, in seconds since the epoch."""
@@ -165,30 +169,12 @@ def _state(file: Path) -> tuple[int, int]:
     return (found.st_mtime_ns, found.st_size)
 
 
-class EpisodeDigest(NamedTuple):
-    """An episode's goal, and why it was not won."""
-
-    goal: str
-    failure: Failure | None
-
-
-def read_digest(record: Path) -> EpisodeDigest | None:
-    """The digest of a record; None where it does not begin like an episode. Raises ``ConfigurationError``."""
+def read_digest(record: Path) -> tuple[str, Failure | None] | None:
+    """An episode's goal, and why it was not won; None where it does not begin like one. Raises ``ConfigurationError``."""
     events = list(read_episode(record))
     if not events or not isinstance(events[0].body, Started):
         return None
-    return EpisodeDigest(events[0].body.goal, failure_of(events))
-
-
-class Flip(NamedTuple):
-    """A task that one run won and the other did not."""
-
-    first: RunTask
-    second: RunTask
-
-    @property
-    def task(self) -> SelectedTask:
-        return self.first.task
+    return events[0].body.goal, failure_of(events)
 
 
 class RunPair(NamedTuple):
@@ -209,12 +195,9 @@ def pair_runs(first: RunSnapshot, second: RunSnapshot) -> RunPair:
     kinds = dict.fromkeys([*left.by_type, *right.by_type])
     by_type = {kind: (left.by_type.get(kind, Figures()), right.by_type.get(kind, Figures())) for kind in kinds}
     finished = {"won", "lost", "error"}
-    flips = [
-        Flip(one, other)
-        for one, other in both
-        if {one.mark, other.mark} <= finished and (one.mark == "won") != (other.mark == "won")
-    ]
-    return RunPair(first, second, len(both), (left.overall, right.overall), by_type, tuple(flips))
+    marks = (({one.mark, other.mark}, (one, other)) for one, other in both)
+    flips = tuple(tasks for found, tasks in marks if found <= finished and "won" in found and len(found) > 1)
+    return RunPair(first, second, len(both), (left.overall, right.overall), by_type, flips)
 
 
 def _summary(cells: Sequence[RunTask]) -> Summary:

@@ -14,6 +14,7 @@ from textual.widgets import Static
 from textual.widgets.option_list import Option
 
 from housequest.agent.evaluation.analysis.metrics import Figures
+from housequest.agent.evaluation.render.table import percent
 from housequest.agent.evaluation.runs.spec import MANY
 from housequest.tui.keymap import keys_of
 from housequest.tui.runs.data import RunSnapshot, UnreadableRun, short_type
@@ -46,10 +47,6 @@ FIGURES = 43
 """Columns of what follows a bar."""
 
 
-def share_text(share: float) -> str:
-    return f"{percentage(share, 1)} %"
-
-
 def interval(count: Figures) -> str:
     ends = count.interval
     return f"{percentage(ends.low)}-{percentage(ends.high)} %"
@@ -74,7 +71,7 @@ def _cells(run: RunSnapshot, alive: bool) -> tuple[tuple[str, str], ...]:
         (config.model, "") if config.model else ("none", "$quiet"),
         (config.split, ""),
         (f"{sign}{run.done}/{len(run.cells)}", style),
-        (share_text(overall.success), ""),
+        (percent(overall.success), ""),
         (interval(overall), "$quiet"),
         ("-" if mean is None else f"{mean:.1f}", ""),
         (str(overall.errors), "$fault" if overall.errors else "$quiet"),
@@ -215,7 +212,7 @@ def _row(name: str, count: Figures, width: int) -> Content:
     return Content.assemble(
         f"{name[:NAME]:<{NAME}} ",
         bar(count.success, min(40, max(4, width - NAME - 1 - FIGURES))),
-        f" {share_text(count.success):>7}",
+        f" {percent(count.success):>7}",
         (f" {interval(count):>9}", "$quiet"),
         f" {won:>9}",
         (f" {steps:>11}", "$quiet"),

@@ -24,12 +24,14 @@ from textual.strip import Strip
 from textual.widgets import Static
 from textual_plotext import PlotextPlot
 
+from housequest.agent.evaluation.analysis.failures import Failure
+from housequest.agent.evaluation.render.table import percent
 from housequest.agent.evaluation.runs.folder import Result
 from housequest.tui.base_screen import in_thread
 from housequest.tui.keymap import keys_of
-from housequest.tui.runs.data import MARKS, EpisodeDigest, RunSnapshot, RunTask, read_digest, short_type
-from housequest.tui.runs.run_list import bar, interval, settings_line, share_text
-from housequest.tui.text import cut, printable
+from housequest.tui.runs.data import MARKS, RunSnapshot, RunTask, read_digest, short_type
+from housequest.tui.runs.run_list import bar, interval, settings_line
+from housequest.tui.text import one_line, printable
 from housequest.tui.theme import style_sheet
 from housequest.worlds.errors import ConfigurationError
 
@@ -295,26 +297,21 @@ class TaskCard(Static):
 
     DEFAULT_CSS = style_sheet(__file__)
 
-    def show(self, cell: RunTask, digest: EpisodeDigest | None = None, fault: str = "") -> None:
-        """Show ``cell``, with the digest of its record once that is read, or why the record cannot be read."""
+    def show(self, cell: RunTask, digest: tuple[str, Failure | None] | None = None, fault: str = "") -> None:
+        """Show ``cell``, with the goal and the failure in its record once that is read, or why it cannot be read."""
         self.border_title = f"task {cell.task.number}"
         replays = "enter replays it" if cell.result is not None else "enter replays it as far as it went"
         self.border_subtitle = "not played yet" if cell.record is None else replays
-        failure = digest.failure if digest else None
-        goal = (_flat(digest.goal), "$goal") if digest else (_flat(fault), "$fault")
+        goal, failure = digest or ("", None)
         mark = (f"{MARKS[cell.mark]} {cell.mark}", f"bold {_STYLES[cell.mark]}")
         lines = [
             Content.styled(printable(cell.task.id), "$quiet"),
-            Content.styled(*goal),
+            Content.styled(one_line(goal or fault, LONGEST), "$goal" if digest else "$fault"),
             Content.assemble(mark, f"  {_ending(cell.result)}"),
-            Content(f"{failure.label}, turn {failure.turn}: {_flat(failure.words)}" if failure else ""),
+            Content(f"{failure.label}, turn {failure.turn}: {one_line(failure.words, LONGEST)}" if failure else ""),
         ]
         width = max(1, self.size.width)
         self.update(Content("\n").join(line.truncate(width, ellipsis=True) for line in lines))
-
-
-def _flat(text: str) -> str:
-    return " ".join(printable(cut(text, LONGEST)).split())
 
 
 def _ending(result: Result | None) -> str:
@@ -323,7 +320,7 @@ def _ending(result: Result | None) -> str:
     why = f"{result.boundary}: {result.message}" if result.message else result.reason
     refused = f", {result.refused} refused" if result.refused else ""
     calls = f", {result.calls} calls" if result.calls else ""
-    return f"{_flat(why)} · {result.turns} turns, {result.steps} steps{refused}{calls}"
+    return f"{one_line(why, LONGEST)} · {result.turns} turns, {result.steps} steps{refused}{calls}"
 
 
 class RunView(Vertical, can_focus=True):
@@ -350,7 +347,7 @@ class RunView(Vertical, can_focus=True):
         state = "▸ being played" if alive else "finished" if run.whole else "… broken off; the same eval goes on with it"
         head = Content.assemble(
             bar(overall.success, 16),
-            (f"  {share_text(overall.success)}", "bold"),
+            (f"  {percent(overall.success)}", "bold"),
             (f"  {interval(overall)}", "$quiet"),
             f"  {progress}",
             (f"  {state}", "$new" if alive else "$quiet"),

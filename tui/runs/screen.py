@@ -18,6 +18,7 @@ from textual.widget import Widget
 from textual.widgets import ContentSwitcher, OptionList, Static
 from textual.widgets.option_list import Option
 
+from housequest.agent.evaluation.render.table import percent
 from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen
 from housequest.tui.keymap import APP, keys_of, screen_keys
 from housequest.tui.runs.data import (
@@ -34,7 +35,7 @@ from housequest.tui.runs.data import (
     run_folders,
     short_type,
 )
-from housequest.tui.runs.run_list import NAME, RunCard, RunEntry, RunList, bar, share_text
+from housequest.tui.runs.run_list import NAME, RunCard, RunEntry, RunList, bar
 from housequest.tui.runs.run_view import Chart, Matrix, RunView, StepsChart, SuccessChart
 from housequest.tui.text import printable
 from housequest.tui.theme import style_sheet
@@ -267,7 +268,7 @@ class PairView(Vertical):
         """Show ``pair``; the highlighted task stays the same while the runs grow."""
         self.query_one("#pair-head", Static).update(Content("\n").join(_head(pair)))
         frame, flips = self.query_one("#pair-frame"), self.query_one(OptionList)
-        first = sum(flip.first.mark == "won" for flip in pair.flips)
+        first = sum(one.mark == "won" for one, _ in pair.flips)
         frame.border_title = f"{len(pair.flips)} tasks flipped · {first} won by 1 alone · {len(pair.flips) - first} by 2 alone"
         frame.border_subtitle = "enter replays it where it was not won" if pair.flips else ""
         paths = (pair.first.path, pair.second.path)
@@ -283,14 +284,13 @@ class PairView(Vertical):
     @on(OptionList.OptionSelected)
     def _selected(self, event: OptionList.OptionSelected) -> None:
         # In the run that did not win it.
-        flip = self.flips[event.option_index]
-        self.post_message(Matrix.Opened(flip.second if flip.first.mark == "won" else flip.first))
+        first, second = self.flips[event.option_index]
+        self.post_message(Matrix.Opened(second if first.mark == "won" else first))
 
     def action_open(self, side: int) -> None:
         place = self.query_one(OptionList).highlighted
         if place is not None and place < len(self.flips):
-            flip = self.flips[place]
-            self.post_message(Matrix.Opened(flip.first if side == 1 else flip.second))
+            self.post_message(Matrix.Opened(self.flips[place][side - 1]))
 
 
 def _head(pair: RunPair) -> Iterator[Content]:
@@ -317,14 +317,15 @@ def _row(name: str, sides: PairCounts) -> Content:
     parts: list[Content | str | tuple[str, str]] = [f"{name[:NAME]:<{NAME}} {first.episodes:>5}  "]
     for side in sides:
         steps = f"{side.mean_steps_won:.1f}" if side.mean_steps_won else "-"
-        parts += [bar(side.success, BAR), f" {share_text(side.success):>7}", (f" {steps:>6}  ", "$quiet")]
+        parts += [bar(side.success, BAR), f" {percent(side.success):>7}", (f" {steps:>6}  ", "$quiet")]
     return Content.assemble(*parts, (f"{f'{more:+d}' if more else '=':>5}", "$foreground" if more else "$quiet"))
 
 
 def _flip(flip: Flip) -> Content:
     parts: list[str | tuple[str, str]] = []
-    for number, cell in ((1, flip.first), (2, flip.second)):
+    for number, cell in enumerate(flip, start=1):
         style = "$won" if cell.mark == "won" else "$fault" if cell.mark == "error" else "$foreground"
         parts += [(f"{number} ", "$quiet"), (f"{MARKS[cell.mark]} {cell.mark:<5}", style), "  "]
-    task = (f"{flip.task.number:>5}  {printable(flip.task.id)}", "$quiet")
-    return Content.assemble(*parts, f"{short_type(flip.task.type):<22} ", task)
+    task = flip[0].task
+    told = (f"{task.number:>5}  {printable(task.id)}", "$quiet")
+    return Content.assemble(*parts, f"{short_type(task.type):<22} ", told)

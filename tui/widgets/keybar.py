@@ -78,7 +78,7 @@ class EarlyKeys:
             if awaited and action in _LEAVING and not typing and (leaving or not going_on):
                 self._last, self._leaving = key.time, True
                 return not screen.confirmed(f"{awaited} The same key once more leaves.")
-            if not going_on and (screen.takes_early(action) if awaited else screen.takes_late(action)):
+            if not going_on and (screen.takes_early(action) if awaited else action in screen.TAKES_LATE):
                 self._last = self._last if typing else key.time
                 return False
         why = awaited or self._why

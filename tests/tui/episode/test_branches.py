@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from housequest.agent.episodes.events import Event
 from housequest.tui.episode.branches_dialog import BranchesDialog
-from housequest.tui.episode.recording import game_branches, own_turns, shared_turns
+from housequest.tui.episode.recording import game_branches, shared_turns
 from housequest.tui.play.screen import PlayScreen
 from housequest.tui.replay.screen import ReplayScreen
 from tests.tui.conftest import Run
@@ -26,7 +26,7 @@ def events(said: list[Said]) -> list[Event]:
 
 def commands(said: list[Said]) -> list[list[str | None]]:
     found = game_branches(events(said))
-    return [[turn.command for turn in own_turns(branch, shared_turns(found))] for branch in found]
+    return [[turn.command for turn in branch.turns[max(branch.shared, shared_turns(found)) :]] for branch in found]
 
 
 def test_each_branch_has_its_own_turns_and_says_where_it_parts() -> None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.style import Style
 
 from housequest.agent.episodes.drawing import Scene
-from housequest.tui.episode.view_drawing import Label, labels
-from housequest.tui.widgets.blocks import ASPECT
+from housequest.tui.episode.view_drawing import LabelKind, labels
+from housequest.tui.widgets.blocks import ASPECT, Overlay
 from housequest.worlds.rooms.room import Situation
 from housequest.worlds.rooms.stage import AGENT
 from tests.worlds.rooms.houses import house
 
 SIZE = (60, 24)
+STYLES: dict[LabelKind, Style] = {kind: Style(link=kind) for kind in get_args(LabelKind)}
 
 
 def scene(**changes: object) -> Scene:
@@ -30,19 +33,19 @@ def cells(told: Scene) -> dict[str, tuple[int, int]]:
     return {name: (column // 2, row // 2) for name, (column, row) in found.items()}
 
 
-def named(told: Scene, size: tuple[int, int] = SIZE) -> dict[str, Label]:
-    found = labels(told, cells(told), size, hidden=True)
+def named(told: Scene, size: tuple[int, int] = SIZE) -> dict[str, Overlay]:
+    found = labels(told, cells(told), size, STYLES, hidden=True)
     return {one.text.lstrip("+*"): one for one in found}
 
 
-def overlapping(found: tuple[Label, ...]) -> list[tuple[str, str]]:
+def overlapping(found: list[Overlay]) -> list[tuple[str, str]]:
     pairs = ((one, other) for at, one in enumerate(found) for other in found[:at])
     return [(one.text, other.text) for one, other in pairs if one.y == other.y and one.x < other.end and other.x < one.end]
 
 
 def test_the_goal_then_what_is_at_hand_then_what_is_new_then_the_rest() -> None:
     told = scene(new=frozenset({"lettuce 1"}))
-    texts = {one.text: one.kind for one in labels(told, cells(told), SIZE, hidden=True)}
+    texts = {one.text: one.style.link for one in labels(told, cells(told), SIZE, STYLES, hidden=True)}
     assert texts["*egg 2"] == texts["*diningtable 1"] == "goal"
     assert texts["fridge 1"] == "near" and texts["+lettuce 1"] == "new"
     assert "far" in texts.values()
@@ -59,25 +62,25 @@ def test_what_the_goal_names_is_named_where_it_is_hidden_but_not_in_the_eyes() -
     fridge = seen["fridge 1"]
     label = named(told)["egg 2"]
     assert abs(label.y - fridge[1]) <= 1 and label.x - 2 <= fridge[0] <= label.end + 1
-    assert not any("egg 2" in one.text for one in labels(told, seen, SIZE, hidden=False))
+    assert not any("egg 2" in one.text for one in labels(told, seen, SIZE, STYLES, hidden=False))
 
 
 def test_what_is_held_is_named_beside_the_agent() -> None:
     told = scene()
     told = replace(told, situation=replace(told.situation, held="egg 2"), new=frozenset({"egg 2"}))
-    assert labels(told, {AGENT: (30, 10)}, SIZE, hidden=True)[0] == Label(32, 10, "+*egg 2", "goal")
+    assert labels(told, {AGENT: (30, 10)}, SIZE, STYLES, hidden=True)[0] == Overlay(32, 10, "+*egg 2", STYLES["goal"])
 
 
 def test_where_there_is_no_room_a_mark_stands_in_for_a_name() -> None:
     told = scene(new=frozenset({"lettuce 1"}))
-    found = labels(told, {"egg 2": (2, 1), "lettuce 1": (4, 1)}, (6, 3), hidden=True)
+    found = labels(told, {"egg 2": (2, 1), "lettuce 1": (4, 1)}, (6, 3), STYLES, hidden=True)
     assert [(one.x, one.y, one.text) for one in found] == [(2, 1, "*"), (4, 1, "+")]
 
 
 def test_nothing_is_named_that_is_not_known() -> None:
     _, room, _ = house("kitchen")
     told = Scene(room, Situation(room.start), kinds=frozenset({"egg"}))
-    assert not any("egg" in one.text for one in labels(told, cells(told), SIZE, hidden=True))
+    assert not any("egg" in one.text for one in labels(told, cells(told), SIZE, STYLES, hidden=True))
 
 
 @given(
@@ -92,7 +95,7 @@ def test_names_stay_within_the_drawing_and_off_each_other(
 ) -> None:
     told = scene(new=frozenset(new))
     where = {name: (x % width, y % height) for name, (x, y) in where.items()}
-    found = labels(told, where, (width, height), hidden=True)
+    found = labels(told, where, (width, height), STYLES, hidden=True)
     assert all(one.x >= 0 and one.end <= width and 0 <= one.y < height for one in found)
     assert overlapping(found) == []
     assert len({one.text for one in found if len(one.text) > 1}) == len([one for one in found if len(one.text) > 1])

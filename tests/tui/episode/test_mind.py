@@ -9,6 +9,7 @@ import pytest
 from housequest.agent.config import Prices
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import CallTiming, Event
+from housequest.agent.evaluation.runs.usage import Tokens
 from housequest.tui.episode.stage import MindPane
 from housequest.tui.episode.state import CallTotals, ViewState, apply
 from tests.tui.episode.pane import Alone, after, started, text
@@ -94,7 +95,7 @@ async def test_it_says_why_there_is_nothing() -> None:
 async def test_what_is_not_known_is_not_told() -> None:
     state = replace(after(STARTED), totals=CallTotals(calls=2, seconds=700))
     assert "2 calls · 12 min\ntokens not counted" in await read(state, (40, 12), Prices(input=1, output=1))
-    state = replace(state, totals=CallTotals(calls=2, prompt_tokens=100, completion_tokens=5))
+    state = replace(state, totals=CallTotals(calls=2, tokens=Tokens(100, 5)))
     shown = await read(state, (40, 12))
     assert "cached" not in shown
     assert "cost" not in shown

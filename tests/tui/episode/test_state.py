@@ -19,6 +19,7 @@ from housequest.agent.episodes import events
 from housequest.agent.episodes.events import Body, CallTiming, Event, branch
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.record import EpisodeRecorder, read_episode
+from housequest.agent.evaluation.runs.usage import Tokens
 from housequest.agent.models.registry import make_model
 from housequest.knowledge.choosing import RuleBudget
 from housequest.tui.episode.state import PERSON, CallTotals, EpisodeMoment, TurnEntry, Turns, ViewState, apply, replayed
@@ -205,9 +206,9 @@ def test_effort_grows_with_calls_and_their_clocks() -> None:
     state = apply(state, CallTiming(of=0, seconds=1.5, cached=80))
     state = apply(state, Event(id=1, parent=0, body=uncounted))
     state = apply(state, CallTiming(of=1, seconds=0.5))
-    assert state.totals == CallTotals(calls=2, prompt_tokens=100, completion_tokens=7, cached=80, seconds=2.0)
-    assert state.at(0).totals == CallTotals(calls=1, prompt_tokens=100, completion_tokens=7, cached=80, seconds=1.5)
-    assert told(uncounted).totals.cached is None
+    assert state.totals == CallTotals(calls=2, tokens=Tokens(100, 7, 80), seconds=2.0)
+    assert state.at(0).totals == CallTotals(calls=1, tokens=Tokens(100, 7, 80), seconds=1.5)
+    assert told(uncounted).totals.tokens.cached is None
 
 
 def test_pictures_are_counted_once() -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from housequest.agent.config import Prices
-from housequest.agent.evaluation.runs.usage import cost, money
+from housequest.agent.evaluation.runs.usage import Tokens, cost, money
 from housequest.tui.episode.stage import seconds, token_text
-from housequest.tui.episode.state import CallTotals
 
 
 @pytest.mark.parametrize(
@@ -24,15 +23,15 @@ def test_times_and_amounts_are_short() -> None:
 
 
 def test_cached_tokens_cost_their_own_price() -> None:
-    totals = CallTotals(calls=3, prompt_tokens=1_000_000, completion_tokens=500_000, cached=400_000)
-    assert cost(totals.tokens, Prices(input=1, cached=0.5, output=4)) == pytest.approx(0.6 + 0.2 + 2)
-    assert cost(totals.tokens, Prices(input=1, output=4)) == pytest.approx(3)
-    assert cost(CallTotals(calls=1, prompt_tokens=1_000_000).tokens, Prices(input=1, cached=0, output=4)) == pytest.approx(1)
-    assert cost(CallTotals(calls=3).tokens, Prices(input=1, output=4)) is None
+    tokens = Tokens(1_000_000, 500_000, cached=400_000)
+    assert cost(tokens, Prices(input=1, cached=0.5, output=4)) == pytest.approx(0.6 + 0.2 + 2)
+    assert cost(tokens, Prices(input=1, output=4)) == pytest.approx(3)
+    assert cost(Tokens(1_000_000), Prices(input=1, cached=0, output=4)) == pytest.approx(1)
+    assert cost(Tokens(), Prices(input=1, output=4)) is None
 
 
 def test_the_cached_share_is_told_only_where_it_is_known() -> None:
-    assert CallTotals(calls=1, prompt_tokens=200).tokens.cached_share is None
-    assert CallTotals(calls=1, cached=0).tokens.cached_share is None
-    assert CallTotals(calls=1, prompt_tokens=200, cached=50).tokens.cached_share == 0.25
-    assert CallTotals(calls=1, prompt_tokens=200, cached=900).tokens.cached_share == 1
+    assert Tokens(200).cached_share is None
+    assert Tokens(cached=0).cached_share is None
+    assert Tokens(200, cached=50).cached_share == 0.25
+    assert Tokens(200, cached=900).cached_share == 1
