@@ -123,6 +123,9 @@ class AppScreen(Screen[None]):
             self.app.clear_notifications()  # pyright: ignore[reportUnknownMemberType]
         self._last_key = key
 
+    def action_rules(self) -> None:
+        self.post_message(OpenScreen("books"))
+
     def action_leave(self) -> None:
         """Leave this screen, or a part of it."""
         self.post_message(self.Left())

@@ -95,7 +95,7 @@ async def _screens(path: Path, size: tuple[int, int], pace: float, view: ViewMod
     from housequest.tui.app import HousequestApp  # with Textual, which pictures do without
     from housequest.tui.replay.screen import ReplayScreen
 
-    app = HousequestApp(lambda: ReplayScreen(path, pace, playing=False, moving=False))
+    app = HousequestApp(lambda: ReplayScreen(path, pace, still=True))
     # A cast has every colour, whatever the terminal has in which it is made.
     app.console = Console(file=app.console.file, color_system="truecolor", force_terminal=True, legacy_windows=False)
     screens: list[list[list[Cell]]] = []

@@ -279,7 +279,7 @@ def _judge(book: str, names: Sequence[str], status: RuleVerdict) -> None:
 def _edited(book: Rulebook, rule: Rule, changes: dict[str, str]) -> Rule:
     """``rule`` with ``changes`` of its fields. Raises ``ConfigurationError`` if something new in it is wrong."""
     since = Draft.of(rule)
-    draft, known = replace(since, **changes), since.faults(book.world)
+    draft, known = replace(since, **changes), list(since.faults(book.world))
     fault = next((each for each in draft.faults(book.world) if each not in known), None)
     if fault is not None:
         flag = {"types": "--type", "objects": "--object"}.get(fault.field, f"--{fault.field}")

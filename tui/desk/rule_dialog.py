@@ -28,7 +28,7 @@ from housequest.knowledge.rules import KINDS, Evidence, Rule
 from housequest.tui.base_screen import RUNS, Dialog, in_thread
 from housequest.tui.desk.rule_text import NO_KIND, Draft, DraftFault, FormField
 from housequest.tui.desk.state import latest_book, list_books, open_book
-from housequest.tui.episode.state import EpisodeMoment
+from housequest.tui.episode.state import EpisodeMoment, TurnEntry
 from housequest.tui.keymap import APP, keys_of
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import cut, printable
@@ -143,7 +143,7 @@ class RuleDialog(Dialog[bool]):
 
     def action_save(self) -> None:
         draft = self.draft
-        faults = draft.faults(self._world)
+        faults = list(draft.faults(self._world))
         self._show_faults(*faults)
         if not faults and not self._saving:
             self._saving = True
@@ -266,16 +266,13 @@ class MergeDialog(Dialog[str | None]):
 
 
 class TaughtStep(NamedTuple):
-    """The step that a rule is made from: a command, its answer, and its ``event`` in the ``record`` (None: not recorded).
+    """The turn that a rule about ``world`` is made from, with its ``command`` and in the ``record`` (None: not recorded).
 
-    ``receptacles`` are the names of furniture in the command; a check needs to tell them from objects. The rule is about
-    ``world``.
+    ``receptacles`` are the names of furniture in the command; a check needs to tell them from objects.
     """
 
+    turn: TurnEntry
     command: str
-    observation: str
-    accepted: bool
-    event: int
     record: Path | None
     receptacles: frozenset[str] = frozenset()
     world: str = DEFAULT_WORLD
@@ -294,7 +291,7 @@ class TaughtStep(NamedTuple):
             taken.append(name if name not in taken else f"other_{name}")
             return f"{{{taken[-1]}}}"
 
-        return f"{_NAME.sub(variable, self.command)}; then {'accepted' if self.accepted else 'refused'}"
+        return f"{_NAME.sub(variable, self.command)}; then {'accepted' if self.turn.accepted else 'refused'}"
 
 
 def taught_step(moment: EpisodeMoment, record: Path | None) -> TaughtStep | None:
@@ -303,7 +300,7 @@ def taught_step(moment: EpisodeMoment, record: Path | None) -> TaughtStep | None
         if entry.command is not None:
             names = frozenset(receptacle.name for receptacle in (moment.belief.receptacles if moment.belief else ()))
             world = moment.started.world if moment.started else DEFAULT_WORLD
-            return TaughtStep(entry.command, entry.observation, entry.accepted, entry.id, record, names, world)
+            return TaughtStep(entry, entry.command, record, names, world)
     return None
 
 
@@ -332,7 +329,7 @@ async def _teach(app: App[Any], lesson: TaughtStep) -> None:
         app.notify(str(error), severity="warning", markup=False)
         return
     seen = f"witness {witness}" if witness else "No record of this game is kept, so the rule has no witness."
-    about = f"> {lesson.command}\n{cut(' '.join(lesson.observation.split()), SHOWN)}\n{seen}"
+    about = f"> {lesson.command}\n{cut(' '.join(lesson.turn.observation.split()), SHOWN)}\n{seen}"
 
     def submit(draft: Draft, _: Draft) -> Awaitable[DraftFault | None]:
         return in_thread(partial(save_taught_rule, draft, witness, lesson.world))
@@ -351,7 +348,7 @@ def _origin(lesson: TaughtStep) -> str:
     # A game that ends meanwhile is recorded under another name in the same folder.
     here = [each for each in every if each.task == task and each.path.parent.samefile(record.parent)]
     found = here or episode_files([record])
-    return f"{found[0].run}/{found[0].task}/{lesson.event}"
+    return f"{found[0].run}/{found[0].task}/{lesson.turn.id}"
 
 
 def save_taught_rule(draft: Draft, witness: str, world: str = DEFAULT_WORLD) -> DraftFault | None:

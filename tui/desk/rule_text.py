@@ -54,12 +54,9 @@ class Draft:
         check = str(rule.check) if rule.check else ""
         return cls(rule.statement, rule.kind or NO_KIND, ", ".join(rule.types), ", ".join(rule.objects), check)
 
-    def faults(self, world: str = DEFAULT_WORLD) -> tuple[DraftFault, ...]:
+    def faults(self, world: str = DEFAULT_WORLD) -> Iterator[DraftFault]:
         """What is wrong, field by field, with the draft of a rule about ``world``."""
-        return tuple(self._faults(task_types(world)))
-
-    def _faults(self, known: tuple[str, ...]) -> Iterator[DraftFault]:
-        statement = _line(self.statement)
+        statement, known = _line(self.statement), task_types(world)
         if not statement:
             yield DraftFault("statement", "Say what the rule is, in a sentence.")
         elif len(statement) > LONGEST_STATEMENT:

@@ -206,9 +206,7 @@ class RuleView(Vertical):
             self.query_one(VerticalScroll).scroll_home(animate=False)
             self._look()
 
-    def on_resize(self) -> None:
-        self._draw()
-
+    @on(events.Resize)
     def _draw(self) -> None:
         rule, (contraries, here, nothing) = self.rule, self._around
         self.query_one(VerticalScroll).border_title = Content(flat(rule.id) if rule else "Rule")

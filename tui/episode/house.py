@@ -6,7 +6,7 @@ part in the order of the opening, so that little moves. "▸" marks the agent's 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, starmap, zip_longest
 from typing import NamedTuple
 
@@ -52,22 +52,18 @@ class ReceptacleGroup(NamedTuple):
     wanted: bool = False
 
 
-class HouseSection(NamedTuple):
-    """Receptacles of which the same is known, with a group for each kind."""
-
-    state: str
-    rows: tuple[ReceptacleGroup, ...]
-
-
 class HouseView(NamedTuple):
-    """The house as believed; ``here`` are the receptacles at hand, none in mid-room; of ``stray`` objects no place is known."""
+    """The house as believed; ``here`` are the receptacles at hand, none in mid-room; of ``stray`` objects no place is known.
+
+    ``rest`` are the other receptacles by what is known of them, a group for each kind.
+    """
 
     held: tuple[ObjectView, ...]
     hand_changed: bool
     here: tuple[ReceptacleView, ...]
     known: tuple[ReceptacleView, ...]
     stray: tuple[ObjectView, ...]
-    rest: tuple[HouseSection, ...]
+    rest: Mapping[str, tuple[ReceptacleGroup, ...]]
 
 
 def wanted_kinds(moment: EpisodeMoment) -> frozenset[str]:
@@ -126,7 +122,7 @@ def house_view(moment: EpisodeMoment) -> HouseView | None:
         here=tuple(map(place, here)),
         known=tuple(map(place, known)),
         stray=tuple(thing(item, item.name not in old_items) for item in belief.items if item.name not in placed),
-        rest=tuple(HouseSection(word, tuple(starmap(group, rest[word].items()))) for word in words),
+        rest={word: tuple(starmap(group, rest[word].items())) for word in words},
     )
 
 
@@ -226,8 +222,8 @@ def _blocks(house: HouseView, width: int, most: int) -> list[list[Content]]:
         blocks[1].insert(0, Content(""))
     if house.stray:
         blocks.append([*_title("seen somewhere"), *_things(house.stray, width, most - 1)])
-    for section in house.rest:
-        blocks.append([*_title(section.state), *_flowed(list(chain(*map(_row, section.rows))), "    ", width)])
+    for state, rows in house.rest.items():
+        blocks.append([*_title(state), *_flowed(list(chain(*map(_row, rows))), "    ", width)])
     return blocks
 
 

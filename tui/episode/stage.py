@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
-from textual import events
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -285,9 +285,6 @@ class EpisodePanes(Vertical):
             self.show_pane("story")
         self._fold()
 
-    def on_resize(self) -> None:
-        self._lay_out()
-
     def enlarge(self) -> None:
         """Show one pane at a time, as large as the screen, or all that have room again."""
         self._large = not self._large
@@ -304,6 +301,7 @@ class EpisodePanes(Vertical):
         left.styles.width = max(_LEAST, min(room - _LEAST, left.outer_size.width + by))
         return True
 
+    @on(events.Resize)
     def _lay_out(self) -> None:
         width = self.size.width
         # What was widened by hand has other columns in another layout.

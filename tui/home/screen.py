@@ -376,9 +376,6 @@ class HomeScreen(AppScreen):
     def action_runs(self) -> None:
         self.post_message(OpenScreen("runs"))
 
-    def action_rules(self) -> None:
-        self.post_message(OpenScreen("books"))
-
     def action_agent(self) -> None:
         self._who.agents.next()
 

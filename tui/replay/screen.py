@@ -124,7 +124,7 @@ def _marks(stop: ReplayStop) -> list[str]:
 
 
 class ReplayScreen(PaneScreen):
-    """Replays ``path``: with ``speed`` at once, with ``at`` from that event on, without ``moving`` with no move drawn."""
+    """Replays ``path``: with ``speed`` at once, with ``at`` from that event on; ``still``: by hand, and no move is drawn."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*screen_keys("replay")]
     GROUP = "replay"
@@ -138,9 +138,7 @@ class ReplayScreen(PaneScreen):
     }
     """
 
-    def __init__(
-        self, path: Path, speed: float | None = None, at: int | None = None, *, playing: bool = True, moving: bool = True
-    ) -> None:
+    def __init__(self, path: Path, speed: float | None = None, at: int | None = None, *, still: bool = False) -> None:
         super().__init__()
         self.awaited = "The record is being read."
         self.panes = EpisodePanes(_TEACHING)
@@ -149,9 +147,9 @@ class ReplayScreen(PaneScreen):
         self._recording = Recording(path, ViewState())
         self._branch = 0
         self._speed = speed or DEFAULT_PACE
-        self._begins = playing and speed is not None
+        self._begins = speed is not None and not still
         self._at = at
-        self._moving = moving
+        self._still = still
         self._timer: Timer | None = None
         self._said = ""
 
@@ -254,7 +252,7 @@ class ReplayScreen(PaneScreen):
         self.place = min(max(0, place), len(self.stops) - 1)
         if self._at_end:
             self._pause()
-        self.view.pace = self._speed if self._moving else None
+        self.view.pace = None if self._still else self._speed
         self.panes.show(self._recording.state.at(self.stops[self.place].id), "REPLAY", watched=True)
         self._note()
         self._show_timeline()

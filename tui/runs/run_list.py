@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from textual import events, on
 from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
@@ -119,6 +120,7 @@ class RunList(FramedList):
     def _paths(self) -> tuple[Path, ...]:
         return tuple(found if isinstance(found, Path) else found.path for found in self._found)
 
+    @on(events.Resize)
     def _redraw(self) -> None:
         for index, found in enumerate(self._found):
             self.replace_option_prompt_at_index(index, self._line(found))
@@ -145,9 +147,6 @@ class RunList(FramedList):
             spare = room - fitted.cell_length
             parts.append(fitted.pad_left(spare) if right else fitted.pad_right(spare))
         return Content.styled(lead, "$new") + Content(" " * GAP).join(parts)
-
-    def on_resize(self) -> None:
-        self._redraw()
 
     def action_mark(self) -> None:
         """Mark or unmark a run for a comparison; a third mark replaces the first."""

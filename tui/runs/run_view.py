@@ -210,9 +210,6 @@ class Chart(PlotextPlot):
         self.theme = "clear"  # no colours of plotext's own: the app's theme decides
         self.app.theme_changed_signal.subscribe(self, lambda _: self._redraw())  # pyright: ignore[reportUnknownMemberType]
 
-    def on_resize(self) -> None:
-        self._redraw()
-
     def shade(self, variable: str) -> tuple[int, int, int]:
         """A theme variable as plotext takes a colour."""
         return Color.parse(self.app.theme_variables[variable]).rgb  # pyright: ignore[reportUnknownMemberType]
@@ -221,6 +218,7 @@ class Chart(PlotextPlot):
         """Plot ``run`` on ``self.plt``, which is empty."""
         raise NotImplementedError
 
+    @on(events.Resize)
     def _redraw(self) -> None:
         if self._run is None or not self.size.width:
             return

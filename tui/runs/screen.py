@@ -240,9 +240,6 @@ class RunsScreen(AppScreen):
     async def action_look(self) -> None:
         await self._look()
 
-    def action_rules(self) -> None:
-        self.post_message(OpenScreen("books"))
-
     def action_leave(self) -> None:
         if self._open:
             self._turn_to()

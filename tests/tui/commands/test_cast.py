@@ -134,7 +134,7 @@ async def test_the_last_screen_is_that_of_the_replay(
         if event[1] == "o":
             terminal.feed(event[2])
     assert terminal.cursor
-    app = showing(lambda: ReplayScreen(episode, 4.0, playing=False))
+    app = showing(lambda: ReplayScreen(episode, 4.0, still=True))
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: isinstance(app.screen, ReplayScreen) and app.screen.stops)
         app.screen.show_view(drawing)

@@ -10,7 +10,7 @@ from housequest.knowledge.rulebook import library, read_book
 from housequest.knowledge.rules import parse_check
 from housequest.tui.desk.rule_dialog import RuleDialog, TaughtStep, taught_step
 from housequest.tui.desk.state import FoundWitness, find_witnesses
-from housequest.tui.episode.state import EpisodeMoment
+from housequest.tui.episode.state import EpisodeMoment, TurnEntry
 from housequest.tui.play.screen import PlayScreen
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.tui.runs.data import recorded_play
@@ -88,7 +88,7 @@ async def test_a_replay_teaches_into_a_book_that_is_chosen(tmp_path: Path) -> No
     ],
 )
 def test_a_lesson_offers_a_check_that_can_be_read(command: str, check: str) -> None:
-    lesson = TaughtStep(command, "", True, 1, None, frozenset({"fridge 1"}))
+    lesson = TaughtStep(TurnEntry(1, 1), command, None, frozenset({"fridge 1"}))
     assert lesson.check == check
     parse_check(lesson.check)
 
