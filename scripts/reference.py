@@ -56,8 +56,8 @@ def settings() -> str:
     for name in Settings.model_fields:
         if name in SETTINGS:
             flag = SETTINGS[name]
-            spelled = f"`--{name.replace('_', '-')} {flag.metavar}`"
-            lines.append(f"| {f'`{name}`' if name in FILE_KEYS else ''} | {spelled} | {_cell(flag.help)} |")
+            spelled = f"`--{name.replace('_', '-')} {flag['metavar']}`"
+            lines.append(f"| {f'`{name}`' if name in FILE_KEYS else ''} | {spelled} | {_cell(flag['help'])} |")
     lines += [f"| `{name}` | | {_cell(text)} |" for name, text in _TABLES.items()]
     lines += ["", "## Settings of agents", "", "By `--set KEY=VALUE`, or in the table `[agents.NAME]`."]
     for name in agent_names():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -35,21 +34,14 @@ class GameMode(NamedTuple):
     resumes: bool = True
 
 
+MODES = {name: GameMode(name, **mode) for name, mode in _TABLES["modes"].items()}
+
+
 def screen_class(name: str) -> type[Any]:
     module, _, attribute = SCREENS[name].partition(":")
     return getattr(import_module(module), attribute)
 
 
-@cache
-def game_modes() -> tuple[GameMode, ...]:
-    return tuple(GameMode(name, **mode) for name, mode in _TABLES["modes"].items())
-
-
-def screen_for(mode: str) -> str:
-    """The name of the screen on which games are played in ``mode``."""
-    return next(each.screen for each in game_modes() if each.name == mode)
-
-
 def game_screen(game: GameConfig, mode: str, resume: Path | None = None) -> AppScreen:
     """The screen on which ``game`` is played in ``mode``; ``resume`` is the record of an unfinished game to continue."""
-    return screen_class(screen_for(mode))(game, mode, resume)
+    return screen_class(MODES[mode].screen)(game, mode, resume)

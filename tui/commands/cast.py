@@ -188,48 +188,42 @@ def write_frames(recording: Recording, folder: Path, drawing: Drawing, size: Siz
     turns = list(recorded_scenes(recording, true=true))
     # A writing that breaks off leaves nothing behind, so that it can be tried again.
     folder.parent.mkdir(parents=True, exist_ok=True)
+    captions: list[object] = []
+    digits = max(3, len(str(len(turns) - 1)))
     with TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as made:
-        _write(Path(made), recording, turns, drawing, size, true=true)
+        for turn, (moment, scene) in enumerate(turns):
+            frame, name = scene.picture(drawing, size), f"turn-{turn:0{digits}d}.png"
+            atomic_write(Path(made) / name, frame.png(), sync=False)
+            last = moment.story[-1] if turn else None
+            opening = moment.started.opening if moment.started else ""
+            captions.append(
+                {
+                    "file": name,
+                    "turn": turn,
+                    "command": last.command if last else None,
+                    "answer": last.observation if last else opening,
+                    "accepted": last.accepted if last else True,
+                    "at": scene.situation.at,
+                    "holding": " and ".join(scene.situation.carried) or None,
+                    "new": sorted(scene.new),
+                    "names": {thing: spot for thing, spot in frame.spots().items() if thing != AGENT},
+                }
+            )
+        started = recording.state.moment.started
+        about = {
+            "goal": started.goal.strip() if started else "",
+            "task": started.task if started else "",
+            "drawing": drawing,
+            "size": size,
+            "state": "true" if true else "believed",
+            "made_up_plan": turns[0][1].room.made_up,
+            "frames": captions,
+        }
+        atomic_write(Path(made) / CAPTIONS, f"{json.dumps(about, ensure_ascii=False, indent=1)}\n".encode(), sync=False)
         folder.mkdir(exist_ok=True)
         for file in Path(made).iterdir():
             file.replace(folder / file.name)
     return len(turns)
-
-
-def _write(
-    folder: Path, recording: Recording, turns: list[tuple[EpisodeMoment, Scene]], drawing: Drawing, size: Size, *, true: bool
-) -> None:
-    digits = max(3, len(str(len(turns) - 1)))
-    captions: list[object] = []
-    for turn, (moment, scene) in enumerate(turns):
-        frame, name = scene.picture(drawing, size), f"turn-{turn:0{digits}d}.png"
-        atomic_write(folder / name, frame.png(), sync=False)
-        last = moment.story[-1] if turn else None
-        opening = moment.started.opening if moment.started else ""
-        captions.append(
-            {
-                "file": name,
-                "turn": turn,
-                "command": last.command if last else None,
-                "answer": last.observation if last else opening,
-                "accepted": last.accepted if last else True,
-                "at": scene.situation.at,
-                "holding": " and ".join(scene.situation.carried) or None,
-                "new": sorted(scene.new),
-                "names": {thing: spot for thing, spot in frame.spots().items() if thing != AGENT},
-            }
-        )
-    started = recording.state.moment.started
-    about = {
-        "goal": started.goal.strip() if started else "",
-        "task": started.task if started else "",
-        "drawing": drawing,
-        "size": size,
-        "state": "true" if true else "believed",
-        "made_up_plan": turns[0][1].room.made_up,
-        "frames": captions,
-    }
-    atomic_write(folder / CAPTIONS, f"{json.dumps(about, ensure_ascii=False, indent=1)}\n".encode(), sync=False)
 
 
 def recorded_scenes(recording: Recording, *, true: bool = False) -> Iterator[tuple[EpisodeMoment, Scene]]:

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_origin
+from typing import Annotated, Any, get_origin
 
 import typer
 
@@ -24,20 +24,12 @@ Flags = dict[str, object]
 _TYPES = {"str": str, "int": int, "float": float, "list": list[str]}
 
 
-class Flag(NamedTuple):
-    """How a setting is given on the command line."""
-
-    metavar: str
-    help: str
-    type: str = "str"
-
-
 def _table(name: str, beside: str = __file__) -> dict[str, Any]:
     return tomllib.loads(Path(beside).with_name(f"{name}.toml").read_text("utf-8"))
 
 
-SETTINGS = {name: Flag(**row) for name, row in _table("settings").items()}
-"""Settings that are flags, in the order of ``--help``."""
+SETTINGS: dict[str, dict[str, str]] = _table("settings")
+"""Settings that are flags, in the order of ``--help``, with the ``metavar``, the ``help`` and, unless ``str``, the ``type``."""
 _COMMON = _table("options")
 
 TASKS = ("world", "engine", "split", "type", "goals", "habits", "world_option", "seed")
@@ -50,9 +42,9 @@ def takes(*names: str, **helps: str) -> Callable[[Callable[..., None]], Callable
     types: dict[str, Any] = {}
     for name, flag in SETTINGS.items():
         if name in names or name in helps:
-            spelled, kind = f"--{name.replace('_', '-')}", _TYPES[flag.type]
+            spelled, kind = f"--{name.replace('_', '-')}", _TYPES[flag.get("type", "str")]
             reader = {"parser": partial(_number, spelled, kind)} if kind in (int, float) else {}
-            types[name] = Annotated[kind | None, value(spelled, flag.metavar, helps.get(name, flag.help), **reader)]
+            types[name] = Annotated[kind | None, value(spelled, flag["metavar"], helps.get(name, flag["help"]), **reader)]
     return partial(_taking, types, first=True)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 from housequest.tui import terminal
 from housequest.tui.commands import options
 from housequest.tui.commands.output import finish, print_lines, show_screen
-from housequest.tui.screens import game_modes, game_screen
+from housequest.tui.screens import MODES, game_screen
 from housequest.tui.text import plural
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.paths import atomic_write
@@ -48,9 +48,7 @@ def play(
     random: bool = False,
     speed: float | None = None,
     record: bool = True,
-    mode: Annotated[
-        str | None, options.choice("--mode", "How to play on the screen [watch].", *(each.name for each in game_modes()))
-    ] = None,
+    mode: Annotated[str | None, options.choice("--mode", "How to play on the screen [watch].", *MODES)] = None,
     plain: bool = False,
 ) -> None:
     """Play one game: watch an agent, step in, or play yourself. With no arguments, choose on the screen.

@@ -25,7 +25,7 @@ from textual.widgets.option_list import Option
 from housequest.agent.agents.spec import AgentSpec, resolve_settings, shipped_model
 from housequest.tui.home.catalogue import LONGEST, LONGEST_QUERY, GameIndex, GameRow, GameSource, PlayerChoice
 from housequest.tui.keymap import keys_of
-from housequest.tui.screens import GameMode, game_modes
+from housequest.tui.screens import MODES, GameMode
 from housequest.tui.text import TextLayout, one_line, plural, printable
 from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.lines import ChoiceBar, FramedList
@@ -317,12 +317,12 @@ class PlayerPanel(Vertical):
         yield Horizontal(_heading("x", "set"), self.lines["set"], id="settings")
         yield Horizontal(_heading("b", "rules"), self.lines["rules"], _heading("g", "sees", "sees"), self.grants)
         yield Horizontal(
-            _heading(" ".join(mode.key for mode in game_modes())), self.modes, Static(id="mode-about", classes="about")
+            _heading(" ".join(mode.key for mode in MODES.values())), self.modes, Static(id="mode-about", classes="about")
         )
 
     def on_mount(self) -> None:
         self.grants.offer(GRANTS)
-        self.modes.offer([mode.name for mode in game_modes()])
+        self.modes.offer(list(MODES))
         self._describe()
 
     def offer(self, agents: Sequence[AgentSpec]) -> None:
@@ -357,7 +357,7 @@ class PlayerPanel(Vertical):
 
     @property
     def game_mode(self) -> GameMode:
-        return next(mode for mode in game_modes() if mode.name == self.mode)
+        return MODES[self.mode]
 
     @property
     def editing(self) -> bool:

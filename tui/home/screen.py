@@ -39,7 +39,7 @@ from housequest.tui.home.catalogue import (
 )
 from housequest.tui.home.games import GameBrowser, GameList, PlayerPanel, SourceList
 from housequest.tui.keymap import key_groups, keys_of, screen_keys
-from housequest.tui.screens import game_modes, screen_for
+from housequest.tui.screens import MODES
 from housequest.tui.text import printable
 from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.keybar import KeyBar
@@ -54,8 +54,8 @@ _LISTING = "The games are being listed."
 _WANTED = "The game starts once it is listed."
 NONE_YET = {"unfinished": "no game broke off: there is nothing to go on with", "played": "no game was played to its end yet"}
 
-_MODES = (Binding(mode.key, f"mode('{mode.name}')", mode.title, show=False, tooltip=mode.tooltip) for mode in game_modes())
-KEYS = screen_keys("home", modes=_MODES)
+_MODE_KEYS = (Binding(one.key, f"mode('{one.name}')", one.title, show=False, tooltip=one.tooltip) for one in MODES.values())
+KEYS = screen_keys("home", modes=_MODE_KEYS)
 LINE = tuple(keys_of("home_line"))
 
 
@@ -345,7 +345,7 @@ class HomeScreen(AppScreen):
         game = replace(game, record=self._record, speed=self._speed)
         guided, self._newcomer = self._newcomer and mode == "watch", False
         arguments = (game, mode, record.path if record else None, *([True] if guided else []))
-        self.post_message(OpenScreen(screen_for(mode), arguments, awaited=True))
+        self.post_message(OpenScreen(MODES[mode].screen, arguments, awaited=True))
 
     def action_quit(self) -> None:
         if self.confirmed("q once more leaves housequest."):

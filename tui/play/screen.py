@@ -40,7 +40,7 @@ from housequest.tui.play.live_screen import (
     with_explanations,
 )
 from housequest.tui.play.session import PlayMode, Session, Waiting
-from housequest.tui.screens import game_modes, screen_for
+from housequest.tui.screens import MODES
 from housequest.tui.text import printable
 from housequest.worlds.base import CommandKey
 from housequest.worlds.env import enacted_game
@@ -56,10 +56,10 @@ _TEACHING = {
     "you": "You play: type a command and press enter; tab completes it. Escape and then t hands over to the agent.",
     "alone": "You play: type a command and press enter; tab completes it, and ↓ lists what is possible.",
 }
-_MODES = {"watch": "AUTO", "step": "STEP", "you": "YOU"}
+_WORDS = {"watch": "AUTO", "step": "STEP", "you": "YOU"}
 LONG = 3  # seconds after which the prompt says how long something takes
 
-_AGAIN = [mode for mode in game_modes() if mode.again]
+_AGAIN = [mode for mode in MODES.values() if mode.again]
 _MODE_KEYS = [Binding(one.key, f"play_as('{one.name}')", one.title.capitalize(), tooltip=one.again) for one in _AGAIN]
 KEYS = screen_keys("play", modes=_MODE_KEYS)
 _TAKEN = frozenset(name for key in KEYS for name in key.key.split(","))
@@ -263,7 +263,7 @@ class PlayScreen(PaneScreen, LiveScreen):
         watched, acting = view.refusal("true_state") is None, view.refusal("interact") is None
         self.view.glimpses, self.view.pace = self.session.glimpses, status.pace
         self._guide.show(len(STEPS) if status.waiting in {"over", "closed"} else view.state.moment.turn)
-        mode = _MODES[status.mode] if status.waiting != "over" else "OVER"
+        mode = _WORDS[status.mode] if status.waiting != "over" else "OVER"
         self.panes.show(view.shown, mode, view.cursor, watched=watched, acting=acting)
         self.panes.ending.show(view.state, self.par, view.failure, self.enacted)
         if status.waiting == "closed":
@@ -408,7 +408,7 @@ class PlayScreen(PaneScreen, LiveScreen):
 
     def action_play_as(self, mode: str) -> None:
         """Play the same task from its beginning in another mode."""
-        self.post_message(OpenScreen(screen_for(mode), (self.session.game, mode), instead=True))
+        self.post_message(OpenScreen(MODES[mode].screen, (self.session.game, mode), instead=True))
 
     def action_teach(self) -> None:
         if refusal := teach(self, self.play_state.moment, self.session.record):
