@@ -49,7 +49,7 @@ class TextLayout:
 
 def one_line(text: str, longest: int = LONGEST_TEXT) -> str:
     """At most ``longest`` characters of ``text``, made printable, on one line, with single spaces."""
-    return " ".join(printable(cut(text, longest)).split())
+    return printable(" ".join(cut(text, longest).split()))
 
 
 def natural(text: str) -> tuple[tuple[str | int, ...], str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -41,8 +41,6 @@ WIDE = 160  # columns from which on the house is always shown
 LONGEST_HEARD = 28  # characters of a reply that are shown while it is written, above a story that has a third of 120 columns
 
 DEFAULT_RIVAL = "expert"  # who is raced where the game has no agent
-
-RaceSide = Literal["you", "rival"]
 
 _YOURS = "You play: type a command and press enter; tab completes it. Both games begin alike, and neither knows of the other."
 _THEIRS = "{name} plays one turn whenever you have played one; l lets it run at its own pace."
@@ -131,10 +129,6 @@ class RaceScreen(LiveScreen):
         self.set_class(event.size.width >= BROAD, "-broad")
         self.set_class(event.size.width >= WIDE, "-wide")
 
-    def side(self, side: RaceSide) -> RaceGame:
-        """The person's game, or the agent's."""
-        return self._you if side == "you" else self._rival
-
     def focus_story(self) -> None:
         self._story.focus()
 
@@ -189,8 +183,8 @@ class RaceScreen(LiveScreen):
     def action_retry(self) -> None:
         self._rival.session.proceed()
 
-    def action_replay(self, side: RaceSide) -> None:
-        self.open_replay(self.side(side).session)
+    def action_replay(self, place: int) -> None:
+        self.open_replay(self.games[place].session)
 
     def action_fold(self) -> None:
         self._other.fold_all()

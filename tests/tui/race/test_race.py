@@ -76,7 +76,7 @@ async def test_a_race_to_the_end_by_keyboard_alone_leaves_two_records_in_which_n
         await pilot.press("P")
         await until(pilot, lambda: not isinstance(app.screen, RaceScreen))
         assert "REPLAY" in screen_text(app)
-    records = screen.side("you").session.record, screen.side("rival").session.record
+    records = screen.games[0].session.record, screen.games[1].session.record
     told = [list(read_episode(path)) for path in records if path is not None]
     starts = [events[0].body for events in told]
     ends = [events[-1].body for events in told]
@@ -122,7 +122,7 @@ async def test_what_a_model_says_is_shown_as_it_comes_where_it_is_let_run(houses
         server.behave(otherwise=streamed(reply, more))
         app = showing(lambda: RaceScreen(game(EGG, "react", world=houses, model=server.model())))
         async with app.run_test(size=(120, 40)) as pilot:
-            await until(pilot, lambda: "You · turn 0" in screen_text(app) and race(pilot).side("rival").session.heard)
+            await until(pilot, lambda: "You · turn 0" in screen_text(app) and race(pilot).games[1].session.heard)
             assert "Thought: eggs" not in screen_text(app), "turn for turn its thoughts come with its turn"
             await pilot.press("escape", "l")
             await until(pilot, lambda: "react · turn 0 · Thought: eggs" in screen_text(app))
@@ -225,7 +225,7 @@ async def test_an_agent_whose_replies_cannot_be_read_keeps_step_too(tmp_path: Pa
         await begun(pilot)
         for turn in (1, 2, 3):
             await played(pilot, "look", turn)
-            await until(pilot, lambda turn=turn: race(pilot).side("rival").state.moment.turn == turn)
+            await until(pilot, lambda turn=turn: race(pilot).games[1].state.moment.turn == turn)
 
 
 async def test_when_the_person_is_done_the_other_runs_to_its_end() -> None:
@@ -249,5 +249,5 @@ async def test_leaving_in_the_midst_leaves_two_records() -> None:
         screen = race(pilot)
         await pilot.press("escape", "q")
         await pilot.pause()
-    records = screen.side("you").session.record, screen.side("rival").session.record
+    records = screen.games[0].session.record, screen.games[1].session.record
     assert all(path is not None and path.exists() for path in records)
