@@ -89,7 +89,7 @@ class GameSet:
     def measured(self, arm: str, agent: Agent, grants: Collection[str], expert: Sequence[GameResult]) -> dict[str, Any]:
         """The figures of ``agent``, with every lost game, beside those of the `expert`."""
         config, title = EpisodeConfig(self.world.engine, frozenset(grants)), f"{self.title}, {arm}" if arm else self.title
-        games, figures = _measured(title, (_play(self.world.open(task), agent, config) for task in self.tasks), expert)
+        games, figures = measured(title, (_play(self.world.open(task), agent, config) for task in self.tasks), expert)
         if (known := self.known) is not None:
             pairs = list(zip(games, expert, strict=True))
             figures["sentences"] = {
@@ -218,7 +218,7 @@ def _other_words(model: Model, limit: int | None) -> dict[str, Any]:
     asked = ((seed, house) for seed in count(EVALUATION_SEEDS) if left[(house := make_house(seed)).goal.type])
     told = ((seed, house, _told(left[house.goal.type].pop(0), house.goal)) for seed, house in islice(asked, most))
     tasks = ((replace(world.task(f"generated:{seed}"), goal=goal), house.game) for seed, house, goal in told)
-    games, figures = _measured(
+    games, figures = measured(
         "made-up houses, goals in other words", (_play(NativeEnv(task, game), agent, config) for task, game in tasks)
     )
     return figures | {"lost": _lost(games)}
@@ -246,7 +246,7 @@ def _worth_of_rules(model: Model, games: int) -> Iterator[dict[str, Any]]:
         for told in TOLD:
             configs = ((task, EpisodeConfig(world.engine, rules=_rules(told, task, *truth))) for task, *truth in asked)
             playing = (_play(world.open(task), agent, config) for task, config in configs)
-            played, figures = _measured(f"{name}, rules {told}", playing)
+            played, figures = measured(f"{name}, rules {told}", playing)
             places = list(zip(played, rooms, strict=True))
             by_room = {room: _worth([game for game, where in places if where == room]) for room in sorted({*rooms})}
             yield figures | _worth(played) | {"by_room": by_room}
@@ -321,20 +321,16 @@ def _play(env: Env, agent: Agent, config: EpisodeConfig, overseer: Overseer | No
     )
 
 
-def _measured(
+def measured(
     name: str, playing: Iterable[GameResult], expert: Sequence[GameResult] = ()
 ) -> tuple[list[GameResult], dict[str, Any]]:
-    """The games that are ``playing``, and their `summary`."""
+    """The games that are ``playing``, and their figures, all and by type, beside those of the ``expert`` in the same games."""
     began = perf_counter()
     games = list(playing)
-    return games, summary(name, games, perf_counter() - began, expert)
-
-
-def summary(name: str, games: Sequence[GameResult], seconds: float, expert: Sequence[GameResult] = ()) -> dict[str, Any]:
-    """The figures of one set of games, all of it and by type, beside those of the ``expert`` in the same games."""
+    seconds = perf_counter() - began
     beside: list[GameResult | None] = [*expert] if expert else [None] * len(games)
     pairs, calls = list(zip(games, beside, strict=True)), sum(game.calls for game in games)
-    return {
+    return games, {
         "set": name,
         **_figures(pairs),
         "refused": sum(game.refused for game in games),

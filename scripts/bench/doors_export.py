@@ -13,7 +13,7 @@ from time import perf_counter, process_time
 from housequest.agent.evaluation.library import evaluate
 from housequest.agent.processes import processors
 from housequest.agent.training.export import FORMATS, ExportedEpisode, RecordedEpisodes
-from housequest.agent.training.lora.games import Demonstrations
+from housequest.agent.training.lora.games import Demonstrations, Lessons
 
 RECORDED = 60
 PLAYED = 200
@@ -31,14 +31,16 @@ def exports(data: Path | None) -> Iterator[str]:
         run = evaluate(out=Path(folder) / "run", split="generated", limit=RECORDED, agent="reasoner-actor", model="builtin")
         yield f"  {_a_minute(RecordedEpisodes([run], lost=True)):8,.0f} recorded, of reasoner-actor with the built-in model"
     for agent in AGENTS:
-        yield f"  {_a_minute(Demonstrations(agent, 'generated', PLAYED)):8,.0f} of the expert as {agent}, made-up houses"
+        lessons = Lessons((agent,), missteps=0.0)
+        yield f"  {_a_minute(Demonstrations(lessons, 'generated', PLAYED)):8,.0f} of the expert as {agent}, made-up houses"
         if data is not None:
-            found = Demonstrations(agent, "train", PLAYED, data=data)
+            found = Demonstrations(lessons, "train", PLAYED, data=data)
             yield f"  {_a_minute(found):8,.0f} of the expert as {agent}, games of train"
     yield f"episodes a minute of the clock, the expert as react, {MANY:,} made-up houses:"
     for workers in (1, processors()):
         began, before = perf_counter(), sum(os.times()[:4])
-        sizes = [_written(episode) for episode in Demonstrations("react", "generated", MANY, workers=workers)]
+        played = Demonstrations(Lessons(("react",), missteps=0.0), "generated", MANY, workers=workers)
+        sizes = [_written(episode) for episode in played]
         took, busy = perf_counter() - began, sum(os.times()[:4]) - before
         yield (
             f"  {60 * len(sizes) / took:8,.0f} in {workers} {'process' if workers == 1 else 'processes'}, which had "

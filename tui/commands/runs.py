@@ -29,6 +29,7 @@ from housequest.worlds.paths import atomic_write, given_path
 from housequest.worlds.registry import load_plugin
 
 if TYPE_CHECKING:
+    from housequest.agent.episodes.events import ModelCall
     from housequest.agent.evaluation.analysis.transcript import Transcript, TranscriptNote, TranscriptTurn
     from housequest.agent.evaluation.parts import ReportFormat
     from housequest.agent.evaluation.runs.shard import Verification
@@ -309,7 +310,7 @@ def side_by_side(first: Transcript, second: Transcript, names: tuple[str, str], 
 def _turn(turn: TranscriptTurn | None, look: TextLayout) -> list[str]:
     if turn is None:
         return []
-    lines = _asides(turn.asides, look)
+    lines = _asides(turn.before, look)
     if turn.command is None:
         return [*lines, look.paint("dim", f"{turn.number:>2}   (no command)")]
     by = {"agent": "", "person": " (by a person)", "curiosity": " (by chance)"}[turn.by]
@@ -319,15 +320,15 @@ def _turn(turn: TranscriptTurn | None, look: TextLayout) -> list[str]:
 
 
 def _end(transcript: Transcript, look: TextLayout) -> list[str]:
-    from housequest.agent.evaluation.analysis.transcript import notes
-
     outcome, won = transcript.outcome, transcript.ended is not None and transcript.ended.outcome == "won"
     said = _fitted(f"{outcome[:1].upper()}{outcome[1:]}.", look, style="good" if won else "bad")
-    return _asides(notes(transcript.after), look) + said
+    return _asides(transcript.after, look) + said
 
 
-def _asides(asides: Iterable[TranscriptNote], look: TextLayout) -> list[str]:
-    texts = (f"{aside.who}: {' '.join(cut(aside.text, LONGEST_ASIDE).split())}" for aside in asides)
+def _asides(before: Iterable[TranscriptNote | ModelCall], look: TextLayout) -> list[str]:
+    from housequest.agent.evaluation.analysis.transcript import notes
+
+    texts = (f"{aside.who}: {' '.join(cut(aside.text, LONGEST_ASIDE).split())}" for aside in notes(before))
     return [line for text in texts for line in _fitted(text, look, "     ", "       ", "dim")]
 
 

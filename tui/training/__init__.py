@@ -221,7 +221,7 @@ def export(
     from housequest.agent.config import pairs
     from housequest.agent.evaluation.runs.shard import read_shard
     from housequest.agent.training.export import FORMATS, RecordedEpisodes
-    from housequest.agent.training.lora.games import Demonstrations
+    from housequest.agent.training.lora.games import Demonstrations, Lessons
     from housequest.tui.commands.running import pool
 
     if as_ is None:
@@ -239,21 +239,10 @@ def export(
             raise ConfigurationError(f"--as: the expert plays now and wins; leave out {other}, or --as.")
         if games is not None and games < 1:
             raise ConfigurationError(f"--games: {games} is too few; give at least 1.")
-        processes, machines = pool(workers, cluster)
-        episodes = Demonstrations(
-            as_,
-            split or "train",
-            games,
-            pairs(set_ or (), "--set"),
-            missteps or 0.0,
-            people,
-            seed,
-            data,
-            grants=frozenset(grant or ()),
-            workers=processes,
-            cluster=machines,
-            shard=None if shard is None else read_shard(shard),
-        )
+        lessons = Lessons((as_,), pairs(set_ or (), "--set"), people=people, missteps=missteps or 0.0, seed=seed)
+        part = None if shard is None else read_shard(shard)
+        grants, processes = frozenset(grant or ()), pool(workers, cluster)
+        episodes = Demonstrations(lessons, split or "train", games, data, grants, *processes, part)
     played = lines = 0
     with closing(terminal.StatusLine()) as line, _output(out) as file:
         for played, episode in enumerate(episodes, 1):

@@ -30,11 +30,6 @@ class TranscriptTurn(NamedTuple):
     explanation: str | None = None
     by: events.Player = "agent"
 
-    @property
-    def asides(self) -> list[TranscriptNote]:
-        """The notes that led to the command, without model calls."""
-        return notes(self.before)
-
 
 class Transcript(NamedTuple):
     """A whole episode. ``after`` follows the last turn; ``ended`` is None if it was interrupted, ``started`` if it is empty."""

@@ -317,21 +317,22 @@ def _counts(counts: PairedCounts) -> dict[str, object]:
     return {"pairs": counts.total, **numbers, "interval": ends(paired_interval(counts))}
 
 
-def heading_lines(names: Sequence[str], cards: Sequence[Mapping[str, str]], pairs: str) -> Iterator[str]:
-    """Who is compared, what is unlike and alike in the two cards, and which ``pairs`` there are, in words."""
-    for place, name in zip(("first", "second"), names, strict=True):
-        yield from wrapped(name, f"{place:<8}")
-    unlike = "; ".join(f"{name} ({first} and {second})" for name, (first, second) in card_differences(*cards).items())
+def _sides(compared: Comparison | RepeatsComparison, pairs: str) -> Iterator[str]:
+    """Who is ``compared``, what is unlike and alike in their two cards, and which ``pairs`` there are, in words."""
+    both = (compared.first, compared.second)
+    for place, side in zip(("first", "second"), both, strict=True):
+        yield from wrapped(f"{side.name}: {side.label}", f"{place:<8}")
+    unlike = "; ".join(f"{name} ({first} and {second})" for name, (first, second) in compared.unlike.items())
     lines = textwrap.wrap(f"Not measured alike: {printable(unlike)}.", WIDTH - 2) if unlike else []
     yield from (Warned(f"! {line}" if not place else f"  {line}") for place, line in enumerate(lines))
-    yield from wrapped("; ".join(f"{name} {line}" for name, line in shared_card(cards).items()), f"{'alike':<8}")
+    yield from wrapped(
+        "; ".join(f"{name} {line}" for name, line in shared_card([side.card for side in both]).items()), f"{'alike':<8}"
+    )
     yield from wrapped(pairs, f"{'pairs':<8}")
 
 
 def _heading(comparison: Comparison) -> Iterator[str]:
-    runs = (comparison.first, comparison.second)
-    pairs = f"{many(len(comparison.pairs), 'task')} played by both"
-    yield from heading_lines([f"{run.name}: {run.label}" for run in runs], [run.card for run in runs], pairs)
+    yield from _sides(comparison, f"{many(len(comparison.pairs), 'task')} played by both")
     for key, both in comparison.changes.items():
         first, second = ("not set" if value is None else shown(value, 40) for value in both)
         yield from wrapped(f"{key}: {first} and {second}", f"{'differs':<8}")
@@ -521,10 +522,8 @@ class RepeatsComparison(Report):
 
     def sections(self) -> Iterator[Section]:
         """The sides and what is unlike, the figures, and what they mean."""
-        sides = (self.first, self.second)
-        often = " and ".join(many(len(side.runs), "time") for side in sides)
-        played = f"{many(len(self.tasks), 'task')} played by both, {often}"
-        yield heading_lines([f"{side.name}: {side.label}" for side in sides], [side.card for side in sides], played)
+        often = " and ".join(many(len(side.runs), "time") for side in (self.first, self.second))
+        yield _sides(self, f"{many(len(self.tasks), 'task')} played by both, {often}")
         rows = tuple((figure.label, *figure_cells(figure)) for figure in self.figures)
         yield Table(("over all tasks", "first", "second", "difference", "95 % interval"), rows)
         types = tuple(

@@ -312,20 +312,17 @@ def of_houses(conversations: Iterable[Conversation], houses: int) -> Iterator[Co
 
 @dataclass(slots=True)
 class Demonstrations:
-    """The expert's games in the prompts of ``agent``, in an order drawn by ``seed``: so many of ``split``, or all.
+    """The expert's games in the prompts of the agents of ``lessons``, in an order drawn by their seed: so many of ``split``, or
+    all.
 
     ``split`` is ``train``, ``example`` or ``generated``, whose houses begin at the seed in ``generated:SEED``. So many
     ``workers`` play at once, each a process, or those of a ``cluster``; it changes no episode and not their order. With
     ``shard`` it is every N-th of these games. ``left_out`` counts the games that are not won, by why, as these are played.
     """
 
-    agent: str
+    lessons: Lessons
     split: str = "train"
     games: int | None = None
-    settings: Mapping[str, Scalar] | None = None
-    missteps: float = 0.0
-    people: bool = False
-    seed: int = 1
     data: Path | None = None
     grants: frozenset[str] = frozenset()
     workers: int = 1
@@ -335,12 +332,11 @@ class Demonstrations:
 
     def __iter__(self) -> Iterator[ExportedEpisode]:
         """Raises ``ConfigurationError`` for what cannot be played or must not be learned from."""
-        lessons = Lessons((self.agent,), self.settings, people=self.people, missteps=self.missteps, seed=self.seed)
-        lessons.check()
+        self.lessons.check()
         items = self._items()
-        Random(f"export {self.seed}").shuffle(items)
+        Random(f"export {self.lessons.seed}").shuffle(items)
         chosen = items[: self.games] if self.shard is None else self.shard.part(items[: self.games])
-        yield from _won(_Play(lessons, self.data, self.grants), chosen, self.workers, self.cluster, self.left_out)
+        yield from _won(_Play(self.lessons, self.data, self.grants), chosen, self.workers, self.cluster, self.left_out)
 
     def _items(self) -> list[str]:
         split, _, first = self.split.partition(":")

@@ -18,7 +18,7 @@ from housequest.agent.training.evaluate import (
     game_sets,
     houses_with_one_place,
     lines,
-    summary,
+    measured,
 )
 from housequest.worlds.alfworld.houses.house import GeneratedTasks
 
@@ -28,7 +28,7 @@ GAME = GameResult("t:1", "light", "won", 8, 1, 0, 9, (), "goal")
 def test_each_type_stands_beside_the_expert_in_the_games_that_both_won() -> None:
     lost, other = replace(GAME, outcome="lost", steps=50), replace(GAME, type="heat", steps=20)
     expert = [replace(GAME, steps=6), replace(GAME, steps=9), replace(other, outcome="lost", steps=50)]
-    found = summary("some", [GAME, lost, other], 1.0, expert)
+    _, found = measured("some", [GAME, lost, other], expert)
     assert found["by_type"] == {
         "heat": {"won": 1, "games": 1, "success": 100.0, "steps_when_won": 20, "expert": None},
         "light": {"won": 1, "games": 2, "success": 50.0, "steps_when_won": 8, "expert": 6},

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.episodes.events import Ended, Event, Intervened, Started, Stepped, Thought
-from housequest.agent.evaluation.analysis.transcript import aligned, read_transcript, transcribe
+from housequest.agent.evaluation.analysis.transcript import aligned, notes, read_transcript, transcribe
 from housequest.worlds.errors import ConfigurationError
 from tests.agent.evaluation.recorded import Lived, bodies, run
 
@@ -21,10 +21,10 @@ def test_what_led_to_a_command_stands_before_it() -> None:
     transcript = transcribe(events(Lived(1, calls=True)))
     first, *_, last = transcript.turns
     assert [type(each).__name__ for each in first.before] == ["TranscriptNote", "ModelCall", "TranscriptNote", "TranscriptNote"]
-    assert [aside.text for aside in first.asides] == ["1. find it", "perhaps there", "now step 1, find it"]
+    assert [aside.text for aside in notes(first.before)] == ["1. find it", "perhaps there", "now step 1, find it"]
     assert (first.number, first.command, first.observation, first.accepted) == (1, "look around", "You see a lamp.", False)
     assert (last.number, last.command) == (4, None)
-    assert last.asides[0].text == "its reply could not be read: no action in it (it was asked twice)"
+    assert notes(last.before)[0].text == "its reply could not be read: no action in it (it was asked twice)"
     assert transcript.outcome == "won in 4 turns"
 
 
@@ -57,7 +57,7 @@ def test_what_was_taken_back_is_not_told() -> None:
         Event(id=4, parent=3, body=Ended(outcome="lost", reason="out of turns (1)", turns=1, steps=1, refused=0)),
     ]
     (turn,) = transcribe(told).turns
-    assert [aside.text for aside in turn.asides] == ["again"]
+    assert [aside.text for aside in notes(turn.before)] == ["again"]
 
 
 def test_turns_stand_beside_each_other_by_their_number() -> None:

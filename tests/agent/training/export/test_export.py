@@ -173,7 +173,7 @@ def test_forms(episode: ExportedEpisode) -> None:
 
 
 def test_a_plan_of_lota_is_one_line_of_alpaca_as_its_planners_learned_it() -> None:
-    (found,) = Demonstrations("lota", "generated:1", 1, {"shots": 0})
+    (found,) = Demonstrations(Lessons(("lota",), {"shots": 0}, missteps=0.0), "generated:1", 1)
     (line,) = FORMATS["alpaca"](found)
     assert line["instruction"].endswith("\nHuman: find two soapbar and put them in cabinet.\nRobot:")
     assert line["output"].startswith(
@@ -183,7 +183,11 @@ def test_a_plan_of_lota_is_one_line_of_alpaca_as_its_planners_learned_it() -> No
 
 def test_who_scores_every_skill_is_taught_the_same_skills() -> None:
     conversations = [
-        [one.messages[-1:] for episode in Demonstrations(agent, "generated:1", 2, settings) for one in episode.conversations]
+        [
+            one.messages[-1:]
+            for episode in Demonstrations(Lessons((agent,), settings, missteps=0.0), "generated:1", 2)
+            for one in episode.conversations
+        ]
         for agent, settings in (("saycan", {"shots": 0}), ("lota", {"shots": 0, "exact": True}), ("lota", {"shots": 0}))
     ]
     assert conversations[0] == conversations[1] == conversations[2] != []
@@ -193,7 +197,7 @@ def test_demonstrations_are_what_train_learns_from_in_an_order_drawn_by_the_seed
     lessons = {one.origin: one for one in demonstrated(Lessons(("react",), houses=8, missteps=0.0))}
     orders: list[list[str]] = []
     for seed in (1, 1, 2):
-        found = list(Demonstrations("react", "generated", 8, seed=seed))
+        found = list(Demonstrations(Lessons(("react",), missteps=0.0, seed=seed), "generated", 8))
         assert {episode.origin: episode.conversations for episode in found} == {key: (one,) for key, one in lessons.items()}
         orders.append([episode.origin for episode in found])
     assert orders[0] == orders[1] != orders[2]

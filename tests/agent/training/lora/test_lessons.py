@@ -179,7 +179,7 @@ def test_a_model_that_learned_it_by_heart_wins_with_the_prompts_of_the_real_agen
     agent: str, settings: Mapping[str, Scalar], grants: Sequence[str]
 ) -> None:
     world, terms = make_world("alfworld"), frozenset(grants)
-    found = list(Demonstrations(agent, "generated:0", 6, settings, grants=terms))
+    found = list(Demonstrations(Lessons((agent,), settings, missteps=0.0), "generated:0", 6, grants=terms))
     assert len(found) >= 5
     for episode in found:
         model = Repeating(episode.conversations)
@@ -195,7 +195,7 @@ def test_a_model_that_learned_it_by_heart_wins_with_the_prompts_of_the_real_agen
 
 def test_every_probability_of_the_expert_is_sure() -> None:
     settings = {"scores": "probability", "eliminate": False}
-    (episode,) = Demonstrations("pet", "generated:0", 1, settings)
+    (episode,) = Demonstrations(Lessons(("pet",), settings, missteps=0.0), "generated:0", 1)
     verdicts = [each.messages[-1].content for each in episode.conversations if len(each.messages) == 3]
     assert {"Yes", "No"} <= set(verdicts)
 
@@ -203,7 +203,9 @@ def test_every_probability_of_the_expert_is_sure() -> None:
 @pytest.mark.heavy
 def test_processes_change_nothing() -> None:
     shots = {"shots": 0}
-    alone, many = (Demonstrations("lota", "generated:0", 40, shots, workers=workers) for workers in (1, 3))
+    alone, many = (
+        Demonstrations(Lessons(("lota",), shots, missteps=0.0), "generated:0", 40, workers=workers) for workers in (1, 3)
+    )
     assert list(many) == list(alone)
     assert many.left_out == alone.left_out
 

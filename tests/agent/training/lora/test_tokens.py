@@ -10,7 +10,7 @@ import pytest
 from housequest.agent.models.base import Message
 from housequest.agent.roles.base import plain_text
 from housequest.agent.training.export import Conversation
-from housequest.agent.training.lora.games import Demonstrations
+from housequest.agent.training.lora.games import Demonstrations, Lessons
 from housequest.agent.training.lora.run import encode, encoded
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.options import Scalar
@@ -54,7 +54,7 @@ def test_replies_and_the_mark_that_ends_them_are_learned() -> None:
     ids=str,
 )
 def test_lines_of_plain_text_are_learned_without_the_template(settings: Mapping[str, Scalar], begins: str) -> None:
-    (episode,) = Demonstrations("react", "generated:0", 1, settings)
+    (episode,) = Demonstrations(Lessons(("react",), settings, missteps=0.0), "generated:0", 1)
     (conversation,) = episode.conversations
     assert Conversation.read(str(conversation)) == conversation
     sample = encode(conversation, Letters())
