@@ -74,11 +74,6 @@ class PlanStep:
 Plan = tuple[PlanStep, ...]
 
 
-def plan_text(plan: Plan) -> str:
-    """The plan as text, one subgoal a line; `read_plan` gives it back."""
-    return "\n".join(map(str, plan))
-
-
 def _whole(steps: Callable[[str], Iterator[PlanStep]]) -> Callable[[str], Plan]:
     @wraps(steps)
     def read(text: str) -> Plan:

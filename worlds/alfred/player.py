@@ -108,9 +108,9 @@ _OURS = ("action", "sequenceId", "renderImage", "agentId")
 class Player:
     """What answers the actions of a client, one after the other; ``tasks`` are the scenes that it offers, by name."""
 
-    def __init__(self, world: World, tasks: Mapping[str, Task], size: tuple[int, int] = (300, 300)) -> None:
+    def __init__(self, world: World, tasks: Mapping[str, Task]) -> None:
         self._world, self._tasks = world, tasks
-        self._size, self._field = size, FIELD_OF_VIEW
+        self._size, self._field = (300, 300), FIELD_OF_VIEW
         self._images: tuple[int, ...] = (RGB,)
         self._boxes = Boxes(look=LOOK)
         self._begin(next(iter(tasks)))

@@ -35,7 +35,7 @@ TASK_TYPES: tuple[str, ...] = (*HOUSEHOLD_TYPES, "pick_and_place_with_movable_re
 Level = Literal["easy", "normal", "hard"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 _TREATED: dict[str, Property] = {TYPES["clean"]: "clean", TYPES["heat"]: "hot", TYPES["cool"]: "cold"}
-_EVER = {TYPES["clean"]: "cleaned", TYPES["heat"]: "heated", TYPES["cool"]: "cooled"}
+_EVER = {TYPES[treatment]: treatment for treatment in ("clean", "heat", "cool")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,8 @@ class AlfredGoal:
                 there = {id for id, one in movables.items() if not receptacles.keys().isdisjoint(one.parents)}
                 return self._count(mine, filled, there)
             case _:
-                field = _EVER.get(self.type)
                 together = max((sum(place in one.parents for one in mine.values()) for place in receptacles), default=0)
-                treated = mine.keys() & getattr(event.treated, field) if field else set[str]()
+                treated = {id for id in mine if (_EVER.get(self.type, ""), id) in event.treated}
                 return self._count(mine, placed, treated, together=together)
 
     def _count(self, mine: Collection[object], one: Set[object], other: Set[object], *, together: int = 0) -> int:

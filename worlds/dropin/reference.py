@@ -128,24 +128,15 @@ def serve_game(make: Callable[[], Reference] = Reference) -> NoReturn:
 
 
 WORKER = "housequest.worlds.dropin.reference"
+STARTING, LOADING, ANSWERING = 120.0, 300.0, 120.0
+"""Seconds after which a worker counts as hanging: to start, to load or reset a game, to answer a command."""
 _GAMES = 150  # Games after which a worker is not used again: with each, the planner's library keeps a megabyte or two.
-
-
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Seconds after which a worker counts as hanging: to start, to load or reset a game, to answer a command."""
-
-    start: float = 120.0
-    load: float = 300.0
-    step: float = 120.0
 
 
 class GameWorker(workers.Worker):
     """One process, for one game at a time. `stop` may be called from any thread, at any time."""
 
-    def __init__(self, module: str, timeouts: Timeouts) -> None:
-        super().__init__(module)
-        self._timeouts, self._games = timeouts, 0
+    _games = 0
 
     @property
     def fit(self) -> bool:
@@ -155,7 +146,7 @@ class GameWorker(workers.Worker):
     def played(self, request: dict[str, Any]) -> GameOutput:
         """The answer to a request (see `housequest.worlds.dropin.reference`). Raises ``WorkerError``."""
         self._games += "load" in request
-        answer = self.call(request, self._timeouts.step if "step" in request else self._timeouts.load, self._timeouts.start)
+        answer = self.call(request, ANSWERING if "step" in request else LOADING, STARTING)
         match answer:
             case {"text": str(text), "won": bool(won), "commands": [*commands]} if all(
                 isinstance(command, str) for command in cast("list[object]", commands)
@@ -171,8 +162,8 @@ class Workers:
     open at once; up to ``kept`` wait for the next game. All end with the pool: when it is closed or garbage, or the interpreter
     exits; if that is killed, they end by themselves."""
 
-    def __init__(self, module: str = WORKER, timeouts: Timeouts = Timeouts(), kept: int = 4) -> None:
-        self._module, self._timeouts, self._kept = module, timeouts, kept
+    def __init__(self, module: str = WORKER, kept: int = 4) -> None:
+        self._module, self._kept = module, kept
         self._idle: deque[GameWorker] = deque()
         self._all: weakref.WeakSet[GameWorker] = weakref.WeakSet()
         idle, every = self._idle, self._all
@@ -192,7 +183,7 @@ class Workers:
                 if worker.fit:
                     return worker
                 worker.stop()
-        worker = GameWorker(self._module, self._timeouts)
+        worker = GameWorker(self._module)
         self._all.add(worker)
         return worker
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from housequest.agent.agents.react import react
 from housequest.agent.agents.reasoner_actor import ReasonerActorSettings, reasoner_actor
-from housequest.agent.agents.spec import AgentParts, Strategy, declare_agent
+from housequest.agent.agents.spec import AgentParts, Strategy, declare_agent, make_agent
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.options import Scalar, option
 from housequest.worlds.paths import atomic_write, given_path, read_file
@@ -132,8 +132,6 @@ def pet(parts: AgentParts[PetSettings]) -> Agent:
 
 def _attention(parts: AgentParts[PetSettings]) -> Agent:
     """Action Attention without modules of its own."""
-    from housequest.agent.agents.spec import make_agent
-
     given = parts.settings
     own = {"plan": False, "eliminate": False, "again": given.again, "weights": given.weights, "embedder": given.embedder}
     return make_agent("action-attention", world=parts.world, settings=own)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Lesson, Reply, asked_before, shown_part
 from housequest.knowledge.examples import subtasks_of_goal
 from housequest.worlds.household.goals import APPLIANCES, Goal
+from housequest.worlds.text import with_article
 
 PACKAGE = "housequest.agent.agents.reasoner_actor"
 READINGS = 24
@@ -470,8 +471,7 @@ def plan_of(goal: Goal, order: SearchOrder = ANYWHERE) -> tuple[str, ...]:
     first = f", first in the {' or the '.join(order.first)}" if order.first else ""
     last = f", last in the {' or the '.join(order.last)}" if order.last else ""
     where = first + last
-    a = "an" if goal.object[0] in "aeiou" else "a"
-    find = f"find and take {a} {goal.object}{'' if order.lamp else where}"
+    find = f"find and take {with_article(goal.object)}{'' if order.lamp else where}"
     if goal.lamp:
         return (find, f"find a {goal.lamp}{where if order.lamp else ''} and use it")
     if goal.count > 1:

@@ -276,9 +276,8 @@ def question(settings: PlannerSettings, shots: Sequence[PlanTask], instruction: 
             return prompt.render("task", goal=one.goal)
         return prompt.render("instructions", goal=one.goal, steps=" ".join(one.steps))
 
-    shown = [
-        f"{told(one.instruction)}\n{prompt.render('plan', plan=alfred.plan_text(one.demonstration.plan))}" for one in shots
-    ]
+    plans = [prompt.render("plan", plan="\n".join(map(str, one.demonstration.plan))) for one in shots]
+    shown = [f"{told(one.instruction)}\n{plan}" for one, plan in zip(shots, plans, strict=True)]
     return "\n\n".join([*shown, "\n".join(filter(None, (told(instruction), known, prompt.render("ask"))))])
 
 

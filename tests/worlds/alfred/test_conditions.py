@@ -14,7 +14,7 @@ from housequest.worlds.rooms.room import Box, Point, Pose
 
 FIXED = {"CounterTop", "DiningTable", "Fridge", "Sink", "SinkBasin", "Desk", "Shelf"}
 LAMPS = {"DeskLamp", "FloorLamp"}
-UNTREATED = Treated()
+UNTREATED: Treated = frozenset()
 
 
 @dataclass(frozen=True)
@@ -91,16 +91,16 @@ TABLE_OF_CASES = [
     (LOOK, after(thing("Book|1"), thing("DeskLamp|1"), held="Book|1", visible=["DeskLamp|1"]), (1, 2)),
     (LOOK, after(thing("Book|1"), thing("FloorLamp|1", on=True), visible=["FloorLamp|1"]), (0, 2)),
     # Heat a mug and put it on the counter: placed, heated, and both of one mug.
-    (HOT, after(COUNTER, thing("Mug|1", "CounterTop"), treated=Treated(heated=frozenset({"Mug|1"}))), (3, 3)),
+    (HOT, after(COUNTER, thing("Mug|1", "CounterTop"), treated=frozenset({("heat", "Mug|1")})), (3, 3)),
     (
         HOT,
-        after(COUNTER, thing("Mug|1", "CounterTop"), thing("Mug|2"), treated=Treated(heated=frozenset({"Mug|2"}))),
+        after(COUNTER, thing("Mug|1", "CounterTop"), thing("Mug|2"), treated=frozenset({("heat", "Mug|2")})),
         (2, 3),
     ),
-    (HOT, after(COUNTER, thing("Mug|1"), treated=Treated(heated=frozenset({"Mug|1"}))), (1, 3)),
-    (HOT, after(COUNTER, thing("Mug|1", "CounterTop"), treated=Treated(cleaned=frozenset({"Mug|1"}))), (1, 3)),
-    (CLEAN_SLICED, after(TABLE, thing(SLICE_1, "DiningTable"), treated=Treated(cleaned=frozenset({SLICE_1}))), (4, 4)),
-    (CLEAN_SLICED, after(TABLE, thing(SLICE_1), thing(SLICE_2), treated=Treated(cleaned=frozenset({SLICE_1}))), (2, 4)),
+    (HOT, after(COUNTER, thing("Mug|1"), treated=frozenset({("heat", "Mug|1")})), (1, 3)),
+    (HOT, after(COUNTER, thing("Mug|1", "CounterTop"), treated=frozenset({("clean", "Mug|1")})), (1, 3)),
+    (CLEAN_SLICED, after(TABLE, thing(SLICE_1, "DiningTable"), treated=frozenset({("clean", SLICE_1)})), (4, 4)),
+    (CLEAN_SLICED, after(TABLE, thing(SLICE_1), thing(SLICE_2), treated=frozenset({("clean", SLICE_1)})), (2, 4)),
     # A fork in a bowl on the table: filled, there, and both.
     (STACK, after(TABLE, thing("Bowl|1", "DiningTable"), thing("Fork|1", "Bowl|1", "DiningTable")), (3, 3)),
     (STACK, after(TABLE, thing("Bowl|1"), thing("Fork|1", "Bowl|1"), held="Bowl|1"), (1, 3)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
@@ -116,28 +116,16 @@ class SimulatedObject:
     contents: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Treated:
-    """The ids of what was ever cleaned, heated and cooled, as ALFRED counts it: these sets only grow."""
-
-    cleaned: frozenset[str] = frozenset()
-    heated: frozenset[str] = frozenset()
-    cooled: frozenset[str] = frozenset()
-
-
-NOTHING_TREATED = Treated()
-_TREATING = {
-    ("ToggleObjectOn", "Faucet"): "cleaned",
-    ("ToggleObjectOn", "Microwave"): "heated",
-    ("CloseObject", "Fridge"): "cooled",
-}
+Treated = frozenset[tuple[str, str]]
+"""What was ever treated and how, as ALFRED counts it: ``clean``, ``heat`` or ``cool``, and an id. It only grows."""
+_TREATING = {("ToggleObjectOn", "Faucet"): "clean", ("ToggleObjectOn", "Microwave"): "heat", ("CloseObject", "Fridge"): "cool"}
 
 
 def grown(before: Treated, action: str, id: str, inside: tuple[str, ...]) -> Treated:
     """What was ever treated, after an action on an object that was carried out and held ``inside``; ALFRED's rules. A faucet
     that is turned on cleans what its basin holds, a microwave heats, and a fridge that is closed cools."""
-    field = _TREATING.get((action, kind_in(id)))
-    return replace(before, **{field: getattr(before, field).union(inside)}) if field else before
+    treatment = _TREATING.get((action, kind_in(id)))
+    return before.union((treatment, one) for one in inside) if treatment else before
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +140,7 @@ class Event:
     held: str | None
     view: Any = field(repr=False)
     returned: object = None
-    treated: Treated = NOTHING_TREATED
+    treated: Treated = frozenset()
 
     @property
     def objects(self) -> tuple[SimulatedObject, ...]:

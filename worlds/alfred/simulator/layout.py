@@ -83,7 +83,7 @@ class Layout:
 class State:
     pose: Pose
     layout: Layout
-    treated: base.Treated = base.NOTHING_TREATED
+    treated: base.Treated = frozenset()
 
 
 def begun(scene: base.Scene) -> State:

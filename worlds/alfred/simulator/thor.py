@@ -43,16 +43,15 @@ class _Said:
     images: Mapping[str, bytes]
     colours: Mapping[tuple[int, int, int], str]
     size: Size
-    field: float
 
     def frame(self, size: Size, field: float) -> Frame:
         """The images that were sent, in this size. Raises ``Unsupported`` for another shape or field of view, and
         ``WorldError`` for images that are none of that size."""
         import numpy as np
 
-        if size[0] * self.size[1] != size[1] * self.size[0] or field != self.field:
+        if size[0] * self.size[1] != size[1] * self.size[0] or field != base.FIELD:
             raise Unsupported(
-                f"AI2-THOR was started for frames of {self.size[0]} x {self.size[1]} and {self.field:g} degrees, "
+                f"AI2-THOR was started for frames of {self.size[0]} x {self.size[1]} and {base.FIELD:g} degrees, "
                 f"not {size[0]} x {size[1]} and {field:g}; say so when it is made."
             )
         for name, of_a_pixel in _IMAGES.items():
@@ -75,8 +74,7 @@ class _Said:
 
 class Thor:
     """AI2-THOR as a `Simulator`. ``player`` is the program that its client starts, such as a Unity build or ``python -m
-    housequest.worlds.alfred.player``; without one, the client downloads its own build. ``size`` and ``field`` are those of all
-    frames."""
+    housequest.worlds.alfred.player``; without one, the client downloads its own build. ``size`` is that of all frames."""
 
     name = "thor"
 
@@ -85,12 +83,10 @@ class Thor:
         player: str | None = None,
         *,
         size: Size = base.SIZE,
-        field: float = base.FIELD,
         starting: float = STARTING,
         seconds: float = SECONDS,
     ) -> None:
-        self._player, self._size, self._field = player, size, field
-        self._starting, self._seconds = starting, seconds
+        self._player, self._size, self._starting, self._seconds = player, size, starting, seconds
         self._worker: Worker | None = None
         self._last: base.Event | None = None
         self._version: str | None = None
@@ -114,7 +110,7 @@ class Thor:
             done = self._ask({"action": action, **arguments}, action)
             if not done.ok:
                 raise WorldError(f"thor: {scene.floor_plan} cannot be set up: {action}: {shown(done.message)}")
-        self._last = replace(self._now(), action="Initialize", message="", returned=None, treated=base.NOTHING_TREATED)
+        self._last = replace(self._now(), action="Initialize", message="", returned=None, treated=frozenset())
         return self._last
 
     def act(self, action: str, /, **arguments: object) -> base.Event:
@@ -157,12 +153,12 @@ class Thor:
 
     def _start(self, floor_plan: str) -> None:
         self.close()
-        settings = {"player": self._player, "scene": floor_plan, "size": list(self._size), "field": self._field}
+        settings = {"player": self._player, "scene": floor_plan, "size": list(self._size), "field": base.FIELD}
         self._worker = worker = Worker(_WORKER, {**settings, "seconds": self._seconds, "starting": self._starting})
         try:
             said: Any = worker.ready().result(self._starting)
             self._version = str(said["version"])
-            self._last = self._event("Initialize", said["first"], base.NOTHING_TREATED)
+            self._last = self._event("Initialize", said["first"], frozenset())
         except BaseException as error:
             self.close()
             raise _failed(error, self._starting) from error
@@ -171,7 +167,7 @@ class Thor:
         worker = self._worker
         if worker is None:
             raise WorldError("thor: its process has ended.")
-        before = self._last.treated if self._last else base.NOTHING_TREATED
+        before = self._last.treated if self._last else frozenset()
         try:
             self._last = self._event(action, worker.call(request, self._seconds, self._starting), before)
         except Refused as refused:
@@ -188,7 +184,7 @@ class Thor:
         images = {name: base64.b64decode(image) for name, image in cast("dict[str, str]", said["images"]).items()}
         painted = (one for one in cast("list[Any]", metadata["colors"] or []) if "|" in one["name"])
         colours: Any = {tuple(int(part) for part in one["color"]): str(one["name"]) for one in painted}
-        view = _Said(objects, seen, images, colours, self._size, self._field)
+        view = _Said(objects, seen, images, colours, self._size)
         ok, message = metadata["lastActionSuccess"] is True, str(metadata["errorMessage"])[:LONGEST_MESSAGE]
         return base.Event(action, ok, message, pose, held, view, metadata["actionReturn"], treated)
 

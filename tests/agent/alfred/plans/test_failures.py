@@ -8,7 +8,7 @@ import pytest
 
 from housequest.agent.alfred.plans.planners import PlanTask
 from housequest.agent.alfred.plans.work import plan_failure
-from housequest.worlds.alfred.model import plan_text, read_plan
+from housequest.worlds.alfred.model import read_plan
 from housequest.worlds.alfred.scoring import score
 from housequest.worlds.alfred.tasks import Instruction, read_demonstration, read_split
 from tests.worlds.alfred.annotations import SCENES, annotated, heating, placing, write
@@ -55,7 +55,7 @@ def test_each_class_of_failure(
 ) -> None:
     one = read_demonstration(write(tmp_path, "train", [content]) / "traj_data.json")
     task = PlanTask(one, Instruction(1, told, ()))
-    plan = read_plan(plan_text(one.plan).replace(*change))
+    plan = read_plan("\n".join(map(str, one.plan)).replace(*change))
     assert plan_failure(plan, task, score(plan, one)) == found
     assert plan_failure(one.plan, task, score(one.plan, one)) is None
 

@@ -25,7 +25,6 @@ from housequest.agent.config import Settings
 from housequest.agent.evaluation.parts import family_of
 from housequest.agent.evaluation.runs.batch import RunOptions
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
-from housequest.worlds.alfred.model import plan_text
 from housequest.worlds.alfred.tasks import read_split
 from housequest.worlds.errors import ConfigurationError
 from tests.backends.server import Messages, Server, saying, serve, status
@@ -119,7 +118,8 @@ def test_a_model_plans_from_examples(server: Server, data: Path, tmp_path: Path,
     first, second, last = potato.split("\n\n")
     # The most similar example stands nearest to the question.
     assert second.startswith(f"Task: Put a warm potato on the counter.{told}")
-    assert second.endswith(f"Plan:\n{plan_text(read_split('train', data)[1].plan)}")
+    plan = "\n".join(map(str, read_split("train", data)[1].plan))
+    assert second.endswith(f"Plan:\n{plan}")
     assert first.startswith("Task: ") and "PutObject" in first
     assert last.startswith(f"Task: Heat up a potato and place it on the table.{told}") and last.endswith("\nPlan:")
     system = server.requests[0].messages[0]["content"]

@@ -107,7 +107,7 @@ def test_faucet_microwave_and_fridge_treat_and_what_was_treated_stays_so() -> No
     assert not simulator.act("ToggleObjectOn", objectId=microwave).ok
     assert simulator.act("CloseObject", objectId=microwave).ok
     heated = simulator.act("ToggleObjectOn", objectId=microwave)
-    assert apple in heated.treated.heated
+    assert ("heat", apple) in heated.treated
     assert not simulator.act("OpenObject", objectId=microwave).ok
     assert simulator.act("ToggleObjectOff", objectId=microwave).ok
     assert simulator.act("OpenObject", objectId=microwave).ok
@@ -116,8 +116,8 @@ def test_faucet_microwave_and_fridge_treat_and_what_was_treated_stays_so() -> No
     simulator.act("OpenObject", objectId=fridge)
     assert simulator.act("PutObject", objectId=fridge).ok
     cooled = simulator.act("CloseObject", objectId=fridge)
-    assert apple in cooled.treated.cooled
-    assert apple in cooled.treated.heated
+    assert ("cool", apple) in cooled.treated
+    assert ("heat", apple) in cooled.treated
     cold = cooled.object(apple)
     assert cold is not None
     assert cold.temperature == "Cold"
