@@ -158,14 +158,14 @@ class Controller:
         if problem := attempt.problem():
             return Failed(problem), over
         if state.given >= self._most:
-            return Failed(f"could not {state.skill} within {self._most} commands"), over
+            return Failed(f"could not {state.skill.text} within {self._most} commands"), over
         command = next((command for command in attempt.commands() if command not in state.vain), None)
         if command is not None:
             return Execute(command), replace(state, issued=command, given=state.given + 1)
         if state.issued is None or state.issued not in state.vain:
             return Failed(attempt.nothing_left()), over
         why = f" {state.explanation}" if state.explanation else ""
-        return Failed(f'could not {state.skill}: "{state.issued}" did nothing.{why}'), over
+        return Failed(f'could not {state.skill.text}: "{state.issued}" did nothing.{why}'), over
 
     def _attempt(self, state: ControllerState, skill: Skill) -> Attempt:
         return Attempt(state, skill, self._counts, self._near, self._household.commands)

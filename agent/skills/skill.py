@@ -62,9 +62,6 @@ class Skill:
         thing = _said(self.object, any_one=self.verb == "find")
         return pattern.format(object=thing, receptacle=_said(self.receptacle))
 
-    def __str__(self) -> str:
-        return self.text
-
 
 @dataclass(frozen=True, slots=True)
 class Execute:
@@ -209,7 +206,7 @@ class Attempt:
             case "explore":
                 return f"looked into the {self.belief.at}" if self.state.accomplished else None
             case _:
-                return f"done: {self.skill}" if self.state.accomplished else None
+                return f"done: {self.skill.text}" if self.state.accomplished else None
 
     def place(self) -> str | None:
         """The skill's receptacle at the present place, once it is carried out."""
@@ -306,7 +303,7 @@ class Attempt:
         if self.skill.verb in {"find", "explore"} or self._place_unknown():
             sought = f" and there is no {self.sought} to be found" if self.sought else ""
             return f"every place was looked into{sought}"
-        return f"there is no way left to {self.skill}"
+        return f"there is no way left to {self.skill.text}"
 
     # Looking for things.
 

@@ -139,10 +139,13 @@ def score(plan: Plan, demonstration: Demonstration) -> PlanScore:
     return PlanScore(plan == demonstration.plan, reaches, wherever, met, goal.total, refusal)
 
 
-def _terms(share: str, weight: str, *, by_path: bool) -> Callable[[Played], tuple[float, float] | None]:
-    """What a task adds above and below the line, by the words of ``metrics.toml``; None where it is not known."""
+def _metric(
+    key: str, label: str, about: str, share: str, *, weight: str = "task", by_path: bool = False, main: bool = True
+) -> Metric:
+    """A metric by the words of ``metrics.toml``."""
 
     def terms(played: Played) -> tuple[float, float] | None:
+        """What a task adds above and below the line; None where it is not known."""
         length, conditions = played.annotated, played.conditions or 0
         if (share == "met" and not conditions) or (length is None and (by_path or weight == "length")):
             return None
@@ -153,13 +156,7 @@ def _terms(share: str, weight: str, *, by_path: bool) -> Callable[[Played], tupl
         counts = float(length or 0) if weight == "length" else 1.0
         return value * path * counts, counts
 
-    return terms
-
-
-def _metric(
-    key: str, label: str, about: str, share: str, *, weight: str = "task", by_path: bool = False, main: bool = True
-) -> Metric:
-    return Metric(key, label, about, _terms(share, weight, by_path=by_path), main=main)
+    return Metric(key, label, about, terms, main=main)
 
 
 _ROWS: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("metrics.toml").read_text("utf-8"))["metrics"]

@@ -41,7 +41,6 @@ from housequest.worlds.household.goals import GoalStep, NamedSkill, SkillVerb, t
 
 if TYPE_CHECKING:
     from housequest.agent.agents.lota import LotaSettings, SayCanSettings
-    from housequest.agent.agents.spec import AgentParts
 
 
 class Controlled(Controller):

@@ -52,17 +52,13 @@ def _digests(settings: Mapping[str, Scalar], household: Household | None) -> Map
     digests=_digests,
 )
 def react(parts: AgentParts[Any]) -> Agent:
+    from housequest.agent.agents.react.agent import FewShotReact, React, WindowReact
+
     # PET plays through it with settings of its own, which know no exemplars.
     if getattr(parts.settings, "exemplars", ""):
-        from housequest.agent.agents.react.agent import FewShotReact
-
         return FewShotReact(parts)
     if getattr(parts.settings, "window", 0):
-        from housequest.agent.agents.react.agent import WindowReact
-
         return WindowReact(parts)
     if getattr(parts.settings, "window_prompt", ""):
         raise ConfigurationError("window_prompt is for prompts of the last steps alone; give window too, 2 as verl-agent has.")
-    from housequest.agent.agents.react.agent import React
-
     return React(parts)

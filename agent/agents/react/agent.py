@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from housequest.agent.agents.spec import AgentParts, ModelSettings
 from housequest.agent.base import Act, Attempt, Decision, Emitter, Grants, Idle, ParseFailure, Turn
 from housequest.agent.episodes.events import ModelCall, ParseFailed, Thought
-from housequest.agent.models.base import Message
+from housequest.agent.models.base import Message, Request
 from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Either, Form, Value, Words
 from housequest.agent.roles import base as roles
 from housequest.agent.roles import messages, reading
+from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Reply, asked, left_in_words, shown_part
 from housequest.knowledge import examples
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation, Transition
@@ -34,9 +35,6 @@ from housequest.worlds.paths import given_path, read_file
 
 if TYPE_CHECKING:
     from housequest.agent.agents.react import ReactSettings
-from housequest.agent.models.base import Request
-from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Reply, asked, left_in_words, shown_part
-from housequest.knowledge.examples import ANSWER, THINK
 
 NAME = "react"
 REACT: roles.Role[reading.CommandReply] = roles.Role("react", reading.read_command, stop=("\nObservation:",))
@@ -518,10 +516,11 @@ def _marked(knows: Demonstrator, request: Request) -> Reply:
 
 def _line(knows: Demonstrator, request: Request) -> Reply:
     """A line of the story: a thought before each part of the task, else a command."""
-    thoughtful = f"> {THINK}" in request.messages[0].content
-    if thoughtful and knows.advanced and not asked(request).removesuffix("\n>").endswith(ANSWER):
+    thoughtful = f"> {examples.THINK}" in request.messages[0].content
+    if thoughtful and knows.advanced and not asked(request).removesuffix("\n>").endswith(examples.ANSWER):
         first, now = not knows.scene.seen, knows.move().thought
-        return Reply(f"{THINK} To do this I {left_in_words(knows)}. First I {now}." if first else f"{THINK} Now I {now}.")
+        said = f"To do this I {left_in_words(knows)}. First I {now}." if first else f"Now I {now}."
+        return Reply(f"{examples.THINK} {said}")
     lesson, learned = knows.lesson(request)
     return Reply(lesson.playable, learned)
 

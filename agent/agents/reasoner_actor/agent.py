@@ -21,6 +21,7 @@ from housequest.agent.models.base import Message, Model, Request
 from housequest.agent.roles import brief
 from housequest.agent.roles import reading as forms
 from housequest.agent.roles.base import Answer, ReplyError, Role, Sampling, ask, call_event, load_prompt
+from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Lesson, Reply, asked_before, shown_part
 from housequest.agent.roles.messages import (
     RoleMemory,
     emit_rules,
@@ -31,17 +32,16 @@ from housequest.agent.roles.messages import (
     transcript,
 )
 from housequest.agent.roles.reading import bounded, items, json_fields, labelled, read_command, seen_after, thought
+from housequest.knowledge.examples import subtasks_of_goal
 from housequest.worlds.base import Observation, Transition, World
 from housequest.worlds.errors import Unsupported
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.belief import Belief
+from housequest.worlds.household.goals import APPLIANCES, Goal
+from housequest.worlds.text import with_article
 
 if TYPE_CHECKING:
     from housequest.agent.agents.reasoner_actor import ReasonerActorSettings
-from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Lesson, Reply, asked_before, shown_part
-from housequest.knowledge.examples import subtasks_of_goal
-from housequest.worlds.household.goals import APPLIANCES, Goal
-from housequest.worlds.text import with_article
 
 PACKAGE = "housequest.agent.agents.reasoner_actor"
 READINGS = 24

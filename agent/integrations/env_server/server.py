@@ -87,13 +87,10 @@ async def serve(served: ServedTasks, host: str, port: int, announce: Callable[[s
     """Serve clients until interrupted, and ``announce`` the address. Raises ``ConfigurationError`` if it is not available."""
     shown_host = f"[{host}]" if ":" in host else host
     async with Sessions(served) as sessions:
-        server = EnvServer(sessions)
-
-        def tell(port: int) -> None:
-            announce(f"http://{shown_host}:{port}")
-
-        most = served.sessions + MOST_STRANGERS
-        await serve_until_interrupted(server.app, host, port, tell, known=server.playing, strangers=most)
+        server, most = EnvServer(sessions), served.sessions + MOST_STRANGERS
+        await serve_until_interrupted(
+            server.app, host, port, lambda port: announce(f"http://{shown_host}:{port}"), known=server.playing, strangers=most
+        )
 
 
 class EnvServer:

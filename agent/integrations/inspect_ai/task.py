@@ -207,11 +207,6 @@ class _Commands(CommandTools):
         return command
 
 
-def _tools(game: HostedGame) -> list[Any]:
-    methods = [getattr(_Commands(), name) for name in vars(CommandTools) if not name.startswith("_")]
-    return [_tool.ToolDef(_played_by(game, method)).as_tool() for method in methods]
-
-
 def _played_by(game: HostedGame, command: Callable[..., str]) -> Any:
     @functools.wraps(command)
     async def execute(*arguments: Any, **named: Any) -> str:
@@ -246,7 +241,8 @@ def game_with_tools(spec: RunSpec, games: dict[str, HostedGame]) -> Any:
         _raise_error(game)
         kind = f"The task is of the type {task.type}." if "type" in setup.episode.grants else None
         state.user_prompt.text = "\n\n".join(filter(None, (state.user_prompt.text, kind, _possible(game))))
-        state.tools = _tools(game)
+        methods = [getattr(_Commands(), name) for name in vars(CommandTools) if not name.startswith("_")]
+        state.tools = [_tool.ToolDef(_played_by(game, method)).as_tool() for method in methods]
         return state
 
     return solve
