@@ -167,7 +167,7 @@ class Thor:
         worker = self._worker
         if worker is None:
             raise WorldError("thor: its process has ended.")
-        before = self._last.treated if self._last else frozenset()
+        before: base.Treated = self._last.treated if self._last else frozenset()
         try:
             self._last = self._event(action, worker.call(request, self._seconds, self._starting), before)
         except Refused as refused:
