@@ -205,8 +205,7 @@ async def filter_rules(
 ) -> Candidates:
     """Filter the ``proposed`` rules for a book with the rules ``book``, with ``moments`` as evidence. Without ``judges``, only
     rules with equal words count as duplicates."""
-    rules = _Filter(book)
-    rules.take(proposed, moments)
+    rules = _Filter(book, proposed, moments)
     if judges is not None:
         await rules.reconcile(judges)
     return rules.result()
@@ -215,17 +214,14 @@ async def filter_rules(
 class _Filter:
     """The rules of the book followed by the candidates; positions count through both."""
 
-    def __init__(self, book: Sequence[Rule]) -> None:
+    def __init__(self, book: Sequence[Rule], proposed: Sequence[CandidateRule], moments: Iterable[Moment]) -> None:
         self._old = len(book)
         self._all = list(map(CandidateRule, book))
         self._gone: set[int] = set()
         self._dropped: list[DroppedRule] = []
         self._stands_for: dict[int, int] = {}
         self._disputed: list[tuple[int, int]] = []
-
-    def take(self, proposed: Sequence[CandidateRule], moments: Iterable[Moment]) -> None:
-        """Add candidates, but those whose words or id are there already, and find evidence for all that have a check. The
-        others keep the steps they were read from."""
+        # Those whose words or id are there already are left out. What has no check keeps the steps it was read from.
         ids = {each.rule.id: place for place, each in enumerate(self._all)}
         words = {normalized(each.rule.statement): place for place, each in reversed(list(enumerate(self._all)))}
         for candidate in proposed:

@@ -22,7 +22,7 @@ from housequest.agent.processes import processors
 from housequest.agent.training import corpus
 from housequest.agent.training.corpus import own_samples
 from housequest.agent.training.evaluate import SETS, evaluate_model
-from housequest.agent.training.steps import Steps, print_figures, print_size
+from housequest.agent.training.steps import Steps, print_figures
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -82,7 +82,6 @@ def _export(given: argparse.Namespace) -> None:
     from housequest.agent.training.optimise import export_network
 
     export_network(given.corpus, given.run_folder, given.file, given.besides)
-    print_size(given.file)
 
 
 def _evaluate(given: argparse.Namespace) -> None:

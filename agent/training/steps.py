@@ -52,8 +52,13 @@ class Steps:
         return one
 
     def add_export(self, run: Run) -> ArgumentParser:
-        """Add the step that writes a file."""
-        one = self.add("export", run, "write the file that ships")
+        """Add the step that writes a file, and says how large it is."""
+
+        def export(given: Namespace) -> None:
+            run(given)
+            print(f"{given.file}: {given.file.stat().st_size:,} bytes")
+
+        one = self.add("export", export, "write the file that ships")
         one.add_argument("file", type=Path)
         return one
 
@@ -88,8 +93,3 @@ def print_figures(found: Iterable[Mapping[str, Any]], out: Path | None) -> None:
         kept.append(figures)
     if out:
         out.write_text(json.dumps(kept, indent=1), "utf-8")
-
-
-def print_size(file: Path) -> None:
-    """Say how large an exported file is."""
-    print(f"{file}: {file.stat().st_size:,} bytes")

@@ -44,10 +44,6 @@ class Extras:
         alone = self.ceiling.turns.get(task.id) if self.ceiling else None
         return PlayedTask(task, result, par, clock, self.prices, alone)
 
-    def of(self, result: Result) -> PlayedTask:
-        """The task of ``result`` with what is known beside it."""
-        return self.played(result.selected, result)
-
 
 @dataclass(frozen=True, slots=True)
 class PlayedTask:

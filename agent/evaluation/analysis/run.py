@@ -6,6 +6,7 @@ The card says under what conditions it was measured, in the words that every rep
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -85,23 +86,17 @@ def read_for_comparison(
     gets how many paths are found and how many are missing. Raises ``ConfigurationError``.
     """
     manifest = run.manifest()
-    results, model = run.results(manifest.tasks), manifest.configuration.model
+    config, results = manifest.configuration, run.results(manifest.tasks)
     played = {result.task for result in results}
     tasks = [task for task in manifest.tasks if task.id in played]
-    metrics = metrics_of(manifest.configuration)
+    metrics: tuple[Metric, ...] = ()
+    with suppress(HousequestError):  # of a world that cannot be made here, what its benchmark computes is left out
+        metrics = make_world(config.world, **config.world_options, **changed_options(engine=config.engine)).metrics
     # What is weighted by the tasks' lengths needs those of tasks that were not played, too.
     lengths = paths_of(run, manifest, manifest.tasks if metrics else tasks, watcher) if paths else dict[str, PathLengths]()
     ceiling = ceiling_of(run, manifest, tasks, watcher)
-    extras = Extras(lengths, timings_of(run, manifest.tasks), prices(model) if prices and model else None, ceiling, metrics)
-    return Run(run, manifest, tuple(results), extras)
-
-
-def metrics_of(config: RunConfig) -> tuple[Metric, ...]:
-    """What the benchmark of a run's world computes; nothing where that world cannot be made here."""
-    try:
-        return make_world(config.world, **config.world_options, **changed_options(engine=config.engine)).metrics
-    except HousequestError:
-        return ()
+    priced = prices(config.model) if prices and config.model else None
+    return Run(run, manifest, tuple(results), Extras(lengths, timings_of(run, manifest.tasks), priced, ceiling, metrics))
 
 
 def find_task(tasks: Sequence[SelectedTask], reference: str) -> SelectedTask | None:

@@ -158,8 +158,8 @@ class Comparison(Report):
         What the world's benchmark computes stands in place of means of conditions and of path weights.
         """
         own, called = self.first.extras.metrics, any(pair.first.calls or pair.second.calls for pair in self.pairs)
-        ours, theirs = self.first.extras, self.second.extras
-        episodes = [(ours.of(pair.first), pair.first, theirs.of(pair.second), pair.second) for pair in self.pairs]
+        ours, theirs = ({each.task.id: each for each in run.summary.overall.played} for run in (self.first, self.second))
+        episodes = [(ours[one.task], one, theirs[other.task], other) for one, other in self.pairs]
         kinds = (*map(_measured, own), *kinds_of(called, own))
         found = (
             PairedMean.of(kind, [(kind.value(one, mine), kind.value(other, its)) for one, mine, other, its in episodes])

@@ -19,7 +19,7 @@ from housequest.agent.agents.action_attention.training import ARMS, SETS, evalua
 from housequest.agent.agents.action_attention.training.plays import make_words, save_plays
 from housequest.agent.models.embeddings import make_embedder
 from housequest.agent.training.corpus import made_up_games, people_of_train, train_games
-from housequest.agent.training.steps import Steps, print_figures, print_size
+from housequest.agent.training.steps import Steps, print_figures
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -60,7 +60,6 @@ def _export(given: argparse.Namespace) -> None:
     from housequest.agent.agents.action_attention.training.optimise import export
 
     export(given.plays, given.run_folder, given.file)
-    print_size(given.file)
 
 
 def _evaluate(given: argparse.Namespace) -> None:
