@@ -134,7 +134,7 @@ def _book(root: YamlNode) -> tuple[str, YamlNode | None]:
         format = shown(found.value) if found.id == "scalar" else f"a {found.id}"
         way_out = f"write {_FORMAT} there once its rules are in that format"
         raise _wrong(found, f"this book has the format {format}, and only {FORMAT} is read here; {way_out}")
-    fields = _fields(root, {"format": lambda node: node, "world": _name("a world's name"), "rules": _listed})
+    fields = _fields(root, {"format": lambda node: node, "world": partial(_name, "a world's name"), "rules": _listed})
     listed = next((value for key, value in root.value if key.value == "rules"), None)
     return fields.get("world", DEFAULT_WORLD), listed
 
@@ -214,24 +214,18 @@ def _statement(node: YamlNode) -> str:
     return text
 
 
-def _name(what: str) -> _Reader:
-    def read(node: YamlNode) -> str:
-        text = _text(node, LONGEST_ID)
-        if not _NAME.fullmatch(text):
-            raise _wrong(node, f"{what} is a word of letters, digits, '-', '_' and '.'")
-        return text
-
-    return read
+def _name(what: str, node: YamlNode) -> str:
+    text = _text(node, LONGEST_ID)
+    if not _NAME.fullmatch(text):
+        raise _wrong(node, f"{what} is a word of letters, digits, '-', '_' and '.'")
+    return text
 
 
-def _choice(known: tuple[str, ...]) -> _Reader:
-    def read(node: YamlNode) -> str:
-        text = _text(node)
-        if text not in known:
-            raise _wrong(node, f"{shown(text)} is not one of {', '.join(known)}.{nearest(text, known)}".rstrip(".?"))
-        return text
-
-    return read
+def _choice(known: tuple[str, ...], node: YamlNode) -> str:
+    text = _text(node)
+    if text not in known:
+        raise _wrong(node, f"{shown(text)} is not one of {', '.join(known)}.{nearest(text, known)}".rstrip(".?"))
+    return text
 
 
 def _words(node: YamlNode) -> tuple[str, ...]:
@@ -273,23 +267,23 @@ def _edit(node: YamlNode) -> rules.Edit:
     return rules.Edit(**fields)
 
 
-_ORIGIN: dict[str, _Reader] = {"source": _choice(rules.SOURCES), "name": _text}
+_ORIGIN: dict[str, _Reader] = {"source": partial(_choice, rules.SOURCES), "name": _text}
 _EVIDENCE: dict[str, _Reader] = {"supports": _count, "contradicts": _count, "witnesses": _witnesses, "against": _witnesses}
 _EDIT: dict[str, _Reader] = {
-    "did": _choice(rules.EDIT_KINDS),
-    "field": _choice(rules.EDITED),
-    "by": _choice(rules.JUDGES),
+    "did": partial(_choice, rules.EDIT_KINDS),
+    "field": partial(_choice, rules.EDITED),
+    "by": partial(_choice, rules.JUDGES),
     "was": partial(_text, longest=LONGEST_WAS),
     "date": _date,
 }
 _RULE: dict[str, _Reader] = {
-    "id": _name("an id"),
+    "id": partial(_name, "an id"),
     "statement": _statement,
-    "kind": _choice(rules.KINDS),
+    "kind": partial(_choice, rules.KINDS),
     "types": _words,
     "objects": _words,
-    "status": _choice(rules.STATUSES),
-    "by": _choice(rules.JUDGES),
+    "status": partial(_choice, rules.STATUSES),
+    "by": partial(_choice, rules.JUDGES),
     "origin": lambda node: rules.Origin(**_fields(node, _ORIGIN)),
     "check": _check,
     "evidence": lambda node: rules.Evidence(**_fields(node, _EVIDENCE)),

@@ -119,7 +119,7 @@ async def run_batch(
                 options.say(f"Not whole: {faults[0]}.{more} Damaged episodes are kept as *.unfit-N and played again.")
             tracker.used += used_before(run, tasks, finished, spec.setup.prices)
             results = [result for result in finished if not (options.retry_errors and result.outcome == "error")]
-            await _Batch(run, spec, every, agent, metered, options, tracker).play(results)
+            await _Batch(run, spec, every, agent, metered, options, tracker, results).play()
         if len(results) < len(tasks):
             raise tracker.ended()
         return summarise(tasks, results)
@@ -164,7 +164,7 @@ async def run_workers(workers: Iterable[Coroutine[None, None, T]], *others: Coro
 
 @dataclass
 class _Batch:
-    """The episodes of a run that are still to be played."""
+    """The episodes of a run that are still to be played: of the tasks that ``results`` lacks."""
 
     run: RunFolder
     spec: RunSpec
@@ -173,43 +173,40 @@ class _Batch:
     model: MeteredModel | None
     options: RunOptions
     tracker: BudgetTracker
+    results: list[Result]
 
     def __post_init__(self) -> None:
         self._caller: Caller | None = self.model
         self._index = _Index(self.run)
-        self._waiting = iter(self.tasks)
-        self._resumed = 0
-        self._outcomes = Counter[str]()
-        self._unfit = 0
+        self._resumed, self._unfit = len(self.results), 0
+        self._outcomes = Counter[str](result.outcome for result in self.results)
+        finished = {result.task for result in self.results}
+        self._left = [task for task in self.tasks if task.id not in finished]
+        self._waiting = iter(self._left)
 
-    async def play(self, results: list[Result]) -> None:
-        """Play the tasks that ``results`` lacks, add their results, and sort the index by task."""
-        finished = {result.task for result in results}
-        self._resumed = len(results)
-        self._outcomes = Counter(result.outcome for result in results)
-        waiting = [task for task in self.tasks if task.id not in finished]
-        self._waiting = iter(waiting)
+    async def play(self) -> None:
+        """Play them, add their results, and sort the index by task."""
         # Before the first byte is written: on a full disk that fails, and what is done is told all the same.
         self._report_progress()
-        self.run.rewrite(results)
+        self.run.rewrite(self.results)
         for file in (self.run.timing_file, self.run.walls_file):
             cut_off_end(file)
         with open_file(self.run.timing_file, "ab") as clock:
             try:
-                async with self._player(clock, len(waiting)) as player:
+                async with self._player(clock) as player:
                     workers = [self._work(player) for _ in range(self.options.workers)]
                     await run_workers(workers, self._beat(), self.tracker.ring())
             finally:
-                results += await self._index.finish()
-        self.run.rewrite(sorted(results, key=lambda result: result.number))
+                self.results += await self._index.finish()
+        self.run.rewrite(sorted(self.results, key=lambda result: result.number))
 
     @asynccontextmanager
-    async def _player(self, clock: BinaryIO, waiting: int) -> AsyncGenerator[Player]:
+    async def _player(self, clock: BinaryIO) -> AsyncGenerator[Player]:
         cluster = self.options.cluster
-        if cluster is None or not waiting:
+        if cluster is None or not self._left:
             yield LocalPlayer(self.run, self.spec.setup, self.agent, self.model, self.tracker, clock, self._set_aside)
             return
-        most = min(self.options.workers, waiting)
+        most = min(self.options.workers, len(self._left))
         limiter = RateLimiter(self.model.most if self.model else None)
         job = ClusterJob(self.spec, self.run, limiter, self.tracker, clock, self._set_aside, self.options.say, most)
         async with cluster.players(job) as players:
