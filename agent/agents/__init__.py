@@ -1,6 +1,5 @@
 """The agents, one package each: its ``__init__`` declares the agent, ``agent`` decides, and its prompts lie beside its roles.
 
-``spec`` is what a package declares, ``registry`` finds and makes agents by name, ``checking`` tests the contract. Shared by
-several agents: ``examples`` (in-context examples), ``bodies`` (what skills move) and ``following`` (following a plan of
-subgoals).
+``spec`` is what a package declares, and finds and makes agents by name; ``checking`` tests the contract. Shared by several
+agents: ``examples`` (in-context examples) and ``bodies`` (what skills move, and following a plan of subgoals).
 """

@@ -245,8 +245,8 @@ class _Search(Problem[Moment, Action]):
         self.start = begun(graph)
         classes = graph.apartment.classes
         self.goal = goal
-        self.wanted = {one.kind for one in goal.conditions if one.how != "turnOn"}
-        self.things = tuple(id for kind in sorted(self.wanted) for id in classes.get(kind, ()) if graph.node(id).carried)
+        self.how = {one.kind: one.how for one in goal.conditions if one.how != "turnOn"}
+        self.things = tuple(id for kind in sorted(self.how) for id in classes.get(kind, ()) if graph.node(id).carried)
         self.switched = tuple(id for one in goal.conditions if one.how == "turnOn" for id in classes.get(one.kind, ()))
         self.targets = tuple(dict.fromkeys(id for one in goal.conditions for id in classes.get(one.at, ())))
         walked = {*self.targets, *self.things, *(place for id in self.things for place in _places(graph, id))}
@@ -260,8 +260,7 @@ class _Search(Problem[Moment, Action]):
             )
             for id in near
         )
-        self.how = {one.kind: one.how for one in goal.conditions if one.how != "turnOn"}
-        self.kinds = tuple(sorted(self.wanted))
+        self.kinds = tuple(sorted(self.how))
         self.numbers = tuple(sum(one.count for one in goal.conditions if one.kind == kind) for kind in self.kinds)
         self.closing = all("CAN_OPEN" in graph.node(id).properties for id in self.switched)
         rooms = {graph.room_of(id) for id in self.targets}
@@ -273,7 +272,7 @@ class _Search(Problem[Moment, Action]):
         reached, total = met(self.goal, graph)
         switching = int(bool(self.switched) and not any("ON" in graph.state(id) for id in self.switched))
         missing = max(0, total - reached - switching)
-        held = min(missing, sum(graph.node(id).kind in self.wanted for id in graph.held))
+        held = min(missing, sum(graph.node(id).kind in self.how for id in graph.held))
         # What is open is closed before it is switched on; what is closed may be switched on first and opened then.
         shut = [id for id in self.targets if "CLOSED" in graph.state(id)]
         switching += int(bool(switching) and self.closing and not shut)

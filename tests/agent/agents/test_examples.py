@@ -141,7 +141,7 @@ def test_a_file_and_a_run_are_stores(server: Server, tmp_path: Path) -> None:
     play(server, world, world.task("example:2"), "react", folder / "lost.jsonl", max_turns=2)
     (example,) = recorded_examples(folder)
     assert example.origin == "example:1"
-    assert str(example_skills(example)[-1]) == "put the egg in the diningtable"
+    assert example_skills(example)[-1].text == "put the egg in the diningtable"
     (folder / "won.jsonl").unlink()
     with pytest.raises(KnowledgeError, match="no won episode"):
         recorded_examples(folder)

@@ -189,14 +189,12 @@ class Thor:
         return base.Event(action, ok, message, pose, held, view, metadata["actionReturn"], treated)
 
 
-_WAY_OUT = "Say with --world-option player=PATH which build of AI2-THOR it is to start."
-
-
 def _failed(error: BaseException, seconds: float) -> BaseException:
     """What is told of a failure: an error of the world, or what interrupted it."""
     match error:
         case WorkerError():
-            return WorldError(f"thor: its process {error}. {_WAY_OUT}")
+            way_out = "Say with --world-option player=PATH which build of AI2-THOR it is to start."
+            return WorldError(f"thor: its process {error}. {way_out}")
         case Refused():
             return WorldError(f"thor: {error}. {error.way_out}")
         case TimeoutError():
