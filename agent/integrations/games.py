@@ -294,8 +294,9 @@ class HostedGame:
 class GameHost(AbstractAsyncContextManager["GameHost"]):
     """The games of one server. Use it in an ``async with``, which ends the games still in play."""
 
-    def __init__(self, options: HostOptions) -> None:
+    def __init__(self, options: HostOptions, *, most: int = MOST_OPEN, idle: float = IDLE, unplayed: float = UNPLAYED) -> None:
         self.options = options
+        self._most, self._idle, self._unplayed = most, idle, unplayed
         self._dice = Random(options.seed)
         self._games: dict[str, HostedGame] = {}
         # Only one thread at a time may use a world.
@@ -423,9 +424,9 @@ class GameHost(AbstractAsyncContextManager["GameHost"]):
             raise ConfigurationError(
                 f"You have {len(own)} games in play, which is your share; play on or give up one first: {', '.join(own)}."
             )
-        if len(playing) < MOST_OPEN:
+        if len(playing) < self._most:
             return
-        patience = {True: IDLE, False: UNPLAYED}
+        patience = {True: self._idle, False: min(self._idle, self._unplayed)}
         idle = [game for game in playing if game.waiting.is_set() and now - game.used >= patience[game.played]]
         if not idle:
             raise ConfigurationError(f"{len(playing)} games are in play, which is the limit; end or give up one first.")

@@ -137,6 +137,7 @@ class GameWorker(workers.Worker):
     """One process, for one game at a time. `stop` may be called from any thread, at any time."""
 
     _games = 0
+    answering = ANSWERING
 
     @property
     def fit(self) -> bool:
@@ -146,7 +147,7 @@ class GameWorker(workers.Worker):
     def played(self, request: dict[str, Any]) -> GameOutput:
         """The answer to a request (see `housequest.worlds.dropin.reference`). Raises ``WorkerError``."""
         self._games += "load" in request
-        answer = self.call(request, ANSWERING if "step" in request else LOADING, STARTING)
+        answer = self.call(request, self.answering if "step" in request else LOADING, STARTING)
         match answer:
             case {"text": str(text), "won": bool(won), "commands": [*commands]} if all(
                 isinstance(command, str) for command in cast("list[object]", commands)
@@ -162,8 +163,8 @@ class Workers:
     open at once; up to ``kept`` wait for the next game. All end with the pool: when it is closed or garbage, or the interpreter
     exits; if that is killed, they end by themselves."""
 
-    def __init__(self, module: str = WORKER, kept: int = 4) -> None:
-        self._module, self._kept = module, kept
+    def __init__(self, module: str = WORKER, kept: int = 4, answering: float = ANSWERING) -> None:
+        self._module, self._kept, self._answering = module, kept, answering
         self._idle: deque[GameWorker] = deque()
         self._all: weakref.WeakSet[GameWorker] = weakref.WeakSet()
         idle, every = self._idle, self._all
@@ -184,6 +185,7 @@ class Workers:
                     return worker
                 worker.stop()
         worker = GameWorker(self._module)
+        worker.answering = self._answering
         self._all.add(worker)
         return worker
 

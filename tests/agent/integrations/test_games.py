@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from housequest.agent.episodes.events import Ended, Started, Stepped
 from housequest.agent.episodes.record import read_episode
-from housequest.agent.integrations import games as hosting
 from housequest.agent.integrations.games import MOST_EACH, MOST_LISTED, GameHost, GameOpening, GameRequest, HostOptions
 from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound
 from housequest.worlds.household.goals import TASK_TYPES
@@ -28,13 +27,10 @@ WAY = ("go to study", "take key", "go to hall", "go to cellar", "unlock box", "t
 
 def within(offer: HostOptions, play: Callable[[GameHost], Awaitable[T]], **limits: float) -> T:
     async def run() -> T:
-        async with GameHost(offer) as games:
+        async with GameHost(offer, **limits) as games:  # type: ignore[arg-type]
             return await play(games)
 
-    with pytest.MonkeyPatch.context() as patched:
-        for name, limit in limits.items():
-            patched.setattr(hosting, name, limit)
-        return asyncio.run(run())
+    return asyncio.run(run())
 
 
 def test_a_game_is_won_and_its_record_is_an_episode(tmp_path: Path) -> None:
@@ -104,7 +100,7 @@ def test_a_game_left_idle_makes_room() -> None:
             await games.act(first, "look")
         assert (await games.act(second, "look")).accepted
 
-    within(HostOptions(SCRIPTED), play, MOST_OPEN=1, IDLE=0.0, UNPLAYED=0.0)
+    within(HostOptions(SCRIPTED), play, most=1, idle=0.0)
 
 
 def test_a_game_that_nobody_plays_makes_room_before_one_that_is_played() -> None:
@@ -117,7 +113,7 @@ def test_a_game_that_nobody_plays_makes_room_before_one_that_is_played() -> None
             await games.act(unplayed, "look")
         assert (await games.act(played, "look")).accepted
 
-    within(HostOptions(SCRIPTED), play, MOST_OPEN=2, UNPLAYED=0.0)
+    within(HostOptions(SCRIPTED), play, most=2, unplayed=0.0)
 
 
 def test_one_client_of_several_has_a_share_of_the_games() -> None:

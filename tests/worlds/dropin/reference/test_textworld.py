@@ -21,7 +21,6 @@ from housequest.worlds.alfworld.engine.game import read_game
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Env, Task
-from housequest.worlds.dropin import reference as hosting
 from housequest.worlds.dropin.reference import TextworldEnv, Workers
 from housequest.worlds.errors import ConfigurationError, GameError, OrderError, Unsupported, WorldError
 from tests.waiting import PATIENCE, ending, wait_until
@@ -158,9 +157,8 @@ def test_a_worker_that_breaks_is_an_error_and_a_reset_recovers(workers: Workers,
     env.close()
 
 
-def test_a_worker_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosting, "ANSWERING", 0.2)
-    impatient = Workers(WORKER)
+def test_a_worker_that_hangs_is_ended() -> None:
+    impatient = Workers(WORKER, answering=0.2)
     env = opened(impatient)
     opening = env.reset()
     with pytest.raises(WorldError, match=r"no answer within 0\.2 seconds"):
