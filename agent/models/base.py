@@ -30,19 +30,27 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation: a text, and perhaps a picture after it."""
+    """One message of a conversation: a text, perhaps with a picture after it, or with what a model thought before it.
+
+    Few servers want that ``thinking`` back; to the others it is not sent.
+    """
 
     role: Speaker
     content: str
     image: Image | None = None
+    thinking: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call, as the model counted them; None where it did not say, or said what cannot be (`believed`)."""
+    """Tokens of one call, as the model counted them; None where it did not say, or said what cannot be (`believed`).
+
+    Those of its ``thinking`` are among those of the completion.
+    """
 
     prompt: int | None = None
     completion: int | None = None
+    thinking: int | None = None
 
 
 MOST_TOKENS = 1 << 32
@@ -56,11 +64,15 @@ def believed(count: int | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What differs between two equal calls: wall seconds, attempts made, prompt tokens that a cache served."""
+    """What differs between two equal calls: wall seconds, attempts made, prompt tokens that a cache served.
+
+    ``wasted`` are tokens of attempts that were answered, and not with a reply.
+    """
 
     seconds: float = 0.0
     attempts: int = 1
     cached: int | None = None
+    wasted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +98,8 @@ class Completion:
 
     ``read`` are the tokens of the prompt, if they were asked for, without the first one, which nothing precedes. ``held`` is
     what came of the form that was asked for, if the model knows: ``refused`` if it replied freely, ``broken`` or ``cut`` if
-    ``text`` is none of the choices. A recorded reply knows.
+    ``text`` is none of the choices. A recorded reply knows. ``thinking`` is what the model thought before it replied, if its
+    server tells that apart.
     """
 
     text: str
@@ -96,6 +109,7 @@ class Completion:
     tokens: tuple[TokenChoice, ...] = ()
     read: tuple[PromptToken, ...] = ()
     held: Held | None = None
+    thinking: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +232,14 @@ class Model(Protocol):
     trouble: str = ""
     """Why a call is being tried again, such as "did not answer within 60 seconds"; "" if none is."""
 
-    heard: str = ""
-    """What it has written so far of its present reply, if a person waits for it; "" between replies."""
+    @property
+    def heard(self) -> str:
+        """What it has written so far of its present reply, if a person waits for it; "" between replies."""
+        return ""
+
+    def learned(self) -> tuple[str, ...]:
+        """What calls showed of how it wants to be asked, in words for people; it changes what is sent."""
+        return ()
 
     async def capabilities(self) -> Capabilities:
         """What this model can do. It is found out once."""

@@ -16,7 +16,7 @@ from housequest.agent.episodes.record import EpisodeRecorder, read_episode
 from housequest.agent.models.registry import make_model
 from housequest.agent.setup import worked
 from housequest.worlds.base import Task, World
-from tests.backends.server import Recorded, Server, answer, saying, seeing
+from tests.backends.server import Behaviour, Recorded, Server, answer, saying, seeing
 
 ANYWHERE = ("react", "reasoner-actor")
 """Agents that play in any world; others need one whose texts are read into a belief."""
@@ -98,16 +98,17 @@ def play(
     grants: frozenset[str] = frozenset(),
     timeout: float = 20.0,
     retries: int = 3,
+    attended: bool = False,
+    probing: Behaviour | None = None,
 ) -> Played:
-    """Play ``task`` with ``agent``, whose model is the endpoint's, into the file ``record``."""
+    """Play ``task`` with ``agent``, whose model is the endpoint's, into the file ``record``; ``probing`` answers its probes."""
     server.requests.clear()
-    server.probing = seeing if "view" in grants else saying("ready")
-    if agent in SCORING or (settings or {}).get("exact"):
-        server.probing = answer
+    exact = agent in SCORING or (settings or {}).get("exact")
+    server.probing = probing or (answer if exact else seeing if "view" in grants else saying("ready"))
     clocks: list[CallTiming] = []
 
     async def episode() -> None:
-        model = make_model(server.model(), timeout=timeout, retries=retries, wait=0.001)
+        model = make_model(server.model(), timeout=timeout, retries=retries, wait=0.001, attended=attended)
         player = make_agent(agent, world=world, model=model, settings=settings, worked=worked)
         # The name in the record, so that two servers' records can be compared.
         terms = EpisodeConfig(world.engine, grants, max_turns, model="openai:tester", settings=dict(settings or {}))

@@ -54,13 +54,15 @@ class Dialect:
     begins: bytes = b""
     """What a stream begins with."""
     asked: list[Body] = field(default_factory=list)
+    knows: frozenset[str] = frozenset()
+    """System messages: a model reads one as it stands, wherever its server wants it."""
 
     async def __call__(self, recorded: Recorded, policy: Policy) -> Response:
         """Answer one request."""
         self.asked.append(recorded.body)
         if (refusal := self.refuse(recorded)) is not None:
             return refusal
-        text = policy(messages_of(recorded))
+        text = policy(messages_of(recorded, self.knows))
         for word in recorded.body.get("stop") or ():
             text = text.split(word)[0]
         said = self.think(recorded, text) if self.think else within(limit_of(recorded.body), Said(text))
@@ -91,8 +93,13 @@ class Dialect:
         yield frame("[DONE]")
 
 
-def messages_of(recorded: Recorded) -> list[dict[str, str]]:
-    """The conversation as a policy reads it: a system message folded into the first message of the user comes apart again."""
+def messages_of(recorded: Recorded, known: frozenset[str]) -> list[dict[str, str]]:
+    """The conversation as a policy reads it: a ``known`` system message that was folded into the first one comes apart again."""
+    first, *others = recorded.messages
+    for system in known:
+        if first["content"].startswith(f"{system}\n\n"):
+            rest = first["content"].removeprefix(f"{system}\n\n")
+            return [{"role": "system", "content": system}, {"role": "user", "content": rest}, *others]
     return recorded.messages
 
 
@@ -190,8 +197,8 @@ def proxied(extra: list[str], body: Body) -> Response:
     return JSONResponse({"error": {"message": said, "type": "None", "param": "None", "code": "400"}}, 400)
 
 
-def _error(message: str, code: int = 400, **more: Any) -> Response:
-    return JSONResponse({"error": {"message": message, "type": "invalid_request_error", **more}}, code)
+def _error(message: str, status: int = 400, **more: Any) -> Response:
+    return JSONResponse({"error": {"message": message, "type": "invalid_request_error", **more}}, status)
 
 
 def one_temperature(recorded: Recorded) -> Response | None:

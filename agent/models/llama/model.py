@@ -47,6 +47,7 @@ class LlamaModel(Model):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting, self._reading = asyncio.Lock(), asyncio.Lock()
         self._slots = asyncio.Semaphore(options.slots)
+        self._heard = ""
 
     async def capabilities(self) -> Capabilities:
         """What it can do in the runtime that its options name. Equal prompts have equal replies only with
@@ -67,6 +68,10 @@ class LlamaModel(Model):
         async with self._reading:
             self._header = self._header or await asyncio.to_thread(read_header, self._path)
             return self._header
+
+    @property
+    def heard(self) -> str:
+        return self._heard
 
     @property
     def pid(self) -> int | None:
@@ -114,7 +119,7 @@ class LlamaModel(Model):
 
     async def _ask(self, messages: Sequence[Message], asked: Mapping[str, object]) -> Any:
         whole = json.dumps({**asked, "messages": [asdict(message) for message in messages]}, ensure_ascii=False)
-        hear = partial(setattr, self, "heard")
+        hear = partial(setattr, self, "_heard")
         self._bind_loop()
         async with self._slots:
             process = await self._running()
@@ -126,7 +131,7 @@ class LlamaModel(Model):
                 )
             try:
                 await asyncio.wrap_future(process.ready())
-                self.heard = ""
+                self._heard = ""
                 async with asyncio.timeout(self._timeout):
                     return await asyncio.wrap_future(process.ask(json.loads(encodable(whole)), hear))
             except TimeoutError:
@@ -135,7 +140,7 @@ class LlamaModel(Model):
             except (Refused, WorkerError) as error:
                 raise self._error(error) from None
             finally:
-                self.heard = ""
+                self._heard = ""
 
     def _bind_loop(self) -> None:
         loop = asyncio.get_running_loop()

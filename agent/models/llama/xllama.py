@@ -20,7 +20,8 @@ import httpx2
 from housequest.agent.models.base import Completion, Message, Request
 from housequest.agent.models.keys import PLACEHOLDER
 from housequest.agent.models.llama import LESS_MEMORY, LlamaOptions, empty_prompt, grammar_for, load_template, too_long
-from housequest.agent.models.openai.protocol import Redactor, StreamedReply, read_completion
+from housequest.agent.models.openai.protocol import StreamedReply, read_completion
+from housequest.agent.models.openai.redaction import Redactor
 from housequest.worlds.workers import Refused
 
 CACHE_MIB = 1_024
@@ -77,7 +78,7 @@ class Xllama:
 
     def complete(self, request: Request, cancelled: threading.Event, tell: Callable[[str], None] | None = None) -> Completion:
         """A reply; ``tell`` gets all of it so far after each token. Raises ``Refused``."""
-        reply = StreamedReply(tell or (lambda _: None))
+        reply = StreamedReply(lambda reply: tell(reply.text) if tell is not None else None)
 
         def hear(said: Any) -> bool:
             """Take some pieces; True ends the reply."""

@@ -18,12 +18,13 @@ _FORGOTTEN_SCHEME = re.compile(r"@(localhost|\[[0-9a-f:.]+\]|[\w.-]+:\d+)", re.I
 
 @dataclass(frozen=True, slots=True)
 class EndpointOptions:
-    """Parameters sent with every request to a reasoning model, named as in the protocol.
+    """What every request to a model that thinks says.
 
-    ``max_completion_tokens`` counts thoughts and reply. It is a minimum: a role that asks for more gets more.
+    ``thinking`` goes into the field that the server takes. ``max_completion_tokens`` counts thoughts and reply. It is a
+    minimum: a role that asks for more gets more.
     """
 
-    reasoning_effort: str | None = option(None, "how much it thinks: none, minimal, low, medium, high, ...")
+    thinking: str | None = option(None, "how much it thinks: off, a word such as low, or a number of tokens")
     max_completion_tokens: int | None = option(None, "tokens of a reply, thoughts included", least=1)
 
 

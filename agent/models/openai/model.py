@@ -33,16 +33,17 @@ from housequest.agent.models.base import (
     encodable,
     printable_line,
     shared_prefix,
+    stop_at,
 )
 from housequest.agent.models.forms import Choice, grammar_of
+from housequest.agent.models.openai.dialect import LEAST_ROOM, THOUGHT_ROOM, Dialect
 from housequest.agent.models.openai.protocol import (
     HEAR,
+    LIMITS,
     PROMPT_TOKENS,
     STREAMED,
-    Dialect,
+    StreamedReply,
     at,
-    chat,
-    conversation,
     extra_parameters,
     read_completion,
     scoring_parameters,
@@ -63,6 +64,8 @@ LONGEST_MESSAGE = 700
 SCORED_AT_ONCE = 16
 PROBED_AGAIN = 2
 """Further attempts at a probe that broke; a server may break at each, so they are few."""
+MOST_HOLLOW = 3
+"""Replies in a row that are nothing but thinking, until every other call is expected to bring the same."""
 _WRAPPED = 64
 """Tokens for the JSON round a choice."""
 _WORDS = ("axolotl", "quetzal")
@@ -102,18 +105,28 @@ class OpenAIModel(Model):
         self.name = name
         self._model, self._calls, self._server = served.model, calls, Server(served.endpoint, calls)
         self._least_tokens = served.options.max_completion_tokens or 0
-        self._dialect = Dialect(official=served.endpoint.official, reasoning_effort=served.options.reasoning_effort)
+        self._dialect = Dialect(served.options.thinking, limit=LIMITS[served.endpoint.official])
+        self._hollow = 0
+        """Replies in a row that were nothing but thinking."""
+        self._hearing: StreamedReply | None = None
         self._clients: Clients | None = None
         self._opening = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.limiter = self._new_limiter()
         """Holds calls back where the endpoint says that they are too many; each event loop has another."""
-        self._streams = calls.attended
-        """Whether replies are asked for in pieces; until the endpoint refuses that."""
         self._probing = asyncio.Lock()
         self._chats = True
         """False once it said that the model has no chat template."""
         self._found: dict[Callable[[], Awaitable[Capabilities]], Capabilities] = {}
+
+    @property
+    def heard(self) -> str:
+        # The last word may be the beginning of a key.
+        said = self._hearing.text if self._hearing is not None else ""
+        return self._server.redactor.text(said[: max(said.rfind(" "), said.rfind("\n")) + 1])
+
+    def learned(self) -> tuple[str, ...]:
+        return self._dialect.told()
 
     async def capabilities(self) -> Capabilities:
         """What this server can do, found out by small calls the first time."""
@@ -204,12 +217,12 @@ class OpenAIModel(Model):
             await self.limiter.rest(wait)
         if raw and outcome.kind == "status 404":
             return None
-        if not raw and outcome.refusal is not None and _NO_TEMPLATE.search(outcome.refusal.message[:2_000]):
+        if not raw and outcome.unsaid and outcome.refusal is not None and _NO_TEMPLATE.search(outcome.refusal.message[:2_000]):
             self._chats = False
             return None
         if outcome.fatal or (raw and outcome.again and not self._server.answered):
             raise self._error(outcome)
-        if outcome.refusal is None:
+        if not outcome.unsaid:
             # It did not refuse ``wanted``: it may be unable to do that, or to do anything at all.
             if not raw:
                 await self.check_alive()
@@ -249,18 +262,14 @@ class OpenAIModel(Model):
         held: Held | None = None
         try:
             while True:
-                streams = self._streams and not request.raw and PROMPT_TOKENS not in more
-                self.heard = ""
+                streams = self._calls.attended and not request.raw and PROMPT_TOKENS not in more
+                self._hearing = None
                 outcome, taken = await self._attempt(request, {**more, **STREAMED} if streams else more, call)
                 made += taken
                 if isinstance(outcome, Completion):
                     timing = replace(outcome.timing, seconds=time.perf_counter() - started, attempts=made)
-                    return replace(outcome, timing=timing, held=held)
-                refusal = outcome.refusal
-                if streams and refusal is not None and "stream" in f"{refusal.parameter} {refusal.message}":
-                    self._streams = False
-                    continue
-                if refusal is not None and request.holds:
+                    return self._heeded(replace(outcome, timing=timing, held=held), request)
+                if outcome.unsaid and request.holds:
                     # It can be held to a form, and not to this one. Whatever else it refused, it refuses again.
                     request = replace(request, grammar=None, schema=None, choices=None)
                     more, held = extra_parameters(request), "refused"
@@ -272,39 +281,65 @@ class OpenAIModel(Model):
                 self.trouble = self._said(failure)
                 await self.limiter.rest(wait)
         finally:
-            self.trouble = self.heard = ""
+            self.trouble, self._hearing = "", None
+
+    def _more_room(self, completion: Completion, room: int) -> bool:
+        """Whether it is asked again with more than ``room`` for thoughts, which took what there was; each model once."""
+        if completion.finish != "length" or completion.read or self._least_tokens or not _thought(completion):
+            return False
+        if room == self._dialect.room == 0:
+            self._dialect.room = THOUGHT_ROOM
+            _log.warning("%s thinks: its replies have %s tokens more for that from here on.", self.name, f"{THOUGHT_ROOM:,}")
+        return room != self._dialect.room
+
+    def _heeded(self, completion: Completion, request: Request) -> Completion:
+        """``completion``, without what a stop text would have cut off. Raises ``ModelError`` if it is nothing but thinking."""
+        self._dialect.heeds(thought=_thought(completion))
+        if completion.text.strip() or completion.finish != "length" or not _thought(completion):
+            self._hollow = 0
+            end = stop_at(completion.text, request.stop) if "stop" in self._dialect.left_out else None
+            return completion if end is None else replace(completion, text=completion.text[:end], finish="stop")
+        self._hollow += 1
+        limit = max(request.max_tokens, self._least_tokens) + self._dialect.room
+        what = f"spent all {limit:,} tokens of its reply on thinking"
+        way_out = (
+            f"Name it with more, ?max_completion_tokens={4 * limit}, or have it think less, ?thinking=off or ?thinking=low."
+        )
+        raise self._error(Failure(what, way_out, "nothing but thinking", fatal=self._hollow >= MOST_HOLLOW))
 
     async def check_alive(self) -> Completion:
         # Who continues plain text may have no chat.
         continuing = self._found.get(self._probe_continuing)
         plain = continuing is not None and continuing.completions
         question = Request([READY], max_tokens=PROBE_TOKENS, raw=plain)
-        outcome, _ = await self._attempt(self._with_room(question), {}, first=True)
+        outcome, _ = await self._attempt(self._with_room(question), {}, first_of_all=True)
         if isinstance(outcome, Completion):
             return outcome
         raise self._error(outcome)
 
     async def _attempt(
-        self, request: Request, more: Mapping[str, Any], call: Call | None = None, *, first: bool = False
+        self, request: Request, more: Mapping[str, Any], call: Call | None = None, *, first_of_all: bool = False
     ) -> tuple[Completion | Failure, int]:
         """The outcome without the parameters that the endpoint does not take, and after how many attempts. Each is made once
-        the limiter admits it: ``first`` before the others."""
+        the limiter admits it: ``first_of_all`` before the others."""
         clients, limiter, redactor = await self._connected(), self.limiter, self._server.redactor
-        call, said, attempts = call or Call(), conversation(request), 0
+        call, attempts = call or Call(), 0
+        first: Failure | None = None
+        wasted = 0
+        known: dict[str, Any] = {}
         path = "/completions" if request.raw else "/chat/completions"
 
         def read(answer: Response) -> Completion:
             return read_completion(answer.content, answer.headers.get("content-type", ""), redactor, raw=request.raw)
 
         while True:
-            parameters = self._dialect.parameters(request)
+            body, room = self._dialect.body(self._model, request, more), self._dialect.room
             attempts += 1
-            await limiter.enter(call, first=first)
+            await limiter.enter(call, first=first_of_all)
             verdict: Verdict = "other"
             wait = 0.0
             try:
-                HEAR.set(self._hear if "stream" in more else None)
-                body = {"model": self._model, **said, **parameters, **more}
+                HEAR.set(self._hear if "stream" in body else None)
                 outcome = await self._server.ask(clients, path, body, read)
                 if isinstance(outcome, Completion):
                     verdict = "answered"
@@ -314,12 +349,34 @@ class OpenAIModel(Model):
                     wait = asked * self._calls.wait if asked <= LONGEST_WAIT else 0.0
             finally:
                 limiter.leave(call, verdict, wait)
-            if isinstance(outcome, Completion) or outcome.refusal is None:
+            if isinstance(outcome, Completion) and self._more_room(outcome, room):
+                wasted += (outcome.usage.prompt or 0) + (outcome.usage.completion or 0)
+                continue
+            if isinstance(outcome, Completion):
+                return replace(outcome, timing=replace(outcome.timing, wasted=wasted)), attempts
+            if self._corrected(outcome, body, request, more):
+                continue
+            if first is not None:
+                # The plainest request is refused as well, so it was about something else.
+                self._dialect.restore(known)
+                return first, attempts
+            if not outcome.unsaid or more.keys() - STREAMED.keys():
                 return outcome, attempts
-            refused = self._dialect.learn(parameters, outcome.refusal)
-            if refused is None:
+            first, known = outcome, self._dialect.copy()
+            self._dialect.plainly(body)
+            if self._dialect.body(self._model, request, more) == body:
                 return outcome, attempts
-            _log.warning("%s does not take %s; it is left out or renamed from here on.", self.name, refused)
+
+    def _corrected(self, failure: Failure, sent: Mapping[str, Any], request: Request, more: Mapping[str, Any]) -> bool:
+        """Whether a failure tells how to ask, so that the next request is another one than was ``sent``."""
+        before = self._dialect.told()
+        if failure.kind == OVERFLOW and self._dialect.room > LEAST_ROOM:
+            self._dialect.room //= 2
+        elif failure.refusal is not None:
+            self._dialect.learn(sent, failure.refusal, surely=not failure.unsaid)
+        for new in set(self._dialect.told()) - set(before):
+            _log.warning("%s: %s.", self.name, new)
+        return self._dialect.body(self._model, request, more) != sent
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         """log p of each continuation as the next message, by a call each, and one for the prompt alone; see `score_gain`."""
@@ -358,7 +415,7 @@ class OpenAIModel(Model):
         """By the server's own tokenizer, where it can be asked: vLLM's and llama.cpp's servers."""
         if self._server.endpoint.official:
             return None
-        said = encodable(Request(messages).text) if raw else chat(messages)
+        said = encodable(Request(messages).text) if raw else self._dialect.chat(messages)
         return await self._server.room(await self._connected(), self._model, said)
 
     async def aclose(self) -> None:
@@ -380,9 +437,8 @@ class OpenAIModel(Model):
     def _new_limiter(self) -> Limiter:
         return self._calls.limiter or RateLimiter(self._server.keys.concurrency(self._server.endpoint))
 
-    def _hear(self, said: str) -> None:
-        # The last word may be the beginning of a key.
-        self.heard = self._server.redactor.text(said[: max(said.rfind(" "), said.rfind("\n")) + 1])
+    def _hear(self, reply: StreamedReply) -> None:
+        self._hearing = reply
 
     def _said(self, failure: Failure) -> str:
         return self._server.said(failure, LONGEST_MESSAGE // 2)
@@ -394,6 +450,12 @@ class OpenAIModel(Model):
         message = f"{head} {what}{tried}. {failure.way_out}"
         overflow = failure.kind == OVERFLOW
         return ModelError(message, recorded=recorded, fatal=failure.fatal, kind=failure.kind, overflow=overflow)
+
+
+def _thought(completion: Completion) -> bool:
+    """Whether it thought, by what it tells: its thinking, its count of that, or tokens without a text."""
+    used = completion.usage
+    return bool(completion.thinking or used.thinking or (used.completion or 0) > len(completion.text))
 
 
 def score_gain(alone: Sequence[PromptToken], whole: Sequence[PromptToken]) -> float | None:

@@ -1,23 +1,21 @@
 """What is sent to an endpoint, and what it answers: untrusted data, whole or in pieces, read here of whatever shape it is.
 
-A key is taken out of what comes back: replies are recorded and shown, and an endpoint may say back what it was sent.
+There is one reader for both: a reply in pieces is put together into the JSON of a whole one. What a model thought is kept apart
+from what it said, wherever a server puts it. A key is taken out of what comes back.
 """
 
 from __future__ import annotations
 
-import html
 import json
-import logging
 import math
 import re
-from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Callable, Mapping, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import accumulate, zip_longest
+from dataclasses import replace
+from itertools import zip_longest
 from typing import Any, TypeGuard, cast
-from weakref import WeakSet
 
 from housequest.agent.models.base import (
     Completion,
@@ -31,14 +29,10 @@ from housequest.agent.models.base import (
     encodable,
     printable_line,
 )
-from housequest.agent.models.keys import PLACEHOLDER
+from housequest.agent.models.openai.redaction import Redactor
 
 STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 LIMITS = ("max_tokens", "max_completion_tokens")
-_UNSUPPORTED_CODES = frozenset({"unsupported_parameter", "unsupported_value", "unknown_parameter"})
-_UNSUPPORTED = re.compile(
-    r"unsupported|not support|not permitted|not allowed|unknown|unrecogni[sz]ed|unexpected|extra|deprecated", re.I
-)
 
 
 def conversation(request: Request) -> dict[str, Any]:
@@ -59,49 +53,6 @@ def _content(message: Message) -> str | list[dict[str, Any]]:
         return text
     url = f"data:image/png;base64,{b64encode(message.image.png).decode()}"
     return [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": url}}]
-
-
-class Dialect:
-    """The parameters that a model takes: a first guess, corrected whenever it refuses one.
-
-    Newer official models refuse ``max_tokens``, and most other servers know nothing else; some models that think take neither a
-    temperature nor stop texts.
-    """
-
-    def __init__(self, *, official: bool, reasoning_effort: str | None = None) -> None:
-        self._reasoning_effort = reasoning_effort
-        self._limit = LIMITS[official]
-        self._refused: set[str] = set()
-
-    def parameters(self, request: Request) -> dict[str, Any]:
-        """What to send for what every model takes."""
-        wanted = {
-            self._limit: request.max_tokens,
-            "temperature": request.temperature,
-            "stop": [encodable(word) for word in request.stop] or None,
-            "seed": request.seed,
-            "reasoning_effort": self._reasoning_effort,
-        }
-        return {name: value for name, value in wanted.items() if value is not None and name not in self._refused}
-
-    def learn(self, sent: Mapping[str, Any], refusal: Refusal) -> str | None:
-        """The parameter of ``sent`` that a refusal is about, from now on left out or renamed; None where it is about none."""
-        if refusal.code not in _UNSUPPORTED_CODES and not _UNSUPPORTED.search(refusal.message[:2_000]):
-            return None
-        for name in sent:
-            other = LIMITS[name == LIMITS[0]]
-            named = name == refusal.parameter or re.search(rf"['\"`]{name}['\"`]", refusal.message[:2_000])
-            # A refused name of the limit is never tried again, so that the two cannot alternate.
-            if not named or (name in LIMITS and other in self._refused):
-                continue
-            if name == "reasoning_effort":
-                # The user asked for it, and the model's name says so: it is not left out in silence.
-                return None
-            self._refused.add(name)
-            if name in LIMITS:
-                self._limit = other
-            return name
-        return None
 
 
 def extra_parameters(request: Request) -> dict[str, Any]:
@@ -137,122 +88,6 @@ def with_beginning(messages: Sequence[Message], text: str) -> list[Message]:
     return [*messages, Message("assistant", text)] if text else list(messages)
 
 
-SHORTEST_SECRET = 16
-"""Shorter keys stay in replies, since they could be ordinary words; error messages never hold them."""
-REDACTED = "[key]"
-
-_LOGGERS = (
-    *("httpx2", "openai._base_client", "openai._response", "openai._legacy_response"),
-    *(f"httpcore2.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")),
-)
-"""What the libraries beneath log, where a program asks for that, has the server's words too."""
-
-
-class Redactor:
-    """Replaces ``key`` by `REDACTED`: in plain, with some or all characters escaped as in JSON, URLs or HTML, and in base64."""
-
-    def __init__(self, key: str) -> None:
-        self._secret = key != PLACEHOLDER
-        self._in_replies = self._secret and len(key) >= SHORTEST_SECRET
-        self._key = key
-        self._plain = (key, *dict.fromkeys(_encoded(key))) if self._in_replies else (key,)
-
-    @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        # For a long key this takes a tenth of a second, and few texts need it.
-        return re.compile("|".join(("".join(map(_spellings, self._key)), *map(re.escape, self._plain[1:]))))
-
-    def _suspects(self, text: str) -> bool:
-        """Whether ``text`` may hold the key, none of whose forms is shorter than itself."""
-        if not self._secret or len(text) < len(self._key):
-            return False
-        return any(mark in text for mark in "\\%&") or any(form in text for form in self._plain)
-
-    def text(self, text: str) -> str:
-        """``text`` without the key, however short it is."""
-        return self._pattern.sub(REDACTED, text) if self._suspects(text) else text
-
-    def words(self, value: object) -> Any:
-        """Decoded JSON without the key in any text, names included. Raises ``RecursionError`` if it nests too deeply."""
-        if isinstance(value, str):
-            return self.text(encodable(value))
-        if isinstance(value, list):
-            return [self.words(each) for each in cast("list[object]", value)]
-        if isinstance(value, Mapping):
-            return {self.words(name): self.words(each) for name, each in cast("Mapping[str, object]", value).items()}
-        return value
-
-    def reply(self, value: object) -> Any:
-        """Like `words`, but a short key is left in."""
-        return self.words(value) if self._in_replies else value
-
-    def pieces(self, texts: Sequence[str]) -> list[str]:
-        """Texts that follow one another, without a key that is spread over them."""
-        whole = "".join(texts)
-        if not (self._in_replies and self._suspects(whole)):
-            return list(texts)
-        clean = list(whole)
-        for found in self._pattern.finditer(whole):
-            clean[found.start() : found.end()] = [REDACTED, *[""] * (len(found[0]) - 1)]
-        ends = accumulate(map(len, texts))
-        return ["".join(clean[end - len(text) : end]) for text, end in zip(texts, ends, strict=True)]
-
-    def guard_logs(self) -> None:
-        """Keep the key out of what the libraries beneath log, as long as this exists."""
-        _GUARD.redactors.add(self)
-        for name in _LOGGERS:
-            logging.getLogger(name).addFilter(_GUARD)  # adding it again changes nothing
-
-
-class _LogGuard(logging.Filter):
-    """Takes the keys of every connection out of log records."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.redactors: WeakSet[Redactor] = WeakSet()
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        said = record.getMessage()
-        clean = self._redacted(said)
-        if clean != said:
-            record.msg, record.args = clean, ()
-        if record.exc_info:
-            # An SDK logs the error of the library beneath with its traceback, which has the server's words.
-            traced = _TRACEBACKS.formatException(record.exc_info)
-            record.exc_text = self._redacted(traced)
-            if record.exc_text != traced:
-                record.exc_info = None
-        return True
-
-    def _redacted(self, text: str) -> str:
-        for redactor in list(self.redactors):
-            text = redactor.text(text)
-        return text
-
-
-_GUARD = _LogGuard()
-_TRACEBACKS = logging.Formatter()
-
-
-def _spellings(character: str) -> str:
-    """A pattern for one character of a key: itself, or its code as JSON, Python, URLs and HTML escape it, also twice."""
-    code = "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in f"{ord(character):02x}")
-    number = rf"&#(?:0{{0,4}}{ord(character)}|[xX]0{{0,4}}{code});?"
-    itself = (
-        re.escape(character) if character.isalnum() else rf"{re.escape(html.escape(character))}|\\{{0,4}}{re.escape(character)}"
-    )
-    return rf"(?:\\{{1,4}}(?:u00|x){code}|%(?:25){{0,3}}{code}|{number}|{itself})"
-
-
-def _encoded(key: str) -> list[str]:
-    """What base64 makes of the key, wherever it begins within a text; without the ends, which depend on what is beside it."""
-    forms: list[str] = []
-    for before in range(3):
-        first, last = -(-8 * before // 6), 8 * (before + len(key)) // 6
-        forms += [encode(b"\0" * before + key.encode()).decode()[first:last] for encode in (b64encode, urlsafe_b64encode)]
-    return forms
-
-
 PROMPT_TOKENS = "prompt_logprobs"
 MOST_ALTERNATIVES = 20
 LONGEST_FINISH = 40
@@ -260,7 +95,14 @@ LARGEST_EVENT = 1 << 20
 _MOST_TOKENS = 4_096
 _LONGEST_TOKEN = 200
 _LONGEST_NUMBER = 10
-Hear = Callable[[str], None]
+_OF_THOUGHT = re.compile(r"^(?!.*(token|count|signature|encrypted|effort|_id$)).*(reasoning|thinking|thought)", re.IGNORECASE)
+"""The names of fields and parts that hold what a model thought."""
+_MARKED = r"(think|thinking|thought|reasoning)"
+_BEGUN = re.compile(rf"\s*<{_MARKED}>", re.IGNORECASE)
+_OVER = re.compile(rf"</{_MARKED}>", re.IGNORECASE)
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_MARK = b"\xef\xbb\xbf"
+Hear = Callable[["StreamedReply"], None]
 HEAR: ContextVar[Hear | None] = ContextVar("HEAR", default=None)
 """Who hears the reply to the request that is being made; None where nobody does."""
 
@@ -302,37 +144,18 @@ class NotACompletion(Exception):
     """An answer is no chat completion; the message goes on from "HOST ..."."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """What an endpoint said when it refused: its words, the parameter it names, its code."""
+class FailedInside(Exception):
+    """A 200 that holds an error: its ``body`` counts as that of the ``status`` that it names."""
 
-    message: str = ""
-    parameter: str = ""
-    code: str = ""
-
-
-def read_refusal(body: bytes, redactor: Redactor) -> Refusal:
-    """What an error's body says, in any of the shapes that servers use, without the key."""
-    try:
-        return _refusal_of(redactor.words(json.loads(body)))
-    except (ValueError, RecursionError):
-        return Refusal(redactor.text(body.decode("utf-8", "replace"))[:4_000])
-
-
-def _refusal_of(value: object) -> Refusal:
-    said = at(value, "error")
-    said = value if said is None else said
-
-    def word(*names: str) -> str:
-        return next((text for name in names if isinstance(text := at(said, name), str)), "")
-
-    return Refusal(said) if isinstance(said, str) else Refusal(word("message", "detail", "error"), word("param"), word("code"))
+    def __init__(self, status: int, body: bytes) -> None:
+        super().__init__()
+        self.status, self.body = status, body
 
 
 def read_completion(body: bytes, content_type: str, redactor: Redactor, *, raw: bool = False) -> Completion:
-    """Read a chat completion, or one of plain text (``raw``), without the key. Raises ``NotACompletion``."""
+    """Read a chat completion, or one of plain text (``raw``), without the key. Raises ``NotACompletion``, ``FailedInside``."""
     try:
-        answer: object = json.loads(body)
+        answer: object = json.loads(body.decode("utf-8-sig"))
         if not is_table(answer):
             raise NotACompletion("answered with JSON that is not a chat completion")
         # There are thousands of these tokens, of which numbers alone are kept.
@@ -343,27 +166,109 @@ def read_completion(body: bytes, content_type: str, redactor: Redactor, *, raw: 
         kind = printable_line(redactor.text(content_type), 60) or "no content type"
         raise NotACompletion(f"answered with {len(body)} bytes of {kind} that are not JSON") from None
     choices = listed(at(reply, "choices"))
-    if not choices:
-        said = _refusal_of(reply).message
-        raise NotACompletion(f"answered without a reply{f': {said}' if said else ' (no choices)'}")
-    choice = choices[0]
+    choice = next((each for each in choices if at(each, "index") in {0, None}), None)
+    error = at(reply, "error") or at(choice, "error")
+    if error or at(choice, "finish_reason") == "error":
+        raise FailedInside(_status_of(error), body)
+    if choice is None:
+        if "choices" in answer and not listed(at(answer, "choices")):
+            raise FailedInside(BROKEN, b'{"error": "no choices"}')
+        raise NotACompletion("answered without a reply (no choices)")
     message, finish = choice if raw else at(choice, "message"), at(choice, "finish_reason")
     if not is_table(message):
         raise NotACompletion("answered with a choice that holds no message")
-    content, refusal = at(message, "text" if raw else "content"), at(message, "refusal")
-    if content is None and isinstance(refusal, str) and refusal:
+    try:
+        content, thinking = text_of(at(message, "text" if raw else "content"))
+    except TypeError:
+        raise NotACompletion("answered with a message whose content is not text") from None
+    thinking = thinking or thoughts_beside(message)
+    refusal = at(message, "refusal")
+    if not content and isinstance(refusal, str) and refusal:
         content, finish = refusal, "refusal"
-    if not isinstance(content, str | None):
-        raise NotACompletion("answered with a message whose content is not text")
+    if not raw:
+        content, thinking = _apart(content, thinking, ended=finish != "length")
     usage = at(reply, "usage")
     return Completion(
-        encodable(content or ""),
+        encodable(content),
         printable_line(finish if isinstance(finish, str) else "", LONGEST_FINISH) or "stop",
-        Usage(count(usage, "prompt_tokens"), count(usage, "completion_tokens")),
+        Usage(
+            count(usage, "prompt_tokens"),
+            count(usage, "completion_tokens"),
+            count(usage, "completion_tokens_details", "reasoning_tokens"),
+        ),
         Timing(cached=count(usage, "prompt_tokens_details", "cached_tokens")),
         _without_key(token_choices(choice), redactor),
         tokens,
+        thinking=encodable(thinking),
     )
+
+
+BROKEN = 502
+"""What counts as the status of a failure that names none."""
+
+
+def _status_of(error: object) -> int:
+    """The status that an error inside a 200 stands for."""
+    code = at(error, "code") or at(error, "status") or at(error, "type")
+    number = int(code) if isinstance(code, int) or (isinstance(code, str) and code.isdecimal()) else 0
+    if 400 <= number < 600:
+        return number
+    return 429 if isinstance(code, str) and re.search("rate|quota|capacity|too.?many", code, re.IGNORECASE) else BROKEN
+
+
+def text_of(content: object) -> tuple[str, str]:
+    """The text and the thinking in a message's content, which may be a list of parts. Raises ``TypeError``."""
+    if content is None or isinstance(content, str):
+        return content or "", ""
+    if not isinstance(content, list):
+        raise TypeError
+    said: list[str] = []
+    thought: list[str] = []
+    for part in cast("list[object]", content):
+        kind = at(part, "type")
+        if isinstance(part, str):
+            said.append(part)
+        elif isinstance(kind, str) and _OF_THOUGHT.search(kind):
+            thought += _texts(part)
+        elif isinstance(text := at(part, "text"), str):
+            said.append(text)
+        elif not is_table(part):
+            raise TypeError
+    return "".join(said), "".join(thought)
+
+
+def thoughts_beside(message: Mapping[str, object]) -> str:
+    """The thinking that stands beside a message's content; where it stands twice, once."""
+    found = ("".join(_texts(value)) for name, value in message.items() if _OF_THOUGHT.search(name))
+    return next(filter(None, found), "")
+
+
+def _texts(value: object) -> Iterator[str]:
+    """The texts of a thought: one, or those in parts of it."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for each in cast("list[object]", value):
+            yield from _texts(each)
+    elif is_table(value):
+        for name, each in value.items():
+            if name in {"text", "summary", "content"} or _OF_THOUGHT.search(name):
+                yield from _texts(each)
+
+
+def _apart(content: str, thinking: str, *, ended: bool) -> tuple[str, str]:
+    """The reply and the thinking: a thought in marks is taken from the reply, and a reply taken for a thought is one again."""
+    begun = _BEGUN.match(content)
+    over = _OVER.search(content)
+    if over and (begun or not _BEGUN.search(content[: over.start()])):
+        # Some servers mark only the end, since the opening mark was in the prompt.
+        thinking = thinking or content[begun.end() if begun else 0 : over.start()].strip()
+        content = content[over.end() :].lstrip()
+    elif begun:
+        thinking, content = thinking or content[begun.end() :].strip(), ""
+    elif not content.strip() and thinking and ended:
+        content, thinking = _OVER.split(thinking)[-1].strip(), ""
+    return content, thinking
 
 
 def _without_key(tokens: Sequence[TokenChoice], redactor: Redactor) -> tuple[TokenChoice, ...]:
@@ -411,25 +316,48 @@ def _prompt_token(entry: object) -> PromptToken | None:
 
 
 class StreamedReply:
-    """A completion that comes in pieces (server-sent events); tells ``hear`` what was said. Raises ``NotACompletion``."""
+    """A completion that comes in pieces (server-sent events); ``hear`` is told of each. Raises ``NotACompletion``."""
 
     def __init__(self, hear: Hear) -> None:
-        self._hear, self._rest, self._over = hear, b"", False
-        self._said: dict[str, str] = {"content": "", "refusal": ""}
+        self._hear, self._over = hear, False
+        self._line, self._data, self._ended = bytearray(), list[bytes](), b""
+        self._begun = False
+        self._said: dict[str, list[str]] = {"content": [], "thinking": [], "refusal": []}
         self._tokens: list[object] = []
         self._last: dict[str, object] = {}
         """What an event said last of these: an error, why it ended, usage."""
 
+    @property
+    def text(self) -> str:
+        """What was said so far."""
+        return encodable("".join(self._said["content"]))
+
     def take(self, content: bytes) -> None:
-        """The next bytes, which may end in the midst of an event."""
-        *lines, self._rest = (self._rest + content).split(b"\n")
-        if len(self._rest) > LARGEST_EVENT:
+        """The next bytes, which may end in the midst of an event. Lines end in LF, CR or both."""
+        before, self._ended = self._ended, content[-1:] or self._ended
+        if before == b"\r":
+            content = content.removeprefix(b"\n")
+        first, *others = _LINE_END.split(content)
+        self._line += first
+        if len(self._line) + sum(map(len, self._data)) > LARGEST_EVENT:
             raise NotACompletion(f"answered with an event of more than {LARGEST_EVENT >> 20} MiB")
-        # Other lines are comments that keep a connection open.
-        for data in (line[5:].strip() for line in map(bytes.strip, lines) if line.startswith(b"data:")):
-            if data == b"[DONE]":
-                self._over = True
-                continue
+        for line in others:
+            self._take_line(bytes(self._line))
+            self._line = bytearray(line)
+
+    def _take_line(self, line: bytes) -> None:
+        if not self._begun:
+            self._begun, line = True, line.removeprefix(_MARK)
+        if line.startswith(b"data:"):
+            self._data.append(line[5:].removeprefix(b" "))
+        elif not line and self._data:
+            self._dispatch()
+
+    def _dispatch(self) -> None:
+        data, self._data = b"\n".join(self._data).strip(), []
+        if data == b"[DONE]":
+            self._over = True
+        elif data:
             try:
                 event: object = json.loads(data)
             except (ValueError, RecursionError):
@@ -438,23 +366,35 @@ class StreamedReply:
 
     def add(self, event: object) -> None:
         """The next piece."""
-        choice = next(iter(listed(at(event, "choices"))), None)
-        told = {"error": at(event, "error"), "usage": at(event, "usage"), "finish": at(choice, "finish_reason")}
+        choice = next((each for each in listed(at(event, "choices")) if at(each, "index") in {0, None}), None)
+        told = {"usage": at(event, "usage"), "finish": at(choice, "finish_reason")}
+        told["error"] = at(event, "error") or at(choice, "error") or (told["finish"] == "error" and {"code": BROKEN})
         self._last |= {name: value for name, value in told.items() if value}
         self._tokens += listed(at(choice, "logprobs", "content"))
-        for name in self._said:
-            part = at(choice, "delta", name) or (at(choice, "text") if name == "content" else "")
-            self._said[name] += part if isinstance(part, str) else ""
-        if self._said["content"]:
-            self._hear(encodable(self._said["content"]))
+        delta = at(choice, "delta")
+        delta = delta if is_table(delta) else {"content": at(choice, "text")}
+        try:
+            content, thinking = text_of(delta.get("content"))
+        except TypeError:
+            raise NotACompletion("answered with a message whose content is not text") from None
+        refusal = delta.get("refusal")
+        refusal = refusal if isinstance(refusal, str) else ""
+        for name, part in (("content", content), ("thinking", thinking or thoughts_beside(delta)), ("refusal", refusal)):
+            if part:
+                self._said[name].append(part)
+        if content:
+            self._hear(self)
 
     def whole(self) -> bytes | None:
         """The completion as an endpoint writes it that does not stream, an error as one too; None where it broke off."""
+        with suppress(NotACompletion):  # what comes last may have no end, or be half an event
+            self._take_line(bytes(self._line))
+            self._take_line(b"")
         if "error" in self._last:
             return json.dumps({"error": self._last["error"]}).encode()
         if not self._over and "finish" not in self._last:
             return None
-        content, refusal = self._said.values()
-        message = {"content": content or (None if refusal else ""), "refusal": refusal or None}
+        content, thinking, refusal = map("".join, self._said.values())
+        message = {"content": content or (None if refusal else ""), "reasoning": thinking or None, "refusal": refusal or None}
         choice = {"message": message, "finish_reason": self._last.get("finish"), "logprobs": {"content": self._tokens}}
         return json.dumps({"choices": [choice], "usage": self._last.get("usage")}).encode()

@@ -22,17 +22,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from housequest.agent.models.base import printable_line
 from housequest.agent.models.keys import Endpoint, load_keys
-from housequest.agent.models.openai.protocol import (
-    HEAR,
-    NotACompletion,
-    Redactor,
-    Refusal,
-    StreamedReply,
-    at,
-    count,
-    listed,
-    read_refusal,
-)
+from housequest.agent.models.openai.dialect import Refusal, read_refusal
+from housequest.agent.models.openai.protocol import HEAR, FailedInside, NotACompletion, StreamedReply, at, count, listed
+from housequest.agent.models.openai.redaction import Redactor
 from housequest.agent.models.registry import CallOptions
 
 if TYPE_CHECKING:
@@ -72,7 +64,8 @@ _log = logging.getLogger(__name__)
 class Failure:
     """An attempt that brought no answer.
 
-    ``kind`` is the sort of failure; ``again``: another attempt may succeed; ``slow``: it took all the time that a call has;
+    ``kind`` is the sort of failure; ``refusal`` is what the server said, if that may be about the request, and ``unsaid``: it
+    may be about any part of it; ``again``: another attempt may succeed; ``slow``: it took all the time that a call has;
     ``asked``: seconds that the server asks to wait; ``crowded``: there were too many calls, ``early``: for a limit that was
     lowered after the call was sent; ``fatal``: every other call would fail too.
     """
@@ -84,6 +77,7 @@ class Failure:
     slow: bool = False
     asked: float | None = None
     refusal: Refusal | None = None
+    unsaid: bool = False
     crowded: bool = False
     early: bool = False
     fatal: bool = False
@@ -97,15 +91,17 @@ class Failure:
         return replace(self, way_out=way_out, fatal=True)
 
 
-def _refused(status: int, headers: Mapping[str, str], refusal: Refusal, key: str, *, answered: bool) -> Failure:
+def _refused(
+    status: int, headers: Mapping[str, str], refusal: Refusal, key: str, *, answered: bool, inside: bool = False
+) -> Failure:
     """The failure of a ``status`` that is none of success; ``key`` says what to do about a key that is not taken."""
     said = f" ({refusal.message})" if refusal.message else ""
-    what, kind = f"answered {status}{said}", f"status {status}"
+    what, kind = f"answered {'200 with the error ' * inside}{status}{said}", f"status {status}"
     if 300 <= status < 400:
         what = f"sends on to {headers.get('location', 'nowhere')}, and a key is not carried to another address"
         return Failure(what, "Name that address instead.", kind, fatal=not answered)
     if status in {401, 403}:
-        return Failure(f"refused access with {status}{said}", key, kind, fatal=not answered)
+        return Failure(f"refused access with {status}{said}", key, kind, fatal=not answered, refusal=refusal)
     if status == 404:
         way_out = "Check the model's name, and that the address is complete (it often ends in /v1)."
         return Failure(what, way_out, kind, fatal=not answered)
@@ -115,7 +111,9 @@ def _refused(status: int, headers: Mapping[str, str], refusal: Refusal, key: str
         asked = retry_after(headers, time.time())
         wish = f" and asks to wait {asked:.0f} seconds" if asked is not None and asked > LONGEST_WAIT else ""
         way_out = "Try again later, or with fewer workers."
-        return Failure(f"{what}{wish}", way_out, kind, again=True, asked=asked, crowded=status == 429)
+        # A template that raises is an error of the server's own, to some.
+        told = refusal if status in {500, 501} else None
+        return Failure(f"{what}{wish}", way_out, kind, again=True, asked=asked, crowded=status == 429, refusal=told)
     if _TOO_LONG.search(f"{refusal.code} {refusal.message}"):
         # No parameter is to blame, so it is no refusal of one. The largest number that is named is that of the prompt's tokens.
         named = [int(number) for number in _NUMBER.findall(refusal.message[:2_000]) if len(number) < 9]
@@ -124,9 +122,9 @@ def _refused(status: int, headers: Mapping[str, str], refusal: Refusal, key: str
         way_out = f"Start its server with more ({how}), or let the agent see less."
         return Failure(f"has a context that is too short for the prompt: it answered {status}{said}", way_out, OVERFLOW)
     way_out = "Check the model's name and settings."
-    if "reasoning_effort" in f"{refusal.parameter} {refusal.message}":
-        way_out = "Name the model without ?reasoning_effort, or with another value."
-    return Failure(what, way_out, kind, refusal=refusal if status in {400, 422} else None)
+    if any(name in refusal.words for name in ("reasoning", "thinking", "think")):
+        way_out = "Name the model without ?thinking, or with another value."
+    return Failure(what, way_out, kind, refusal=refusal, unsaid=status in {400, 422})
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
@@ -303,13 +301,12 @@ class Server:
         try:
             answer = await self._send(clients, path, body)
             if not answer.is_success:
-                variable = self.keys.variable(self.endpoint)
-                own = f"Name its key by key_env under {self.endpoint.entry} in your own housequest.toml."
-                advice = f"Check the key in {variable}." if variable else own
-                refusal = read_refusal(answer.content, self.redactor)
-                return _refused(answer.status_code, answer.headers, refusal, advice, answered=self.answered)
+                return self._failed(answer.status_code, answer, answer.content)
             empty = Failure("answered with an empty body", "Check the server's log.", "an empty body", again=True)
-            found = read(answer) if answer.content.strip() else empty
+            try:
+                found = read(answer) if answer.content.strip() else empty
+            except FailedInside as error:
+                return self._failed(error.status, answer, error.body, inside=True)
         except TimeoutError:
             what = f"did not answer within {self.calls.timeout:g} seconds"
             way_out = "Give it longer with --timeout SECONDS, or use a quicker model or server."
@@ -327,6 +324,13 @@ class Server:
             return Failure(f"dropped the connection ({error})", way_out, "a dropped connection", again=True)
         self.answered = self.answered or not isinstance(found, Failure)
         return found
+
+    def _failed(self, status: int, answer: Response, body: bytes, *, inside: bool = False) -> Failure:
+        """The failure of ``status`` with an error's ``body``, which may have come ``inside`` a 200."""
+        variable = self.keys.variable(self.endpoint)
+        own = f"Name its key by key_env under {self.endpoint.entry} in your own housequest.toml."
+        advice, refusal = f"Check the key in {variable}." if variable else own, read_refusal(body, self.redactor)
+        return _refused(status, answer.headers, refusal, advice, answered=self.answered, inside=inside)
 
     async def _send(self, clients: Clients, url: str, body: Mapping[str, Any] | None = None) -> Response:
         """What the server answers to ``body``, or without one to a GET. The SDK's methods for each path walk through the whole

@@ -1,0 +1,314 @@
+"""What one model at one server takes, and how it wants to be asked: a first guess, corrected by whatever it refuses.
+
+No server is known by its name. A refusal is read in any shape, for the parameters and messages that it is about; what it names
+is left out, renamed or moved from then on, in all episodes at once. One that names nothing is answered by the plainest request
+that can be made.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+from housequest.agent.models.base import Message, Request, encodable
+from housequest.agent.models.openai.protocol import LIMITS, PROMPT_TOKENS, STREAMED, chat, conversation, is_table
+from housequest.agent.models.openai.redaction import Redactor
+
+THOUGHT_ROOM = 8_192
+"""Tokens beside those of a reply, for a model that was found to think."""
+LEAST_ROOM = 1_024
+_LONGEST_WORDS = 8_000
+_MOST_LEAVES = 400
+_NEEDED = frozenset({"model", "messages", "prompt"})
+_OPTIONAL = ("temperature", "seed", "stop")
+_TOLD = ("message", "detail", "error", "msg", "title", "description", "reason", "raw")
+"""Where the words of an error stand, those for people first."""
+_APART = frozenset(
+    {"param", "params", "parameter", "parameters", "field", "fields", "loc", "location", "property", "argument", "path"}
+)
+"""Where an error names a parameter apart."""
+_UNTAKEN = re.compile(
+    r"support|permit|allow|unknown|unrecogni[sz]ed|unexpected|extra|deprecated|invalid|only|must|forbid|cannot"
+    r"|not (valid|found)|no field|additional|range|reject|remove|omit|less than|greater than|too (large|small|high|low|big)",
+    re.IGNORECASE,
+)
+_NO_SYSTEM = re.compile(
+    r"\b(system|developer)\b.{0,12}(role|message|prompt|instruction)|\brole\b.{0,120}\b(system|developer)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_IN_TURN = re.compile(
+    r"\balternat\w*|consecutive.{0,30}(role|message)|roles?.{0,40}take turns|same role", re.IGNORECASE | re.DOTALL
+)
+_WANTED_BACK = re.compile(r"\b(reasoning_content|reasoning|thinking)\b(?!_)")
+_BACK = re.compile(r"(missing|required|must|passed back|sent back|include)(?=.*(assistant|message|turn))", re.I | re.DOTALL)
+_NUMBER = re.compile(r"(?<![\w.])\d{1,8}(?![\w])")
+_LEAST = re.compile(r"at least|minimum|>=|greater|below|too (small|low)", re.IGNORECASE)
+_MOST = re.compile(r"at most|maximum|<=|less than|exceed|up to|between|range|too (large|big|high)", re.IGNORECASE)
+NO_THOUGHT = "(nothing)"
+"""Sent as the thinking of a reply that came without any, to a server that wants some with each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What an endpoint said when it refused: its words for people, all of its words, the names given apart, and its code."""
+
+    message: str = ""
+    words: str = ""
+    apart: frozenset[str] = frozenset()
+    code: str = ""
+
+
+def read_refusal(body: bytes, redactor: Redactor) -> Refusal:
+    """What an error's body says, in any of the shapes that servers use, without the key."""
+    try:
+        return refusal_of(redactor.words(json.loads(body.decode("utf-8-sig"))))
+    except (ValueError, RecursionError):
+        text = redactor.text(body.decode("utf-8", "replace"))[:_LONGEST_WORDS]
+        return Refusal(text[:4_000], text)
+
+
+def refusal_of(value: object) -> Refusal:
+    """What decoded JSON says, wherever in it."""
+    leaves = [leaf for leaf, _ in zip(_leaves(value, ""), range(_MOST_LEAVES), strict=False)]
+    apart = [text for key, text in leaves if key in _APART]
+    told = [text for place in _TOLD for key, text in leaves if key == place and text.strip()] or [
+        text for key, text in leaves if key == "" and text.strip()
+    ]
+    said: list[str] = []
+    for text in dict.fromkeys(told):
+        if not any(text in other for other in said):
+            said.append(text)
+    message = "; ".join(said[:3])
+    unsaid = [name for name in dict.fromkeys(apart) if name not in message and name not in {"body", "None", ""}]
+    if message and unsaid:
+        message = f"{message} ({', '.join(unsaid[:8])})"
+    codes = [text for key, text in leaves if key == "code"]
+    return Refusal(
+        message[:4_000],
+        "\n".join(text for _, text in leaves)[:_LONGEST_WORDS],
+        frozenset(part for name in apart for part in re.split(r"[.\[\]/$ ,]+", name) if part),
+        codes[0] if codes else "",
+    )
+
+
+def _leaves(value: object, key: str) -> Iterator[tuple[str, str]]:
+    """The texts and numbers in JSON, in their order, each with the key that it stands below."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, list):
+        for each in cast("list[object]", value):
+            yield from _leaves(each, key)
+    elif is_table(value):
+        for name, each in value.items():
+            yield from _leaves(each, name)
+    elif key == "code" and isinstance(value, int):
+        yield key, str(value)
+
+
+@dataclass(slots=True)
+class Dialect:
+    """What a model takes, and what it needs.
+
+    ``limit`` is what the limit of a reply's tokens is called, ``least`` and ``most`` are its bounds, and ``room`` what it has
+    for thoughts. ``left_out`` are parameters that it does not take. ``folded``: it takes no system message; ``in_turn``: its
+    roles have to take turns; ``thinking_back``: the field in which it wants its thinking back. ``way`` is how it is told to
+    think as ``thinking`` says.
+    """
+
+    thinking: str | None = None
+    more: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    limit: str = LIMITS[0]
+    least: int = 1
+    most: int | None = None
+    room: int = 0
+    left_out: set[str] = field(default_factory=set[str])
+    folded: bool = False
+    in_turn: bool = False
+    thinking_back: str = ""
+    way: int = 0
+    heedless: bool = False
+    """Whether it thinks although it was told not to, in every way."""
+
+    def body(self, model: str, request: Request, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        """What to send, with ``wanted`` beside what every model takes."""
+        most = max(request.max_tokens + (0 if request.raw else self.room), self.least)
+        parameters = {
+            self.limit: most if self.most is None else min(most, self.most),
+            "temperature": request.temperature,
+            "stop": [encodable(word) for word in request.stop] or None,
+            "seed": request.seed,
+            **wanted,
+        }
+        kept = {name: value for name, value in parameters.items() if value is not None and name not in self.left_out}
+        said = conversation(request) if request.raw else {"messages": self.chat(request.messages)}
+        return {"model": model, **said, **kept, **self._told_to_think(), **self.more}
+
+    def chat(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
+        """The conversation as this model takes it."""
+        sent = chat(messages)
+        if self.thinking_back:
+            for message, one in zip(sent, messages, strict=True):
+                if one.role == "assistant":
+                    message[self.thinking_back] = one.thinking or NO_THOUGHT
+        if self.folded:
+            for message in sent:
+                message["role"] = "user" if message["role"] == "system" else message["role"]
+        return _joined(sent) if self.folded or self.in_turn else sent
+
+    def _told_to_think(self) -> Mapping[str, Any]:
+        ways = ways_to_think(self.thinking)
+        return ways[self.way] if self.way < len(ways) else {}
+
+    def learn(self, sent: Mapping[str, Any], refusal: Refusal, *, surely: bool = False) -> None:
+        """Take what a refusal of ``sent`` says into account; whoever asks sees by the next ``body`` whether that changes it.
+
+        With ``surely``, only what it names apart or in quotes counts: it may be no refusal at all.
+        """
+        words = f"{refusal.message}\n{refusal.words}"[:_LONGEST_WORDS]
+        said = cast("Sequence[Mapping[str, Any]]", sent.get("messages", ()))
+        if any(message["role"] == "system" for message in said) and _NO_SYSTEM.search(words):
+            self.folded = True
+            return
+        if said and _IN_TURN.search(words):
+            self.in_turn = True
+            return
+        back = _WANTED_BACK.search(words)
+        if back and back[0] not in sent and not self.thinking_back and _BACK.search(words):
+            self.thinking_back = back[0]
+            return
+        for name in blamed(sent, refusal, surely=surely):
+            self._drop(name, sent, words)
+
+    def _drop(self, name: str, sent: Mapping[str, Any], words: str) -> None:
+        if name in LIMITS:
+            other = LIMITS[name == LIMITS[0]]
+            bound = None if other in words and other not in self.left_out else _bound(words, cast("int", sent[name]))
+            if bound is not None:
+                self.least, self.most = (bound, self.most) if bound > cast("int", sent[name]) else (self.least, bound)
+            else:
+                # A refused name of the limit is never tried again, so that the two cannot alternate.
+                self.left_out.add(name)
+                self.limit = other
+        elif name in self._told_to_think():
+            # The user asked for it, so it is not left out in silence: the next way is tried, and after the last it is refused.
+            self.way += self.way + 1 < len(ways_to_think(self.thinking))
+        elif name in (*_OPTIONAL, *STREAMED):
+            self.left_out.add(name)
+
+    def plainly(self, sent: Mapping[str, Any]) -> None:
+        """From now on leave out all of ``sent`` that a reply can do without."""
+        self.left_out |= {*_OPTIONAL, *STREAMED} & set(sent)
+
+    def heeds(self, *, thought: bool) -> None:
+        """Whether it ``thought``, though it may have been told not to: then another way is tried with the next call."""
+        if thought and self.thinking == "off" and not self.heedless:
+            self.heedless = self.way + 1 >= len(ways_to_think("off"))
+            self.way += not self.heedless
+
+    def told(self) -> tuple[str, ...]:
+        """What was learned, in words for people."""
+        way = self._told_to_think()
+        ways = {
+            "temperature not taken: the server's default holds": "temperature" in self.left_out,
+            "seed not taken": "seed" in self.left_out,
+            "stop texts not taken: replies are cut here": "stop" in self.left_out,
+            "replies are not streamed": "stream" in self.left_out,
+            f"the limit is called {self.limit}": LIMITS[0] in self.left_out and self.limit not in self.left_out,
+            "no limit of a reply's tokens is taken": {*LIMITS} <= self.left_out,
+            f"replies of at most {self.most or 0:,} tokens": self.most is not None,
+            f"replies of at least {self.least:,} tokens allowed": self.least > 1,
+            f"{self.room:,} tokens more for thinking": self.room > 0,
+            "the system message stands in the first message": self.folded,
+            "messages of one role are joined": self.in_turn,
+            f"its thinking is sent back as {self.thinking_back}": bool(self.thinking_back),
+            f"thinking={self.thinking} by {', '.join(way)}": bool(way) and not self.heedless,
+            f"it thinks although thinking={self.thinking}": self.heedless,
+        }
+        return tuple(words for words, holds in ways.items() if holds)
+
+    def copy(self) -> dict[str, Any]:
+        """What was learned, as values; `restore` takes them."""
+        kept = asdict(self)
+        return {name: value for name, value in kept.items() if name not in _ASKED} | {"left_out": sorted(self.left_out)}
+
+    def restore(self, learned: Mapping[str, Any]) -> None:
+        """Know what `copy` gave."""
+        for name, value in learned.items():
+            setattr(self, name, set(value) if name == "left_out" else value)
+
+
+_ASKED = ("thinking", "more")
+"""What the user asked for, which nobody learns."""
+
+
+@cache
+def ways_to_think(thinking: str | None) -> tuple[Mapping[str, Any], ...]:
+    """The parameters that may tell a model how much to think; none where that was not said."""
+    if thinking is None:
+        return ()
+    kind = "off" if thinking == "off" else "budget" if thinking.isdecimal() else "effort"
+    table = tomllib.loads(Path(__file__).with_name("thinking.toml").read_text("utf-8"))
+    value = int(thinking) if thinking.isdecimal() else thinking
+    return tuple(_filled(way[kind], value) for way in table["way"] if kind in way)
+
+
+def _filled(shape: Any, value: object) -> Any:
+    if is_table(shape):
+        return {name: _filled(each, value) for name, each in shape.items()}
+    return value if shape == "$" else shape
+
+
+def blamed(sent: Mapping[str, Any], refusal: Refusal, *, surely: bool = False) -> list[str]:
+    """The parameters of ``sent`` that a refusal names: those apart, else those in quotes, else those in its words."""
+    names = [name for name in sent if name not in _NEEDED and name != PROMPT_TOKENS]
+    words = f"{refusal.message}\n{refusal.words}"[:_LONGEST_WORDS]
+    apart = {_plain(name) for name in refusal.apart}
+    if found := [name for name in names if _plain(name) in apart]:
+        return found
+    if found := [name for name in names if re.search(rf"['\"`“‘«]{_spelled(name)}['\"`”’»=:]", words, re.IGNORECASE)]:
+        return found
+    if surely or not _UNTAKEN.search(f"{refusal.code} {words}"):
+        return []
+    return [name for name in names if re.search(rf"(?<![\w-]){_spelled(name)}(?![\w-])", words, re.IGNORECASE)]
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def _spelled(name: str) -> str:
+    """A pattern for a name as servers write it: max_tokens, maxTokens, max-tokens, max tokens."""
+    return "[_ -]?".join(map(re.escape, name.split("_")))
+
+
+def _bound(words: str, sent: int) -> int | None:
+    """The nearest number of tokens that is allowed, as far as a refusal of ``sent`` says one."""
+    numbers = {int(number) for number in _NUMBER.findall(words)} - {sent, 0}
+    more, less = [each for each in numbers if each > sent], [each for each in numbers if each < sent]
+    if more and _LEAST.search(words):
+        return min(more)
+    return max(less, default=None) if _MOST.search(words) else None
+
+
+def _joined(sent: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The messages with those of one role that follow each other joined, beginning with the user's."""
+    found: list[dict[str, Any]] = []
+    for message in sent:
+        if found and found[-1]["role"] == message["role"]:
+            found[-1] = {**found[-1], **message, "content": _both(found[-1]["content"], message["content"])}
+        else:
+            found.append(message)
+    return found
+
+
+def _both(one: Any, other: Any) -> Any:
+    if isinstance(one, str) and isinstance(other, str):
+        return f"{one}\n\n{other}"
+    parts = [[{"type": "text", "text": each}] if isinstance(each, str) else each for each in (one, other)]
+    return [*parts[0], *parts[1]]

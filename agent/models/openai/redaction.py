@@ -1,0 +1,131 @@
+"""Takes a key out of what an endpoint says: replies are recorded and shown, and it may say back what it was sent."""
+
+from __future__ import annotations
+
+import html
+import logging
+import re
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, cast
+from weakref import WeakSet
+
+from housequest.agent.models.base import encodable
+from housequest.agent.models.keys import PLACEHOLDER
+
+SHORTEST_SECRET = 16
+"""Shorter keys stay in replies, since they could be ordinary words; error messages never hold them."""
+REDACTED = "[key]"
+
+_LOGGERS = (
+    *("httpx2", "openai._base_client", "openai._response", "openai._legacy_response"),
+    *(f"httpcore2.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")),
+)
+"""What the libraries beneath log, where a program asks for that, has the server's words too."""
+
+
+class Redactor:
+    """Replaces ``key`` by `REDACTED`: in plain, with some or all characters escaped as in JSON, URLs or HTML, and in base64."""
+
+    def __init__(self, key: str) -> None:
+        self._secret = key != PLACEHOLDER
+        self._in_replies = self._secret and len(key) >= SHORTEST_SECRET
+        self._key = key
+        self._plain = (key, *dict.fromkeys(_encoded(key))) if self._in_replies else (key,)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        # For a long key this takes a tenth of a second, and few texts need it.
+        return re.compile("|".join(("".join(map(_spellings, self._key)), *map(re.escape, self._plain[1:]))))
+
+    def _suspects(self, text: str) -> bool:
+        """Whether ``text`` may hold the key, none of whose forms is shorter than itself."""
+        if not self._secret or len(text) < len(self._key):
+            return False
+        return any(mark in text for mark in "\\%&") or any(form in text for form in self._plain)
+
+    def text(self, text: str) -> str:
+        """``text`` without the key, however short it is."""
+        return self._pattern.sub(REDACTED, text) if self._suspects(text) else text
+
+    def words(self, value: object) -> Any:
+        """Decoded JSON without the key in any text, names included. Raises ``RecursionError`` if it nests too deeply."""
+        if isinstance(value, str):
+            return self.text(encodable(value))
+        if isinstance(value, list):
+            return [self.words(each) for each in cast("list[object]", value)]
+        if isinstance(value, Mapping):
+            return {self.words(name): self.words(each) for name, each in cast("Mapping[str, object]", value).items()}
+        return value
+
+    def reply(self, value: object) -> Any:
+        """Like `words`, but a short key is left in."""
+        return self.words(value) if self._in_replies else value
+
+    def pieces(self, texts: Sequence[str]) -> list[str]:
+        """Texts that follow one another, without a key that is spread over them."""
+        whole = "".join(texts)
+        if not (self._in_replies and self._suspects(whole)):
+            return list(texts)
+        clean = list(whole)
+        for found in self._pattern.finditer(whole):
+            clean[found.start() : found.end()] = [REDACTED, *[""] * (len(found[0]) - 1)]
+        ends = accumulate(map(len, texts))
+        return ["".join(clean[end - len(text) : end]) for text, end in zip(texts, ends, strict=True)]
+
+    def guard_logs(self) -> None:
+        """Keep the key out of what the libraries beneath log, as long as this exists."""
+        _GUARD.redactors.add(self)
+        for name in _LOGGERS:
+            logging.getLogger(name).addFilter(_GUARD)  # adding it again changes nothing
+
+
+class _LogGuard(logging.Filter):
+    """Takes the keys of every connection out of log records."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.redactors: WeakSet[Redactor] = WeakSet()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        said = record.getMessage()
+        clean = self._redacted(said)
+        if clean != said:
+            record.msg, record.args = clean, ()
+        if record.exc_info:
+            # An SDK logs the error of the library beneath with its traceback, which has the server's words.
+            traced = _TRACEBACKS.formatException(record.exc_info)
+            record.exc_text = self._redacted(traced)
+            if record.exc_text != traced:
+                record.exc_info = None
+        return True
+
+    def _redacted(self, text: str) -> str:
+        for redactor in list(self.redactors):
+            text = redactor.text(text)
+        return text
+
+
+_GUARD = _LogGuard()
+_TRACEBACKS = logging.Formatter()
+
+
+def _spellings(character: str) -> str:
+    """A pattern for one character of a key: itself, or its code as JSON, Python, URLs and HTML escape it, also twice."""
+    code = "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in f"{ord(character):02x}")
+    number = rf"&#(?:0{{0,4}}{ord(character)}|[xX]0{{0,4}}{code});?"
+    itself = (
+        re.escape(character) if character.isalnum() else rf"{re.escape(html.escape(character))}|\\{{0,4}}{re.escape(character)}"
+    )
+    return rf"(?:\\{{1,4}}(?:u00|x){code}|%(?:25){{0,3}}{code}|{number}|{itself})"
+
+
+def _encoded(key: str) -> list[str]:
+    """What base64 makes of the key, wherever it begins within a text; without the ends, which depend on what is beside it."""
+    forms: list[str] = []
+    for before in range(3):
+        first, last = -(-8 * before // 6), 8 * (before + len(key)) // 6
+        forms += [encode(b"\0" * before + key.encode()).decode()[first:last] for encode in (b64encode, urlsafe_b64encode)]
+    return forms
