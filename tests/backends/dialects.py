@@ -94,7 +94,7 @@ class Dialect:
 
 
 def messages_of(recorded: Recorded, known: frozenset[str]) -> list[dict[str, str]]:
-    """The conversation as a policy reads it: a ``known`` system message that was folded into the first one comes apart again."""
+    """The conversation as a policy reads it: a ``known`` system message that was folded comes apart again."""
     first, *others = recorded.messages
     for system in known:
         if first["content"].startswith(f"{system}\n\n"):
@@ -235,8 +235,8 @@ def renamed_limit(recorded: Recorded) -> Response | None:
         return _error(said, param="max_tokens", code="unsupported_parameter")
     given = recorded.body.get("temperature", 1)
     if given != 1:
-        said = f"Unsupported value: 'temperature' does not support {given} with this model. Only the default (1) value is supported"
-        return _error(f"{said}.", param="temperature", code="unsupported_value")
+        said = f"Unsupported value: 'temperature' does not support {given} with this model. Only the default (1) value is"
+        return _error(f"{said} supported.", param="temperature", code="unsupported_value")
     if "stop" in recorded.body:
         said = "Unsupported parameter: 'stop' is not supported with this model."
         return _error(said, param="stop", code="unsupported_parameter")

@@ -91,7 +91,7 @@ def refusal_of(value: object) -> Refusal:
     codes = [text for key, text in leaves if key == "code"]
     return Refusal(
         message[:4_000],
-        "\n".join(text for _, text in leaves)[:_LONGEST_WORDS],
+        "\n".join(text for key, text in leaves if key != "code")[:_LONGEST_WORDS],
         frozenset(part for name in apart for part in re.split(r"[.\[\]/$ ,]+", name) if part),
         codes[0] if codes else "",
     )

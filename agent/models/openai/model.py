@@ -106,6 +106,8 @@ class OpenAIModel(Model):
         self._model, self._calls, self._server = served.model, calls, Server(served.endpoint, calls)
         self._least_tokens = served.options.max_completion_tokens or 0
         self._dialect = Dialect(served.options.thinking, limit=LIMITS[served.endpoint.official])
+        self._taken: set[str] = set()
+        """What requests that were answered had in them, so that no refusal is about that."""
         self._hollow = 0
         """Replies in a row that were nothing but thinking."""
         self._hearing: StreamedReply | None = None
@@ -353,6 +355,7 @@ class OpenAIModel(Model):
                 wasted += (outcome.usage.prompt or 0) + (outcome.usage.completion or 0)
                 continue
             if isinstance(outcome, Completion):
+                self._taken |= body.keys()
                 return replace(outcome, timing=replace(outcome.timing, wasted=wasted)), attempts
             if self._corrected(outcome, body, request, more):
                 continue
@@ -360,7 +363,7 @@ class OpenAIModel(Model):
                 # The plainest request is refused as well, so it was about something else.
                 self._dialect.restore(known)
                 return first, attempts
-            if not outcome.unsaid or more.keys() - STREAMED.keys():
+            if not outcome.unsaid or request.has_images or more.keys() - STREAMED.keys() or body.keys() <= self._taken:
                 return outcome, attempts
             first, known = outcome, self._dialect.copy()
             self._dialect.plainly(body)

@@ -145,9 +145,9 @@ class NotACompletion(Exception):
 
 
 class FailedInside(Exception):
-    """A 200 that holds an error: its ``body`` counts as that of the ``status`` that it names."""
+    """A 200 that holds an error: its ``body`` counts as that of the ``status`` that it names, if it names one."""
 
-    def __init__(self, status: int, body: bytes) -> None:
+    def __init__(self, status: int | None, body: bytes) -> None:
         super().__init__()
         self.status, self.body = status, body
 
@@ -172,7 +172,7 @@ def read_completion(body: bytes, content_type: str, redactor: Redactor, *, raw: 
         raise FailedInside(_status_of(error), body)
     if choice is None:
         if "choices" in answer and not listed(at(answer, "choices")):
-            raise FailedInside(BROKEN, b'{"error": "no choices"}')
+            raise FailedInside(None, b'{"error": "no choices"}')
         raise NotACompletion("answered without a reply (no choices)")
     message, finish = choice if raw else at(choice, "message"), at(choice, "finish_reason")
     if not is_table(message):
@@ -203,17 +203,13 @@ def read_completion(body: bytes, content_type: str, redactor: Redactor, *, raw: 
     )
 
 
-BROKEN = 502
-"""What counts as the status of a failure that names none."""
-
-
-def _status_of(error: object) -> int:
-    """The status that an error inside a 200 stands for."""
+def _status_of(error: object) -> int | None:
+    """The status that an error inside a 200 stands for; None where it does not say."""
     code = at(error, "code") or at(error, "status") or at(error, "type")
-    number = int(code) if isinstance(code, int) or (isinstance(code, str) and code.isdecimal()) else 0
+    number = int(code) if isinstance(code, int) or (isinstance(code, str) and code.isdecimal() and len(code) < 4) else 0
     if 400 <= number < 600:
         return number
-    return 429 if isinstance(code, str) and re.search("rate|quota|capacity|too.?many", code, re.IGNORECASE) else BROKEN
+    return 429 if isinstance(code, str) and re.search("rate|quota|capacity|too.?many", code, re.IGNORECASE) else None
 
 
 def text_of(content: object) -> tuple[str, str]:
@@ -367,8 +363,9 @@ class StreamedReply:
     def add(self, event: object) -> None:
         """The next piece."""
         choice = next((each for each in listed(at(event, "choices")) if at(each, "index") in {0, None}), None)
-        told = {"usage": at(event, "usage"), "finish": at(choice, "finish_reason")}
-        told["error"] = at(event, "error") or at(choice, "error") or (told["finish"] == "error" and {"code": BROKEN})
+        finish = at(choice, "finish_reason")
+        error = at(event, "error") or at(choice, "error") or ("the reply ended by an error" if finish == "error" else None)
+        told = {"usage": at(event, "usage"), "finish": finish, "error": error}
         self._last |= {name: value for name, value in told.items() if value}
         self._tokens += listed(at(choice, "logprobs", "content"))
         delta = at(choice, "delta")

@@ -92,10 +92,13 @@ class Failure:
 
 
 def _refused(
-    status: int, headers: Mapping[str, str], refusal: Refusal, key: str, *, answered: bool, inside: bool = False
+    status: int | None, headers: Mapping[str, str], refusal: Refusal, key: str, *, answered: bool, inside: bool = False
 ) -> Failure:
-    """The failure of a ``status`` that is none of success; ``key`` says what to do about a key that is not taken."""
+    """The failure of a ``status`` that is none of success, or that nobody told; ``key`` says what to do about a refused key."""
     said = f" ({refusal.message})" if refusal.message else ""
+    if status is None:
+        way_out = "Try again later; if it lasts, check that the address is an OpenAI-compatible one (it often ends in /v1)."
+        return Failure(f"answered without a reply{said}", way_out, "no reply", again=True)
     what, kind = f"answered {'200 with the error ' * inside}{status}{said}", f"status {status}"
     if 300 <= status < 400:
         what = f"sends on to {headers.get('location', 'nowhere')}, and a key is not carried to another address"
@@ -325,7 +328,7 @@ class Server:
         self.answered = self.answered or not isinstance(found, Failure)
         return found
 
-    def _failed(self, status: int, answer: Response, body: bytes, *, inside: bool = False) -> Failure:
+    def _failed(self, status: int | None, answer: Response, body: bytes, *, inside: bool = False) -> Failure:
         """The failure of ``status`` with an error's ``body``, which may have come ``inside`` a 200."""
         variable = self.keys.variable(self.endpoint)
         own = f"Name its key by key_env under {self.endpoint.entry} in your own housequest.toml."

@@ -12,15 +12,17 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from starlette.responses import Response
 
 from housequest.agent.models.base import Completion, Message, Model, Request, Usage
 from housequest.agent.models.keys import KeyRing
+from housequest.agent.models.openai.dialect import ways_to_think
 from housequest.agent.models.openai.model import LONGEST_MESSAGE
 from housequest.agent.models.openai.server import SLOW_RETRIES
 from housequest.agent.models.registry import make_model, portable_name
 from housequest.worlds.errors import ModelError, Unsupported
 from tests.backends import server as backend
-from tests.backends.server import Behaviour, Server
+from tests.backends.server import Behaviour, Policy, Recorded, Server
 
 PROMPT = [Message("system", "You act."), Message("user", "A room. \ud800")]
 PRECIOUS = "sk-precious-0123456789-abcdefgh"
@@ -114,7 +116,7 @@ def test_alive_is_what_answers_one_short_question(server: Server) -> None:
 def test_a_refusal_is_not_repeated(server: Server, code: int) -> None:
     server.behave(otherwise=backend.status(code))
     assert f"{code} (no luck ({code}))" in refusal(server)
-    assert len(server.requests) == 1
+    assert len(server.requests) == (2 if code in {400, 422} else 1), "a refusal that names nothing may be about anything"
 
 
 def test_an_unreasonable_wait_and_a_spent_quota_end_it_at_once(server: Server) -> None:
@@ -130,8 +132,8 @@ def thinking(server: Server, options: str) -> Model:
 
 
 def test_a_model_that_thinks_is_given_its_effort_and_room_for_its_thoughts(server: Server) -> None:
-    model = thinking(server, "reasoning_effort=low&max_completion_tokens=4096")
-    assert portable_name(model.name) == "openai:tester?reasoning_effort=low&max_completion_tokens=4096"
+    model = thinking(server, "thinking=low&max_completion_tokens=4096")
+    assert portable_name(model.name) == "openai:tester?thinking=low&max_completion_tokens=4096"
     server.behave(backend.status(400, {"error": {"message": "Unsupported: 'max_tokens'. Use 'max_completion_tokens'."}}))
 
     async def run() -> None:
@@ -148,12 +150,84 @@ def test_a_model_that_thinks_is_given_its_effort_and_room_for_its_thoughts(serve
     assert all(body["max_completion_tokens"] in {1, 4096} for body in sent[3:])
 
 
+@pytest.mark.parametrize("field", [*dict.fromkeys(name for way in ways_to_think("off") for name in way)])
+def test_thinking_is_turned_off_by_the_field_that_a_server_heeds(server: Server, field: str) -> None:
+    async def obeying(recorded: Recorded, policy: Policy) -> Response:
+        thought = {} if field in recorded.body else {"reasoning_content": "Hmm."}
+        return await backend.saying("look", **thought)(recorded, policy)
+
+    server.behave(otherwise=obeying)
+    model = thinking(server, "thinking=off")
+
+    async def run() -> list[str]:
+        said = [(await model.complete(Request(PROMPT))).thinking for _ in range(8)]
+        await model.aclose()
+        return said
+
+    said = asyncio.run(run())
+    assert said == sorted(said, reverse=True), "it is found out once"
+    assert not said[-1]
+    assert model.learned() == (f"thinking=off by {field}",)
+
+
+def test_who_thinks_all_the_same_says_so(server: Server) -> None:
+    server.behave(otherwise=backend.saying("look", reasoning="Hmm."))
+    model = thinking(server, "thinking=off")
+
+    async def run() -> None:
+        for _ in range(8):
+            await model.complete(Request(PROMPT))
+        await model.aclose()
+
+    asyncio.run(run())
+    assert model.learned() == ("it thinks although thinking=off",)
+
+
+def test_a_reply_that_is_nothing_but_thinking_ends_the_run_after_a_few(server: Server) -> None:
+    server.behave(otherwise=backend.saying(None, finish="length", reasoning_content="Hmm. " * 900))
+    model = thinking(server, "max_completion_tokens=600")
+
+    async def run() -> list[ModelError]:
+        found: list[ModelError] = []
+        for _ in range(3):
+            with pytest.raises(
+                ModelError, match=r"all 600 tokens of its reply on thinking\. .*max_completion_tokens"
+            ) as raised:
+                await model.complete(Request(PROMPT))
+            found.append(raised.value)
+        await model.aclose()
+        return found
+
+    assert [error.fatal for error in asyncio.run(run())] == [False, False, True]
+    assert len(server.requests) == 3, "who names the limit has it"
+
+
+def test_a_limit_that_went_into_thinking_is_raised_once_for_all(server: Server) -> None:
+    async def pondering(recorded: Recorded, policy: Policy) -> Response:
+        enough = recorded.body["max_tokens"] > 700
+        said = backend.saying("look") if enough else backend.saying(None, finish="length", reasoning="Hmm. " * 600)
+        return await said(recorded, policy)
+
+    server.behave(otherwise=pondering)
+    model = model_of(server)
+
+    async def run() -> list[Completion]:
+        found = await asyncio.gather(*(model.complete(Request(PROMPT)) for _ in range(5)))
+        await model.aclose()
+        return found
+
+    found = asyncio.run(run())
+    assert [one.text for one in found] == ["look"] * 5
+    assert model.learned() == ("8,192 tokens more for thinking",)
+    assert len(server.requests) <= 10
+
+
 def test_an_effort_that_is_refused_is_not_left_out_in_silence(server: Server) -> None:
     told = {"error": {"message": "Unsupported parameter: 'reasoning_effort'", "param": "reasoning_effort"}}
     server.behave(otherwise=backend.status(400, told))
-    with pytest.raises(ModelError, match=r"without \?reasoning_effort, or with another value"):
-        asyncio.run(ask(thinking(server, "reasoning_effort=low")))
-    assert len(server.requests) == 1
+    with pytest.raises(ModelError, match=r"without \?thinking, or with another value"):
+        asyncio.run(ask(thinking(server, "thinking=low")))
+    assert all(request.body.keys() & {"reasoning_effort", "reasoning", "think"} for request in server.requests)
 
 
 def test_a_server_that_is_not_there_is_named_at_once() -> None:
@@ -180,7 +254,7 @@ def test_the_time_limit_holds_for_the_whole_call(server: Server, behaviour: Beha
         (backend.raw(b"<html>Welcome</html>", content_type="text/html"), "20 bytes of text/html that are not JSON"),
         (backend.raw(b"{}"), "without a reply (no choices)"),
         (backend.raw(b'{"choices": []}'), "without a reply (no choices)"),
-        (backend.raw(b'{"error": {"message": "upstream\\n\\u202eis down"}}'), "without a reply: upstream is down"),
+        (backend.raw(b'{"error": {"message": "upstream\\n\\u202eis down"}}'), "without a reply (upstream is down)"),
         (backend.endless(b" " * 4_096), "more than 1 MiB"),
         (backend.raw(b"x" * (2 << 20)), "more than 1 MiB"),
         (backend.raw(b"x" * (2 << 20), code=500), "more than 1 MiB"),
@@ -230,7 +304,7 @@ def test_a_parameter_that_the_model_does_not_take_is_left_out_from_then_on(
         first, second = asyncio.run(twice())
     assert (first.timing.attempts, second.timing.attempts) == (3, 1)
     assert set(server.requests[-1].body) == {"model", "messages", "max_completion_tokens"}
-    assert "does not take temperature" in caplog.text
+    assert "temperature not taken" in caplog.text
 
 
 @pytest.mark.heavy

@@ -19,7 +19,9 @@ from hypothesis import strategies as st
 from housequest.agent.models.base import Completion, Message, Request
 from housequest.agent.models.embeddings import make_embedder
 from housequest.agent.models.keys import PLACEHOLDER, KeyRing, parse_endpoint
-from housequest.agent.models.openai.protocol import SHORTEST_SECRET, NotACompletion, Redactor, read_completion, read_refusal
+from housequest.agent.models.openai.dialect import read_refusal
+from housequest.agent.models.openai.protocol import FailedInside, NotACompletion, read_completion
+from housequest.agent.models.openai.redaction import SHORTEST_SECRET, Redactor
 from housequest.agent.models.registry import CallOptions, make_model
 from housequest.worlds.errors import ModelError
 from tests.backends import server as backend
@@ -70,6 +72,8 @@ def bodies(said: object) -> list[dict[str, Any]]:
         {"choices": [{"message": {"content": "a"}, "logprobs": {"content": [token]}}]},
         {"choices": [], "error": {"message": said}},
         {"choices": [], "error": said},
+        {"choices": [{"message": {"content": [{"type": "text", "text": said}, {"type": "thinking", "thinking": said}]}}]},
+        {"choices": [{"message": {"content": None, "reasoning_content": said}, "finish_reason": "length"}]},
     ]
 
 
@@ -79,6 +83,8 @@ def told(body: bytes, redactor: Redactor, content_type: str = "") -> str:
         return repr(asdict(read_completion(body, content_type, redactor)))
     except NotACompletion as error:
         return str(error)
+    except FailedInside as error:
+        return repr(asdict(read_refusal(error.body, redactor)))
 
 
 @given(KEYS, AROUND, AROUND, st.lists(st.booleans(), min_size=1, max_size=8))

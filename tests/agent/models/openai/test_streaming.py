@@ -56,10 +56,11 @@ async def test_a_streamed_reply_is_the_reply_that_nobody_attends(server: Server)
 
 @pytest.mark.anyio
 async def test_a_server_that_takes_no_streams_is_asked_without(server: Server) -> None:
-    refusal = {"error": {"message": "stream_options is not supported", "param": "stream_options"}}
-    server.behave(backend.status(400, refusal))
+    refusals = [{"error": {"message": f"{name} is not supported", "param": name}} for name in ("stream_options", "stream")]
+    server.behave(*(backend.status(400, refusal) for refusal in refusals))
     assert (await replied(server)).text == "Action: look"
-    assert [request.body.get("stream") for request in server.requests] == [True, None]
+    sent = [(request.body.get("stream"), request.body.get("stream_options") is not None) for request in server.requests]
+    assert sent == [(True, True), (True, False), (None, False)]
 
 
 @pytest.mark.anyio
@@ -80,23 +81,23 @@ def test_an_event_may_come_in_pieces_and_tokens_are_kept() -> None:
         {"choices": [], "usage": {"completion_tokens": 2}},
     ]
     sent = b"".join(f"data:{json.dumps(event, ensure_ascii=False)}\r\n\r\n".encode() for event in events)
-    reply = StreamedReply(heard.append)
+    reply = StreamedReply(lambda reply: heard.append(reply.text))
     for place in range(len(sent)):
         reply.take(sent[place : place + 1])
     whole = json.loads(reply.whole() or b"")
     assert whole["choices"][0] == {
-        "message": {"content": "ä b", "refusal": None},
+        "message": {"content": "ä b", "reasoning": None, "refusal": None},
         "finish_reason": "length",
         "logprobs": {"content": [token]},
     }
-    assert (whole["usage"], heard) == ({"completion_tokens": 2}, ["ä", "ä b", "ä b"])
+    assert (whole["usage"], heard) == ({"completion_tokens": 2}, ["ä", "ä b"])
 
 
-@pytest.mark.parametrize("content", [b"data: {\n", b"data: " + b"[" * 100_000 + b"\n", b"data: " + b"x" * (2 << 20)])
+@pytest.mark.parametrize("content", [b"data: {\n\n", b"data: " + b"[" * 100_000 + b"\n\n", b"data: " + b"x" * (2 << 20)])
 def test_what_is_no_stream_of_events_is_refused(content: bytes) -> None:
     with pytest.raises(NotACompletion):
-        StreamedReply(lambda said: None).take(content)
+        StreamedReply(lambda reply: None).take(content)
 
 
 def test_a_stream_without_events_is_no_reply() -> None:
-    assert StreamedReply(lambda said: None).whole() is None
+    assert StreamedReply(lambda reply: None).whole() is None

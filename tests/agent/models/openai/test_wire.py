@@ -10,21 +10,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from housequest.agent.models.base import MOST_TOKENS, Completion, Request, Usage, printable_line
+from housequest.agent.models.base import MOST_TOKENS, Completion, Usage, printable_line
 from housequest.agent.models.keys import PLACEHOLDER
-from housequest.agent.models.openai.protocol import (
-    LONGEST_FINISH,
-    Dialect,
-    NotACompletion,
-    Redactor,
-    Refusal,
-    read_completion,
-    read_refusal,
-)
+from housequest.agent.models.openai.protocol import LONGEST_FINISH, FailedInside, NotACompletion, read_completion
+from housequest.agent.models.openai.redaction import Redactor
 from housequest.agent.models.openai.server import LONGEST_BACKOFF, backoff, retry_after
 
 PLAIN = Redactor(PLACEHOLDER)
-ASKED = Request((), stop=("x",), max_tokens=5, seed=3)
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -58,7 +50,7 @@ def reply(content: Any, finish: Any = "stop", **more: Any) -> bytes:
 def test_any_answer_is_a_completion_or_none(body: bytes) -> None:
     try:
         completion = read_completion(body, "application/json", PLAIN)
-    except NotACompletion:
+    except (NotACompletion, FailedInside):
         return
     assert isinstance(completion, Completion)
     completion.text.encode()
@@ -66,12 +58,6 @@ def test_any_answer_is_a_completion_or_none(body: bytes) -> None:
     assert 0 < len(completion.finish) <= LONGEST_FINISH
     for count in (completion.usage.prompt, completion.usage.completion, completion.timing.cached):
         assert count is None or (type(count) is int and count >= 0)
-
-
-@given(st.binary() | st.one_of(JSON, REPLIES).map(lambda value: json.dumps(value).encode()))
-def test_any_error_body_is_read(body: bytes) -> None:
-    refusal = read_refusal(body, PLAIN)
-    assert all(isinstance(word, str) for word in (refusal.message, refusal.parameter, refusal.code))
 
 
 @pytest.mark.parametrize(
@@ -102,18 +88,60 @@ def test_what_the_model_said_is_a_reply(body: bytes, text: str, finish: str) -> 
         (b"[1]", "not a chat completion"),
         (b"null", "not a chat completion"),
         (b"{}", "no choices"),
-        (b'{"choices": []}', "no choices"),
-        (b'{"choices": {}}', "no choices"),
-        (b'{"error": {"message": "overloaded"}}', "overloaded"),
         (b'{"choices": [3]}', "holds no message"),
         (b'{"choices": [{"text": "a"}]}', "holds no message"),
-        (reply(["a"]), "content is not text"),
+        (reply([7]), "content is not text"),
         (reply(7), "content is not text"),
     ],
 )
 def test_what_is_no_completion_says_why(body: bytes, complaint: str) -> None:
     with pytest.raises(NotACompletion, match=complaint):
         read_completion(body, "text/html", PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b'{"choices": []}', None),
+        (b'{"choices": {}}', None),
+        (b'{"error": {"message": "overloaded"}}', None),
+        (b'{"error": {"message": "overloaded", "code": 503}}', 503),
+        (b'{"error": {"code": "429"}}', 429),
+        (b'{"error": {"code": "rate_limit_exceeded"}}', 429),
+        (b'{"choices": [{"message": {"content": ""}, "error": {"code": 529}}]}', 529),
+        (reply("", "error"), None),
+    ],
+)
+def test_an_error_inside_a_success_counts_as_what_it_names(body: bytes, status: int | None) -> None:
+    with pytest.raises(FailedInside) as raised:
+        read_completion(body, "", PLAIN)
+    assert raised.value.status == status
+
+
+THOUGHT = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}, {"type": "text", "text": "m."}]}
+
+
+@pytest.mark.parametrize(
+    ("body", "text", "thinking"),
+    [
+        (reply("look", reasoning_content="Hmm."), "look", "Hmm."),
+        (reply("look", reasoning="Hmm.", reasoning_content="Hmm."), "look", "Hmm."),
+        (reply("look", reasoning_details=[{"type": "reasoning.text", "text": "Hmm.", "signature": "s"}]), "look", "Hmm."),
+        (reply([THOUGHT, {"type": "text", "text": "lo"}, {"type": "text", "text": "ok"}]), "look", "Hmm."),
+        (reply(["lo", "ok"]), "look", ""),
+        (reply("<think>\nHmm.\n</think>\n\nlook"), "look", "Hmm."),
+        (reply("Hmm.\n</think>\nlook"), "look", "Hmm."),
+        (reply("<think>Hmm.", "length"), "", "Hmm."),
+        (reply("I say <think> and </think> it"), "I say <think> and </think> it", ""),
+        (reply("", reasoning_content="look"), "look", ""),
+        (reply("", reasoning_content="Hmm.</think>look"), "look", ""),
+        (reply(None, "length", reasoning_content="Hmm."), "", "Hmm."),
+        (reply("look", reasoning_tokens=3, reasoning_signature="s", reasoning=None), "look", ""),
+    ],
+)
+def test_thinking_is_told_apart_wherever_it_stands(body: bytes, text: str, thinking: str) -> None:
+    completion = read_completion(body, "", PLAIN)
+    assert (completion.text, completion.thinking) == (text, thinking)
 
 
 def test_usage_is_taken_where_it_is_sound() -> None:
@@ -161,67 +189,6 @@ def test_pauses_double_up_to_a_bound() -> None:
 
 def test_a_server_that_asks_for_next_to_no_wait_uses_up_no_attempts() -> None:
     assert [backoff(failures, 0.0, asked) for failures, asked in ((1, 0.006), (4, 1.0), (4, 30.0))] == [0.5, 4.0, 30.0]
-
-
-def parameters(dialect: Dialect) -> set[str]:
-    return set(dialect.parameters(ASKED))
-
-
-def test_a_dialect_begins_with_what_the_host_is_known_for() -> None:
-    assert parameters(Dialect(official=True)) == {"max_completion_tokens", "temperature", "stop", "seed"}
-    assert parameters(Dialect(official=False)) == {"max_tokens", "temperature", "stop", "seed"}
-    assert set(Dialect(official=False).parameters(Request(()))) == {
-        "max_tokens",
-        "temperature",
-    }
-
-
-@pytest.mark.parametrize(
-    ("refusal", "left"),
-    [
-        (Refusal("no", "temperature", "unsupported_value"), {"max_tokens", "stop", "seed"}),
-        (Refusal("Unsupported parameter: 'stop' is not supported"), {"max_tokens", "temperature", "seed"}),
-        (Refusal("`temperature` is deprecated for this model"), {"max_tokens", "stop", "seed"}),
-        (
-            Refusal("'max_tokens' is not supported; use 'max_completion_tokens'", "max_tokens", "unsupported_parameter"),
-            {"max_completion_tokens", "temperature", "stop", "seed"},
-        ),
-    ],
-)
-def test_a_refused_parameter_is_left_out_or_renamed_from_then_on(refusal: Refusal, left: set[str]) -> None:
-    dialect = Dialect(official=False)
-    sent = dialect.parameters(ASKED)
-    assert dialect.learn(sent, refusal)
-    assert parameters(dialect) == left
-
-
-@pytest.mark.parametrize(
-    "refusal",
-    [
-        Refusal(),
-        Refusal("the context is too long", "messages", "context_length_exceeded"),
-        Refusal("temperature must be at most 2", "temperature", "decimal_above_max_value"),
-        Refusal("max_tokens is too large: this model supports 4096", "max_tokens", "invalid_value"),
-        Refusal("please stop sending unsupported things"),
-    ],
-)
-def test_another_refusal_changes_nothing(refusal: Refusal) -> None:
-    dialect = Dialect(official=False)
-    sent = dialect.parameters(ASKED)
-    assert dialect.learn(sent, refusal) is None
-    assert parameters(dialect) == set(sent)
-
-
-@given(st.lists(st.builds(Refusal, st.text(), st.sampled_from(("max_tokens", "max_completion_tokens", "seed", "")))))
-def test_a_dialect_never_runs_out_of_its_limit(refusals: list[Refusal]) -> None:
-    dialect = Dialect(official=False)
-    learnt = 0
-    for refusal in refusals:
-        sent = dialect.parameters(ASKED)
-        named = Refusal(refusal.message, refusal.parameter, "unsupported_parameter")
-        learnt += dialect.learn(sent, named) is not None
-        assert len(parameters(dialect) & {"max_tokens", "max_completion_tokens"}) == 1
-    assert learnt <= 5
 
 
 @given(st.text(), st.integers(1, 50))
