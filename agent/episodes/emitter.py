@@ -8,7 +8,7 @@ import asyncio
 import traceback
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -83,7 +83,7 @@ class EventEmitter:
         try:
             id = self.emit(body)
             if timing is not None:
-                self._listener(CallTiming(of=id, seconds=timing.seconds, attempts=timing.attempts, cached=timing.cached))
+                self._listener(CallTiming(of=id, **asdict(timing)))
         except Exception as error:
             raise ListenerError(error) from error
 

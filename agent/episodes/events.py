@@ -121,7 +121,8 @@ class ModelCall(_Frozen):
     ``candidates`` are the possible first words of the reply. ``plain`` is set if the model continued plain text instead of a
     chat. ``held`` is for a reply that had to keep a form: ``kept``; ``cut`` off at its limit of tokens; ``broken`` all the
     same; or ``refused``, when the model did not take the form. ``weighed`` is set if a text that was said before was scored
-    beside others, of which ``reply`` is one; what the role said until then led nowhere.
+    beside others, of which ``reply`` is one; what the role said until then led nowhere. ``thinking`` is what the model thought
+    before its reply, if its server told that apart, and ``thinking_tokens`` are those of it.
     """
 
     kind: Literal["called"] = "called"
@@ -137,6 +138,8 @@ class ModelCall(_Frozen):
     plain: Literal[True] | None = None
     held: Held | None = None
     weighed: Literal[True] | None = None
+    thinking: str | None = None
+    thinking_tokens: Count = None
 
 
 class ParseFailed(_Frozen):
@@ -289,12 +292,14 @@ class Event(_Frozen):
 
 
 class CallTiming(_Frozen):
-    """The timing of the event whose id is ``of``: wall seconds, attempts, and prompt tokens that came from a cache."""
+    """The timing of the event whose id is ``of``: wall seconds, attempts, prompt tokens that came from a cache, and tokens of
+    attempts that brought no reply."""
 
     of: int
     seconds: float
     attempts: int = 1
     cached: int | None = None
+    wasted: int | None = None
 
 
 def branch(events: Sequence[Event]) -> tuple[Event, ...]:

@@ -276,7 +276,9 @@ class _RecordedModel(models.ModelWrapper):
             return await super().complete(request)
         begun = tuple((one.text, one.logprob) for one in called.candidates or ())
         tokens = (models.TokenChoice(*begun[0], begun),) if begun else ()
-        return models.Completion(called.reply, called.finish, _usage(called), tokens=tokens, held=called.held)
+        return models.Completion(
+            called.reply, called.finish, _usage(called), tokens=tokens, held=called.held, thinking=called.thinking or ""
+        )
 
     async def score(self, messages: Sequence[models.Message], continuations: Sequence[str]) -> models.Scores:
         called = await self._call()
@@ -300,7 +302,7 @@ class _RecordedModel(models.ModelWrapper):
 
 
 def _usage(called: events.ModelCall) -> models.Usage:
-    return models.Usage(called.prompt_tokens, called.completion_tokens)
+    return models.Usage(called.prompt_tokens, called.completion_tokens, called.thinking_tokens)
 
 
 def _recorded_question(script: _Script, live: AskPerson) -> AskPerson:

@@ -66,13 +66,13 @@ def believed(count: int | None) -> int | None:
 class Timing:
     """What differs between two equal calls: wall seconds, attempts made, prompt tokens that a cache served.
 
-    ``wasted`` are tokens of attempts that were answered, and not with a reply.
+    ``wasted`` are tokens of attempts that were answered, and not with a reply; None where there were none.
     """
 
     seconds: float = 0.0
     attempts: int = 1
     cached: int | None = None
-    wasted: int = 0
+    wasted: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,14 +139,14 @@ def clean(text: str) -> str:
     return encodable(text[:LONGEST_REPLY])
 
 
-def reply_message(reply: str) -> Message:
+def reply_message(reply: str, thinking: str | None = None) -> Message:
     """A reply as a message of the conversation; never empty, which servers refuse."""
-    return Message("assistant", reply if reply.strip() else "(nothing)")
+    return Message("assistant", reply if reply.strip() else "(nothing)", thinking=thinking or "")
 
 
 def spoken(call: events.ModelCall) -> Message:
     """The recorded reply as it stands in the role's next prompt; a line of plain text has no space around it."""
-    return reply_message(call.reply.strip() if call.plain else call.reply)
+    return reply_message(call.reply.strip() if call.plain else call.reply, call.thinking)
 
 
 def plain_text(conversation: Sequence[Message]) -> str:
@@ -189,6 +189,8 @@ def call_event(
         finish=completion.finish,
         prompt_tokens=completion.usage.prompt,
         completion_tokens=completion.usage.completion,
+        thinking=clean(completion.thinking) or None,
+        thinking_tokens=completion.usage.thinking,
         candidates=tuple(events.Candidate(text=text, logprob=logprob) for text, logprob in candidates) or None,
         **further,
     )
@@ -259,7 +261,7 @@ async def ask(
         call = call_event(role.name, said, completion, begun, plain=plain, held=held)
         emit(call, completion.timing)
         unheld = found_unheld(role.name, held, model, sampling, emit)
-        reply = reply_message(call.reply)
+        reply = spoken(call)
         try:
             return Answer(_read(role, call, most), "", (*conversation, reply), begun)
         except ReplyError as error:
@@ -285,7 +287,7 @@ def _read(role: Role[T], call: events.ModelCall, most: int) -> T:
         if call.held == "cut":
             # Its reader would take a part of it for the whole: the end of a thought, "cabinet 1" of "cabinet 12".
             raise ReplyError("it has no end.")
-        return role.read(call.reply)
+        return role.read(f"<think>{call.thinking}</think>{call.reply}" if call.thinking else call.reply)
     except ReplyError as error:
         if call.finish != "length":
             raise

@@ -198,6 +198,8 @@ def note_of(body: events.Body) -> StoryNote | None:
     match body:
         case events.Thought(role=role, text=text, answers=answers):
             return StoryNote("answer" if answers else "thought", role, text)
+        case events.ModelCall(role=role, thinking=str() as text):
+            return StoryNote("thought", role, text)
         case events.Judged(role=role) as judged:
             return StoryNote("thought", role, judged.words)
         case events.Planned(role=role, revision=revision, reason=reason):

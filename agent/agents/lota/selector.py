@@ -33,6 +33,7 @@ from housequest.agent.roles.base import (
     clean,
     found_unheld,
     reply_message,
+    spoken,
 )
 from housequest.agent.skills.skill import Skill, Verb
 from housequest.worlds.errors import ModelError, shown
@@ -107,7 +108,7 @@ class Constrained:
         emit(call, completion.timing)
         if found_unheld(NAME, held, self.model, self.sampling, emit):
             return None
-        conversation = (*conversation, reply_message(call.reply))
+        conversation = (*conversation, spoken(call))
         if call.reply in texts:
             return Answer((texts[call.reply],), "", conversation)
         cut = f" It was cut off after {completion.usage.completion or most} tokens." if call.finish == "length" else ""

@@ -236,7 +236,7 @@ class FewShotReact:
         roles.found_unheld(NAME, held, self._model, sampling, emit)
         first = next((line for line in call.reply.splitlines() if line.strip()), "")
         line = _LABEL.sub("", first.strip(), count=1).strip()
-        kept = Message("assistant", line or NOTHING)
+        kept = Message("assistant", line or NOTHING, thinking=call.thinking or "")
         return line, call, replace(memory, said=(*said, kept), trimmed=kept != roles.spoken(call))
 
     def _command(self, line: str, call: ModelCall, memory: FewShotMemory, emit: Emitter) -> tuple[Decision, FewShotMemory]:

@@ -85,8 +85,8 @@ def transcribe(recorded: Iterable[Event]) -> Transcript:
         match event.body:
             case Started() as body:
                 started = body
-            case ModelCall() as called:
-                before.append(called)
+            case ModelCall(role=role, thinking=thinking) as called:
+                before += [called, *([TranscriptNote(role, thinking)] if thinking else [])]
             case events.Thought(role=role, text=text):
                 before.append(TranscriptNote(role, text))
             case events.Judged(role=role) as judged:

@@ -356,7 +356,7 @@ class OpenAIModel(Model):
                 continue
             if isinstance(outcome, Completion):
                 self._taken |= body.keys()
-                return replace(outcome, timing=replace(outcome.timing, wasted=wasted)), attempts
+                return replace(outcome, timing=replace(outcome.timing, wasted=wasted or None)), attempts
             if self._corrected(outcome, body, request, more):
                 continue
             if first is not None:
