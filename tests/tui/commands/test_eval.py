@@ -81,10 +81,10 @@ def test_a_dry_run_writes_nothing(call: Run, tmp_path: Path) -> None:
 
 def test_errors_are_an_exit_code_and_retried(call: Run, tmp_path: Path, server: Server) -> None:
     command = ("eval", "--world", "scripted", "--agent", "react", "--model", server.model(), "--max-steps", "2", "--out", "run")
-    server.behave(status(400), status(400))
+    server.behave(status(413), status(413))
     done = call(*command)
     assert done.returncode == 1
-    assert "model: The model answered 400" in done.stdout
+    assert "model: The model answered 413" in done.stdout
     assert "--retry errors" in done.stdout
     assert "Errors, counted as not won (1):" in done.stdout
     assert call(*command).returncode == 1

@@ -119,7 +119,7 @@ def test_a_sweep_is_one_table_and_goes_on(call: Run, server: Server, tmp_path: P
 def test_a_sweep_with_errors_is_an_exit_code(call: Run, server: Server, tmp_path: Path) -> None:
     (tmp_path / "two.yaml").write_text(SWEEP)
     line = ("eval", "--sweep", "two.yaml", "--model", server.model(), "--out", "swept")
-    server.behave(status(400), raw(b"{}"))
+    server.behave(status(413), raw(b"{}"))
     assert call(*line).returncode == 1
     assert call(*line, "--retry", "errors", "--json").returncode == 0
 

@@ -102,7 +102,7 @@ def test_a_configured_model_plays_as_reasoner_actor(call: Run, server: Server) -
 
 
 def test_an_episode_that_breaks_off_is_an_exit_code(call: Run, server: Server) -> None:
-    server.behave(otherwise=status(400))
+    server.behave(otherwise=status(413))
     done = call("play", *SCRIPTED, "--agent", "react", "--model", server.model())
     assert done.returncode == 1
     assert "by an error (model)" in done.stdout

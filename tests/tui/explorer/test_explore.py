@@ -282,10 +282,10 @@ def test_wrong_usage(flags: tuple[str, ...], told: str, call: Run, tmp_path: Pat
 
 
 def test_a_chunk_that_failed_is_an_exit_code_and_tried_again(call: Run, server: Server) -> None:
-    server.behave(status(400), status(400))
+    server.behave(status(413), status(413))
     done = call(*command(server))
     assert done.returncode == 1
-    assert "chunk 1: The model answered 400" in done.stdout
+    assert "chunk 1: The model answered 413" in done.stdout
     assert "The same command tries it again." in done.stdout
     assert call(*command(server)).returncode == 0
     assert GOOD in rules("explored")

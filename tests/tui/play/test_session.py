@@ -243,7 +243,7 @@ def test_from_the_end_one_goes_back_and_the_branch_played_on_is_the_episode() ->
 def test_a_failed_model_is_tried_again_or_changed(server: Server) -> None:
     async def test(table: Table) -> None:
         session = table.session
-        server.behave(status(400), status(400))
+        server.behave(status(413), status(413))
         await table.waits("failed")
         assert "400" in (session.status.failure or "")
         session.proceed()

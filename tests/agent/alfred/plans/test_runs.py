@@ -157,7 +157,7 @@ def test_a_full_disk_stops_it_and_with_room_it_goes_on(server: Server, data: Pat
 
 def test_calls_that_failed_are_errors_and_asked_again(server: Server, data: Path, tmp_path: Path) -> None:
     run = in_context(server, data)
-    server.behave(status(400), status(400))
+    server.behave(status(413), status(413))
     rows = play(run, tmp_path / "run")
     assert [row.outcome for row in rows] == ["error", "planned", "planned"]
     assert rows[0].reason and failures(rows) == {"model failed": 1}

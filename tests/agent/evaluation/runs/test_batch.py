@@ -237,7 +237,7 @@ def test_two_commands_do_not_play_one_run(tmp_path: Path) -> None:
 
 
 def test_an_error_is_counted_named_and_retried_alone(tmp_path: Path, server: Server) -> None:
-    server.behave(status(400), status(400))
+    server.behave(status(413), status(413))
     planned = plan(tmp_path, agent="react", model=server.model(), max_steps=2)
     summary = play(planned, tmp_path / "run")
     assert (summary.overall.episodes, summary.overall.errors, summary.overall.lost) == (3, 1, 2)

@@ -187,7 +187,7 @@ def test_a_failure_that_passes_by_is_nobodys_error(fault: str, tmp_path: Path, s
 @pytest.mark.parametrize("workers", [1, 16])
 def test_calls_that_fail_alike_one_after_another_stop_the_run(workers: int, tmp_path: Path, server: Server) -> None:
     # It answers what is short, but no prompt of an episode, as one does whose context is too small.
-    server.behave(otherwise=status(400))
+    server.behave(otherwise=status(413))
     with pytest.raises(Stopped, match="One call after another failed like this"):
         play(tmp_path / "run", server, workers)
     lost = spoiled(tmp_path / "run")
@@ -204,20 +204,20 @@ class Mute(ModelWrapper):
 
 
 def test_a_model_that_cannot_be_asked_stops_the_run_by_like_failures_alone(tmp_path: Path, server: Server) -> None:
-    server.behave(otherwise=Failing(10, status(400)))
+    server.behave(otherwise=Failing(10, status(413)))
     with pytest.raises(Stopped, match="One call after another failed like this"):
         play(tmp_path / "run", server, 1, wrapped=Mute)
     assert (spoiled(tmp_path / "run"), len(server.requests), len(server.probes)) == (LIKE_FAILURES - 1, 13, 0)
 
 
 def test_unlike_failures_and_those_with_answers_between_do_not(tmp_path: Path, server: Server) -> None:
-    failures = [status(400), status(413), status(400), status(413), answer, status(400), status(400), answer, status(400)]
+    failures = [status(413), status(413), status(413), status(413), answer, status(413), status(413), answer, status(413)]
     server.behave(*failures)
     assert play(tmp_path / "run", server, 1, wrapped=Mute).overall.errors == 7
 
 
 def test_the_question_is_a_call_of_the_budget(tmp_path: Path, server: Server) -> None:
-    server.behave(*[answer] * 5, status(400))
+    server.behave(*[answer] * 5, status(413))
     with pytest.raises(Stopped, match="budget of 5 calls is used up"):
         play(tmp_path / "run", server, 1, Budget(calls=5))
     assert (len(server.requests), len(server.probes)) == (5, 0)

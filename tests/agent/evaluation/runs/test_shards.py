@@ -114,7 +114,7 @@ def test_a_folder_holds_one_shard(tmp_path: Path) -> None:
 
 def test_an_error_of_a_shard_is_the_run_s(tmp_path: Path, solving: Server) -> None:
     model = {"world": "scripted", "split": "demo", "agent": "react", "model": solving.model(), "max_steps": 2, "limit": 3}
-    solving.behave(status(400), status(400))
+    solving.behave(status(413), status(413))
     places = shards(tmp_path, 2, **model)
     merge(places, tmp_path / "run")
     assert read_for_comparison(RunFolder(tmp_path / "run")).summary.overall.errors == 1

@@ -110,7 +110,7 @@ def test_commands_are_events_and_calls_have_their_times(tmp_path: Path, server: 
 @needs_inspect
 def test_figures_are_the_reports(tmp_path: Path) -> None:
     with serve(lambda messages: "Thought: let me see\nAction: look") as server:
-        server.behave(*[answer] * 8, otherwise=status(400))  # the third task's calls
+        server.behave(*[answer] * 8, otherwise=status(413))  # the third task's calls
         run = play(tmp_path, agent="react", model=server.model(), max_steps=4)
     assert write_inspect_log(run, tmp_path / "log.eval") == 3
     log = read(tmp_path / "log.eval")

@@ -101,7 +101,7 @@ def test_our_agents_play_by_text_as_in_a_run_of_ours(tmp_path: Path, server: Ser
 
 
 def test_what_broke_is_tried_again_and_all_is_scored_anew(tmp_path: Path, server: Server) -> None:
-    server.behave(answer, status(400), otherwise=answer)
+    server.behave(answer, status(413), otherwise=answer)
     broken = evaluate(tmp_path, server, "-T", "agent=react", "--max-samples", "1", "--no-fail-on-error")
     assert sorted(sample.error is not None for sample in broken.samples) == [False, False, True]
     inspect(tmp_path, server, "eval-retry", broken.location, "--display", "plain")
