@@ -363,7 +363,9 @@ class OpenAIModel(Model):
                 # The plainest request is refused as well, so it was about something else.
                 self._dialect.restore(known)
                 return first, attempts
-            if not outcome.unsaid or request.has_images or more.keys() - STREAMED.keys() or body.keys() <= self._taken:
+            # It may be about anything that no answered request had.
+            doubtful = outcome.unsaid and not (first_of_all or request.has_images or more.keys() - STREAMED.keys())
+            if not doubtful or body.keys() <= self._taken:
                 return outcome, attempts
             first, known = outcome, self._dialect.copy()
             self._dialect.plainly(body)

@@ -245,7 +245,7 @@ def test_a_failed_model_is_tried_again_or_changed(server: Server) -> None:
         session = table.session
         server.behave(status(413), status(413))
         await table.waits("failed")
-        assert "400" in (session.status.failure or "")
+        assert "413" in (session.status.failure or "")
         session.proceed()
         await table.until(lambda: table.did() == ["retry"])
         await table.waits("failed")

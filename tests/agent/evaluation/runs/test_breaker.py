@@ -211,7 +211,7 @@ def test_a_model_that_cannot_be_asked_stops_the_run_by_like_failures_alone(tmp_p
 
 
 def test_unlike_failures_and_those_with_answers_between_do_not(tmp_path: Path, server: Server) -> None:
-    failures = [status(413), status(413), status(413), status(413), answer, status(413), status(413), answer, status(413)]
+    failures = [status(405), status(413), status(405), status(413), answer, status(405), status(405), answer, status(405)]
     server.behave(*failures)
     assert play(tmp_path / "run", server, 1, wrapped=Mute).overall.errors == 7
 
