@@ -29,7 +29,10 @@ LONGEST_URL = 2_000
 LONGEST_KEY = 8_000
 MOST_AT_ONCE = 10_000
 LARGEST_FILE = 1 << 20
-_SETTINGS = ("key_env", "concurrency")
+_SETTINGS = ("key_env", "concurrency", "headers", "extra_body")
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
+_OWN_HEADERS = frozenset({"host", "content-length", "content-type", "transfer-encoding", "connection", "accept-encoding"})
+"""Headers that say what is sent, which nobody else can know."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_.])?|\[[0-9a-f:.]{2,45}\]")
 _ADDRESS = re.compile(r"((?P<scheme>https?)://)?(?P<host>\[[^\]]*\]|[^:\[\]/@]+)(:(?P<port>\d{1,5}))?")
@@ -110,12 +113,15 @@ def parse_endpoint(url: str) -> Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class KeyRing:
-    """Finds what belongs to an endpoint: the name of an environment variable, never a key itself, and the user's own limit of
-    calls at once. Both are given by ``scheme://host:port``, or by ``host:port``, which is no key for http to another machine.
+    """Finds what belongs to an endpoint: the name of an environment variable, never a key itself, the user's own limit of calls
+    at once, the variables of headers, and what else every request says. All are given by ``scheme://host:port``, or by
+    ``host:port``, which is no key for http to another machine.
     """
 
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     limits: Mapping[str, int] = field(default_factory=dict[str, int])
+    headers: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    extra: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
 
     def variable(self, endpoint: Endpoint) -> str | None:
         """The environment variable whose key belongs to ``endpoint``; None where no key belongs to it."""
@@ -127,11 +133,22 @@ class KeyRing:
         """How many calls at once the user allows ``endpoint``; None where they did not say."""
         return self.limits.get(endpoint.origin, self.limits.get(endpoint.address))
 
+    def extra_body(self, endpoint: Endpoint) -> Mapping[str, Any]:
+        """What each request to ``endpoint`` says beside what is asked."""
+        return self.extra.get(endpoint.origin, self.extra.get(endpoint.address, {}))
+
+    def more_headers(self, endpoint: Endpoint) -> dict[str, str]:
+        """The headers that each request to ``endpoint`` has, with their values. Raises ``ConfigurationError``."""
+        self.check_private(endpoint)
+        bound = self.headers.get(endpoint.address) if endpoint.private else None
+        named = self.headers.get(endpoint.origin, bound) or {}
+        return {name: _secret(variable, endpoint) for name, variable in named.items()}
+
     def check_private(self, endpoint: Endpoint) -> None:
         """Raise ``ConfigurationError`` for an http address of a host whose key is for https, unless the user named it."""
-        if endpoint.private or endpoint.origin in {*self.variables, *self.limits}:
+        if endpoint.private or endpoint.origin in {*self.variables, *self.limits, *self.headers}:
             return
-        keyed = (*self.variables, _OFFICIAL_ORIGIN)
+        keyed = (*self.variables, *self.headers, _OFFICIAL_ORIGIN)
         if any(_host(name) == endpoint.host for name in keyed if not name.startswith("http://")):
             raise ConfigurationError(
                 f"{endpoint.host} has a key, which goes over https alone, and {endpoint.url} could be read by anybody on the "
@@ -145,20 +162,25 @@ class KeyRing:
         variable = self.variable(endpoint)
         if variable is None:
             return PLACEHOLDER
-        key = os.environ.get(variable, "")
-        if not key:
-            alternative = (
-                "; or name a server of your own with openai:NAME@http://127.0.0.1:8000/v1, which needs none"
-                if endpoint.official
-                else f", or take the entry for it out of {config_folder() / 'housequest.toml'}"
-            )
-            raise ConfigurationError(f"{endpoint.address} wants a key: set {variable}{alternative}.")
-        if len(key) > LONGEST_KEY or not all("!" <= character <= "~" for character in key):
-            raise ConfigurationError(
-                f"The value of {variable} cannot be a key: it is too long or holds spaces, line ends, control or non-ASCII "
-                "characters. Set it again without them."
-            )
-        return key
+        return _secret(variable, endpoint)
+
+
+def _secret(variable: str, endpoint: Endpoint) -> str:
+    """The key in an environment variable. Raises ``ConfigurationError``."""
+    key = os.environ.get(variable, "")
+    if not key:
+        alternative = (
+            "; or name a server of your own with openai:NAME@http://127.0.0.1:8000/v1, which needs none"
+            if endpoint.official
+            else f", or take the entry for it out of {config_folder() / 'housequest.toml'}"
+        )
+        raise ConfigurationError(f"{endpoint.address} wants a key: set {variable}{alternative}.")
+    if len(key) > LONGEST_KEY or not all("!" <= character <= "~" for character in key):
+        raise ConfigurationError(
+            f"The value of {variable} cannot be a key: it is too long or holds spaces, line ends, control or non-ASCII "
+            "characters. Set it again without them."
+        )
+    return key
 
 
 def _host(name: str) -> str:
@@ -191,6 +213,8 @@ def load_keys(file: Path | None = None) -> KeyRing:
         raise ConfigurationError(f'{file}: endpoints is not a table; write [endpoints."host:port"] above key_env = "NAME".')
     variables: dict[str, str] = {}
     limits: dict[str, int] = {}
+    headers: dict[str, dict[str, str]] = {}
+    extra: dict[str, dict[str, Any]] = {}
     for address, entry in cast("dict[str, object]", endpoints).items():
         where = f"{file}: [endpoints.{shown(address)}]"
         match = _ADDRESS.fullmatch(address.lower())
@@ -224,4 +248,31 @@ def load_keys(file: Path | None = None) -> KeyRing:
                 raise ConfigurationError(
                     f"{where} concurrency: {shown(most)} is not a number of calls; give 1 to {MOST_AT_ONCE:,}."
                 )
-    return KeyRing(variables, limits)
+        for name, values, bodies in (("headers", headers, False), ("extra_body", extra, True)):
+            if name in fields:
+                values[bound] = _checked_table(fields[name], f"{where} {name}", bodies=bodies)
+    return KeyRing(variables, limits, headers, extra)
+
+
+def _checked_table(table: object, where: str, *, bodies: bool) -> dict[str, Any]:
+    """A table of headers by their variables, or of parameters (``bodies``). Raises ``ConfigurationError``."""
+    if not isinstance(table, dict) or not table:
+        example = "{ top_k = 20 }" if bodies else '{ api-key = "NAME" }, with the name of an environment variable'
+        raise ConfigurationError(f"{where} is not a table; write {example}.")
+    found = cast("dict[str, Any]", table)
+    if bodies:
+        check_extra(found, where)
+        return found
+    for name, variable in found.items():
+        if not _HEADER.fullmatch(name) or name.lower() in _OWN_HEADERS:
+            raise ConfigurationError(f"{where}: {shown(name)} is not a header that can be given; take it out.")
+        if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable):
+            # The value is not shown: it may be the secret itself, put there by mistake.
+            raise ConfigurationError(f"{where}: {name} names no environment variable; the value itself stays out of files.")
+    return found
+
+
+def check_extra(body: Mapping[str, Any], where: str) -> None:
+    """Raise ``ConfigurationError`` if ``body`` would say again what every request says."""
+    if taken := sorted({"model", "messages", "prompt", "stream"} & body.keys()):
+        raise ConfigurationError(f"{where}: {taken[0]} is said by every request itself; take it out.")

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+from urllib.parse import quote, unquote
 
 from housequest.agent.models.base import Model
-from housequest.agent.models.keys import OFFICIAL_KEY, OFFICIAL_URL, Endpoint, load_keys, parse_endpoint
+from housequest.agent.models.keys import OFFICIAL_KEY, OFFICIAL_URL, Endpoint, check_extra, load_keys, parse_endpoint
 from housequest.agent.models.registry import CallOptions, ModelProvider, split_options, with_options
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.options import option
 
 LONGEST_NAME = 200
+_EXTRA = "extra."
+_UNQUOTED = "=.,:{}[]' " + '"'
 _FORGOTTEN_SCHEME = re.compile(r"@(localhost|\[[0-9a-f:.]+\]|[\w.-]+:\d+)", re.IGNORECASE)
 
 
@@ -30,15 +36,22 @@ class EndpointOptions:
 
 @dataclass(frozen=True, slots=True)
 class EndpointName:
-    """A parsed model's name: the model at the endpoint, its options, and the endpoint."""
+    """A parsed model's name: the model at the endpoint, its options, the endpoint, and what else each request says."""
 
     model: str
     options: EndpointOptions
     endpoint: Endpoint
+    extra: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        return self.named if self.endpoint.url == OFFICIAL_URL else f"{self.named}@{self.endpoint.url}"
+
+    @property
+    def named(self) -> str:
+        """The name without the address."""
         named = with_options(self.model, self.options)
-        return named if self.endpoint.url == OFFICIAL_URL else f"{named}@{self.endpoint.url}"
+        extra = "&".join(f"{_EXTRA}{quote(pair, safe=_UNQUOTED)}" for pair in self.extra)
+        return f"{named}{'&' if '?' in named else '?'}{extra}" if extra else named
 
 
 class OpenAIProvider(ModelProvider):
@@ -57,7 +70,8 @@ class OpenAIProvider(ModelProvider):
 
     def portable(self, rest: str) -> str:
         parsed = read_openai_name(rest)
-        return with_options(parsed.model, parsed.options)
+        usual = (f"{name}={json.dumps(value)}" for name, value in load_keys().extra_body(parsed.endpoint).items())
+        return replace(parsed, extra=tuple(sorted((*usual, *parsed.extra)))).named
 
     def elsewhere(self, rest: str) -> str | None:
         return told_destination(read_openai_name(rest).endpoint)
@@ -84,9 +98,40 @@ def read_openai_name(rest: str) -> EndpointName:
     named, url = (rest, OFFICIAL_URL) if at < 0 else (rest[:at], rest[at + 1 :])
     if "://" in named:
         raise ConfigurationError("The model's address begins with neither http:// nor https://.")
+    named, extra = _apart(named)
     model, options = split_options(named, EndpointOptions, "An openai: model")
     if not model or len(model) > LONGEST_NAME or not model.isprintable():
         raise ConfigurationError(f"{shown(model, 60)} is not the name of a model.")
     if at < 0 and _FORGOTTEN_SCHEME.search(named):
         raise ConfigurationError(f"{shown(named, 60)} would go to the official host; write http:// after the @.")
-    return EndpointName(model, options, parse_endpoint(url))
+    extra_body(extra)
+    return EndpointName(model, options, parse_endpoint(url), extra)
+
+
+def _apart(named: str) -> tuple[str, tuple[str, ...]]:
+    """A name, and what it says with ``extra.KEY.KEY=VALUE``."""
+    name, mark, query = named.rpartition("?")
+    parts = query.split("&") if mark and name else []
+    extra = [part for part in parts if part.startswith(_EXTRA) and "=" in part]
+    rest = "&".join(part for part in parts if part not in extra)
+    unquoted = tuple(sorted(unquote(part.removeprefix(_EXTRA)) for part in extra))
+    return (named, ()) if not extra else (f"{name}?{rest}" if rest else name, unquoted)
+
+
+def extra_body(extra: Sequence[str]) -> dict[str, Any]:
+    """The parameters that ``KEY.KEY=VALUE`` stand for; a value is JSON, or else a text. Raises ``ConfigurationError``."""
+    body: dict[str, Any] = {}
+    for pair in extra:
+        path, _, value = pair.partition("=")
+        *tables, last = path.split(".")
+        inner = body
+        for table in tables:
+            inner = cast("dict[str, Any]", found) if isinstance(found := inner.setdefault(table, {}), dict) else {}
+        if not all((*tables, last)):
+            raise ConfigurationError(f"{shown(f'{_EXTRA}{pair}', 80)} in the model's name is no parameter.")
+        try:
+            inner[last] = json.loads(value)
+        except ValueError:
+            inner[last] = value
+    check_extra(body, "The model's name")
+    return body

@@ -36,6 +36,7 @@ from housequest.agent.models.base import (
     stop_at,
 )
 from housequest.agent.models.forms import Choice, grammar_of
+from housequest.agent.models.openai import extra_body
 from housequest.agent.models.openai.dialect import LEAST_ROOM, THOUGHT_ROOM, Dialect
 from housequest.agent.models.openai.protocol import (
     HEAR,
@@ -105,7 +106,8 @@ class OpenAIModel(Model):
         self.name = name
         self._model, self._calls, self._server = served.model, calls, Server(served.endpoint, calls)
         self._least_tokens = served.options.max_completion_tokens or 0
-        self._dialect = Dialect(served.options.thinking, limit=LIMITS[served.endpoint.official])
+        extra = {**self._server.keys.extra_body(served.endpoint), **extra_body(served.extra)}
+        self._dialect = Dialect(served.options.thinking, extra, LIMITS[served.endpoint.official])
         self._taken: set[str] = set()
         """What requests that were answered had in them, so that no refusal is about that."""
         self._hollow = 0

@@ -6,7 +6,7 @@ import html
 import logging
 import re
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, cast
@@ -26,57 +26,57 @@ _LOGGERS = (
 """What the libraries beneath log, where a program asks for that, has the server's words too."""
 
 
-class Redactor:
-    """Replaces ``key`` by `REDACTED`: in plain, with some or all characters escaped as in JSON, URLs or HTML, and in base64."""
+class _Secret:
+    """One key: in plain, with some or all characters escaped as in JSON, URLs or HTML, and in base64."""
 
     def __init__(self, key: str) -> None:
-        self._secret = key != PLACEHOLDER
-        self._in_replies = self._secret and len(key) >= SHORTEST_SECRET
         self._key = key
-        self._plain = (key, *dict.fromkeys(_encoded(key))) if self._in_replies else (key,)
+        self.long = len(key) >= SHORTEST_SECRET
+        self._plain = (key, *dict.fromkeys(_encoded(key))) if self.long else (key,)
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         # For a long key this takes a tenth of a second, and few texts need it.
         return re.compile("|".join(("".join(map(_spellings, self._key)), *map(re.escape, self._plain[1:]))))
 
-    def _suspects(self, text: str) -> bool:
-        """Whether ``text`` may hold the key, none of whose forms is shorter than itself."""
-        if not self._secret or len(text) < len(self._key):
-            return False
-        return any(mark in text for mark in "\\%&") or any(form in text for form in self._plain)
+    def found(self, text: str) -> Iterator[re.Match[str]]:
+        """Where it stands in ``text``; none of its forms is shorter than itself."""
+        if len(text) >= len(self._key) and (any(mark in text for mark in "\\%&") or any(form in text for form in self._plain)):
+            yield from self._pattern.finditer(text)
+
+
+class Redactor:
+    """Replaces keys by `REDACTED`."""
+
+    def __init__(self, *keys: str) -> None:
+        self._secrets = tuple(_Secret(key) for key in keys if key != PLACEHOLDER)
+        self._long = tuple(secret for secret in self._secrets if secret.long)
 
     def text(self, text: str) -> str:
-        """``text`` without the key, however short it is."""
-        return self._pattern.sub(REDACTED, text) if self._suspects(text) else text
+        """``text`` without the keys, however short they are."""
+        return _without(text, self._secrets)
 
     def words(self, value: object) -> Any:
-        """Decoded JSON without the key in any text, names included. Raises ``RecursionError`` if it nests too deeply."""
-        if isinstance(value, str):
-            return self.text(encodable(value))
-        if isinstance(value, list):
-            return [self.words(each) for each in cast("list[object]", value)]
-        if isinstance(value, Mapping):
-            return {self.words(name): self.words(each) for name, each in cast("Mapping[str, object]", value).items()}
-        return value
+        """Decoded JSON without a key in any text, names included. Raises ``RecursionError`` if it nests too deeply."""
+        return _decoded(value, self._secrets)
 
     def reply(self, value: object) -> Any:
-        """Like `words`, but a short key is left in."""
-        return self.words(value) if self._in_replies else value
+        """Like `words`, but short keys are left in."""
+        return _decoded(value, self._long) if self._long else value
 
     def pieces(self, texts: Sequence[str]) -> list[str]:
         """Texts that follow one another, without a key that is spread over them."""
-        whole = "".join(texts)
-        if not (self._in_replies and self._suspects(whole)):
-            return list(texts)
-        clean = list(whole)
-        for found in self._pattern.finditer(whole):
-            clean[found.start() : found.end()] = [REDACTED, *[""] * (len(found[0]) - 1)]
-        ends = accumulate(map(len, texts))
-        return ["".join(clean[end - len(text) : end]) for text, end in zip(texts, ends, strict=True)]
+        found = list(texts)
+        for secret in self._long:
+            clean = list("".join(found))
+            for match in secret.found("".join(found)):
+                clean[match.start() : match.end()] = [REDACTED, *[""] * (len(match[0]) - 1)]
+            ends = accumulate(map(len, found))
+            found = ["".join(clean[end - len(text) : end]) for text, end in zip(found, ends, strict=True)]
+        return found
 
     def guard_logs(self) -> None:
-        """Keep the key out of what the libraries beneath log, as long as this exists."""
+        """Keep the keys out of what the libraries beneath log, as long as this exists."""
         _GUARD.redactors.add(self)
         for name in _LOGGERS:
             logging.getLogger(name).addFilter(_GUARD)  # adding it again changes nothing
@@ -110,6 +110,26 @@ class _LogGuard(logging.Filter):
 
 _GUARD = _LogGuard()
 _TRACEBACKS = logging.Formatter()
+
+
+def _without(text: str, secrets: Sequence[_Secret]) -> str:
+    for secret in secrets:
+        for found in reversed(list(secret.found(text))):
+            text = f"{text[: found.start()]}{REDACTED}{text[found.end() :]}"
+    return text
+
+
+def _decoded(value: object, secrets: Sequence[_Secret]) -> Any:
+    if isinstance(value, str):
+        return _without(encodable(value), secrets)
+    if isinstance(value, list):
+        return [_decoded(each, secrets) for each in cast("list[object]", value)]
+    if isinstance(value, Mapping):
+        return {
+            _without(encodable(name), secrets): _decoded(each, secrets)
+            for name, each in cast("Mapping[str, object]", value).items()
+        }
+    return value
 
 
 def _spellings(character: str) -> str:

@@ -204,12 +204,13 @@ async def _bound(response: Response) -> None:
 
 
 class Clients:
-    """Clients of one event loop that send ``key`` to one endpoint, each with a pool of connections; the first fill first."""
+    """Clients of one event loop that send ``key`` and ``headers`` to one endpoint, each with a pool of connections; the first
+    fill first."""
 
-    def __init__(self, endpoint: Endpoint, key: str, timeout: float) -> None:
+    def __init__(self, endpoint: Endpoint, key: str, timeout: float, headers: Mapping[str, str]) -> None:
         import httpx2
 
-        self._endpoint, self._key, self._timeout = endpoint, key, timeout
+        self._endpoint, self._key, self._timeout, self._headers = endpoint, key, timeout, headers
         self._tls = httpx2.create_ssl_context()  # tens of milliseconds, and the same for all
         self._calls: dict[AsyncOpenAI, int] = {}
 
@@ -237,14 +238,15 @@ class Clients:
 
         if len(self) >= MOST_POOLS:
             return min(self._calls, key=lambda one: self._calls[one])
-        key = self._key
+        key, headers = self._key, self._headers
 
         async def sent_by_us(request: Request) -> None:
             # The SDK adds OPENAI_CUSTOM_HEADERS, organisation and project from the environment by itself.
             kept = {
                 name: value for name, value in request.headers.items() if name in _HEADERS or name.startswith("x-stainless-")
             }
-            request.headers = httpx2.Headers({**kept, "accept-encoding": "identity", "authorization": f"Bearer {key}"})
+            ours = {"accept-encoding": "identity", "authorization": f"Bearer {key}"}
+            request.headers = httpx2.Headers(kept | ours | {name.lower(): value for name, value in headers.items()})
 
         connections = httpx2.AsyncClient(
             verify=self._tls,
@@ -281,8 +283,8 @@ class Server:
         self.endpoint = endpoint
         self.calls = calls
         self.keys = load_keys() if calls.keys is None else calls.keys
-        self._key = self.keys.key(endpoint)
-        self.redactor = Redactor(self._key)
+        self._key, self._headers = self.keys.key(endpoint), self.keys.more_headers(endpoint)
+        self.redactor = Redactor(self._key, *self._headers.values())
         self.redactor.guard_logs()
         self._reached = False
         """Whether the endpoint sent anything, and so is there."""
@@ -293,7 +295,7 @@ class Server:
         """Clients for calls of this event loop, which the caller closes."""
         # In a thread, since a screen may be running meanwhile.
         await asyncio.to_thread(import_module, "openai")
-        return await asyncio.to_thread(Clients, self.endpoint, self._key, self.calls.timeout)
+        return await asyncio.to_thread(Clients, self.endpoint, self._key, self.calls.timeout, self._headers)
 
     async def ask(
         self, clients: Clients, path: str, body: Mapping[str, Any], read: Callable[[Response], T | Failure]

@@ -7,6 +7,7 @@ import itertools
 import json
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,9 @@ from housequest.agent.models.openai.dialect import ways_to_think
 from housequest.agent.models.openai.model import LONGEST_MESSAGE
 from housequest.agent.models.openai.server import SLOW_RETRIES
 from housequest.agent.models.registry import make_model, portable_name
-from housequest.worlds.errors import ModelError, Unsupported
+from housequest.worlds.errors import ConfigurationError, ModelError, Unsupported
 from tests.backends import server as backend
+from tests.backends.dialects import Dialect, header_wanted
 from tests.backends.server import Behaviour, Policy, Recorded, Server
 
 PROMPT = [Message("system", "You act."), Message("user", "A room. \ud800")]
@@ -372,6 +374,35 @@ def test_nothing_comes_from_the_environment_by_itself(
     asyncio.run(ask(make_model(server.model(), keys=precious)))
     assert [request.headers["authorization"] for request in server.requests] == ["Bearer unused", f"Bearer {PRECIOUS}"]
     assert "canary" not in str(server.requests)
+
+
+def test_an_endpoint_gets_the_headers_and_parameters_that_its_table_names(
+    server: Server, own_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEAM_KEY", PRECIOUS)
+    table = f'[endpoints."127.0.0.1:{server.port}"]\nheaders = {{ Api-Key = "TEAM_KEY" }}\nextra_body = {{ top_k = 20 }}\n'
+    own_file.write_text(table)
+    server.behave(otherwise=replace(Dialect("a gateway"), refuse=header_wanted("api-key", PRECIOUS)))
+    name = server.model("tester?extra.top_k=1&extra.chat_template_kwargs.enable_thinking=false")
+    asyncio.run(ask(make_model(server.model())))
+    asyncio.run(ask(make_model(name)))
+    plain, named = (request.body for request in server.requests)
+    assert (plain["top_k"], named["top_k"], named["chat_template_kwargs"]) == (20, 1, {"enable_thinking": False})
+    assert portable_name(server.model()) == "openai:tester?extra.top_k=20"
+    assert PRECIOUS not in portable_name(name)
+    with pytest.raises(ModelError) as raised:
+        server.behave(backend.status(401, {"message": f"no access with {PRECIOUS}"}))
+        asyncio.run(ask(make_model(server.model())))
+    assert "no access with [key]" in str(raised.value)
+    monkeypatch.delenv("TEAM_KEY")
+    with pytest.raises(ConfigurationError, match="set TEAM_KEY"):
+        make_model(server.model())
+
+
+@pytest.mark.parametrize("said", ["extra.model=1", "extra.messages=[]", "extra.=1", "extra..a=1"])
+def test_what_every_request_says_is_not_said_again(said: str) -> None:
+    with pytest.raises(ConfigurationError, match="model's name"):
+        make_model(f"openai:x?{said}@http://127.0.0.1:1/v1")
 
 
 def test_what_is_meant_for_this_machine_goes_through_no_proxy(
