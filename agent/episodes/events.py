@@ -122,7 +122,8 @@ class ModelCall(_Frozen):
     chat. ``held`` is for a reply that had to keep a form: ``kept``; ``cut`` off at its limit of tokens; ``broken`` all the
     same; or ``refused``, when the model did not take the form. ``weighed`` is set if a text that was said before was scored
     beside others, of which ``reply`` is one; what the role said until then led nowhere. ``thinking`` is what the model thought
-    before its reply, if its server told that apart, and ``thinking_tokens`` are those of it.
+    before its reply, if its server told that apart, and ``thinking_tokens`` are those of it. ``untaken`` names what was asked
+    for, such as a temperature, and left to the server.
     """
 
     kind: Literal["called"] = "called"
@@ -140,6 +141,7 @@ class ModelCall(_Frozen):
     weighed: Literal[True] | None = None
     thinking: str | None = None
     thinking_tokens: Count = None
+    untaken: tuple[str, ...] | None = None
 
 
 class ParseFailed(_Frozen):

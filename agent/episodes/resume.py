@@ -276,9 +276,8 @@ class _RecordedModel(models.ModelWrapper):
             return await super().complete(request)
         begun = tuple((one.text, one.logprob) for one in called.candidates or ())
         tokens = (models.TokenChoice(*begun[0], begun),) if begun else ()
-        return models.Completion(
-            called.reply, called.finish, _usage(called), tokens=tokens, held=called.held, thinking=called.thinking or ""
-        )
+        completion = models.Completion(called.reply, called.finish, _usage(called), tokens=tokens, held=called.held)
+        return replace(completion, thinking=called.thinking or "", untaken=called.untaken or ())
 
     async def score(self, messages: Sequence[models.Message], continuations: Sequence[str]) -> models.Scores:
         called = await self._call()

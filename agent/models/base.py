@@ -99,7 +99,7 @@ class Completion:
     ``read`` are the tokens of the prompt, if they were asked for, without the first one, which nothing precedes. ``held`` is
     what came of the form that was asked for, if the model knows: ``refused`` if it replied freely, ``broken`` or ``cut`` if
     ``text`` is none of the choices. A recorded reply knows. ``thinking`` is what the model thought before it replied, if its
-    server tells that apart.
+    server tells that apart. ``untaken`` names what was asked for, such as a temperature, and left to the server.
     """
 
     text: str
@@ -110,6 +110,7 @@ class Completion:
     read: tuple[PromptToken, ...] = ()
     held: Held | None = None
     thinking: str = ""
+    untaken: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

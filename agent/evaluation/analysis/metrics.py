@@ -205,6 +205,10 @@ class Figures:
         # By the model's count, as ``completion_tokens`` are; None where it counted none.
         self.prompt_tokens = total(result.prompt_tokens for result in results)
         self.completion_tokens = total(result.completion_tokens for result in results)
+        # Of these, tokens of thinking; None where the endpoint never told them apart.
+        self.thinking_tokens = total(result.thinking_tokens for result in results)
+        # What the agent asked for and the model's server did not take, such as a temperature.
+        self.untaken = sorted({name for result in results for name in result.untaken or ()})
         counted = [each.tokens for each in played if each.tokens is not None]
         # Prompt tokens served by a cache; None where the endpoint never reported any.
         self.cached_tokens = total(None if tokens.cached is None else tokens.prompt - tokens.fresh for tokens in counted)
@@ -244,7 +248,8 @@ class Figures:
         """How the model was asked, in words."""
         plain = sum(result.plain or 0 for result in self.results)
         ways = [way for way, calls in (("as a chat", self.calls - plain), ("as plain text", plain)) if calls]
-        return " and ".join(ways) or "no model"
+        without = f"; {' and '.join(self.untaken)} not taken" if self.untaken else ""
+        return f"{' and '.join(ways) or 'no model'}{without}"
 
 
 @dataclass(frozen=True, slots=True)

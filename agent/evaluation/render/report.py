@@ -116,6 +116,9 @@ class EpisodesReport(Report):
         if overall.calls:
             yield f"{_call_words(overall)}; {overall.unreadable} unreadable replies."
             yield _cost_words(manifest, self.every)
+        if "temperature" in overall.untaken:
+            asked = "Greedy replies were" if not manifest.configuration.settings.get("temperature") else "A temperature was"
+            yield f"{asked} asked for and not given: the model's server takes no temperature, so its own default holds."
 
 
 class RunReport(EpisodesReport):
@@ -247,7 +250,8 @@ def _figures(summary: Summary | None, count: Figures, *, bootstrap: bool = False
         "steps": {"total": count.steps, "mean": count.commands.mean, "mean_won": count.mean_steps_won, "interval": commands},
         **plain_data(count, "refused", "repeated", "unreadable", "calls"),
         **(plain_data(count, "enacted", "low_level", "diverged") if count.enacted else {}),
-        "tokens": {name: getattr(count, f"{name}_tokens") for name in ("prompt", "completion", "fresh", "cached")},
+        "tokens": {name: getattr(count, f"{name}_tokens") for name in ("prompt", "completion", "fresh", "cached")}
+        | ({} if count.thinking_tokens is None else {"thinking": count.thinking_tokens}),
         "seconds": {"model": count.model_seconds.total, "wall": count.wall_seconds.total},
         "cost": count.cost.total,
         **({"metrics": metrics} if metrics else {}),
@@ -391,7 +395,8 @@ def _call_words(overall: Figures) -> str:
     else:
         cached = overall.cached_tokens
         parts = "no cache told of" if cached is None else f"{overall.fresh_tokens:,} fresh, {cached:,} cached"
-        tokens = f"{overall.prompt_tokens or 0:,} tokens read ({parts}), {overall.completion_tokens or 0:,} written"
+        thought = "" if overall.thinking_tokens is None else f" ({overall.thinking_tokens:,} of them thinking)"
+        tokens = f"{overall.prompt_tokens or 0:,} tokens read ({parts}), {overall.completion_tokens or 0:,} written{thought}"
     model, wall = overall.model_seconds.total, overall.wall_seconds.total
     seconds = "" if model is None else f", {model:,.1f} s"
     whole = "" if wall is None else f" of {wall:,.1f} s that the episodes took"

@@ -313,8 +313,8 @@ class Result(Frozen):
     ``conditions`` goal conditions held after the last command; None if none was executed or the world does not say.
     ``enacted`` commands were carried out in a simulator too, by ``low_level`` actions; ``diverged`` of them could not be done
     there as in the world. All three are None where none was. ``repeated`` counts as `repeats` does. ``failure`` says why it was
-    not won. ``plain`` counts the ``calls`` that were of plain text and no chat. ``episode_sha256`` is the digest of the
-    episode's file; None before it is in the index.
+    not won. ``plain`` counts the ``calls`` that were of plain text and no chat. ``untaken`` names what the model's server did
+    not take. ``episode_sha256`` is the digest of the episode's file; None before it is in the index.
     """
 
     number: int
@@ -338,6 +338,8 @@ class Result(Frozen):
     unreadable: Number = 0
     prompt_tokens: Number | None = None
     completion_tokens: Number | None = None
+    thinking_tokens: Number | None = None
+    untaken: tuple[str, ...] | None = None
     boundary: Boundary | None = None
     message: str | None = None
     failure: Failure | None = None
@@ -387,6 +389,8 @@ def result_of(task: SelectedTask, events: Sequence[Event]) -> Result | None:
         unreadable=sum(isinstance(body, ParseFailed) for body in played),
         prompt_tokens=total(call.prompt_tokens for call in calls),
         completion_tokens=total(call.completion_tokens for call in calls),
+        thinking_tokens=total(call.thinking_tokens for call in calls),
+        untaken=tuple(sorted({name for call in calls for name in call.untaken or ()})) or None,
         failure=failure_of(events),
     )
 

@@ -211,6 +211,12 @@ class Dialect:
             self.heedless = self.way + 1 >= len(ways_to_think("off"))
             self.way += not self.heedless
 
+    def untaken(self, request: Request) -> tuple[str, ...]:
+        """What ``request`` asks for and does not get: its sampling is the server's own, or it thinks all the same."""
+        wanted = {"temperature": True, "seed": request.seed is not None}
+        names = (name for name, asked in wanted.items() if asked and name in self.left_out)
+        return (*names, *(["thinking=off"] if self.heedless else []))
+
     def told(self) -> tuple[str, ...]:
         """What was learned, in words for people."""
         way = self._told_to_think()

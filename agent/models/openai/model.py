@@ -358,7 +358,8 @@ class OpenAIModel(Model):
                 continue
             if isinstance(outcome, Completion):
                 self._taken |= body.keys()
-                return replace(outcome, timing=replace(outcome.timing, wasted=wasted or None)), attempts
+                timing, untaken = replace(outcome.timing, wasted=wasted or None), self._dialect.untaken(request)
+                return replace(outcome, timing=timing, untaken=untaken), attempts
             if self._corrected(outcome, body, request, more):
                 continue
             if first is not None:

@@ -22,6 +22,7 @@ from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
 from housequest.agent.models.registry import portable_name
 from housequest.worlds.errors import ConfigurationError, HousequestError
 from tests.agent.evaluation.recorded import in_format
+from tests.backends.dialects import dialects
 from tests.backends.server import Policy, Recorded, Response, Server, completion, serve, status, together
 
 
@@ -73,6 +74,22 @@ def test_the_number_of_workers_changes_nothing(tmp_path: Path, server: Server) -
         assert episodes(tmp_path / f"{agent}1") == episodes(tmp_path / f"{agent}8")
         for name in ("run.json", "index.jsonl"):
             assert (tmp_path / f"{agent}1" / name).read_bytes() == (tmp_path / f"{agent}8" / name).read_bytes()
+
+
+def test_what_a_server_does_not_take_is_said_in_its_report(tmp_path: Path, server: Server) -> None:
+    for name, dialect in (("taken", None), ("untaken", "one temperature"), ("thinking", "content in parts")):
+        server.reset()
+        if dialect is not None:
+            server.behave(otherwise=dialects()[dialect])
+        play(plan(tmp_path, agent="react", model=server.model(), max_steps=2), tmp_path / name, workers=8)
+    runs = {name: RunReport(read_for_comparison(RunFolder(tmp_path / name))) for name in ("taken", "untaken", "thinking")}
+    assert runs["taken"].card["asked"] == "as a chat"
+    assert runs["untaken"].card["asked"] == "as a chat; temperature not taken"
+    assert any("Greedy replies were asked for and not given" in line for line in runs["untaken"].sentences())
+    assert any(" of them thinking)" in line for line in runs["thinking"].sentences())
+    assert episodes(tmp_path / "untaken").keys() == episodes(tmp_path / "taken").keys()
+    tokens = [json.loads(line)["thinking_tokens"] for line in (tmp_path / "thinking" / "index.jsonl").read_text().splitlines()]
+    assert all(tokens)
 
 
 def test_workers_are_episodes_in_flight(tmp_path: Path, server: Server) -> None:
