@@ -242,6 +242,10 @@ class Model(Protocol):
         """What calls showed of how it wants to be asked, in words for people; it changes what is sent."""
         return ()
 
+    def keep_learned(self) -> None:
+        """Keep what was `learned`, and found out of what it can do, for the next hours; another model of its name knows it."""
+        return
+
     async def capabilities(self) -> Capabilities:
         """What this model can do. It is found out once."""
         return Capabilities()

@@ -54,6 +54,8 @@ class Dialect:
     begins: bytes = b""
     """What a stream begins with."""
     asked: list[Body] = field(default_factory=list)
+    context: int | None = None
+    """Tokens of a prompt that are read, the last ones; those before are dropped without a word. Seen at Ollama."""
     knows: frozenset[str] = frozenset()
     """System messages: a model reads one as it stands, wherever its server wants it."""
 
@@ -62,12 +64,17 @@ class Dialect:
         self.asked.append(recorded.body)
         if (refusal := self.refuse(recorded)) is not None:
             return refusal
-        text = policy(messages_of(recorded, self.knows))
+        messages = messages_of(recorded, self.knows)
+        if self.context is not None and len(messages) == 1:
+            messages = [{**messages[0], "content": " ".join(messages[0]["content"].split()[-self.context :])}]
+        text = policy(messages)
         for word in recorded.body.get("stop") or ():
             text = text.split(word)[0]
         said = self.think(recorded, text) if self.think else within(limit_of(recorded.body), Said(text))
         deltas = list(self.speak(said)) if self.speak else plain(said)
         usage = usage_of(recorded, said)
+        if self.context is not None:
+            usage["prompt_tokens"] = min(usage["prompt_tokens"], self.context)
         if recorded.body.get("stream"):
             return StreamingResponse(self._events(recorded, deltas, said, usage), media_type="text/event-stream")
         message: dict[str, Any] = {"role": "assistant", "content": None}

@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 
 from housequest.tui.cli import app
 from housequest.worlds.errors import HousequestError
+from tests.agent.test_rehearsal import talking
+from tests.backends.policy import Solver
 from tests.backends.server import serve, status
 from tests.parts import needs
 from tests.tui.conftest import COMMAND, Run, environment
@@ -198,20 +200,21 @@ def test_models_lists_what_can_be_used(call: Run) -> None:
 
 
 def test_a_model_is_proved_by_a_real_call(call: Run) -> None:
-    with serve(lambda messages: "ready \x1b[31m") as server:
-        done = call("models", "check", server.model())
+    with serve(talking(Solver())) as server:
+        done = call("models", "check", server.model(), "--agent", "react")
     assert done.returncode == 0
-    assert done.stdout.startswith("ready \\x1b[31m\n\n")
-    assert "tokens read" in done.stdout
+    assert done.stdout.startswith("react plays example:1 for two turns:\nwhole       2 calls, ")
     assert "choice among texts     no   not offered" in done.stdout
 
 
 def test_a_model_that_fails_is_an_exit_code(call: Run) -> None:
-    with serve() as server:
-        server.behave(status(404))
-        done = call("models", "check", server.model())
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "127.0.0.1" in done.stderr
+    with serve(lambda messages: "ready \x1b[31m") as server:
+        mute = call("models", "check", server.model())
+        server.behave(otherwise=status(404))
+        gone = call("models", "check", server.model())
+    assert (mute.returncode, gone.returncode) == (1, 1)
+    assert "The first began: ready \\x1b[31m." in mute.stdout
+    assert "Play would fail: The model answered 404" in gone.stdout
 
 
 @pytest.mark.parametrize("arguments", [("nonsense",), ("scripted:/nowhere",), ("openai:x@http://user:secret@h/v1",)])

@@ -156,19 +156,44 @@ def models(context: typer.Context) -> None:
 
 
 @models_app.command("check")
-@options.takes("timeout")
+@options.takes("world", "timeout", "agent", "set")
 def check(flags: options.Flags, model: str | None = None) -> None:
-    """Show a reply, what else the model can do, and which demands on every model it does not meet. Makes about 15 calls."""
+    """Rehearse two turns of a game with the model, then show what else it can do and which demands on it are not met.
+
+    Makes some 30 calls. It exits with 1 where play would fail. What it learns of the model, play and eval know for a day.
+    """
     import asyncio
 
-    from housequest.agent.config import configure
+    from housequest.agent.config import configure, world_of
     from housequest.agent.models.checking import check_model
     from housequest.agent.models.registry import DEFAULT_MODEL, destination, make_model
+    from housequest.agent.rehearsal import rehearse
+    from housequest.agent.setup import set_up
 
-    settings = configure({"model": model, **flags}, uses=("model",)).settings
+    settings = configure({"model": model, **flags}).settings
     name = settings.model or DEFAULT_MODEL
     if where := destination(name):
         terminal.note(f"Prompts go to {where}.\n")
+    setup = set_up(settings.model_copy(update={"model": name}), world_of(settings))
+    look = terminal.look()
+    if setup.model is not None:
+        task = setup.world.tasks(setup.world.splits()[-1])[0]
+        seen = asyncio.run(rehearse(setup, task))
+        ways = [f"{'in pieces' if each.attended else 'whole':<11} {each.words}" for each in seen.passes if not each.wrong]
+        told = {True: "have equal replies", False: "have different replies", None: ""}[seen.alike]
+        print_lines(
+            [
+                f"{setup.agent} plays {task.reference} for two turns:",
+                *ways,
+                *(f"{'learned':<11} {each}" for each in seen.learned),
+                *([f"{'context':<11} its server {seen.context}"] if seen.context else []),
+                *([f"{'equal calls':<11} {told}"] if told else []),
+                *(line for fault in seen.faults for line in look.wrapped(f"Play would fail: {fault}")),
+                "",
+            ]
+        )
+        if seen.faults:
+            raise typer.Exit(1)
 
     async def called() -> ModelReport:
         async with aclosing(make_model(name, timeout=settings.timeout, retries=0)) as made:
@@ -188,3 +213,5 @@ def check(flags: options.Flags, model: str | None = None) -> None:
             *(f"Breaks the contract of a model: {demand}." for demand in report.broken),
         ]
     )
+    if report.broken:
+        raise typer.Exit(1)

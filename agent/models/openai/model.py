@@ -17,7 +17,9 @@ import math
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import asdict, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from housequest.agent.models.base import (
@@ -54,6 +56,7 @@ from housequest.agent.models.openai.server import LONGEST_WAIT, OVERFLOW, Attemp
 from housequest.agent.models.rate_limiter import Call, Limiter, RateLimiter, Verdict
 from housequest.agent.models.registry import CallOptions
 from housequest.worlds.errors import ModelError
+from housequest.worlds.paths import atomic_write, cache_folder, read_file
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -65,6 +68,9 @@ LONGEST_MESSAGE = 700
 SCORED_AT_ONCE = 16
 PROBED_AGAIN = 2
 """Further attempts at a probe that broke; a server may break at each, so they are few."""
+KEPT = 24 * 3600.0
+"""Seconds after which what was learned of a model is found out again: its server may be another by then."""
+LARGEST_KEPT = 1 << 16
 MOST_HOLLOW = 3
 """Replies in a row that are nothing but thinking, until every other call is expected to bring the same."""
 _WRAPPED = 64
@@ -122,6 +128,9 @@ class OpenAIModel(Model):
         self._chats = True
         """False once it said that the model has no chat template."""
         self._found: dict[Callable[[], Awaitable[Capabilities]], Capabilities] = {}
+        self._probes = (self._probe_all, self._probe_holding, self._probe_continuing)
+        self._kept = cache_folder() / "models" / f"{sha256(name.encode()).hexdigest()[:24]}.json"
+        self._recall()
 
     @property
     def heard(self) -> str:
@@ -131,6 +140,24 @@ class OpenAIModel(Model):
 
     def learned(self) -> tuple[str, ...]:
         return self._dialect.told()
+
+    def keep_learned(self) -> None:
+        found = {probe.__name__: asdict(can) for probe, can in self._found.items()}
+        kept = {"at": time.time(), "dialect": self._dialect.copy(), "found": found, "chats": self._chats}
+        with suppress(OSError):  # it is found out again
+            atomic_write(self._kept, json.dumps(kept).encode())
+
+    def _recall(self) -> None:
+        """Know what was kept of this model within a day."""
+        try:
+            kept = json.loads(read_file(self._kept, LARGEST_KEPT))
+            if time.time() - kept["at"] < KEPT:
+                found = {name: Capabilities(**can) for name, can in kept["found"].items()}
+                self._dialect.restore(kept["dialect"])
+                self._chats = bool(kept["chats"])
+                self._found = {probe: found[probe.__name__] for probe in self._probes if probe.__name__ in found}
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            return  # nothing was kept, or nothing that can be read: it is found out again
 
     async def capabilities(self) -> Capabilities:
         """What this server can do, found out by small calls the first time."""

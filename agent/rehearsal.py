@@ -1,0 +1,171 @@
+"""A rehearsal of play with a model: turns of a real episode with an agent's own prompts, and what the model's server keeps.
+
+What is learned on the way of how the model wants to be asked is kept for the next day, so that play and eval begin with it.
+"""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import replace
+from typing import NamedTuple
+
+from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed
+from housequest.agent.episodes.loop import run_episode
+from housequest.agent.models.base import Completion, Message, Model, ModelWrapper, Request
+from housequest.agent.setup import Setup
+from housequest.worlds.base import Task
+from housequest.worlds.errors import HousequestError, ModelError
+
+TURNS = 2
+_SIZES = (1_000, 2_000, 4_000, 8_000, 16_000)
+"""Tokens of the prompts that show how much of one is kept, about; a game of 50 turns takes up to half of the last."""
+_LINE = "Line {}: the drawer is closed, and the mug stands on the shelf.\n"
+_TOKENS_A_LINE = 18
+_PASSWORD = "axolotl"
+_GROWS = 0.5
+"""The share of the expected growth of a prompt, by the model's count, below which the prompt was cut."""
+
+
+class Pass(NamedTuple):
+    """The turns as they were played once: with replies in pieces (``attended``) or whole."""
+
+    attended: bool
+    calls: tuple[ModelCall, ...]
+    unreadable: tuple[str, ...]
+    seconds: float
+    wrong: str
+
+    @property
+    def words(self) -> str:
+        """What they cost."""
+        read = sum(call.prompt_tokens or 0 for call in self.calls)
+        written = sum(call.completion_tokens or 0 for call in self.calls)
+        thought = sum(call.thinking_tokens or 0 for call in self.calls)
+        told = f" ({thought:,} of them thinking)" if thought else ""
+        calls = f"{len(self.calls)} call{'s' * (len(self.calls) != 1)}, {read:,} tokens read, {written:,} written{told}"
+        return f"{calls}, {self.seconds / max(1, len(self.calls)):.2f} s a call, {len(self.unreadable)} unreadable"
+
+
+class Rehearsal(NamedTuple):
+    """What was seen: the ``passes``, what was ``learned``, how much ``context`` is kept, whether equal calls are ``alike``."""
+
+    passes: tuple[Pass, ...]
+    learned: tuple[str, ...]
+    context: str
+    alike: bool | None
+    faults: tuple[str, ...]
+    """Why play would fail, and what to change."""
+
+
+class _Heard(ModelWrapper):
+    """Keeps what it is asked first, and what it replies."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self.first: tuple[Request, Completion] | None = None
+
+    async def complete(self, request: Request) -> Completion:
+        completion = await self.model.complete(request)
+        self.first = self.first or (request, completion)
+        return completion
+
+
+async def rehearse(setup: Setup, task: Task) -> Rehearsal:
+    """Play ``task`` for two turns, with replies whole and in pieces, and then try the model's context.
+
+    Raises ``ConfigurationError`` and ``Unsupported``.
+    """
+    assert setup.model is not None
+    passes: list[Pass] = []
+    alike, context, learned = None, "", ()
+    for attended in (False, True):
+        made = setup.make_model(attended=attended)
+        assert made is not None
+        async with aclosing(made) as model:
+            heard = _Heard(model)
+            passes.append(await _played(setup, task, heard, attended=attended))
+            if not attended and not passes[0].wrong and heard.first is not None:
+                alike = (await model.complete(heard.first[0])).text == heard.first[1].text
+                context = "" if model.brief else await _kept(model)
+            learned = model.learned()
+            model.keep_learned()
+        if passes[-1].wrong:
+            break
+    faults = [each.wrong for each in passes if each.wrong]
+    calls = [call for each in passes for call in each.calls]
+    unreadable = [reason for each in passes for reason in each.unreadable]
+    if calls and len(unreadable) >= len(calls):
+        begun = " ".join(calls[0].reply.split())[:60] or "(an empty reply)"
+        way_out = "Take a larger model, or one that was tuned for chats."
+        faults.append(f"None of its {len(calls)} replies could be read: {unreadable[0]} The first began: {begun}. {way_out}")
+    if "in silence" in context:
+        faults.append(f"The server {context}: long episodes lose their beginning unnoticed. Start it with a larger context.")
+    return Rehearsal(tuple(passes), learned, context, alike, tuple(faults))
+
+
+async def _played(setup: Setup, task: Task, model: Model, *, attended: bool) -> Pass:
+    calls: list[ModelCall] = []
+    unreadable: list[str] = []
+    seconds, wrong = 0.0, ""
+
+    def listen(event: Event | CallTiming) -> None:
+        nonlocal seconds, wrong
+        if isinstance(event, CallTiming):
+            seconds += event.seconds
+            return
+        match event.body:
+            case ModelCall() as call:
+                calls.append(call)
+            case ParseFailed(reason=reason):
+                unreadable.append(reason)
+            case Ended(outcome="error", message=message, reason=reason):
+                wrong = message or reason
+            case _:
+                pass
+
+    try:
+        await setup.check_model(model)
+        env = setup.open(task)
+        try:
+            short = replace(setup.episode, max_turns=TURNS)
+            await run_episode(env, setup.make_agent(model), short, listen, world=setup.world)
+        finally:
+            env.close()
+    except ModelError as error:
+        wrong = str(error)
+    return Pass(attended, tuple(calls), tuple(unreadable), seconds, wrong)
+
+
+async def _kept(model: Model) -> str:
+    """How much of a prompt the model's server keeps, in words, by its own tokenizer or by a word before a long text."""
+    try:
+        room = await model.room([Message("user", _PASSWORD)])
+        if room is not None:
+            return f"has a context of some {room:,} tokens, as it says itself"
+        before = await _asked(model, 0)
+        if before is None:
+            return "was not tried: it does not find a word in a short prompt"
+        for size, last in zip(_SIZES, (0, *_SIZES), strict=False):
+            found = await _asked(model, size)
+            grown = None if found is None or found[1] is None or before[1] is None else found[1] - before[1]
+            if found is None or (grown < _GROWS * (size - last) if grown is not None else not found[0]):
+                silently = "cuts longer ones in silence" if found is not None else "refuses longer ones"
+                return f"keeps about {last:,} tokens of a prompt, and {silently}"
+            before = found
+    except HousequestError as error:
+        return f"was not tried to its end: {error}"
+    return f"keeps at least {_SIZES[-1]:,} tokens of a prompt"
+
+
+async def _asked(model: Model, size: int) -> tuple[bool, int | None] | None:
+    """Whether a word before ``size`` tokens is found, and the tokens that the model read; None if there is no room for them."""
+    filler = "".join(_LINE.format(number) for number in range(size // _TOKENS_A_LINE))
+    text = f"The password is {_PASSWORD}.\n{filler}\nWhat is the password? Answer with that word alone."
+    try:
+        completion = await model.complete(Request([Message("user", text)], max_tokens=64))
+    except ModelError as error:
+        if error.overflow:
+            return None
+        raise
+    found = _PASSWORD in completion.text.lower()
+    return (found, completion.usage.prompt) if found or size else None
