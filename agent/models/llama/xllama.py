@@ -11,7 +11,6 @@ import json
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any, cast
 
@@ -20,7 +19,7 @@ import httpx2
 from housequest.agent.models.base import Completion, Message, Request
 from housequest.agent.models.keys import PLACEHOLDER
 from housequest.agent.models.llama import LESS_MEMORY, LlamaOptions, empty_prompt, grammar_for, load_template, too_long
-from housequest.agent.models.openai.protocol import StreamedReply, read_completion
+from housequest.agent.models.openai.protocol import StreamedReply, chat, read_completion
 from housequest.agent.models.openai.redaction import Redactor
 from housequest.worlds.workers import Refused
 
@@ -98,10 +97,7 @@ class Xllama:
 
     def room(self, messages: Sequence[Message], *, raw: bool) -> int:
         """Tokens of a context beside this prompt, which is written without a template if ``raw``. Raises ``Refused``."""
-        if raw:
-            written = messages[0].content
-        else:
-            written = self._post("/apply-template", {"messages": [asdict(message) for message in messages]})["prompt"]
+        written = messages[0].content if raw else self._post("/apply-template", {"messages": chat(messages)})["prompt"]
         counted = self._post("/tokenize", {"content": written, "add_special": True, "parse_special": not raw})
         return self._context - len(counted["tokens"])
 
@@ -118,7 +114,7 @@ class Xllama:
 def _body(call: Request) -> dict[str, object]:
     """The request as llama.cpp's server takes it; streamed, so that it can be ended between two tokens."""
     body: dict[str, object] = {
-        **({"prompt": call.text} if call.raw else {"messages": [asdict(message) for message in call.messages]}),
+        **({"prompt": call.text} if call.raw else {"messages": chat(call.messages)}),
         "max_tokens": call.max_tokens,
         "temperature": call.temperature,
         "stop": list(call.stop) or None,
