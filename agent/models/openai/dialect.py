@@ -201,9 +201,11 @@ class Dialect:
         elif name in (*_OPTIONAL, *STREAMED):
             self.left_out.add(name)
 
-    def plainly(self, sent: Mapping[str, Any]) -> None:
-        """From now on leave out all of ``sent`` that a reply can do without."""
-        self.left_out |= {*_OPTIONAL, *STREAMED} & set(sent)
+    def spare(self, sent: Mapping[str, Any]) -> set[str]:
+        """Leave out from now on what a reply can do without of ``sent``; the names of that."""
+        spared = {*_OPTIONAL, *STREAMED} & sent.keys()
+        self.left_out |= spared
+        return spared
 
     def heeds(self, *, thought: bool) -> None:
         """Whether it ``thought``, though it may have been told not to: then another way is tried with the next call."""

@@ -356,8 +356,8 @@ class OpenAIModel(Model):
         clients, limiter, redactor = await self._connected(), self.limiter, self._server.redactor
         call, attempts = call or Call(), 0
         first: Failure | None = None
+        spared: set[str] = set()
         wasted = 0
-        known: dict[str, Any] = {}
         path = "/completions" if request.raw else "/chat/completions"
 
         def read(answer: Response) -> Completion:
@@ -385,30 +385,33 @@ class OpenAIModel(Model):
                 continue
             if isinstance(outcome, Completion):
                 self._taken |= body.keys()
+                if spared:
+                    _log.warning("%s: %s.", self.name, "; ".join(self._dialect.told()))
                 timing, untaken = replace(outcome.timing, wasted=wasted or None), self._dialect.untaken(request)
                 return replace(outcome, timing=timing, untaken=untaken), attempts
             if self._corrected(outcome, body, request, more):
                 continue
             if first is not None:
                 # The plainest request is refused as well, so it was about something else.
-                self._dialect.restore(known)
+                self._dialect.left_out -= spared
                 return first, attempts
             # It may be about anything that no answered request had.
             doubtful = outcome.unsaid and not (first_of_all or request.has_images or more.keys() - STREAMED.keys())
             if not doubtful or body.keys() <= self._taken:
                 return outcome, attempts
-            first, known = outcome, self._dialect.copy()
-            self._dialect.plainly(body)
-            if self._dialect.body(self._model, request, more) == body:
+            first, spared = outcome, self._dialect.spare(body)
+            if not spared:
                 return outcome, attempts
 
     def _corrected(self, failure: Failure, sent: Mapping[str, Any], request: Request, more: Mapping[str, Any]) -> bool:
         """Whether a failure tells how to ask, so that the next request is another one than was ``sent``."""
         before = self._dialect.told()
-        if failure.kind == OVERFLOW and self._dialect.room > LEAST_ROOM:
-            self._dialect.room //= 2
-        elif failure.refusal is not None:
+        if failure.refusal is not None:
             self._dialect.learn(sent, failure.refusal, surely=not failure.unsaid)
+        elif failure.kind == OVERFLOW and self._dialect.room > LEAST_ROOM:
+            self._dialect.room //= 2
+        else:
+            return False
         for new in set(self._dialect.told()) - set(before):
             _log.warning("%s: %s.", self.name, new)
         return self._dialect.body(self._model, request, more) != sent
