@@ -247,7 +247,7 @@ def _under_protocol(
     resolved = resolve_settings(agent, {**settings.settings_of(agent), **asked})
     own = protocol.beside(
         protocol.set,
-        {key: resolved[key] for key in asked},
+        {key: resolved[key] for key in asked if key in resolved},
         settings.settings_of(agent),
         resolved,
         lambda key: f"--set {key}" if key in as_table(later.get("set")) else f"{key} in the table of {agent}",

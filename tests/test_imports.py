@@ -72,6 +72,7 @@ COMMANDS = (
     "runs",
     "serve",
     "models",
+    "prompts",
     "rules",
     "data",
     "mcp",

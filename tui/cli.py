@@ -30,6 +30,7 @@ _COMMANDS = {
     "plugins": "available:plugins",
     "trust": "available:trust",
     "models": "available:models_app",
+    "prompts": "prompts:prompts_app",
     "rules": "rules:rules_app",
     "data": "data:data_app",
 }

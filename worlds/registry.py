@@ -28,6 +28,7 @@ Group = Literal[
     "housequest.prompts",
     "housequest.models",
     "housequest.examples",
+    "housequest.teachers",
     "housequest.bodies",
     "housequest.runs",
     "housequest.files",

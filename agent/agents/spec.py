@@ -65,6 +65,7 @@ class ModelSettings:
         "auto",
         "hold replies to their form: if the model can be held, never, always; completion: it continues plain text",
     )
+    prompts: str = option("", "a folder of your own prompts; `housequest prompts write` copies those that ship")
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +198,24 @@ class AgentSpec:
         return self.alone is not None and settings.get(self.alone[0]) == self.alone[1]
 
     def read_settings(self, given: Mapping[str, object]) -> Any:
-        """All settings, those ``given`` read as the types of their fields. Raises ``ConfigurationError``."""
+        """All settings, those ``given`` read as the types of their fields, ``prompts`` as the digest of the user's own. Raises
+        ``ConfigurationError``.
+        """
         if self.settings is None:
             return dict(given)
-        return read_options(self.settings, given, owner=f"The agent {self.name!r}", word="setting")
+        read = read_options(self.settings, given, owner=f"The agent {self.name!r}", word="setting")
+        if not isinstance(read, ModelSettings) or not read.prompts:
+            return read
+        from housequest.agent.roles.own import read_own
+
+        return replace(read, prompts=read_own(self.name, read.prompts, self.templates))
+
+    @property
+    def templates(self) -> tuple[str, ...]:
+        """The packages whose prompt templates can reach a model where it plays."""
+        players = (self, *(agent_spec(name) for name in self.wraps if name in agent_names()))
+        found = ["housequest.agent.roles", *(spec.prompts for spec in players if spec.prompts)]
+        return (*found, *((SEARCHER,) if self.searches else ()))
 
 
 declare_agent = AgentSpec
@@ -257,14 +272,13 @@ def model_for(agent: str, model: str | None, world: str, settings: Mapping[str, 
     if not spec.needs_model_with(settings or {}):
         return None
     serves = spec.builtin and _builtin_speaks(world)
-    if model is None and serves:
-        return DEFAULT_MODEL
+    model = DEFAULT_MODEL if model is None and serves else model
     if model is None:
         raise ConfigurationError(needs_a_model(agent))
-    if parse_model(model).provider.brief and not serves:
+    if parse_model(model).provider.brief and (not serves or (settings or {}).get("prompts")):
         raise ConfigurationError(
-            f"The model {shown(model, 60)} plays households like ALFWorld's as {DEFAULT_AGENT} and knows nothing else. Take "
-            f"that agent there, or name another model, for example {EXAMPLE}."
+            f"The model {shown(model, 60)} plays households like ALFWorld's as {DEFAULT_AGENT} and knows nothing else, nor "
+            f"other prompts. Take that agent there, without prompts, or name another model, for example {EXAMPLE}."
         )
     return model
 
@@ -273,7 +287,10 @@ def resolve_settings(name: str, given: Mapping[str, Scalar]) -> dict[str, Scalar
     """All settings of agent ``name``: its defaults, replaced by those ``given``. Raises ``ConfigurationError``."""
     spec = agent_spec(name)
     read = spec.read_settings(given)
-    return read if spec.settings is None else asdict(read)
+    if spec.settings is None:
+        return dict(given)
+    # Runs with the prompts that ship are as they were when there were no others.
+    return {key: value for key, value in asdict(read).items() if (key, value) != ("prompts", "")}
 
 
 def make_agent(
@@ -304,7 +321,10 @@ def make_agent(
         raise Unsupported(
             f"The agent {name!r} plays households, and the world {shown(world.name)} is not one; take a household, or react."
         )
-    return spec.make(AgentParts(name, world, read, seed, model, question, worked))
+    from housequest.agent.roles.own import carrying
+
+    parts = AgentParts(name, world, read, seed, model, question, worked)
+    return carrying(str(getattr(read, "prompts", "")), lambda: spec.make(parts))
 
 
 def acting_agent(agent: str, settings: Mapping[str, object]) -> str:
@@ -333,11 +353,7 @@ def used_prompts(agent: str) -> frozenset[str]:
     """The templates that can reach a model when ``agent`` plays, by their names in `prompt_hashes`."""
     from housequest.agent.roles.base import template_hashes
 
-    spec = agent_spec(agent)
-    players = (agent, *(name for name in spec.wraps if name in agent_names()))
-    packages = ["housequest.agent.roles", *filter(None, (agent_spec(name).prompts for name in players))]
-    packages += [SEARCHER] if spec.searches else []
-    names = [name for package in packages for name in template_hashes(package)]
+    names = [name for package in agent_spec(agent).templates for name in template_hashes(package)]
     return frozenset((*names, *(f"{agent}/{name}" for name in names)))
 
 

@@ -355,4 +355,4 @@ def photographed(env: Env) -> Image | None:
 def _image(frame: Frame, about: str) -> Image:
     # Of the pixels: how a PNG packs them is up to the version of zlib.
     digest = sha256("{}x{}\n".format(*SIZE).encode() + frame.rgb.tobytes()).hexdigest()
-    return Image(frame.png(), digest, load_prompt(__package__, about).render("about"))
+    return Image(frame.png(), digest, load_prompt(__package__ or "", about).render("about"))

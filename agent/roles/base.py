@@ -19,6 +19,7 @@ from functools import cache
 from hashlib import sha256
 from importlib import resources
 from string import Template
+from types import MappingProxyType
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from housequest.agent.base import Emitter
@@ -35,7 +36,7 @@ STUB = 200
 ROOM_WITHOUT_THOUGHT = 256
 """Tokens at least for a reply that is asked for again without its thought: those of a command, or of a short plan."""
 _CUT = " [the rest of this reply is left out]"
-_SECTION = re.compile(r"^=== (\w+) ===\n", re.MULTILINE)
+SECTION = re.compile(r"^=== (\w+) ===\n", re.MULTILINE)
 _THOUGHT_BEFORE = re.compile(r"\A.*</(think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
 """Some servers mark only the end of a model's reasoning, since the opening mark was in the prompt."""
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -53,23 +54,38 @@ class Prompt(NamedTuple):
 
     sections: Mapping[str, str]
 
+    @property
+    def digest(self) -> str:
+        return sha256("".join(f"=== {name} ===\n{body}" for name, body in self.sections.items()).encode()).hexdigest()
+
     def render(self, section: str, **values: str) -> str:
         """Fill in one section. Values are never read as templates."""
         return Template(self.sections[section]).substitute(values).strip()
 
 
-@cache
+Templates = Mapping[tuple[str, str], Prompt]
+"""By the package of each and its name."""
+OWN: ContextVar[Templates] = ContextVar("OWN", default=MappingProxyType({}))
+"""The user's own templates, while an agent that has them plays (`housequest.agent.roles.own`)."""
+
+
 def load_prompt(package: str, name: str) -> Prompt:
-    """The template ``NAME.txt`` of ``package``, the role's package."""
+    """The template ``NAME.txt`` of ``package``, the role's package, or the agent's own in its place."""
+    return OWN.get().get((package, name)) or shipped_prompt(package, name)
+
+
+@cache
+def shipped_prompt(package: str, name: str) -> Prompt:
     text = resources.files(package).joinpath(f"{name}.txt").read_text("utf-8")
-    _, *parts = _SECTION.split(text)
+    _, *parts = SECTION.split(text)
     return Prompt(dict(zip(parts[::2], parts[1::2], strict=True)))
 
 
 def template_hashes(package: str) -> dict[str, str]:
-    """The SHA-256 of each prompt template in ``package`` by name, sorted."""
+    """The SHA-256 of each prompt template in ``package`` by name, sorted; of the user's own that of all its sections."""
     files = {file.name: file.read_bytes() for file in resources.files(package).iterdir() if file.name.endswith(".txt")}
-    return {name.removesuffix(".txt"): sha256(files[name]).hexdigest() for name in sorted(files)}
+    hashes = {name.removesuffix(".txt"): sha256(files[name]).hexdigest() for name in sorted(files)}
+    return hashes | {name: own.digest for (where, name), own in OWN.get().items() if where == package}
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,7 @@ def test_what_only_says_what_is_played_needs_no_trust(text: str, cloned: Path) -
             '[agents.lota]\nexamples = "examples.json"', "agents.lota.examples", "may name a file", marks=needs("lota")
         ),
         ('[agents.react]\nexemplars = "prompts.json"', "agents.react.exemplars", "may name a file"),
+        ('[agents.react]\nprompts = "own/prompts"', "agents.react.prompts", "may name a file"),
         pytest.param(
             '[agents.lota]\nexamples = " /etc/passwd"', "agents.lota.examples", "may name a file", marks=needs("lota")
         ),

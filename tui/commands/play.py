@@ -81,7 +81,7 @@ def play(
         raise ConfigurationError(f"--mode {mode} needs an agent other than 'human', who plays in the mode 'you' alone.")
 
     chosen_world = world_of(settings)
-    chosen = _choose_task(chosen_world, settings, task, random)
+    chosen = choose_task(chosen_world, settings, task, random)
     check_habits(settings.habits, chosen.split, chosen_world)
     if settings.goals != "template" and chosen.wording == "template":
         terminal.note(f"{chosen.reference} has no goal in people's words; it shows the template's.")
@@ -156,7 +156,7 @@ def _what_next(world: World, player: str) -> str:
     )
 
 
-def _choose_task(world: World, settings: Settings, reference: str | None, random: bool) -> Task:
+def choose_task(world: World, settings: Settings, reference: str | None, random: bool = False) -> Task:
     """The task to play: the one named, a drawn one, the first of a split, or the one for newcomers."""
     from random import Random
     from secrets import randbelow

@@ -129,7 +129,8 @@ class RunRequest:
         setup = set_up(self.settings, rules=self.rules, curiosity=self.curiosity)
         config = manifest.configuration
         digest = file_digest(setup.model) if setup.model else None
-        here = _manifest(config.model_copy(update={"script_sha256": digest}), setup.world, manifest.of, manifest.tasks)
+        config = config.model_copy(update={"script_sha256": digest, "settings": dict(setup.episode.settings)})
+        here = _manifest(config, setup.world, manifest.of, manifest.tasks)
         if changes := differences(manifest, here):
             listed = "".join(f"\n  {change}" for change in changes)
             raise ConfigurationError(f"it would play another run; give it the same version, data and files:{listed}")
@@ -240,16 +241,19 @@ def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTas
     """The manifest of a run of ``tasks`` on this machine."""
     from housequest.agent.agents.spec import data_digests, prompt_hashes
     from housequest.agent.roles.base import template_hashes
+    from housequest.agent.roles.own import using
 
     # Runs that see nothing are as they were before something could be seen.
     about = {"camera" if world.pictured else "eyes"} if VIEW in config.grants else frozenset[str]()
     seen = {name: digest for name, digest in template_hashes("housequest.agent.episodes").items() if name in about}
+    with using(str(config.settings.get("prompts", ""))):
+        prompts = prompt_hashes(config.agent) | seen | data_digests(config.agent, config.settings, world)
     return Manifest(
         housequest=installed_version("housequest") or "0",
         configuration=config,
         engine=world.engine,
         data=world.fingerprint(config.split),
-        prompts=prompt_hashes(config.agent) | seen | data_digests(config.agent, config.settings, world),
+        prompts=prompts,
         of=of,
         tasks=tasks,
         versions=Versions(python=platform.python_version(), openai=installed_version("openai")),

@@ -186,8 +186,9 @@ class Teacher(Model):
     def _reply(self, request: Request) -> Reply:
         """What the expert says. Raises ``ModelError`` where it does not know the role."""
         text, roles = request.messages[0].content, _roles(self._agent)
-        begun = (role for begins, role in roles if text.startswith(begins))
-        role = next(begun, None) or next((role for _, role in roles if role.mark and role.mark in text), None)
+        begun = [(role, begins) for role in roles if text.startswith(begins := _beginning(role))]
+        role, _ = max(begun, key=lambda one: len(one[1]), default=(None, ""))
+        role = role or next((role for role in roles if role.mark and role.mark in text), None)
         if role is None:
             raise ModelError(f"The expert does not know who asks: {text[:60]!r}.")
         said = role.reply(self._knows, request)
@@ -205,16 +206,18 @@ class Teacher(Model):
 
 
 @cache
-def _roles(agent: str) -> tuple[tuple[str, DemonstratedRole], ...]:
-    """How the prompts of each role begin that may ask where ``agent`` plays, the longest first."""
+def _roles(agent: str) -> tuple[DemonstratedRole, ...]:
+    """The roles that may ask where ``agent`` plays."""
     specs = [agent_spec(name) for name in (agent, *agent_spec(agent).wraps) if name in agent_names()]
     modules = [spec.demonstrations for spec in specs if spec.demonstrations]
     modules += [_SEARCHER] if any(spec.searches for spec in specs) else []
-    found: list[tuple[str, DemonstratedRole]] = []
-    for role in (role for module in modules for role in import_module(module).ROLES):
-        sections = load_prompt(role.package, role.template).sections
-        found.append(((sections.get("system") or sections["opening"]).partition("$")[0].strip(), role))
-    return tuple(sorted(found, key=lambda one: -len(one[0])))
+    return tuple(role for module in modules for role in import_module(module).ROLES)
+
+
+def _beginning(role: DemonstratedRole) -> str:
+    """How the prompts of ``role`` begin, also those of the user's own."""
+    sections = load_prompt(role.package, role.template).sections
+    return (sections.get("system") or sections["opening"]).partition("$")[0].strip()
 
 
 def can_teach(agent: str) -> bool:
@@ -448,12 +451,25 @@ _SETTINGS: Mapping[str, Scalar] = {"form": "free", "examples": "made-up", "choos
 _LOCK = Lock()
 
 
+def _teaches(agent: str, world: World) -> bool:
+    return world.household is HOUSEHOLD and not world.skills and not world.pictured and can_teach(agent)
+
+
+def teach(agent: str, world: World, env: Env) -> tuple[Env, Model] | None:
+    """``env`` with the expert in it, and a model, a chat that scores texts, that replies to ``agent`` as it would; or None."""
+    goal = read_goal(env.task.goal) if _teaches(agent, world) else None
+    if goal is None:
+        return None
+    knows = Knowing(world, env, goal, Random(0), missteps=0.0)
+    return knows, Teacher(agent, knows, Capabilities(deterministic=True, scoring=True, singly=True))
+
+
 def worked_examples(agent: str, world: World, settings: Mapping[str, Scalar], role: str) -> Sequence[Exchange]:
     """The first exchanges of ``role`` in a game that the expert wins as ``agent``; none where it cannot play as that.
 
     It plays text games of households that read as ALFWorld's do. Equal arguments have equal examples.
     """
-    if world.household is not HOUSEHOLD or world.skills or world.pictured or not can_teach(agent):
+    if not _teaches(agent, world):
         return ()
     taken = {name: _SETTINGS.get(name, value) for name, value in settings.items()}
     # However many episodes ask at once, one game is played.

@@ -1,0 +1,111 @@
+"""A user's own prompt templates: a folder of files called as those that ship, each with all of their sections or some.
+
+What a file leaves out is as it ships. A run knows them by their digest, not by their folder, and an agent carries its own, so
+that others play beside it with theirs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from hashlib import sha256
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import Any, TypeVar
+
+from housequest.agent.base import Agent
+from housequest.agent.roles.base import OWN, SECTION, Prompt, Templates, shipped_prompt
+from housequest.worlds.errors import ConfigurationError, nearest, shown
+from housequest.worlds.paths import given_path, read_file
+
+A = TypeVar("A", bound=Agent)
+LARGEST = 1 << 18
+FREE = "system"
+"""The section that may leave out ``$names``: it teaches a role its answers, and a paper's does so in its own way."""
+_READ: dict[str, Templates] = {}
+"""By their digest: a run goes on with what it read when it began, whatever has become of the folder."""
+
+
+def templates(packages: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """The package and the name of each template in ``packages``, and in the folders in them, by its name."""
+    roots = {package: Path(str(resources.files(package))) for package in packages}
+    files = ((package, file.relative_to(root)) for package, root in roots.items() for file in sorted(root.rglob("*.txt")))
+    return {file.stem: (".".join((package, *file.parent.parts)), file.stem) for package, file in files}
+
+
+def read_own(agent: str, given: str, packages: Iterable[str]) -> str:
+    """The digest of the templates in the folder ``given`` that differ from those of the ``agent`` in ``packages``; "" where
+    none does. A digest that was returned before is itself. Raises ``ConfigurationError``.
+    """
+    if given in _READ:
+        return given
+    folder, known = given_path(given), templates(packages)
+    if not folder.is_dir():
+        way_out = f"`housequest prompts write {agent} FOLDER` makes one of the prompts that ship"
+        raise ConfigurationError(f"prompts: there is no folder {shown(given)}; {way_out}.")
+    found: dict[tuple[str, str], Prompt] = {}
+    for file in sorted(folder.glob("*.txt")):
+        if (place := known.get(file.stem)) is None:
+            listed = f"known: {', '.join(sorted(known))}.{nearest(file.stem, list(known))}"
+            raise ConfigurationError(f"{file}: the agent {agent!r} has no prompt of that name; {listed}")
+        if (own := _read(file, shipped_prompt(*place))) != shipped_prompt(*place):
+            found[place] = own
+    told = sorted((*place, own.digest) for place, own in found.items())
+    digest = sha256(repr(told).encode()).hexdigest()[:12] if told else ""
+    _READ[digest] = found
+    return digest
+
+
+def _read(file: Path, shipped: Prompt) -> Prompt:
+    """``shipped`` with the sections that ``file`` has. Raises ``ConfigurationError``."""
+    try:
+        if len(content := read_file(file, LARGEST + 1)) > LARGEST:
+            raise ValueError(f"it is larger than {LARGEST >> 10} KiB")
+        text = content.decode("utf-8-sig").replace("\r\n", "\n") + "\n"
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{file} cannot be read: {error}.") from None
+    headings, known = re.findall("^==.*", text, re.MULTILINE), [f"=== {name} ===" for name in shipped.sections]
+    if (odd := next((line for line in headings if line not in known or headings.count(line) > 1), None)) or not headings:
+        what = f"{shown(odd)} begins no section, or one that was there" if odd else "it has no section"
+        raise ConfigurationError(f"{file}: {what}; known: {', '.join(known)}.{nearest(odd or '', known)}")
+    sections, [_, *parts] = dict(shipped.sections), SECTION.split(text)
+    for name, body in zip(parts[::2], parts[1::2], strict=True):
+        given, filled = ({f"${each}" for each in Template(one).get_identifiers()} for one in (body, sections[name]))
+        if not Template(body).is_valid() or given - filled or (filled - given and name != FREE):
+            what = f"has {' '.join(sorted(given)) or 'no $name'} where {' '.join(sorted(filled)) or 'none'} is filled in"
+            raise ConfigurationError(f"{file}: the section {name} {what}; a dollar sign is written $$.")
+        # What is round a section is not sent, so it makes no other prompt.
+        sections[name] = sections[name].replace(sections[name].strip(), body.strip())
+    return Prompt(sections)
+
+
+@contextmanager
+def using(own: str) -> Generator[None]:
+    """Inside, the templates with the digest ``own`` take the place of those that ship; without one, all is as outside."""
+    token = OWN.set(_READ.get(own) or OWN.get())
+    try:
+        yield
+    finally:
+        OWN.reset(token)
+
+
+def carrying(own: str, make: Callable[[], A]) -> A:
+    """The agent that ``make`` makes, which plays with the templates ``own``, whoever plays it; otherwise it is as it was."""
+    with using(own):
+        agent = make()
+    kind: Any = type(agent)
+
+    def begin(self: A, *given: Any) -> Any:
+        with using(own):
+            return kind.begin(self, *given)
+
+    async def decide(self: A, *given: Any) -> Any:
+        with using(own):
+            return await kind.decide(self, *given)
+
+    if own in _READ:
+        methods = {"__slots__": (), "begin": begin, "decide": decide}
+        object.__setattr__(agent, "__class__", type(kind.__name__, (kind,), methods))
+    return agent
