@@ -198,9 +198,7 @@ class AgentSpec:
         return self.alone is not None and settings.get(self.alone[0]) == self.alone[1]
 
     def read_settings(self, given: Mapping[str, object]) -> Any:
-        """All settings, those ``given`` read as the types of their fields, ``prompts`` as the digest of the user's own. Raises
-        ``ConfigurationError``.
-        """
+        """All settings, those ``given`` as their fields' types, own prompts by digest. Raises ``ConfigurationError``."""
         if self.settings is None:
             return dict(given)
         read = read_options(self.settings, given, owner=f"The agent {self.name!r}", word="setting")

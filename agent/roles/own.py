@@ -36,16 +36,15 @@ def templates(packages: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 
 def read_own(agent: str, given: str, packages: Iterable[str]) -> str:
-    """The digest of the templates in the folder ``given`` that differ from those of the ``agent`` in ``packages``; "" where
-    none does. A digest that was returned before is itself. Raises ``ConfigurationError``.
+    """The digest of the templates of the ``agent`` in ``packages`` that the folder ``given`` changes; "" where it changes none,
+    and the digest itself where it is given again. Raises ``ConfigurationError``.
     """
     if given in _READ:
         return given
-    folder, known = given_path(given), templates(packages)
+    folder, known, found = given_path(given), templates(packages), dict[tuple[str, str], Prompt]()
     if not folder.is_dir():
         way_out = f"`housequest prompts write {agent} FOLDER` makes one of the prompts that ship"
         raise ConfigurationError(f"prompts: there is no folder {shown(given)}; {way_out}.")
-    found: dict[tuple[str, str], Prompt] = {}
     for file in sorted(folder.glob("*.txt")):
         if (place := known.get(file.stem)) is None:
             listed = f"known: {', '.join(sorted(known))}.{nearest(file.stem, list(known))}"

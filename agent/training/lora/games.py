@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -183,12 +183,23 @@ class Teacher(Model):
         certain = (await self.complete(Request(messages, choices=continuations))).text
         return Scores(tuple(0.0 if text == certain else -1.0 for text in continuations))
 
+    @cached_property
+    def _roles(self) -> tuple[tuple[str, DemonstratedRole], ...]:
+        """How the prompts of each role begin that may ask, the longest first; of this agent, which may have its own."""
+        specs = [agent_spec(name) for name in (self._agent, *agent_spec(self._agent).wraps) if name in agent_names()]
+        modules = [spec.demonstrations for spec in specs if spec.demonstrations]
+        modules += [_SEARCHER] if any(spec.searches for spec in specs) else []
+        found: list[tuple[str, DemonstratedRole]] = []
+        for role in (role for module in modules for role in import_module(module).ROLES):
+            sections = load_prompt(role.package, role.template).sections
+            found.append(((sections.get("system") or sections["opening"]).partition("$")[0].strip(), role))
+        return tuple(sorted(found, key=lambda one: -len(one[0])))
+
     def _reply(self, request: Request) -> Reply:
         """What the expert says. Raises ``ModelError`` where it does not know the role."""
-        text, roles = request.messages[0].content, _roles(self._agent)
-        begun = [(role, begins) for role in roles if text.startswith(begins := _beginning(role))]
-        role, _ = max(begun, key=lambda one: len(one[1]), default=(None, ""))
-        role = role or next((role for role in roles if role.mark and role.mark in text), None)
+        text, roles = request.messages[0].content, self._roles
+        begun = (role for begins, role in roles if text.startswith(begins))
+        role = next(begun, None) or next((role for _, role in roles if role.mark and role.mark in text), None)
         if role is None:
             raise ModelError(f"The expert does not know who asks: {text[:60]!r}.")
         said = role.reply(self._knows, request)
@@ -203,21 +214,6 @@ class Teacher(Model):
         wholes: list[tuple[Message, ...]] = [call.whole for call in self.calls if text.startswith(plain_text(call.whole))]
         told = max(wholes, key=len, default=())
         return (*told, Message("user", text.removeprefix(plain_text(told))))
-
-
-@cache
-def _roles(agent: str) -> tuple[DemonstratedRole, ...]:
-    """The roles that may ask where ``agent`` plays."""
-    specs = [agent_spec(name) for name in (agent, *agent_spec(agent).wraps) if name in agent_names()]
-    modules = [spec.demonstrations for spec in specs if spec.demonstrations]
-    modules += [_SEARCHER] if any(spec.searches for spec in specs) else []
-    return tuple(role for module in modules for role in import_module(module).ROLES)
-
-
-def _beginning(role: DemonstratedRole) -> str:
-    """How the prompts of ``role`` begin, also those of the user's own."""
-    sections = load_prompt(role.package, role.template).sections
-    return (sections.get("system") or sections["opening"]).partition("$")[0].strip()
 
 
 def can_teach(agent: str) -> bool:
@@ -456,7 +452,7 @@ def _teaches(agent: str, world: World) -> bool:
 
 
 def teach(agent: str, world: World, env: Env) -> tuple[Env, Model] | None:
-    """``env`` with the expert in it, and a model, a chat that scores texts, that replies to ``agent`` as it would; or None."""
+    """``env`` with the expert in it, and a chat model that replies to ``agent`` as it would; None where it cannot."""
     goal = read_goal(env.task.goal) if _teaches(agent, world) else None
     if goal is None:
         return None
