@@ -16,9 +16,10 @@ from housequest.agent.roles.own import templates
 from housequest.tui.cli import app
 from housequest.worlds.errors import HousequestError
 from housequest.worlds.registry import make_world
-from tests.agent.playing import CHATTING, SCORING, installed, play
+from tests.agent.playing import CHATTING, SCORING, play
 from tests.backends.policy import Solver
 from tests.backends.server import serve
+from tests.parts import needs
 
 WORDS = "Once upon a time there was a house."
 
@@ -31,7 +32,7 @@ def prompts(*arguments: str) -> str:
     return result.stdout
 
 
-@pytest.mark.parametrize("agent", [*CHATTING, *SCORING])
+@pytest.mark.parametrize("agent", [*CHATTING, *(pytest.param(name, marks=needs("training")) for name in SCORING)])
 def test_what_is_shown_is_what_a_game_sends(agent: str, tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir()
@@ -48,7 +49,7 @@ def test_what_is_shown_is_what_a_game_sends(agent: str, tmp_path: Path) -> None:
     assert prompts("show", agent, "example:1", "--set", f"prompts={own}").startswith(sent)
 
 
-@pytest.mark.skipif(not installed("opex"), reason="needs opex")
+@needs("opex", "training")
 def test_every_role_is_shown() -> None:
     told = [line for line in prompts("show", "opex", "example:2").splitlines() if line.endswith(": system ===")]
     assert told == [f"=== {role}: system ===" for role in ("planner", "executor", "observer", "searcher")]
