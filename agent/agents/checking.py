@@ -107,7 +107,7 @@ async def check_agent(
 
 
 def _make(spec: AgentSpec, world: World, model: Model | None, settings: Mapping[str, Any]) -> Agent:
-    return spec.make(AgentParts(spec.name, world, spec.read_settings(settings), given_model=model))
+    return spec.made(AgentParts(spec.name, world, spec.read_settings(settings), given_model=model))
 
 
 def _settings(spec: AgentSpec) -> str:

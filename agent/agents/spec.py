@@ -208,6 +208,12 @@ class AgentSpec:
 
         return replace(read, prompts=read_own(self.name, read.prompts, self.templates))
 
+    def made(self, parts: AgentParts[Any]) -> Agent:
+        """The agent of ``parts``, with the user's own prompts if its settings name some."""
+        from housequest.agent.roles.own import carrying
+
+        return carrying(str(getattr(parts.settings, "prompts", "")), lambda: self.make(parts))
+
     @property
     def templates(self) -> tuple[str, ...]:
         """The packages whose prompt templates can reach a model where it plays."""
@@ -319,10 +325,7 @@ def make_agent(
         raise Unsupported(
             f"The agent {name!r} plays households, and the world {shown(world.name)} is not one; take a household, or react."
         )
-    from housequest.agent.roles.own import carrying
-
-    parts = AgentParts(name, world, read, seed, model, question, worked)
-    return carrying(str(getattr(read, "prompts", "")), lambda: spec.make(parts))
+    return spec.made(AgentParts(name, world, read, seed, model, question, worked))
 
 
 def acting_agent(agent: str, settings: Mapping[str, object]) -> str:
