@@ -20,7 +20,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from housequest.agent.evaluation.parts import family_named
 from housequest.agent.models.keys import read_configuration
-from housequest.agent.models.registry import is_free
+from housequest.agent.models.registry import beside, is_free, models_of, named_models
 from housequest.agent.protocols import find_protocol
 from housequest.agent.trust import Demand, FolderFile, Untrusted, as_table, counts, demands_of, is_trusted, without
 from housequest.worlds.errors import ConfigurationError, nearest, shown
@@ -85,6 +85,19 @@ class Prices(BaseModel):
     output: Price
     cached: Price | None = None
 
+    def of(self, role: str) -> Prices:  # noqa: ARG002
+        """The prices of the model that is asked in ``role``."""
+        return self
+
+
+class RolePrices(Prices):
+    """The prices of several models by the ``roles`` that they are asked in; "" is any other role."""
+
+    roles: dict[str, Prices]
+
+    def of(self, role: str) -> Prices:
+        return self.roles.get(role) or self.roles[""]
+
 
 class Settings(BaseModel):
     """Everything that can be configured. ``None`` leaves the choice to the command.
@@ -145,7 +158,12 @@ class Settings(BaseModel):
         return value if world is None or changed_options(**{key: value}) else str(world)
 
     def prices_of(self, model: str) -> Prices | None:
-        """The prices of ``model``: by its full name, else without its address, else without options too; 0 if it is free."""
+        """The prices of ``model``: by its full name, else without its address, else without options too; 0 if it is free. Those
+        of roles' models, too, if all are known.
+        """
+        if len(models := models_of(model)) > 1:
+            known = {role: priced for role, name in models.items() if (priced := self.prices_of(name))}
+            return RolePrices(**known[""].model_dump(), roles=known) if len(known) == len(models) else None
         served = _ADDRESS.sub("", model)
         found = (self.prices.get(name) for name in (model, served, served.partition("?")[0]))
         return next(filter(None, found), None) or (Prices(input=0, output=0) if is_free(model) else None)
@@ -215,7 +233,8 @@ def _merged(sources: Sequence[SettingsSource]) -> tuple[dict[str, object], dict[
     merged: dict[str, object] = {}
     for source in sources:
         for key, value in source.values.items():
-            merged[key] = _joined(merged.get(key), value) if key in _TABLES else value
+            before = merged.get(key)
+            merged[key] = _joined(before, value) if key in _TABLES else beside(before, value) if key == "model" else value
     return merged, {key: source for source in sources for key in source.values}
 
 
@@ -419,6 +438,8 @@ def _flags(flags: Mapping[str, object]) -> SettingsSource:
             given[key] = pairs(cast("Sequence[str]", value), spelled[key])
         elif key in _LISTS and isinstance(value, str):
             given[key] = (value,)
+        elif key == "model" and isinstance(value, list | tuple):
+            given[key] = named_models(models_of(*map(str, cast("Sequence[object]", value))))
     return SettingsSource("the command line", given, spelled=spelled)
 
 

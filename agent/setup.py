@@ -17,7 +17,7 @@ from housequest.agent.episodes.drawing import no_rooms
 from housequest.agent.episodes.loop import PLAN, VIEW, EpisodeConfig
 from housequest.agent.models.base import Image, Message, Model, Request
 from housequest.agent.models.keys import KeyRing
-from housequest.agent.models.registry import EXAMPLE, computes, destination, make_model, parse_model, portable_name
+from housequest.agent.models.registry import EXAMPLE, computes, destination, make_model, parse_models, portable_name
 from housequest.agent.roles.base import Exchange, check_continues, check_held
 from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.rules import Rule, RuleKind, accepted
@@ -119,12 +119,17 @@ class Setup:
 
     async def check_model(self, model: Model) -> None:
         """Raise ``Unsupported`` if ``model`` cannot take images, keep forms or continue plain text, as is asked of it."""
+        every = (model, *map(model.in_role, model.roles))
         if VIEW in self.episode.grants:
-            Request((Message("user", "", Image(b"", "")),)).check(model.name, await model.capabilities())
-        if self.episode.settings.get("form") == "held":
-            check_held(model.name, await model.holding())
-        if self.episode.settings.get("form") == "completion":
-            check_continues(model.name, await model.continuing())
+            # A picture goes to the roles whose models take one.
+            able = [await each.capabilities() for each in every]
+            seeing = next((can for can in able if can.images), able[0])
+            Request((Message("user", "", Image(b"", "")),)).check(model.name, seeing)
+        for each in every:
+            if self.episode.settings.get("form") == "held":
+                check_held(each.name, await each.holding())
+            if self.episode.settings.get("form") == "completion":
+                check_continues(each.name, await each.continuing())
 
     def with_model(self, name: str) -> Setup:
         """The same setup with another model. Raises ``ConfigurationError`` where the agent cannot use it."""
@@ -197,7 +202,7 @@ def _able_to_see(setup: Setup) -> Setup:
             raise Unsupported(f"The agent {spec.name!r} reads text alone with {setting}; leave that setting out, {otherwise}")
     if setup.world.household is None and not setup.world.pictured:
         raise Unsupported(no_rooms(setup.world))
-    if setup.model is not None and not parse_model(setup.model).provider.images:
+    if setup.model is not None and not any(each.provider.images for each in parse_models(setup.model).values()):
         named = shown(setup.model, 60)
         raise Unsupported(f"{named} takes no images; name a vision model, for example {EXAMPLE}, {otherwise}")
     return setup

@@ -11,13 +11,14 @@ import json
 import os.path
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from shlex import quote
 from typing import NamedTuple, cast
 
-from housequest.agent.models.registry import parse_model
+from housequest.agent.models.registry import models_of, parse_model
 from housequest.worlds.errors import ConfigurationError, KnowledgeError, shown, unquoted
 from housequest.worlds.options import Scalar
 from housequest.worlds.paths import atomic_write, open_file, state_folder
@@ -196,7 +197,7 @@ def _leaves(value: object, place: tuple[str, ...], *, lists: bool) -> Iterator[t
 def _overrides(later: Mapping[str, object], place: tuple[str, ...]) -> bool:
     key, *names = place
     if not names:
-        return key in later
+        return key in later and (key != "model" or "" in models_of(str(later[key])))
     owner, last = names
     return any(last in as_table(table) for table in (later.get(_OVERRIDES[key]), as_table(later.get(key)).get(owner)))
 
@@ -218,16 +219,15 @@ def _option(_folder: Path, value: Scalar) -> str | None:
 
 
 def _model(_folder: Path, value: Scalar) -> str | None:
-    try:
-        name = parse_model(str(value))
-        where = name.provider.elsewhere(name.rest)
-    except ConfigurationError:
-        return None  # whatever uses it says so
-    known = ships("housequest.models", name.kind)
-    if known and name.provider.free and not name.rest:
-        return None
-    where = where or f"this model{', on this machine' if known else ' of another package'}"
-    return f"prompts go to {where}"
+    found: list[str] = []
+    # Each by itself: settings that win may name other models for the roles of some, and leave the rest.
+    for each in models_of(str(value)).values():
+        with suppress(ConfigurationError):  # whatever uses it says so
+            name = parse_model(each)
+            known, where = ships("housequest.models", name.kind), name.provider.elsewhere(name.rest)
+            if not known or not name.provider.free or name.rest:
+                found.append(where or f"this model{', on this machine' if known else ' of another package'}")
+    return f"prompts go to {' and '.join(dict.fromkeys(found))}" if found else None
 
 
 def _rules(folder: Path, value: Scalar) -> str | None:

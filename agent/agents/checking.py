@@ -100,6 +100,7 @@ async def check_agent(
             **wrong,
             "the same memory and turn give the same decision, memory, events and requests": again,
             "a role's prompts are appended to, unless the spec says rerenders": "" if spec.rerenders else _prefixes(played),
+            "the roles that it asks in are those of its spec, if that has any": _roles(spec.roles_with(given), played),
             "rules in a prompt are reported as RulesShown": _rules(played),
             "a decision can be cancelled, and leaves the memory as it was": await _cancelled(silent, asking),
         }
@@ -220,6 +221,12 @@ def _prefixes(played: Sequence[_Asked]) -> str:
                 return f"a prompt of turn {asked.turn.number} does not begin with the one before"
             last[prompt[0]] = prompt
     return ""
+
+
+def _roles(roles: Sequence[str], played: Sequence[_Asked]) -> str:
+    asked = [event.role for asked in played for event in asked.events if isinstance(event, ModelCall)]
+    unknown = next((role for role in asked if roles and role not in roles), "")
+    return f"{unknown!r} is none of them" if unknown else ""
 
 
 def _rules(played: Sequence[_Asked]) -> str:

@@ -13,14 +13,14 @@ The agents that ship are declared the same way, each in the package that holds i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from housequest.agent.models.forms import FormChoice
-from housequest.agent.models.registry import DEFAULT_MODEL, EXAMPLE, parse_model
-from housequest.worlds.errors import ConfigurationError, Unsupported, shown
-from housequest.worlds.options import Scalar, option, read_options
+from housequest.agent.models.registry import DEFAULT_MODEL, EXAMPLE, models_of, parse_models
+from housequest.worlds.errors import ConfigurationError, Unsupported, nearest, shown
+from housequest.worlds.options import Scalar, defaults, option, read_options
 from housequest.worlds.registry import DEFAULT_WORLD, household, load_plugin, plugins, ships
 
 if TYPE_CHECKING:
@@ -144,11 +144,11 @@ class AgentSpec:
     that listing agents stays cheap.
 
     ``about``: one line for people. ``settings``: a frozen dataclass of ``housequest.worlds.options``; None if the world's
-    expert declares them. ``prompts``: the package whose ``*.txt`` files are the agent's prompt templates. ``demonstrations``:
-    the module of what an expert replies in its roles (`housequest.agent.roles.demonstrations`), if a model can be taught to
-    play as it. ``wraps``: the agents that it can play through. ``takes_rules``: rules can change what it does.
-    ``takes_images``: its model gets the picture of a turn, unless one of the settings ``text_only`` is given. ``builtin``: the
-    built-in model can play it in a household.
+    expert declares them. ``roles``: the names of its roles, each of which can have a model of its own. ``prompts``: the package
+    whose ``*.txt`` files are the agent's prompt templates. ``demonstrations``: the module of what an expert replies in its
+    roles (`housequest.agent.roles.demonstrations`), if a model can be taught to play as it. ``wraps``: the agents that it can
+    play through. ``takes_rules``: rules can change what it does. ``takes_images``: its model gets the picture of a turn, unless
+    one of the settings ``text_only`` is given. ``builtin``: the built-in model can play it in a household.
 
     ``needs_admissible``: admissible commands must be granted. ``needs_household``: it plays only in households. There are two
     exceptions: with ``takes_skills`` it also plays worlds whose commands are whole skills (`World.skills`), and with
@@ -164,6 +164,7 @@ class AgentSpec:
     about: str
     make: Callable[[AgentParts[Any]], Agent] = _unmade
     settings: type[Any] | None = NoSettings
+    roles: tuple[str, ...] = ()
     prompts: str | None = None
     demonstrations: str | None = None
     wraps: tuple[str, ...] = ()
@@ -188,6 +189,12 @@ class AgentSpec:
     def searches(self) -> bool:
         """Whether its skills may ask the model where to look (`housequest.agent.skills.controller`): the setting ``search``."""
         return self.settings is not None and any(field.name == "search" for field in fields(self.settings))
+
+    def roles_with(self, settings: Mapping[str, object]) -> tuple[str, ...]:
+        """Its roles, and those of who acts for it with these ``settings``."""
+        usual = defaults(self.settings).get("acting") if self.settings else None
+        acting = settings.get("acting", usual)
+        return (*self.roles, *(role for name in self.wraps if name == acting for role in agent_spec(name).roles))
 
     def needs_model_with(self, settings: Mapping[str, object]) -> bool:
         """Whether it needs a model if it has these ``settings``."""
@@ -276,15 +283,24 @@ def model_for(agent: str, model: str | None, world: str, settings: Mapping[str, 
     if not spec.needs_model_with(settings or {}):
         return None
     serves = spec.builtin and _builtin_speaks(world)
-    model = DEFAULT_MODEL if model is None and serves else model
-    if model is None:
+    if model is None and not serves:
         raise ConfigurationError(needs_a_model(agent))
-    if parse_model(model).provider.brief and (not serves or (settings or {}).get("prompts")):
+    model = DEFAULT_MODEL if model is None else model
+    check_roles(agent, models_of(model), settings or {})
+    if parse_models(model)[""].provider.brief and (not serves or (settings or {}).get("prompts")):
         raise ConfigurationError(
             f"The model {shown(model, 60)} plays households like ALFWorld's as {DEFAULT_AGENT} and knows nothing else, nor "
             f"other prompts. Take that agent there, without prompts, or name another model, for example {EXAMPLE}."
         )
     return model
+
+
+def check_roles(agent: str, named: Collection[str], settings: Mapping[str, object]) -> None:
+    """Raise ``ConfigurationError`` if one of the roles ``named`` is none of ``agent``; "" is any."""
+    known = ("", *agent_spec(agent).roles_with(settings)) if any(named) else ("",)
+    if unknown := next((role for role in named if role not in known), None):
+        has = f"its roles are {', '.join(known[1:])}" if known[1:] else "none of its roles can have a model of its own"
+        raise ConfigurationError(f"The agent {agent!r} has no role {shown(unknown, 40)}: {has}.{nearest(unknown, known)}")
 
 
 def resolve_settings(name: str, given: Mapping[str, Scalar]) -> dict[str, Scalar]:
@@ -314,6 +330,7 @@ def make_agent(
     read = spec.read_settings(settings or {})
     if spec.needs_model_with(settings or {}) and model is None:
         raise ConfigurationError(needs_a_model(name))
+    check_roles(name, model.roles if model is not None else (), settings or {})
     able = spec.takes_skills if world.skills else spec.by_camera and world.pictured
     if spec.needs_household and world.skills and not able:
         others = ", ".join(other for other in agent_names() if agent_spec(other).takes_skills)

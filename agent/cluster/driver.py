@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, ParamSpec, Protocol
 
+from housequest.agent.config import Prices
 from housequest.agent.evaluation.parts import Cluster, ClusterJob
 from housequest.agent.evaluation.runs.batch import RemotePlayers
 from housequest.agent.evaluation.runs.budget import RunHalted, Stopped
@@ -181,11 +182,11 @@ class Remote:
         self.driver.job.tracker.calling += calls
         self.begun += calls
 
-    def ends(self, calls: int, used: tuple[Usage, Timing] | None) -> None:
-        """So many ``calls`` ended, with what they used if they were answered."""
+    def ends(self, calls: int, used: tuple[Usage, Timing] | None, prices: Prices | None) -> None:
+        """So many ``calls`` ended, with what they used, at these ``prices``, if they were answered."""
         self.begun -= calls
         completion = Completion("", usage=used[0], timing=used[1]) if used is not None else None
-        self.driver.job.tracker.end(completion, self.driver.job.spec.setup.prices, calls)
+        self.driver.job.tracker.end(completion, prices, calls)
 
     def enter(self, number: int, call: int, first: bool) -> None:
         """Admit an attempt at ``call``. Answered with the limiter's round."""

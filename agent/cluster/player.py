@@ -150,8 +150,8 @@ class SharedTracker(BudgetTracker):
         elif await self._player.ask(Remote.may_begin, calls, undo=lambda: self.end(None, None, calls)) is None:
             raise RunHalted
 
-    def end(self, completion: Completion | None, prices: Prices | None, calls: int = 1) -> None:  # noqa: ARG002
-        self._player.say(Remote.ends, calls, None if completion is None else (completion.usage, completion.timing))
+    def end(self, completion: Completion | None, prices: Prices | None, calls: int = 1) -> None:
+        self._player.say(Remote.ends, calls, None if completion is None else (completion.usage, completion.timing), prices)
 
     def halt(self) -> None:
         """Let nothing more begin, since the driver says so."""

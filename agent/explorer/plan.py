@@ -15,7 +15,7 @@ from housequest.agent.evaluation.runs.budget import LARGEST_LEDGER, LedgerCall
 from housequest.agent.evaluation.runs.files import Fault, Frozen, begin_run, differences, faults_of, parsed, read_bytes
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
-from housequest.agent.models.registry import EXAMPLE, file_digest, parse_model, portable_name
+from housequest.agent.models.registry import EXAMPLE, file_digest, models_of, parse_model, portable_name
 from housequest.agent.roles.base import template_hashes
 from housequest.knowledge.examples import is_evaluation_split
 from housequest.knowledge.rules import Rule, RuleKind, RuleStatus, Standing
@@ -189,7 +189,7 @@ def plan_exploration(configuration: Configuration, options: ExploreOptions) -> E
     refuse_evaluation_split(split, "--split")
     settings = settings.model_copy(update={"split": split, "limit": None, "sample": options.episodes})
     run = make_run_spec(replace(configuration, settings=settings), curiosity=options.curiosity or None)
-    model = options.distiller or settings.model
+    model = options.distiller or (models_of(settings.model).get("") if settings.model else None)
     brief = model is not None and model != NO_MODEL and parse_model(model).provider.brief
     if brief and options.distiller is not None:
         raise ConfigurationError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -233,6 +234,13 @@ class Model(Protocol):
     trouble: str = ""
     """Why a call is being tried again, such as "did not answer within 60 seconds"; "" if none is."""
 
+    roles: tuple[str, ...] = ()
+    """The roles that have models of their own (`in_role`)."""
+
+    def in_role(self, role: str) -> Model:  # noqa: ARG002
+        """The model that is asked in ``role``: this one, unless it has another for that."""
+        return self
+
     @property
     def heard(self) -> str:
         """What it has written so far of its present reply, if a person waits for it; "" between replies."""
@@ -288,8 +296,15 @@ class ModelWrapper(Model):
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.name = model.name
-        self.brief = model.brief
+        self.name, self.brief, self.roles = model.name, model.brief, model.roles
+
+    def in_role(self, role: str) -> Model:
+        own = self.model.in_role(role)
+        if own is self.model:
+            return self
+        wrapped = copy(self)
+        ModelWrapper.__init__(wrapped, own)
+        return wrapped
 
     async def complete(self, request: Request) -> Completion:
         return await self.model.complete(request)
@@ -304,6 +319,30 @@ def _passed_on(call: str) -> Callable[..., Awaitable[Any]]:
 
 for _call in ("capabilities", "holding", "continuing", "score", "room", "check_alive", "runtime", "aclose"):
     setattr(ModelWrapper, _call, _passed_on(_call))
+
+
+class RoleModels(ModelWrapper):
+    """``model``, and in some roles ``others`` in its place; in the role "" it is ``model`` itself."""
+
+    def __init__(self, model: Model, others: Mapping[str, Model]) -> None:
+        super().__init__(model)
+        self.roles, self._in_role = tuple(others), {**others, "": model}
+        self._every = {id(each): each for each in self._in_role.values()}.values()
+
+    @property
+    def heard(self) -> str:
+        return next((heard for each in self._every if (heard := each.heard)), "")
+
+    @property
+    def trouble(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return next((trouble for each in self._every if (trouble := each.trouble)), "")
+
+    def in_role(self, role: str) -> Model:
+        return self._in_role.get(role, self)
+
+    async def aclose(self) -> None:
+        for each in self._every:
+            await each.aclose()
 
 
 def printable_line(text: str, limit: int) -> str:

@@ -1,4 +1,5 @@
-"""Models by name, ``KIND:REST``, and the contract of the provider that makes those of a kind.
+"""Models by name, ``KIND:REST``, and the contract of the provider that makes those of a kind. Roles may have models of their
+own: ``NAME,ROLE=NAME``.
 
 To add a kind, such as ``openai`` in ``openai:NAME``, declare an entry point in the group ``housequest.models``: its name is the
 kind, and its value a subclass of `ModelProvider`. Keep that module light: it is imported just to read a model's name.
@@ -8,12 +9,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import parse_qsl, quote
 
-from housequest.agent.models.base import Model
+from housequest.agent.models.base import Model, RoleModels
 from housequest.agent.models.keys import KeyRing
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.options import read_options
@@ -126,6 +130,8 @@ def with_options(name: str, options: Any) -> str:
 
 DEFAULT_MODEL = "builtin"
 EXAMPLE = "openai:NAME@http://localhost:8000/v1"
+_ROLE = re.compile(r"([A-Za-z][\w-]*)=")
+_BETWEEN = re.compile(r",\s*(?=[A-Za-z][\w-]*=)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +177,50 @@ def _forms(kind: str) -> tuple[str, ...]:
         return (f"{kind}:...",)
 
 
+def models_of(*names: str) -> dict[str, str]:
+    """The models by role that ``names`` such as ``NAME,ROLE=NAME`` name; that of all other roles is the first, as "".
+
+    Raises ``ConfigurationError`` where two are given for one role.
+    """
+    found: dict[str, str] = {}
+    for part in (part.strip() for name in names for part in _BETWEEN.split(name)):
+        role = match[1] if (match := _ROLE.match(part)) else ""
+        if role in found:
+            raise ConfigurationError(f"Two models are named for {f'the role {role}' if role else 'all roles'}; name one.")
+        found[role] = part.removeprefix(f"{role}=")
+    return dict(sorted(found.items()))
+
+
+def named_models(models: Mapping[str, str]) -> str:
+    """What `models_of` reads as ``models``."""
+    return ",".join(f"{role}={name}" if role else name for role, name in sorted(models.items()))
+
+
+def beside(before: object, name: object) -> object:
+    """``name``, with what is named ``before`` for the roles that it leaves open if it names no model for all of them."""
+    if isinstance(before, str) and isinstance(name, str) and "" not in (models := models_of(name)):
+        return named_models(models_of(before) | models)
+    return name
+
+
+def parse_models(name: str) -> dict[str, ModelName]:
+    """Read the models of `models_of` as `parse_model` does. Raises ``ConfigurationError``."""
+    found = {role: _parsed(each) for role, each in models_of(name).items()}
+    if "" not in found:
+        raise ConfigurationError(f"A model is named for {' and '.join(found)} alone; name one for the other roles, too.")
+    if len(found) > 1 and (brief := next((each for each in found.values() if each.provider.brief), None)):
+        raise ConfigurationError(f"The model {brief} reads short prompts of its own, so it plays all roles or none.")
+    return found
+
+
 def parse_model(name: str) -> ModelName:
-    """Read a model's name without opening anything. Raises ``ConfigurationError``, never repeating an address."""
+    """Read one model's name without opening anything. Raises ``ConfigurationError``, never repeating an address."""
+    if len(models := parse_models(name)) > 1:
+        raise ConfigurationError(f"Only one model is asked here, without roles, and {len(models)} are named; name one.")
+    return models[""]
+
+
+def _parsed(name: str) -> ModelName:
     kind, colon, rest = name.partition(":")
     kind, rest, known = kind.strip(), rest.strip(), plugins("housequest.models")
     if kind not in known:
@@ -198,38 +246,39 @@ def make_model(
     attended: bool = False,
     limiter: Limiter | None = None,
 ) -> Model:
-    """Make the model ``name``, which is called as `CallOptions` say. Raises ``ConfigurationError``."""
-    parsed = parse_model(name)
+    """Make the model ``name``, or those of roles as one, called as `CallOptions` say. Raises ``ConfigurationError``."""
+    models = parse_models(name)
     if not (math.isfinite(timeout) and timeout > 0):
         raise ConfigurationError(f"A time limit of {timeout} seconds allows no call; give a number above 0.")
     if retries < 0 or not (math.isfinite(wait) and wait >= 0):
         raise ConfigurationError(f"{retries} retries and pauses multiplied by {wait} cannot be; give 0 or more.")
     options = CallOptions(timeout, retries, wait, keys, attended, limiter)
-    return parsed.provider.make(parsed.rest, name=str(parsed), options=options)
+    made = {each: each.provider.make(each.rest, name=str(each), options=options) for each in dict.fromkeys(models.values())}
+    others = {role: made[each] for role, each in models.items() if each != models[""]}
+    return RoleModels(made[models[""]], others) if others else made[models[""]]
 
 
 def destination(name: str) -> str | None:
     """Where the model's prompts go and with which key, in words; None for one that runs here. Raises ``ConfigurationError``."""
-    parsed = parse_model(name)
-    return parsed.provider.elsewhere(parsed.rest)
+    found = ((role, each.provider.elsewhere(each.rest)) for role, each in parse_models(name).items())
+    return " and ".join(f"{where}{f' (those of the {role})' if role else ''}" for role, where in found if where) or None
 
 
 def computes(name: str) -> str | None:
     """With what of this machine the model computes, in a sentence, if that is to be said. Raises ``ConfigurationError``."""
-    parsed = parse_model(name)
-    return parsed.provider.computes(parsed.rest)
+    return " ".join(filter(None, (each.provider.computes(each.rest) for each in parse_models(name).values()))) or None
 
 
 def portable_name(name: str) -> str:
     """A model's name without host and folder, with all that its replies depend on. Raises ``ConfigurationError``."""
-    parsed = parse_model(name)
-    return str(ModelName(parsed.kind, parsed.provider.portable(parsed.rest)))
+    named = {role: ModelName(each.kind, each.provider.portable(each.rest)) for role, each in parse_models(name).items()}
+    return named_models({role: str(each) for role, each in named.items()})
 
 
 def file_digest(name: str) -> str | None:
     """What tells a model's file from another; None of a model without a file. Raises ``ConfigurationError``."""
-    parsed = parse_model(name)
-    return parsed.provider.digest(parsed.rest)
+    found = [digest for each in parse_models(name).values() if (digest := each.provider.digest(each.rest))]
+    return sha256("".join(found).encode()).hexdigest() if len(found) > 1 else next(iter(found), None)
 
 
 def reads_brief_prompts(name: str) -> bool:

@@ -177,6 +177,7 @@ async def _as_sent(role: str, conversation: Conversation, sampling: Sampling, *,
 
 async def room_beside(role: Role[T], model: Model, conversation: Conversation, sampling: Sampling) -> int | None:
     """How many tokens the model's context leaves beside ``conversation``; None if it does not tell. Raises ``ModelError``."""
+    model = model.in_role(role.name)
     plain = await continues(model, sampling)
     said = await _as_sent(role.name, conversation, sampling, plain=plain)
     return await model.room((Message("user", plain_text(said)),) if plain else said, raw=plain)
@@ -244,7 +245,8 @@ async def ask(
     With ``once`` it asks again only for what a held reply has beside its thought, where its budget cut that off.
 
     ``conversation`` are the messages before, from the system message on. ``alternatives`` requests so many possible first words
-    of the reply, which are recorded with it. ``image`` goes along unless it is the last one of the conversation already.
+    of the reply, which are recorded with it. ``image`` goes along unless it is the last one of the conversation already, or
+    another role's model takes images and this one does not.
 
     The reply is held to the role's form where the model can be held to one and the sampling does not leave replies free. One
     that its budget cuts off is asked for again without its thought, and then has room for `ROOM_WITHOUT_THOUGHT`; a model that
@@ -255,6 +257,9 @@ async def ask(
     Raises ``ModelError`` when the model fails or breaks a form that it has to keep, and ``Unsupported`` where replies have to
     be held and the model cannot be.
     """
+    several, model = bool(model.roles), model.in_role(role.name)
+    if several and image is not None and not (await model.capabilities()).images:
+        image = None
     most = sampling.reply_tokens(role.reply_tokens)
     limit = min(most, role.first_tokens or most)
     form, again, unheld = role.form, False, False
@@ -271,7 +276,12 @@ async def ask(
         said = await _as_sent(role.name, conversation, sampling, plain=plain)
         stop, bias = (*role.stop, *ENDS) if plain else role.stop, dict[int | str, float](sampling.bias) or None
         request = sampling.request(said, limit, plain=plain, stop=stop, top_logprobs=alternatives, bias=bias)
-        completion, held = await complete_held(model, request, form, way)
+        try:
+            completion, held = await complete_held(model, request, form, way)
+        except ModelError as error:
+            if several and not error.recorded.endswith(said_as := f" It was asked as the {role.name}."):
+                error.recorded += said_as
+            raise
         if plain:
             completion = replace(completion, text=completion.text.strip())
         begun = _first_words(completion) if alternatives else ()

@@ -352,3 +352,16 @@ def test_a_trusted_file_is_known_again(cloned: Path) -> None:
     assert not is_trusted(file)
     trust_file(file)
     assert is_trusted(file)
+
+
+def test_models_of_roles_take_trust_each_unless_it_is_replaced(cloned: Path) -> None:
+    far, other = "https://evil.example.org", "https://more.example.org"
+    for text in (f"openai:x@{far},actor=openai:y@{other}", f"builtin,actor=openai:y@{other}", f"actor=openai:y@{other}"):
+        says(cloned, f'model = "{text}"')
+        assert other in demanded()["model"]
+        assert (far in demanded()["model"]) == (far in text)
+        assert demanded(model="actor=openai:mine@http://127.0.0.1:9/v1"), "the others are still as the file says"
+        assert not demanded(model="openai:mine@http://127.0.0.1:9/v1")
+    # What cannot be read by itself may be replaced, and the rest of the name be used.
+    says(cloned, f'model = "openai:x@{far},actor=nothing:x"')
+    assert far in demanded(model="actor=openai:mine@http://127.0.0.1:9/v1")["model"]

@@ -37,7 +37,7 @@ from housequest.agent.evaluation.runs.sweep import (
     series_folder,
     series_kind,
 )
-from housequest.agent.evaluation.runs.usage import estimate, money
+from housequest.agent.evaluation.runs.usage import estimate, money, price_tables
 from housequest.agent.processes import Pool, processors
 from housequest.knowledge.choosing import estimated_tokens, topic_of
 from housequest.tui import terminal
@@ -300,9 +300,8 @@ def announce(specs: Sequence[RunSpec], budget: Budget, rules: str | None = None)
 def check_price(budget: Budget, model: str | None, prices: Prices | None) -> None:
     """Raise ``ConfigurationError`` if ``budget`` limits money and the price of ``model`` is not known."""
     if budget.money is not None and model is not None and prices is None:
-        quoted = model.replace("\\", "\\\\").replace('"', '\\"')
         raise ConfigurationError(
-            f'--budget money: no price of {shown(model)} is known; write [prices."{quoted}"] with input and output, each per '
+            f"--budget money: no price of {shown(model)} is known; write {price_tables(model)} with input and output, each per "
             "million tokens, into housequest.toml, or give a budget of calls or tokens."
         )
 

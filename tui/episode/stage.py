@@ -13,7 +13,7 @@ from textual.geometry import Size
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from housequest.agent.config import Prices
+from housequest.agent.config import Prices, RolePrices
 from housequest.agent.evaluation.runs.usage import cost, money
 from housequest.agent.setup import HUMAN
 from housequest.tui.episode.ending import Ending
@@ -115,7 +115,7 @@ def _totals(state: ViewState, prices: Prices | None, width: int) -> list[Content
         figures += [f"{token_text(tokens.prompt)} tokens in{cached}", f"{token_text(tokens.completion)} tokens out"]
         if prices is not None:
             paid = f"cost {money(cost(tokens, prices) or 0.0)}"
-            figures.append("cost unknown: several models" if len(state.models) > 1 else paid)
+            figures.append("cost unknown: several models" if len(state.models) > 1 or isinstance(prices, RolePrices) else paid)
     else:
         figures.append("tokens not counted")
     return [line for figure in figures for line in hung(Content(""), Content(figure), width)]

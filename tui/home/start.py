@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from housequest.agent.agents.spec import default_agent
 from housequest.agent.config import Settings, pairs
 from housequest.agent.episodes.events import Started
-from housequest.agent.models.registry import DEFAULT_MODEL, parse_model, portable_name
+from housequest.agent.models.registry import DEFAULT_MODEL, parse_models, portable_name
 from housequest.agent.setup import read_rules
 from housequest.knowledge.rulebook import SUFFIX
 from housequest.tui.home.catalogue import Catalogue, PlayerChoice, RecentChoices, RecordedGame, settings_in
@@ -60,7 +60,7 @@ def check_game(game: GameConfig) -> None:
     if game.settings.rules and setup.rules is None:
         read_rules(game.settings.rules)  # a wrong name is an error, even if the agent takes no rules
     if setup.model is not None:
-        if parse_model(setup.model).kind in {"builtin", "scripted"}:
+        if {each.kind for each in parse_models(setup.model).values()} & {"builtin", "scripted"}:
             setup.make_model()
     elif game.agent == "expert":
         game.world.expert(**setup.episode.settings)

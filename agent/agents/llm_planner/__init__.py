@@ -41,6 +41,7 @@ class LlmPlannerSettings(CameraSettings):
     "few-shot plans of actions and objects, made anew when one fails",
     settings=LlmPlannerSettings,
     prompts=__name__,
+    roles=("planner", "searcher"),
     demonstrations=f"{__name__}.agent",
     needs_household=True,
     by_camera=True,

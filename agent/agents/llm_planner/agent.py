@@ -151,7 +151,7 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
         request = self._request(memory, turn, failed)
         memory = replace(memory, requests=memory.requests | {self._asking(memory, request)})
         bias: tuple[tuple[str, float], ...] = ()
-        if self._favoured and (await self._model.capabilities()).bias:
+        if self._favoured and (await self._model.in_role(PLANNER).capabilities()).bias:
             # Within a plan, a name stands behind a space, which many vocabularies make part of its first token.
             objects = (f" {name}" for name in self._body.told(memory.state).seen) if self._replanning else ()
             bias = tuple((text, self._favoured) for text in (*_NAMES, *objects))

@@ -219,7 +219,7 @@ class Lota:
         readings: int = 1,
     ) -> None:
         self.name = "saycan" if selection == "each" else "lota"
-        self._model, self._sampling = parts.model, parts.sampling
+        self._model, self._sampling = parts.model.in_role(NAME), parts.sampling
         self._world = parts.world
         self._carrier = ByWorld(parts.world) if parts.world.skills else Controlled(parts)
         self._examples = make_example_selector(parts.world, parts.settings, parts.seed)

@@ -38,6 +38,7 @@ class OpexSettings(CameraSettings):
     "a planner, an observer, and an executor with skills",
     settings=OpexSettings,
     prompts=__name__,
+    roles=("planner", "observer", "executor", "searcher"),
     demonstrations=f"{__name__}.agent",
     needs_household=True,
     by_camera=True,

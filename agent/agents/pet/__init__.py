@@ -115,6 +115,7 @@ def _refused(file: Path, why: str) -> ConfigurationError:
     "plans, leaves out what does not matter, and watches progress, round an acting agent",
     settings=PetSettings,
     prompts=__name__,
+    roles=("subtasks", "tracker", "eliminator"),
     demonstrations=f"{__name__}.agent",
     wraps=("react", "reasoner-actor", "action-attention"),
     takes_images=True,

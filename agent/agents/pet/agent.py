@@ -289,15 +289,17 @@ class Pet:
                 f"{self._model.name} reads short prompts of its own alone, and 'pet' asks questions; "
                 "name a chat model, such as openai:NAME, or another agent."
             )
-        able = await self._model.capabilities()
-        if await continues(self._model, self._sampling):
-            able = replace(able, log_probabilities=False)
-        if self.settings.scores == "probability" and not able.log_probabilities:
-            raise Unsupported(
-                f"{self._model.name} gives no log-probabilities, which --set scores=probability needs; "
-                "leave that out, and 'pet' takes the model's answers."
-            )
-        return able.log_probabilities and self.settings.scores != "answer"
+        probable = self.settings.scores != "answer"
+        for model in map(self._model.in_role, (TRACKER.name, ELIMINATOR)):
+            able = (await model.capabilities()).log_probabilities
+            able = not await continues(model, self._sampling) and able
+            if self.settings.scores == "probability" and not able:
+                raise Unsupported(
+                    f"{model.name} gives no log-probabilities, which --set scores=probability needs; "
+                    "leave that out, and 'pet' takes the model's answers."
+                )
+            probable = probable and able
+        return probable
 
     # Plan (section 3.1).
 

@@ -46,6 +46,7 @@ def _digests(settings: Mapping[str, Scalar], household: Household | None) -> Map
     "one role that thinks and acts, with or without exemplars",
     settings=ReactSettings,
     prompts=__name__,
+    roles=("react", "reflection"),
     demonstrations=f"{__name__}.agent",
     takes_images=True,
     text_only=("exemplars",),

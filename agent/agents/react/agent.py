@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from housequest.agent.agents.spec import AgentParts, ModelSettings
 from housequest.agent.base import Act, Attempt, Decision, Emitter, Grants, Idle, ParseFailure, Turn
 from housequest.agent.episodes.events import ModelCall, ParseFailed, Thought
-from housequest.agent.models.base import Message, Request
+from housequest.agent.models.base import Message, Model, Request
 from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Either, Form, Value, Words
 from housequest.agent.roles import base as roles
 from housequest.agent.roles import messages, reading
@@ -134,7 +134,8 @@ class FewShotReact:
     name = NAME
 
     def __init__(self, parts: AgentParts[ReactSettings]) -> None:
-        self._model, self._sampling = parts.model, parts.sampling
+        self._model, self._sampling = parts.model.in_role(NAME), parts.sampling
+        self._reflecting = parts.model.in_role(REFLECTION)
         self._exemplars = read_exemplars(parts.settings.exemplars, parts.world.household)
         if parts.settings.thoughts == "none":
             self._exemplars = {word: [*map(examples.without_thoughts, texts)] for word, texts in self._exemplars.items()}
@@ -193,20 +194,20 @@ class FewShotReact:
             text = examples.ANSWER
         return Idle("a thought" if self._counted else f"{MOST_THOUGHTS + 1} thoughts in a row"), memory
 
-    async def _raw(self) -> bool:
+    async def _raw(self, model: Model | None = None) -> bool:
         """Whether the next call is for a completion of plain text."""
-        return self._completions != "off" and (await self._model.capabilities()).completions
+        return self._completions != "off" and (await (model or self._model).capabilities()).completions
 
     async def _reflected(self, memory: FewShotMemory, emit: Emitter) -> FewShotMemory:
         """The memory with what the model says of its last attempt at this task."""
-        raw = await self._raw()
+        raw = await self._raw(self._reflecting)
         attempts = memory.grants.attempts
         noted = tuple(each.reflection for each in attempts if each.reflection)[-MOST_NOTES:]
         story = "\n".join([examples.without_welcome(memory.opening.text), *_story(attempts[-1])])
         text = self._prompt.render("reflect", story=story, notes=self._notes(noted))
         asked = (Message("user", roles.clean(text)),)
         most = max(NOTE_TOKENS, self._sampling.reply_tokens())
-        completion = await self._model.complete(self._sampling.request(asked, most, plain=raw))
+        completion = await self._reflecting.complete(self._sampling.request(asked, most, plain=raw))
         call = roles.call_event(REFLECTION, asked, completion, kept=0, plain=raw)
         emit(call, completion.timing)
         note = reading.thought(" ".join(call.reply.split()))

@@ -33,6 +33,7 @@ class ReasonerActorSettings(ModelSettings):
     "a reasoner plans, an actor grounds the plan",
     settings=ReasonerActorSettings,
     prompts=__name__,
+    roles=("reasoner", "actor"),
     demonstrations=f"{__name__}.agent",
     takes_images=True,
     builtin=True,

@@ -39,6 +39,7 @@ class SocraticSettings(CameraSettings):
     "plans from questions that the model asks itself",
     settings=SocraticSettings,
     prompts=__name__,
+    roles=("questioner", "decomposer", "planner", "advisor", "searcher"),
     demonstrations=f"{__name__}.agent",
     needs_household=True,
     by_camera=True,

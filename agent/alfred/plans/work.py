@@ -37,7 +37,7 @@ from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.shard import Verification
 from housequest.agent.evaluation.runs.spec import check_one_limit, default_folder, find_types, installed_version
 from housequest.agent.models.embeddings import make_embedder
-from housequest.agent.models.registry import file_digest, make_model, portable_name
+from housequest.agent.models.registry import file_digest, make_model, parse_model, portable_name
 from housequest.agent.roles.base import template_hashes
 from housequest.worlds.alfred import PLANS
 from housequest.worlds.alfred.model import Cause, Plan
@@ -116,6 +116,8 @@ def make_run(
     model = settings.model if needs_model else None
     if needs_model and model is None:
         raise ConfigurationError(f"The planner {agent!r} needs a language model; name one with --model.")
+    if model is not None:
+        parse_model(model)  # refuses models of roles, since a planner has one alone
     own = _settings(agent, settings.set)
     split, seed = settings.split or "valid_seen", settings.seed or 0
     every = read(split, data)

@@ -21,7 +21,7 @@ from housequest.agent.evaluation.analysis.experts import Ceiling, CeilingFigures
 from housequest.agent.evaluation.analysis.failures import FailureKind
 from housequest.agent.evaluation.analysis.statistics import Interval, bootstrap_mean, bootstrap_ratio, clustered, ratio, wilson
 from housequest.agent.evaluation.runs.files import SelectedTask, total
-from housequest.agent.evaluation.runs.folder import Result
+from housequest.agent.evaluation.runs.folder import Result, joined_roles
 from housequest.agent.evaluation.runs.usage import EpisodeTiming, Tokens, cost
 from housequest.worlds.base import Metric, Played
 
@@ -111,14 +111,14 @@ class PlayedTask:
         result = self.result
         if result is None or (result.prompt_tokens is None and result.completion_tokens is None):
             return None
-        return Tokens(result.prompt_tokens or 0, result.completion_tokens or 0, self.clock.cached)
+        return Tokens.of(result, self.clock.cached)
 
     @property
     def cost(self) -> float | None:
         """The cost of the tokens: 0 without a call; None where prices or tokens are unknown."""
         if self.result is None or not self.result.calls:
             return 0.0
-        return None if self.prices is None or self.tokens is None else cost(self.tokens, self.prices)
+        return None if self.prices is None or self.tokens is None else cost(self.tokens, self.prices, self.result.roles)
 
 
 class Sample(NamedTuple):
@@ -209,6 +209,8 @@ class Figures:
         self.thinking_tokens = total(result.thinking_tokens for result in results)
         # What the agent asked for and the model's server did not take, such as a temperature.
         self.untaken = sorted({name for result in results for name in result.untaken or ()})
+        # What each role used where roles have models of their own; else None.
+        self.roles = joined_roles(results)
         counted = [each.tokens for each in played if each.tokens is not None]
         # Prompt tokens served by a cache; None where the endpoint never reported any.
         self.cached_tokens = total(None if tokens.cached is None else tokens.prompt - tokens.fresh for tokens in counted)

@@ -40,7 +40,7 @@ from housequest.agent.evaluation.render.table import (
     wrapped,
 )
 from housequest.agent.evaluation.runs.files import SelectedTask, differences, total
-from housequest.agent.evaluation.runs.folder import Result, RunFolder
+from housequest.agent.evaluation.runs.folder import Result, RunFolder, joined_roles, summed
 from housequest.agent.evaluation.runs.spec import Manifest
 from housequest.agent.evaluation.runs.sweep import SweepFolder
 from housequest.agent.evaluation.runs.usage import EpisodeTiming, money
@@ -53,7 +53,6 @@ _PASSES = (1, 2, 4, 8, 16, 32, 64)
 _UNBOUNDED = {"steps", "cost"}
 """Figures that are not shares."""
 OWN_TASKS = "Each seed drew tasks of its own: the spread is that of the tasks as well as of the agent."
-_USED = ("calls", "plain", "unreadable", "prompt_tokens", "completion_tokens")
 UNEQUAL = "Spread, best run and pass@k are left out until every run is finished."
 
 
@@ -275,8 +274,8 @@ def in_the_end(folder: RunFolder, attempts: Sequence[Run]) -> RetriedRun:
         tries = [(run, found) for run in attempts if (found := _result(run, task.id)) is not None]
         if tries:
             # The last of the tries, with what all of them used.
-            used = {name: total(getattr(found, name) for _, found in tries) for name in _USED}
-            results.append(tries[-1][1].model_copy(update=used))
+            every = [found for _, found in tries]
+            results.append(every[-1].model_copy(update={**summed(every), "roles": joined_roles(every)}))
             clocks[task.id] = _clock([run.extras.clocks.get(task.id, EpisodeTiming()) for run, _ in tries])
     whole = Extras(extras.paths, clocks, extras.prices, extras.ceiling)
     return RetriedRun(folder, manifest, tuple(results), whole, tuple(attempts))

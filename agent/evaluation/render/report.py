@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from housequest.agent.config import RolePrices
 from housequest.agent.evaluation.analysis.experts import CeilingFigures, named_by_model, prior_of
 from housequest.agent.evaluation.analysis.failures import of_games, told
 from housequest.agent.evaluation.analysis.metrics import Figures, Measured, Sample, Summary
@@ -28,7 +30,8 @@ from housequest.agent.evaluation.render.table import (
 )
 from housequest.agent.evaluation.runs.folder import Result
 from housequest.agent.evaluation.runs.spec import MANY, Manifest
-from housequest.agent.evaluation.runs.usage import money
+from housequest.agent.evaluation.runs.usage import Tokens, cost, money, price_tables
+from housequest.agent.models.registry import models_of
 from housequest.worlds.base import Metric
 from housequest.worlds.text import cut_at_word, printable
 
@@ -60,7 +63,19 @@ class EpisodesReport(Report):
         """What a reader of the tables needs."""
 
     def data(self) -> dict[str, object]:
-        return {"card": dict(self.card), **details(self.every)}
+        return {"card": dict(self.card), **details(self.every), **({"by_role": roles} if (roles := self.by_role()) else {})}
+
+    def by_role(self) -> dict[str, dict[str, Any]]:
+        """What each role asked of which model, where roles have models of their own."""
+        models, prices = models_of(self.manifest.configuration.model or ""), self.every.prices
+        return {
+            role: {
+                "model": models.get(role, models[""]),
+                **used.model_dump(),
+                "cost": prices and cost(Tokens.of(used), prices.of(role)),
+            }
+            for role, used in (self.every.overall.roles or {}).items()
+        }
 
     def sections(self) -> Iterator[Section]:
         yield named_lines(self.heading, width=10)
@@ -115,6 +130,11 @@ class EpisodesReport(Report):
             yield ceiling_words(self.every.ceiling, manifest)
         if overall.calls:
             yield f"{_call_words(overall)}; {overall.unreadable} unreadable replies."
+            for role, used in self.by_role().items():
+                tokens = f"{used['prompt_tokens'] or 0:,} tokens read, {used['completion_tokens'] or 0:,} written"
+                paid = "" if used["cost"] is None else f", a cost of {money(used['cost'])}"
+                calls = f"{used['calls']:,} calls, {tokens}{paid}; {used['unreadable']} unreadable replies"
+                yield f"As the {role}, {printable(used['model'])}: {calls}."
             yield _cost_words(manifest, self.every)
         if "temperature" in overall.untaken:
             asked = "Greedy replies were" if not manifest.configuration.settings.get("temperature") else "A temperature was"
@@ -139,6 +159,7 @@ class RunReport(EpisodesReport):
             **plain_data(config, "goals", "agent", "model"),
             "engine": manifest.engine,
             **details(self.every, whole=True),
+            **({"by_role": roles} if (roles := self.by_role()) else {}),
         }
 
     def sections(self) -> Iterator[Section]:
@@ -382,10 +403,12 @@ def ceilings_by_type(summary: Summary) -> Section:
 def _cost_words(manifest: Manifest, summary: Summary) -> str:
     amount, prices = summary.overall.cost.total, summary.prices
     if prices is None:
-        model = printable(manifest.configuration.model or "")
-        return f'Cost: not known; set input and output of [prices."{model}"] in your housequest.toml.'
+        tables = printable(price_tables(manifest.configuration.model or ""))
+        return f"Cost: not known; set input and output of {tables} in your housequest.toml."
     cached = "" if prices.cached is None else f", {prices.cached:g} from a cache"
     at = f"at {prices.input:g} for a million tokens read{cached}, {prices.output:g} written"
+    if isinstance(prices, RolePrices):
+        at = "each role at the price of its model, as if no cache served any of it"
     return f"Cost: not known, for not all tokens were counted, {at}." if amount is None else f"Cost: {money(amount)}, {at}."
 
 

@@ -239,7 +239,7 @@ class _Batch:
     def _report_progress(self) -> None:
         done, total, cost = self._outcomes.total(), len(self.tasks), self.tracker.used.money
         won, errors = self._outcomes["won"], self._outcomes["error"]
-        active, limit = (self._caller.active, self._caller.limit) if self._caller else (0, None)
+        active, limit = self.tracker.active, self._caller.limit if self._caller else None
         self.options.watcher(RunProgress(done, total, won, errors, self._resumed, active, limit, cost))
 
 

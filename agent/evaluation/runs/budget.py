@@ -289,7 +289,14 @@ class MeteredModel(ModelWrapper):
         self._prices = prices
         self._breaker = CircuitBreaker(self._is_alive)
         self._calling = 0
+        self._others: dict[int, MeteredModel] = {}
         tracker.models.append(self)
+
+    def in_role(self, role: str) -> Model:
+        own = self.model.in_role(role)
+        if own is not self.model and id(own) not in self._others:
+            self._others[id(own)] = MeteredModel(own, self._tracker, self._prices and self._prices.of(role))
+        return self._others.get(id(own), self)
 
     @property
     def active(self) -> int:
@@ -299,7 +306,8 @@ class MeteredModel(ModelWrapper):
     @property
     def limit(self) -> int | None:
         limiter = self._limiter
-        return limiter.limit if isinstance(limiter, RateLimiter) else None
+        # What several models take together would say nothing of one.
+        return limiter.limit if isinstance(limiter, RateLimiter) and not self.roles else None
 
     @property
     def most(self) -> int | None:
@@ -377,12 +385,12 @@ class MeteredModel(ModelWrapper):
             yield completed
         finally:
             self._calling -= calls
-            self._tracker.end(completed[0] if completed else None, self._prices, calls)
+            self._tracker.end(completed[0] if completed else None, self._prices and self._prices.of(""), calls)
 
     @property
     def _limiter(self) -> Limiter | None:
         # Only models behind an endpoint have one, and it is made anew with each event loop.
-        limiter = getattr(self.model, "limiter", None)
+        limiter = getattr(self.model.in_role(""), "limiter", None)
         return limiter if isinstance(limiter, Limiter) else None
 
     def close(self) -> None:

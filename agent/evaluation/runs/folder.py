@@ -21,10 +21,11 @@ import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from housequest.agent.episodes.events import Ended, Event, ModelCall, Outcome, ParseFailed, Started, Stepped, branch
+from housequest.agent.episodes.events import Body, Ended, Event, ModelCall, Outcome, ParseFailed, Started, Stepped, branch
 from housequest.agent.episodes.record import read_episode, sha256_of, without_digest
 from housequest.agent.evaluation.analysis.failures import Failure, failure_of
 from housequest.agent.evaluation.runs.files import (
@@ -43,6 +44,7 @@ from housequest.agent.evaluation.runs.files import (
     words_of,
 )
 from housequest.agent.evaluation.runs.spec import Manifest, slug
+from housequest.agent.models.registry import models_of
 from housequest.worlds.errors import Boundary, ConfigurationError, shown
 from housequest.worlds.paths import (
     Format,
@@ -306,6 +308,17 @@ def episode_name(task: SelectedTask) -> str:
     return f"{task.number:04d}-{slug(task.id)}"
 
 
+class Use(Frozen):
+    """What was asked of a model, in the words of `Result`."""
+
+    calls: Number = 0
+    plain: Number | None = None
+    unreadable: Number = 0
+    prompt_tokens: Number | None = None
+    completion_tokens: Number | None = None
+    thinking_tokens: Number | None = None
+
+
 class Result(Frozen):
     """One finished episode; tokens are None where the model never counted them.
 
@@ -314,7 +327,8 @@ class Result(Frozen):
     ``enacted`` commands were carried out in a simulator too, by ``low_level`` actions; ``diverged`` of them could not be done
     there as in the world. All three are None where none was. ``repeated`` counts as `repeats` does. ``failure`` says why it was
     not won. ``plain`` counts the ``calls`` that were of plain text and no chat. ``untaken`` names what the model's server did
-    not take. ``episode_sha256`` is the digest of the episode's file; None before it is in the index.
+    not take. ``roles`` says what each role used, if roles had models of their own. ``episode_sha256`` is the digest of the
+    episode's file; None before it is in the index.
     """
 
     number: int
@@ -340,6 +354,7 @@ class Result(Frozen):
     completion_tokens: Number | None = None
     thinking_tokens: Number | None = None
     untaken: tuple[str, ...] | None = None
+    roles: dict[str, Use] | None = None
     boundary: Boundary | None = None
     message: str | None = None
     failure: Failure | None = None
@@ -370,7 +385,6 @@ def result_of(task: SelectedTask, events: Sequence[Event]) -> Result | None:
     started = next((body for body in played if isinstance(body, Started)), None)
     steps = [body for body in played if isinstance(body, Stepped)]
     enacted = [step.enacted for step in steps if step.enacted is not None]
-    calls = [body for body in played if isinstance(body, ModelCall)]
     same = {"outcome", "reason", "assisted", "turns", "steps", "refused", "boundary", "message"}
     return Result(
         number=task.number,
@@ -384,15 +398,46 @@ def result_of(task: SelectedTask, events: Sequence[Event]) -> Result | None:
         enacted=len(enacted) or None,
         low_level=sum(enacted) if enacted else None,
         diverged=sum(step.diverged is not None for step in steps) if enacted else None,
-        calls=sum(call.calls or 1 for call in calls),
-        plain=sum(call.calls or 1 for call in calls if call.plain) or None,
-        unreadable=sum(isinstance(body, ParseFailed) for body in played),
-        prompt_tokens=total(call.prompt_tokens for call in calls),
-        completion_tokens=total(call.completion_tokens for call in calls),
-        thinking_tokens=total(call.thinking_tokens for call in calls),
-        untaken=tuple(sorted({name for call in calls for name in call.untaken or ()})) or None,
+        **used_in(played),
+        untaken=tuple(sorted({name for body in played if isinstance(body, ModelCall) for name in body.untaken or ()})) or None,
+        roles=by_role(played),
         failure=failure_of(events),
     )
+
+
+def used_in(happened: Iterable[Body]) -> dict[str, Any]:
+    """What was asked of models in these events, as the fields of `Use`."""
+    bodies = list(happened)
+    calls = [body for body in bodies if isinstance(body, ModelCall)]
+    return {
+        "calls": total(call.calls or 1 for call in calls) or 0,
+        "plain": sum(call.calls or 1 for call in calls if call.plain) or None,
+        "unreadable": sum(isinstance(body, ParseFailed) for body in bodies),
+        "prompt_tokens": total(call.prompt_tokens for call in calls),
+        "completion_tokens": total(call.completion_tokens for call in calls),
+        "thinking_tokens": total(call.thinking_tokens for call in calls),
+    }
+
+
+def by_role(happened: Sequence[Body]) -> dict[str, Use] | None:
+    """What was asked in each role of an episode whose roles had models of their own; else None."""
+    if not any(isinstance(body, Started) and len(models_of(body.model or "")) > 1 for body in happened):
+        return None
+    asked = [body for body in happened if isinstance(body, ModelCall | ParseFailed)]
+    roles = dict.fromkeys(body.role for body in asked)
+    return {role: Use(**used_in(body for body in asked if body.role == role)) for role in roles}
+
+
+def summed(uses: Sequence[Use | Result]) -> dict[str, Any]:
+    """Several as one, as the fields of `Use`."""
+    return {name: total(getattr(each, name) for each in uses) for name in Use.model_fields}
+
+
+def joined_roles(results: Sequence[Result]) -> dict[str, Use] | None:
+    """What was asked in each role of these episodes; None where no roles had models of their own."""
+    roles = dict.fromkeys(role for result in results for role in result.roles or ())
+    every = {role: [result.roles[role] for result in results if result.roles and role in result.roles] for role in roles}
+    return {role: Use(**summed(uses)) for role, uses in every.items()} or None
 
 
 def repeats(steps: Iterable[Stepped]) -> int:

@@ -45,6 +45,7 @@ from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.runs.files import Frozen, SelectedTask, file_of, parsed, read_bytes
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import FIRST, Place, RunSpec, make_run_spec, slug
+from housequest.agent.models.registry import beside
 from housequest.agent.setup import frozen_rules
 from housequest.knowledge.rulebook import library
 from housequest.knowledge.rules import Rule, accepted
@@ -246,6 +247,8 @@ def _joined(file: Path, name: str, own: Mapping[str, object], common: Mapping[st
             f"{file}: arms: {shown(name)} cannot name an arm; give it up to {LONGEST_NAME} plain characters."
         )
     both = {**common, **own}
+    if "model" in own:
+        both["model"] = beside(common.get("model"), own["model"])
     if "set" in common and "set" in own:
         both["set"] = {**cast("dict[str, object]", common["set"]), **cast("dict[str, object]", own["set"])}
     return both

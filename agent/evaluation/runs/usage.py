@@ -5,7 +5,7 @@ Seconds and what a cache served are kept apart from results, since no two runs a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice, takewhile
@@ -14,12 +14,13 @@ from typing import Annotated, NamedTuple, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
-from housequest.agent.config import Prices
-from housequest.agent.episodes.events import ModelCall
+from housequest.agent.config import Prices, RolePrices
+from housequest.agent.episodes.events import Body
 from housequest.agent.episodes.record import LONGEST_LINE, read_episode
 from housequest.agent.evaluation.runs.files import Number, SelectedTask, total
-from housequest.agent.evaluation.runs.folder import Result, RunFolder, episode_name
+from housequest.agent.evaluation.runs.folder import Result, RunFolder, Use, by_role, episode_name, joined_roles, used_in
 from housequest.agent.evaluation.runs.spec import RunSpec
+from housequest.agent.models.registry import models_of
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import open_file
 
@@ -41,6 +42,11 @@ class Tokens:
         cached = None if self.cached is other.cached is None else (self.cached or 0) + (other.cached or 0)
         return Tokens(self.prompt + other.prompt, self.completion + other.completion, cached)
 
+    @classmethod
+    def of(cls, used: Use | Result, cached: int | None = None) -> Tokens:
+        """The tokens that were ``used``."""
+        return cls(used.prompt_tokens or 0, used.completion_tokens or 0, cached)
+
     @property
     def fresh(self) -> int:
         """Prompt tokens not served by a cache; all of them where no cache was reported."""
@@ -52,13 +58,24 @@ class Tokens:
         return None if self.cached is None or not self.prompt else min(self.cached / self.prompt, 1.0)
 
 
-def cost(tokens: Tokens, prices: Prices) -> float | None:
-    """The cost of ``tokens`` in the currency of ``prices``, an upper bound without cache figures; None of no tokens."""
+def cost(tokens: Tokens, prices: Prices, roles: Mapping[str, Use] | None = None) -> float | None:
+    """The cost of ``tokens`` in the currency of ``prices``, an upper bound without cache figures; None of no tokens. Where
+    roles' models have prices of their own, it is that of ``roles``, without what caches served; None without these.
+    """
+    if isinstance(prices, RolePrices):
+        paid = [cost(Tokens.of(used), prices.of(role)) or 0.0 for role, used in (roles or {}).items()]
+        return sum(paid) if any(paid) else None
     if not (tokens.prompt or tokens.completion):
         return None
     at_cached = prices.input if prices.cached is None else prices.cached
     cached = tokens.prompt - tokens.fresh
     return (tokens.fresh * prices.input + cached * at_cached + tokens.completion * prices.output) / 1_000_000
+
+
+def price_tables(model: str) -> str:
+    """The tables of ``housequest.toml`` that price what ``model`` names."""
+    names = (name.replace("\\", "\\\\").replace('"', '\\"') for name in models_of(model).values())
+    return " and ".join(dict.fromkeys(f'[prices."{name}"]' for name in names))
 
 
 def money(amount: float) -> str:
@@ -77,9 +94,9 @@ class Spending:
     money: float | None = None
 
     @classmethod
-    def priced(cls, calls: int, tokens: Tokens, prices: Prices | None) -> Spending:
-        """The use of ``calls`` at these prices."""
-        return cls(calls, tokens, (cost(tokens, prices) or 0.0) if prices is not None else None)
+    def priced(cls, calls: int, tokens: Tokens, prices: Prices | None, roles: Mapping[str, Use] | None = None) -> Spending:
+        """The use of ``calls``, perhaps in several ``roles``, at these prices."""
+        return cls(calls, tokens, (cost(tokens, prices, roles) or 0.0) if prices is not None else None)
 
     def __add__(self, other: Spending) -> Spending:
         priced = None if self.money is other.money is None else (self.money or 0.0) + (other.money or 0.0)
@@ -100,20 +117,17 @@ def used_before(run: RunFolder, tasks: Sequence[SelectedTask], results: Iterable
     for task in tasks:
         if task.id in finished:
             result, cached = finished[task.id], clocks[task.id].cached if task.id in clocks else None
-            tokens = Tokens(result.prompt_tokens or 0, result.completion_tokens or 0, cached)
-            used += Spending.priced(result.calls, tokens, prices)
+            used += Spending.priced(result.calls, Tokens.of(result, cached), prices, result.roles)
     by_name = {episode_name(task): task for task in tasks}
     for part in sorted(run.episodes.glob("*.jsonl.*")):
         task = by_name.get(part.name.partition(".jsonl.")[0])
         if task is not None:
-            calls: list[ModelCall] = []
+            happened: list[Body] = []
             with suppress(ConfigurationError):  # a damaged record, which is set aside when its task is played
-                calls += (event.body for event in read_episode(part) if isinstance(event.body, ModelCall))
+                happened += (event.body for event in read_episode(part))
             cached = clocks[task.id].cached if part.suffix == ".part" and task.id in clocks else None
-            tokens = Tokens(
-                sum(call.prompt_tokens or 0 for call in calls), sum(call.completion_tokens or 0 for call in calls), cached
-            )
-            used += Spending.priced(sum(call.calls or 1 for call in calls), tokens, prices)
+            told = Use(**used_in(happened))
+            used += Spending.priced(told.calls, Tokens.of(told, cached), prices, by_role(happened))
     return used
 
 
@@ -249,6 +263,9 @@ def estimate(spec: RunSpec, folder: Path, runs: Path = Path("runs")) -> Estimate
     read, written = [result.prompt_tokens or 0 for result in results], [result.completion_tokens or 0 for result in results]
     tokens, prices = Tokens(scaled(read), scaled(written)), spec.setup.prices
     priced = cost(tokens, prices) if prices is not None else None
+    if isinstance(prices, RolePrices):
+        whole = cost(tokens, prices, joined_roles(results))
+        priced = None if whole is None else whole / len(results) * left
     return Estimate(left, source, episodes, scaled([result.calls for result in results]), tokens, priced)
 
 

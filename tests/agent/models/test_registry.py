@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from housequest.agent.models.keys import KeyRing
 from housequest.agent.models.openai import read_openai_name
-from housequest.agent.models.registry import make_model, parse_model
+from housequest.agent.models.registry import make_model, models_of, named_models, parse_model, portable_name
 from housequest.worlds.errors import ConfigurationError
 from tests.parts import needs
 
@@ -103,3 +103,23 @@ def test_nothing_heavy_is_imported_before_the_first_call() -> None:
     root = Path(__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+@given(
+    st.dictionaries(
+        st.from_regex(r"[a-z][a-z_-]{0,8}", fullmatch=True),
+        st.from_regex(r"openai:[a-z0-9/.:-]{1,12}(\?seed=[a-z]{1,3})?", fullmatch=True),
+        max_size=4,
+    )
+)
+def test_models_of_roles_are_read_as_they_are_written(others: dict[str, str]) -> None:
+    models = {"": "openai:x@http://127.0.0.1:1/v1?a=b,c", **others}
+    assert models_of(named_models(models)) == models
+    assert models_of(*(f"{role}={name}" if role else name for role, name in models.items())) == models
+
+
+def test_models_of_roles_have_one_name_without_hosts() -> None:
+    both = "openai:x@http://127.0.0.1:1/v1, reasoner=openai:y@http://127.0.0.1:2/v1,actor=openai:z"
+    assert portable_name(both) == "openai:x,actor=openai:z,reasoner=openai:y"
+    with pytest.raises(ConfigurationError, match="Only one model is asked here"):
+        parse_model(both)

@@ -12,16 +12,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.backends.server import Policy, Recorded, Response, Server, answer, serve, status, together
+from tests.backends.policy import Solver
+from tests.backends.server import Messages, Policy, Recorded, Response, Server, answer, serve, status, together
 from tests.tui.conftest import COMMAND, Run, environment
 from tests.waiting import Gate, ending
 
 EXPERT = ("eval", "--world", "scripted", "--agent", "expert")
 
 
+def look(_: Messages) -> str:
+    return "Thought: let me see\nAction: look"
+
+
 @pytest.fixture(scope="module")
 def running() -> Iterator[Server]:
-    with serve(lambda messages: "Thought: let me see\nAction: look") as server:
+    with serve(look) as server:
         yield server
 
 
@@ -29,6 +34,7 @@ def running() -> Iterator[Server]:
 def server(running: Server) -> Server:
     """The endpoint of all these tests, as if nobody had asked it anything."""
     running.reset()
+    running.policy = look
     return running
 
 
@@ -67,6 +73,26 @@ def test_the_example_houses_are_won_with_any_number_of_workers(call: Run, tmp_pa
         figures = json.loads(done.stdout)
         assert figures["won"] == figures["episodes"] > 0
     assert episodes(tmp_path / "1") == episodes(tmp_path / "8")
+
+
+def test_a_role_has_a_model_of_its_own(call: Run, tmp_path: Path, server: Server) -> None:
+    server.policy = Solver()
+    both = ("--model", server.model(), "--model", f"actor={server.model().replace('tester', 'small')}")
+    common = ("eval", "--agent", "reasoner-actor", "--split", "generated", "--limit", "1", "--max-steps", "2", "--json")
+    done = call(*common, *both, "--out", str(tmp_path / "run"))
+    assert done.returncode == 0
+    told = json.loads(done.stdout)
+    assert told["model"] == "openai:tester,actor=openai:small"
+    assert {role: used["model"] for role, used in told["by_role"].items()} == {
+        "reasoner": "openai:tester",
+        "actor": "openai:small",
+    }
+    again = call(*common, *both[:2], "--out", str(tmp_path / "run"))
+    assert again.returncode == 2
+    assert "model" in again.stderr
+    refused = call(*common, *both[:2], "--model", "observer=openai:x")
+    assert refused.returncode == 2
+    assert "no role 'observer': its roles are reasoner, actor" in " ".join(refused.stderr.split())
 
 
 def test_a_dry_run_writes_nothing(call: Run, tmp_path: Path) -> None:

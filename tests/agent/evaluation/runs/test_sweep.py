@@ -95,6 +95,18 @@ def test_settings_of_an_agent_are_joined_and_flags_fill_what_is_left_open(tmp_pa
     assert (first.spec.config.settings["on_hint"], first.seed, first.spec.config.limit) == (False, 0, 2)
 
 
+def test_an_arm_names_models_of_roles_beside_the_common_one(tmp_path: Path) -> None:
+    text = """
+    common: {world: scripted, agent: reasoner-actor, model: openai:big}
+    arms:
+      alone: {}
+      with a small actor: {model: actor=openai:small}
+      another: {model: "openai:other,actor=openai:small"}
+    """
+    models = [trial.spec.config.model for trial in planned(written(tmp_path, text))]
+    assert models == ["openai:big", "openai:big,actor=openai:small", "openai:other,actor=openai:small"]
+
+
 def test_a_grid_is_an_arm_for_each_choice(tmp_path: Path) -> None:
     text = """
     common: {world: alfred-plans, set: {steps: on}}
