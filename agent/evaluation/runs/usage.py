@@ -18,7 +18,7 @@ from housequest.agent.config import Prices, RolePrices
 from housequest.agent.episodes.events import Body
 from housequest.agent.episodes.record import LONGEST_LINE, read_episode
 from housequest.agent.evaluation.runs.files import Number, SelectedTask, total
-from housequest.agent.evaluation.runs.folder import Result, RunFolder, Use, by_role, episode_name, joined_roles, used_in
+from housequest.agent.evaluation.runs.folder import Result, RunFolder, Use, by_role, episode_name, joined_roles, summed, used_in
 from housequest.agent.evaluation.runs.spec import RunSpec
 from housequest.agent.models.registry import models_of
 from housequest.worlds.errors import ConfigurationError
@@ -257,16 +257,12 @@ def estimate(spec: RunSpec, folder: Path, runs: Path = Path("runs")) -> Estimate
         return None
     _, episodes, source, results = max(found, key=lambda each: each[:2])
 
-    def scaled(numbers: list[int]) -> int:
-        return round(sum(numbers) / len(numbers) * left)
-
-    read, written = [result.prompt_tokens or 0 for result in results], [result.completion_tokens or 0 for result in results]
-    tokens, prices = Tokens(scaled(read), scaled(written)), spec.setup.prices
-    priced = cost(tokens, prices) if prices is not None else None
-    if isinstance(prices, RolePrices):
-        whole = cost(tokens, prices, joined_roles(results))
-        priced = None if whole is None else whole / len(results) * left
-    return Estimate(left, source, episodes, scaled([result.calls for result in results]), tokens, priced)
+    used, prices = Use(**summed(results)), spec.setup.prices
+    needed = (used.calls, used.prompt_tokens, used.completion_tokens)
+    calls, read, written = (round((number or 0) / episodes * left) for number in needed)
+    paid = None if prices is None else cost(Tokens.of(used), prices, joined_roles(results))
+    priced = None if paid is None else paid / episodes * left
+    return Estimate(left, source, episodes, calls, Tokens(read, written), priced)
 
 
 def _folders(runs: Path) -> Iterator[Path]:

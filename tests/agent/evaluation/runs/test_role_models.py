@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,11 +17,13 @@ from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.analysis.run import read_for_comparison
 from housequest.agent.evaluation.library import evaluate, read_report, report
 from housequest.agent.evaluation.render.comparison import Comparison
-from housequest.agent.evaluation.render.table import Table
+from housequest.agent.evaluation.render.table import Report, Table
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
+from housequest.agent.evaluation.runs.usage import estimate
+from housequest.agent.models.base import Completion, Model, ModelWrapper, Request, RoleModels
 from housequest.agent.models.registry import make_model
 from housequest.agent.setup import set_up
 from housequest.worlds.errors import ConfigurationError
@@ -67,11 +70,19 @@ def episodes(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in (*(folder / "episodes").iterdir(), folder / "index.jsonl")}
 
 
+def in_line(report: Report) -> str:
+    """All that a report says, on one line."""
+    sections = report.sections()
+    said = (line for section in sections for line in (section.text() if isinstance(section, Table) else section))
+    return " ".join(" ".join(said).split())
+
+
 def lines(place: Path) -> str:
-    """The report, as one line."""
-    sections = read_report([place], configure().settings.prices_of).sections()
-    told = (line for section in sections for line in (section.text() if isinstance(section, Table) else section))
-    return " ".join(" ".join(told).split())
+    return in_line(read_report([place], configure().settings.prices_of))
+
+
+def told(place: Path) -> dict[str, Any]:
+    return report(place)
 
 
 def commands(run: Path) -> list[object]:
@@ -111,7 +122,7 @@ def test_a_run_of_two_models_says_what_each_did(tmp_path: Path, big: Server, sma
     planned = plan(big, small, limit=2)
     assert planned.config.model == "openai:tester,actor=openai:small"
     assert play(planned, tmp_path / "run") == 2
-    data = report(tmp_path / "run")
+    data = told(tmp_path / "run")
     assert data["model"] == "openai:tester,actor=openai:small"
     roles = data["by_role"]
     assert {role: (used["model"], used["calls"]) for role, used in roles.items()} == {
@@ -144,20 +155,23 @@ def test_a_budget_of_money_counts_each_role_at_its_models_price(
     monkeypatch.chdir(tmp_path)
     assert isinstance(plan(big, small).setup.prices, RolePrices)
     play(plan(big, small), tmp_path / "run")
-    roles = report(tmp_path / "run")["by_role"]
+    roles = told(tmp_path / "run")["by_role"]
     paid = {
         role: (used["prompt_tokens"] * price + used["completion_tokens"] * 2 * price) / 1_000_000
         for role, price in (("reasoner", 1_000), ("actor", 10))
         for used in (roles[role],)
     }
     assert {role: used["cost"] for role, used in roles.items()} == pytest.approx(paid)
-    assert report(tmp_path / "run")["cost"] == pytest.approx(sum(paid.values()))
+    assert told(tmp_path / "run")["cost"] == pytest.approx(sum(paid.values()))
     tracker = BudgetTracker()
     asyncio.run(run_batch(plan(big, small), tmp_path / "counted", RunOptions(), tracker))
     assert tracker.used.money == pytest.approx(sum(paid.values()))
     again = BudgetTracker()
     asyncio.run(run_batch(plan(big, small), tmp_path / "counted", RunOptions(), again))
     assert again.used.money == pytest.approx(sum(paid.values())), "as its records tell it"
+    guessed = estimate(plan(big, small, limit=4), tmp_path / "new", tmp_path)
+    assert guessed is not None
+    assert guessed.cost == pytest.approx(2 * sum(paid.values()))
 
 
 def test_a_price_that_is_missing_leaves_the_cost_open(tmp_path: Path) -> None:
@@ -185,9 +199,9 @@ def test_a_comparison_knows_when_a_roles_model_alone_differs(tmp_path: Path, big
     play(plan(big, small), tmp_path / "one")
     play(plan(big, small, "reasoner"), tmp_path / "other")
     runs = [read_for_comparison(RunFolder(tmp_path / name)) for name in ("one", "other")]
-    told = " ".join(str(line) for section in Comparison(*runs).sections() for line in section)
-    assert "openai:tester,actor=openai:small" in told
-    assert "openai:tester,reasoner=openai:small" in told
+    said = in_line(Comparison(*runs))
+    assert "openai:tester,actor=openai:small" in said
+    assert "openai:tester,reasoner=openai:small" in said
 
 
 @pytest.mark.parametrize(
@@ -234,6 +248,36 @@ def test_it_is_said_where_the_prompts_of_each_go() -> None:
     (said,) = set_up(configure(flags).settings).destinations()
     assert said.startswith(f"Prompts go to {key}")
     assert said.endswith("(those of the actor).")
+
+
+class Speaking(Model):
+    """Says what it hears, until it is closed."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.said, self.closed = name, "", 0
+
+    @property
+    def heard(self) -> str:
+        return self.said
+
+    async def complete(self, request: Request) -> Completion:
+        return Completion(self.name)
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
+
+def test_models_of_roles_are_one_model_to_who_holds_it() -> None:
+    big, small = Speaking("big"), Speaking("small")
+    model = ModelWrapper(RoleModels(big, {"actor": small, "observer": small}))
+    asked = {role: asyncio.run(model.in_role(role).complete(Request(()))).text for role in ("actor", "planner", "")}
+    assert asked == {"actor": "small", "planner": "big", "": "big"}
+    assert (model.roles, model.in_role("actor").roles, model.in_role("actor").name) == (("actor", "observer"), (), "small")
+    assert model.in_role("planner") is model
+    small.said, small.trouble = "Thought:", "did not answer"
+    assert (model.model.heard, model.model.trouble) == ("Thought:", "did not answer")
+    asyncio.run(model.aclose())
+    assert (big.closed, small.closed) == (1, 1)
 
 
 def test_roles_of_a_later_place_are_added_to_an_earlier_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
