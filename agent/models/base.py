@@ -340,6 +340,13 @@ class RoleModels(ModelWrapper):
     def in_role(self, role: str) -> Model:
         return self._in_role.get(role, self)
 
+    def learned(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(words for each in self._every for words in each.learned()))
+
+    def keep_learned(self) -> None:
+        for each in self._every:
+            each.keep_learned()
+
     async def aclose(self) -> None:
         for each in self._every:
             await each.aclose()
