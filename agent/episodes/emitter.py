@@ -27,6 +27,7 @@ EventListener = Callable[[Event | CallTiming], None]
 R = TypeVar("R")
 Work = Callable[[], Coroutine[Any, Any, R]]
 FILLED = "its own unreadable replies filled the model's context"
+UNREAD = "no reply of its model could be read"
 """Why an episode was lost whose model could have played on only with a longer context and readable replies."""
 SEVERAL = 3
 """Unreadable replies that can have filled a context: one or two fill none that is long enough to play in."""
@@ -179,7 +180,7 @@ class EpisodeState:
 
     ``hints`` and ``unseen`` transitions were not given to the agent yet. ``rules`` may be shown to its model, and
     ``reported`` are the statements that were. ``notes`` are what was found out about the model; ``belief`` is kept if rules
-    are selected by it.
+    are selected by it. ``unread`` turns in a row were lost since no reply could be read.
     """
 
     memory: Memory = None
@@ -193,6 +194,7 @@ class EpisodeState:
     notes: frozenset[str] = frozenset()
     played: tuple[Transition, ...] = ()
     belief: Belief | None = None
+    unread: int = 0
 
 
 def replay(env: Env, played: tuple[Transition, ...]) -> None:

@@ -21,6 +21,7 @@ from housequest.agent.episodes import events
 from housequest.agent.episodes.drawing import Eyes, camera_view, photographed, room_to_see
 from housequest.agent.episodes.emitter import (
     FILLED,
+    UNREAD,
     EpisodeOver,
     EpisodeState,
     EventEmitter,
@@ -43,6 +44,8 @@ from housequest.worlds.registry import household
 
 R = TypeVar("R")
 
+MOST_UNREAD = 5
+"""Turns in a row that no reply could be read for, after which an unattended episode is lost: more would be paid in vain."""
 VIEW = "view"
 PLAN = "plan"
 """The grant that shows an agent the annotated plan, which is hidden otherwise."""
@@ -426,6 +429,9 @@ class _Episode:
                 state.turn = number
                 reason = clean(spent.reason) if isinstance(spent, base.Idle) else None
                 self.turn_start = self.emitter.emit(events.TurnSpent(turn=number, reason=reason))
+                state.unread = state.unread + 1 if isinstance(spent, base.ParseFailure) else 0
+                if state.unread == MOST_UNREAD and not self.overseer.attended:
+                    raise EpisodeOver("lost", f"{UNREAD}, {MOST_UNREAD} turns in a row")
             case base.Act(command=command):
                 await self._execute(command, decided.by)
 
@@ -433,6 +439,7 @@ class _Episode:
         state = self.state
         state.turn += 1
         state.steps += 1
+        state.unread = 0
         before = enacted(self.env) or Enacted()
         step: Step = await self._in_world(partial(self.env.step, command))
         after = enacted(self.env) or before

@@ -4,8 +4,9 @@ The rules read what a player could read (the goal sentence, and observation text
 that applies gives the class, in this order:
 
 1. What broke (``model``, ``world``, ...), and ``stopped``.
-2. ``unreadable``: no reply could be read in at least half of the turns, so the others say little; or such replies filled the
-   model's context. A robot that sees says itself what went wrong: what its last skill failed for, else what happened most.
+2. ``unreadable``: no reply could be read in at least half of the turns, so the others say little; or such replies ended it, or
+   filled the model's context. A robot that sees says itself what went wrong: what its last skill failed for, else what
+   happened most.
 3. Mistakes that still stood at the end, the first link of the chain object, step, place first: ``wrong_object``, ``forgot_*``,
    ``wrong_place``. They say more than how the episode ended: after delivering a cold egg a player may wander, repeat commands
    or give up.
@@ -30,7 +31,7 @@ from functools import cached_property
 from itertools import takewhile
 from typing import Self
 
-from housequest.agent.episodes.emitter import FILLED
+from housequest.agent.episodes.emitter import FILLED, UNREAD
 from housequest.agent.episodes.events import POLICY, Ended, Event, Planned, Started, Stepped, Thought, TurnSpent, branch
 from housequest.agent.evaluation.render.table import many
 from housequest.worlds.base import Observation
@@ -152,7 +153,7 @@ def _failures(case: EpisodeCase) -> Iterator[Failure]:
     if ended.outcome == "stopped":
         yield Failure(FailureKind.STOPPED, last, f"It was stopped after {many(last, 'turn')}.")
     filled = ended.reason == FILLED
-    if filled or (case.unread and 2 * len(case.unread) >= last):
+    if filled or ended.reason.startswith(UNREAD) or (case.unread and 2 * len(case.unread) >= last):
         words = f"No reply could be read in {len(case.unread)} of the {many(last, 'turn')}"
         words = f"{words}, and such replies filled the model's context." if filled else f"{words}."
         yield Failure(FailureKind.UNREADABLE, case.unread[0] if case.unread else last, words)
