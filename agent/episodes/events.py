@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from housequest.agent.models.base import Held, Message, believed
+from housequest.agent.models.base import Held, Message, Waste, believed
 from housequest.worlds.errors import Boundary
 from housequest.worlds.paths import FORMAT, Format
 
@@ -294,14 +294,14 @@ class Event(_Frozen):
 
 
 class CallTiming(_Frozen):
-    """The timing of the event whose id is ``of``: wall seconds, attempts, prompt tokens that came from a cache, and tokens of
-    attempts that brought no reply."""
+    """The timing of the event whose id is ``of``: wall seconds, attempts, prompt tokens that came from a cache, and what was
+    paid for beside it (`Waste`)."""
 
     of: int
     seconds: float
     attempts: int = 1
     cached: int | None = None
-    wasted: int | None = None
+    wasted: Waste | None = None
 
 
 def branch(events: Sequence[Event]) -> tuple[Event, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from housequest.worlds.errors import Unsupported
 
@@ -63,17 +63,35 @@ def believed(count: int | None) -> int | None:
     return count if count is not None and 0 <= count <= MOST_TOKENS else None
 
 
+class Waste(NamedTuple):
+    """Calls, and the tokens that they read and wrote."""
+
+    calls: int = 0
+    prompt: int = 0
+    completion: int = 0
+
+    def plus(self, calls: int, usage: Usage = Usage()) -> Waste:
+        """This and so many calls with their usage in all."""
+        return Waste(self.calls + calls, self.prompt + (usage.prompt or 0), self.completion + (usage.completion or 0))
+
+    @classmethod
+    def joined(cls, parts: Iterable[Waste | None]) -> Waste | None:
+        """Several as one; None if there is none."""
+        known = [part for part in parts if part is not None]
+        return cls(*map(sum, zip(*known, strict=True))) if known else None
+
+
 @dataclass(frozen=True, slots=True)
 class Timing:
     """What differs between two equal calls: wall seconds, attempts made, prompt tokens that a cache served.
 
-    ``wasted`` are tokens of attempts that were answered, and not with a reply; None where there were none.
+    ``wasted`` was paid for since the call before and brought no reply: probes, and replies that had to be asked for again.
     """
 
     seconds: float = 0.0
     attempts: int = 1
     cached: int | None = None
-    wasted: int | None = None
+    wasted: Waste | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +149,12 @@ class Scores:
             tuple(logprob for part in parts for logprob in part.logprobs),
             sum(part.calls for part in parts),
             Usage(_total(part.usage.prompt for part in parts), _total(part.usage.completion for part in parts)),
-            Timing(sum(part.timing.seconds for part in parts), sum(part.timing.attempts for part in parts), cached),
+            Timing(
+                sum(part.timing.seconds for part in parts),
+                sum(part.timing.attempts for part in parts),
+                cached,
+                Waste.joined(part.timing.wasted for part in parts),
+            ),
         )
 
 

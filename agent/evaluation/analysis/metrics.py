@@ -23,6 +23,7 @@ from housequest.agent.evaluation.analysis.statistics import Interval, bootstrap_
 from housequest.agent.evaluation.runs.files import SelectedTask, total
 from housequest.agent.evaluation.runs.folder import Result, joined_roles
 from housequest.agent.evaluation.runs.usage import EpisodeTiming, Tokens, cost
+from housequest.agent.models.base import Waste
 from housequest.worlds.base import Metric, Played
 
 
@@ -115,10 +116,13 @@ class PlayedTask:
 
     @property
     def cost(self) -> float | None:
-        """The cost of the tokens: 0 without a call; None where prices or tokens are unknown."""
+        """The cost of all tokens, wasted ones included: 0 without a call; None where prices or tokens are unknown."""
         if self.result is None or not self.result.calls:
             return 0.0
-        return None if self.prices is None or self.tokens is None else cost(self.tokens, self.prices, self.result.roles)
+        if self.prices is None or self.tokens is None or (paid := cost(self.tokens, self.prices, self.result.roles)) is None:
+            return None
+        _, *wasted = self.clock.wasted or Waste()
+        return paid + (cost(Tokens(*wasted), self.prices.of("")) or 0.0)
 
 
 class Sample(NamedTuple):
@@ -205,6 +209,8 @@ class Figures:
         # By the model's count, as ``completion_tokens`` are; None where it counted none.
         self.prompt_tokens = total(result.prompt_tokens for result in results)
         self.completion_tokens = total(result.completion_tokens for result in results)
+        # What was paid for beside the calls: probes, and replies that had to be asked for again.
+        self.wasted = Waste.joined(each.clock.wasted for each in played)
         # Of these, tokens of thinking; None where the endpoint never told them apart.
         self.thinking_tokens = total(result.thinking_tokens for result in results)
         # What the agent asked for and the model's server did not take, such as a temperature.

@@ -44,6 +44,7 @@ from housequest.agent.evaluation.runs.folder import Result, RunFolder, joined_ro
 from housequest.agent.evaluation.runs.spec import Manifest
 from housequest.agent.evaluation.runs.sweep import SweepFolder
 from housequest.agent.evaluation.runs.usage import EpisodeTiming, money
+from housequest.agent.models.base import Waste
 from housequest.worlds.errors import ConfigurationError
 
 _MOST_VALUES = 6
@@ -290,7 +291,9 @@ def _clock(clocks: Sequence[EpisodeTiming]) -> EpisodeTiming:
         return sum(each for each in seconds if each is not None) if None not in seconds else None
 
     attempts, cached = sum(clock.attempts for clock in clocks), total(clock.cached for clock in clocks)
-    return EpisodeTiming(known([clock.model for clock in clocks]), attempts, cached, known([clock.wall for clock in clocks]))
+    wasted = Waste.joined(clock.wasted for clock in clocks)
+    model, wall = (known([getattr(clock, name) for clock in clocks]) for name in ("model", "wall"))
+    return EpisodeTiming(model, attempts, cached, wall, wasted)
 
 
 class AttemptsReport(EpisodesReport):

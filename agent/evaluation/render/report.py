@@ -136,6 +136,10 @@ class EpisodesReport(Report):
                 calls = f"{used['calls']:,} calls, {tokens}{paid}; {used['unreadable']} unreadable replies"
                 yield f"As the {role}, {printable(used['model'])}: {calls}."
             yield _cost_words(manifest, self.every)
+        if overall.wasted is not None:
+            calls, read, written = overall.wasted
+            what = "to find out what it can do, or for replies that had to be asked for again"
+            yield f"Beside these, {many(calls, 'call')} {what}: {read:,} tokens read, {written:,} written."
         if "temperature" in overall.untaken:
             asked = "Greedy replies were" if not manifest.configuration.settings.get("temperature") else "A temperature was"
             yield f"{asked} asked for and not given: the model's server takes no temperature, so its own default holds."

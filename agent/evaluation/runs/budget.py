@@ -23,7 +23,7 @@ from housequest.agent.episodes.record import cut_off_end
 from housequest.agent.evaluation.runs.files import Frozen, lines_of, parsed_lines
 from housequest.agent.evaluation.runs.usage import Spending, Tokens, cost
 from housequest.agent.evaluation.runs.usage import money as amount
-from housequest.agent.models.base import Capabilities, Completion, Message, Model, ModelWrapper, Request, Scores, Usage
+from housequest.agent.models.base import Capabilities, Completion, Message, Model, ModelWrapper, Request, Scores, Usage, Waste
 from housequest.agent.models.rate_limiter import Limiter, RateLimiter
 from housequest.agent.roles.base import clean
 from housequest.worlds.errors import ConfigurationError, HousequestError, ModelError, nearest, shown
@@ -162,8 +162,9 @@ class BudgetTracker:
         if completion is None:
             return
         usage, cached = completion.usage, completion.timing.cached
-        tokens = Tokens(usage.prompt or 0, usage.completion or 0, cached)
-        self.used += Spending(calls, tokens, cost(tokens, prices) if prices is not None else None)
+        wasted = completion.timing.wasted or Waste()
+        tokens = Tokens((usage.prompt or 0) + wasted.prompt, (usage.completion or 0) + wasted.completion, cached)
+        self.used += Spending(calls + wasted.calls, tokens, cost(tokens, prices) if prices is not None else None)
         uncounted = usage.prompt is None and usage.completion is None
         if uncounted and (self.budget.tokens is not None or self.budget.money is not None):
             what = "The model does not say how many tokens it used, so that a budget of them, or of money, cannot be kept."

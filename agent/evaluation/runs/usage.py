@@ -20,6 +20,7 @@ from housequest.agent.episodes.record import LONGEST_LINE, read_episode
 from housequest.agent.evaluation.runs.files import Number, SelectedTask, total
 from housequest.agent.evaluation.runs.folder import Result, RunFolder, Use, by_role, episode_name, joined_roles, summed, used_in
 from housequest.agent.evaluation.runs.spec import RunSpec
+from housequest.agent.models.base import Waste
 from housequest.agent.models.registry import models_of
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import open_file
@@ -116,8 +117,11 @@ def used_before(run: RunFolder, tasks: Sequence[SelectedTask], results: Iterable
     used = Spending()
     for task in tasks:
         if task.id in finished:
-            result, cached = finished[task.id], clocks[task.id].cached if task.id in clocks else None
-            used += Spending.priced(result.calls, Tokens.of(result, cached), prices, result.roles)
+            result, clock = finished[task.id], clocks.get(task.id, EpisodeTiming())
+            used += Spending.priced(result.calls, Tokens.of(result, clock.cached), prices, result.roles)
+            if clock.wasted is not None:
+                calls, *tokens = clock.wasted
+                used += Spending.priced(calls, Tokens(*tokens), prices and prices.of(""))
     by_name = {episode_name(task): task for task in tasks}
     for part in sorted(run.episodes.glob("*.jsonl.*")):
         task = by_name.get(part.name.partition(".jsonl.")[0])
@@ -132,7 +136,7 @@ def used_before(run: RunFolder, tasks: Sequence[SelectedTask], results: Iterable
 
 
 class EpisodeTiming(NamedTuple):
-    """What an episode took: seconds of model calls, attempts, cached prompt tokens, and seconds in all.
+    """What an episode took: seconds of model calls, attempts, cached prompt tokens, seconds in all, and what was paid beside.
 
     ``model`` and ``cached`` are None where no call was timed or no cache reported, ``wall`` where it was not measured.
     ``wall`` includes time spent on other episodes in flight. It sums the sessions of the episode; the
@@ -143,6 +147,7 @@ class EpisodeTiming(NamedTuple):
     attempts: int = 0
     cached: int | None = None
     wall: float | None = None
+    wasted: Waste | None = None
 
 
 class _SessionLine(BaseModel):
@@ -155,6 +160,7 @@ class _CallLine(_SessionLine):
     of: int
     attempts: Number = 1
     cached: Number | None = None
+    wasted: tuple[Number, Number, Number] | None = None
 
 
 def timings_of(run: RunFolder, tasks: Sequence[SelectedTask]) -> dict[str, EpisodeTiming]:
@@ -174,7 +180,8 @@ def timings_of(run: RunFolder, tasks: Sequence[SelectedTask]) -> dict[str, Episo
             timed = calls.get(name, [])
             seconds = sum(call.seconds for call in timed) if timed else None
             attempts, cached = sum(call.attempts for call in timed), total(call.cached for call in timed)
-            found[task.id] = EpisodeTiming(seconds, attempts, cached, walls.get(name))
+            wasted = Waste.joined(Waste(*call.wasted) if call.wasted else None for call in timed)
+            found[task.id] = EpisodeTiming(seconds, attempts, cached, walls.get(name), wasted)
     return found
 
 

@@ -32,6 +32,8 @@ from housequest.agent.models.base import (
     PromptToken,
     Request,
     Scores,
+    Usage,
+    Waste,
     encodable,
     printable_line,
     shared_prefix,
@@ -116,6 +118,8 @@ class OpenAIModel(Model):
         self._dialect = Dialect(served.options.thinking, extra, LIMITS[served.endpoint.official])
         self._taken: set[str] = set()
         """What requests that were answered had in them, so that no refusal is about that."""
+        self._wasted = Waste()
+        """What was paid for since the last reply, and brought none."""
         self._hollow = 0
         """Replies in a row that were nothing but thinking."""
         self._hearing: StreamedReply | None = None
@@ -237,7 +241,8 @@ class OpenAIModel(Model):
         request = self._with_room(request) if tokens == PROBE_TOKENS else request
         attempts, broke = Attempts(self._calls), 0
         while True:
-            outcome, _ = await self._attempt(request, wanted)
+            outcome, made = await self._attempt(request, wanted)
+            self._wasted = self._wasted.plus(made, outcome.usage if isinstance(outcome, Completion) else Usage())
             if isinstance(outcome, Completion):
                 return outcome
             # Too many calls, a busy server, a lost connection say nothing of what it can do, which is found out only once.
@@ -298,7 +303,9 @@ class OpenAIModel(Model):
                 outcome, taken = await self._attempt(request, {**more, **STREAMED} if streams else more, call)
                 made += taken
                 if isinstance(outcome, Completion):
-                    timing = replace(outcome.timing, seconds=time.perf_counter() - started, attempts=made)
+                    wasted, self._wasted = self._wasted, Waste()
+                    seconds = time.perf_counter() - started
+                    timing = replace(outcome.timing, seconds=seconds, attempts=made, wasted=wasted if wasted.calls else None)
                     return self._heeded(replace(outcome, timing=timing, held=held), request)
                 if outcome.unsaid and request.holds:
                     # It can be held to a form, and not to this one. Whatever else it refused, it refuses again.
@@ -357,7 +364,6 @@ class OpenAIModel(Model):
         call, attempts = call or Call(), 0
         first: Failure | None = None
         spared: set[str] = set()
-        wasted = 0
         path = "/completions" if request.raw else "/chat/completions"
 
         def read(answer: Response) -> Completion:
@@ -381,14 +387,13 @@ class OpenAIModel(Model):
             finally:
                 limiter.leave(call, verdict, wait)
             if isinstance(outcome, Completion) and self._more_room(outcome, room):
-                wasted += (outcome.usage.prompt or 0) + (outcome.usage.completion or 0)
+                self._wasted = self._wasted.plus(1, outcome.usage)
                 continue
             if isinstance(outcome, Completion):
                 self._taken |= body.keys()
                 if spared:
                     _log.warning("%s: %s.", self.name, "; ".join(self._dialect.told()))
-                timing, untaken = replace(outcome.timing, wasted=wasted or None), self._dialect.untaken(request)
-                return replace(outcome, timing=timing, untaken=untaken), attempts
+                return replace(outcome, untaken=self._dialect.untaken(request)), attempts
             if self._corrected(outcome, body, request, more):
                 continue
             if first is not None:
