@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 
 from housequest.agent.config import Prices, configure
 from housequest.agent.evaluation.analysis.metrics import Summary
+from housequest.agent.evaluation.analysis.run import read_for_comparison
+from housequest.agent.evaluation.render.report import RunReport
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped, read_budget
+from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.models.openai.server import LONGEST_WAIT
 from housequest.worlds.errors import ConfigurationError
@@ -26,7 +29,8 @@ PRICES = Prices(input=500_000, output=1_000_000)
 
 
 def plan(folder: Path, server: Server | None, **flags: object) -> RunSpec:
-    agent = {"agent": "react", "model": server.model()} if server else {"agent": "expert"}
+    # Free, it is not asked what it can be held to.
+    agent = {"agent": "react", "model": server.model(), "set": {"form": "free"}} if server else {"agent": "expert"}
     spec = make_run_spec(configure({"split": "generated", "limit": 6, "max_steps": 5, **agent, **flags}, folder))
     return replace(spec, setup=replace(spec.setup, prices=PRICES))
 
@@ -102,6 +106,16 @@ def test_no_call_begins_beyond_the_budget_and_the_same_run_goes_on(tmp_path: Pat
     assert play(planned, tmp_path / "run", Budget(calls=30)).overall.finished == 6
     play(planned, tmp_path / "whole", Budget())
     assert episodes(tmp_path / "run") == episodes(tmp_path / "whole")
+
+
+def test_what_brings_no_reply_is_paid_for_as_well(tmp_path: Path, server: Server) -> None:
+    held = plan(tmp_path, server, set={"form": "auto"})
+    with pytest.raises(Stopped, match="budget of 13 calls is used up"):
+        play(held, tmp_path / "run", Budget(calls=13))
+    assert len(server.requests) + len(server.probes) == 13
+    play(held, tmp_path / "run", Budget())
+    report = RunReport(read_for_comparison(RunFolder(tmp_path / "run")))
+    assert any(line.startswith("Beside these, 4 calls to find out what it can do") for line in report.sentences())
 
 
 @pytest.mark.parametrize("kind", ["tokens", "money"])
