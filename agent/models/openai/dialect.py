@@ -23,6 +23,8 @@ from housequest.agent.models.openai.redaction import Redactor
 THOUGHT_ROOM = 8_192
 """Tokens beside those of a reply, for a model that was found to think."""
 LEAST_ROOM = 1_024
+LEAST_CUT, GROWN = 1_000, 2.0
+"""Tokens of a prompt from which on it may have been cut, and how many times as long another is that counts no more."""
 _LONGEST_WORDS = 8_000
 _MOST_LEAVES = 400
 _NEEDED = frozenset({"model", "messages", "prompt"})
@@ -134,6 +136,10 @@ class Dialect:
     way: int = 0
     heedless: bool = False
     """Whether it thinks although it was told not to, in every way."""
+    longest: tuple[int, int] = (0, 0)
+    """Characters and tokens of the prompt of which it read most."""
+    cuts: bool = False
+    """Whether it drops the beginning of long prompts without a word: they grow, and the tokens that it counts do not."""
 
     def body(self, model: str, request: Request, wanted: Mapping[str, Any]) -> dict[str, Any]:
         """What to send, with ``wanted`` beside what every model takes."""
@@ -213,11 +219,20 @@ class Dialect:
             self.heedless = self.way + 1 >= len(ways_to_think("off"))
             self.way += not self.heedless
 
+    def reads(self, characters: int, tokens: int | None) -> None:
+        """It read a prompt of so many ``characters`` as so many ``tokens``."""
+        before, most = self.longest
+        if tokens is not None and tokens > most:
+            self.longest = (characters, tokens)
+        elif tokens is not None and most >= LEAST_CUT and characters > GROWN * before:
+            self.cuts = True
+
     def untaken(self, request: Request) -> tuple[str, ...]:
         """What ``request`` asks for and does not get: its sampling is the server's own, or it thinks all the same."""
         wanted = {"temperature": True, "seed": request.seed is not None}
         names = (name for name, asked in wanted.items() if asked and name in self.left_out)
-        return (*names, *(["thinking=off"] if self.heedless else []))
+        odd = {"thinking=off": self.heedless, "the beginning of long prompts": self.cuts}
+        return (*names, *(name for name, holds in odd.items() if holds))
 
     def told(self) -> tuple[str, ...]:
         """What was learned, in words for people."""
@@ -237,6 +252,7 @@ class Dialect:
             f"its thinking is sent back as {self.thinking_back}": bool(self.thinking_back),
             f"thinking={self.thinking} by {', '.join(way)}": bool(way) and not self.heedless,
             f"it thinks although thinking={self.thinking}": self.heedless,
+            f"the beginning of prompts of more than about {self.longest[1]:,} tokens is dropped": self.cuts,
         }
         return tuple(words for words, holds in ways.items() if holds)
 

@@ -391,6 +391,8 @@ class OpenAIModel(Model):
                 continue
             if isinstance(outcome, Completion):
                 self._taken |= body.keys()
+                if not request.has_images:
+                    self._dialect.reads(sum(len(message.content) for message in request.messages), outcome.usage.prompt)
                 if spared:
                     _log.warning("%s: %s.", self.name, "; ".join(self._dialect.told()))
                 return replace(outcome, untaken=self._dialect.untaken(request)), attempts

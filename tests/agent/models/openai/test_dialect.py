@@ -140,6 +140,16 @@ def test_a_system_message_is_folded_where_it_is_refused(said: object) -> None:
     assert sent(dialect)["messages"] == [{"role": "user", "content": "Be brief.\n\nWhat now?"}]
 
 
+def test_a_prompt_that_grows_while_its_tokens_stand_still_was_cut() -> None:
+    dialect = Dialect()
+    for characters, tokens in ((4_000, 1_000), (9_000, 2_100), (17_000, 4_096), (9_000, 2_100), (30_000, 4_090), (10, None)):
+        dialect.reads(characters, tokens)
+        assert not dialect.cuts
+    dialect.reads(36_000, 4_096)
+    assert dialect.untaken(ASKED) == ("the beginning of long prompts",)
+    assert dialect.told() == ("the beginning of prompts of more than about 4,096 tokens is dropped",)
+
+
 def test_what_was_learned_is_known_again() -> None:
     dialect, other = Dialect(), Dialect()
     for said in ("unknown: 'seed'", "System role not supported", "Missing `reasoning_content` in assistant message"):
