@@ -203,8 +203,8 @@ from housequest.worlds.registry import make_world
 world = make_world("alfworld")
 task = world.task("example:1")
 opening = world.open(task).reset().observation.text
-told = draw_episode(Started(world="alfworld", engine="", task=task.id, split="example", number=1, type="", goal=task.goal,
-    wording="", agent="", max_turns=1, seed=0, opening=opening))
+told = draw_episode(Started(format="0.2", world="alfworld", engine="", task=task.id, split="example", number=1, type="",
+    goal=task.goal, wording="", agent="", max_turns=1, seed=0, opening=opening))
 told.scene(world.household.begin(Observation(opening)))
 assert "numpy" not in sys.modules
 """
