@@ -13,6 +13,7 @@ from pathlib import Path
 from shutil import copytree, ignore_patterns
 
 ROOT = Path(__file__).parents[1]
+DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 PACKAGES = ("worlds", "knowledge", "agent", "tui")
 LONGEST_FOLDER = 22
 LONGER = {"tui/commands": 28, "tui": 30, "worlds": 26}
@@ -148,6 +149,25 @@ def test_nothing_above_worlds_names_a_world() -> None:
     assert found == []
 
 
+def is_package(file: Path) -> bool:
+    """Whether ``file`` is the module of a package."""
+    return file.stem == "__init__"
+
+
+def definitions(file: Path) -> set[str]:
+    """The functions and classes of a module."""
+    return {node.name for node in ast.parse(file.read_text("utf-8")).body if isinstance(node, DEFINITION)}
+
+
+def test_the_docstring_of_a_package_names_only_what_is_there() -> None:
+    gone = dict[str, list[str]]()
+    for file in filter(is_package, modules().values()):
+        there = {entry.stem for entry in file.parent.iterdir()} | definitions(file) | {file.parent.name}
+        named = re.findall(r"`([a-z]\w*)`", ast.get_docstring(ast.parse(file.read_text("utf-8"))) or "")
+        gone |= {str(file.relative_to(ROOT)): absent} if (absent := sorted(set(named) - there)) else {}
+    assert gone == {}
+
+
 def test_each_module_has_a_test_at_its_mirrored_path_or_a_line_that_says_where_else() -> None:
     rows = re.findall(r"^\| `([^`]+)` \| (`.+`) \|", (ROOT / "tests" / "README.md").read_text("utf-8"), re.MULTILINE)
     said = {place: re.findall(r"`([^`]+)`", tests) for place, tests in rows}
@@ -155,7 +175,8 @@ def test_each_module_has_a_test_at_its_mirrored_path_or_a_line_that_says_where_e
     unused, untold = set(said), list[str]()
     for file in modules().values():
         inside = file.relative_to(ROOT)
-        if file.stem.startswith("__") or (ROOT / "tests" / inside.with_name(f"test_{file.name}")).exists():
+        mirrored = (ROOT / "tests" / inside.parent).glob("test_*.py" if is_package(file) else f"test_{file.name}")
+        if file.stem == "__main__" or any(mirrored) or (is_package(file) and not definitions(file)):
             continue
         telling = next((place for one in (inside, inside.parent) if (place := one.as_posix()) in said), None)
         untold += [inside.as_posix()] if telling is None else []
