@@ -26,7 +26,7 @@ from housequest.agent.trust import Demand, FolderFile, Untrusted, as_table, coun
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.options import Scalar, defaults
 from housequest.worlds.paths import config_folder, given_path
-from housequest.worlds.registry import DEFAULT_WORLD, make_world, world_names
+from housequest.worlds.registry import DEFAULT_WORLD, is_out, make_world, world_names
 
 if TYPE_CHECKING:
     from housequest.worlds.base import World
@@ -202,7 +202,7 @@ def configure(
         from housequest.agent.agents.spec import agent_names
 
         for key, tables, known in (("agents", settings.agents, agent_names()), ("worlds", settings.worlds, world_names())):
-            unknown = next((name for name in tables if name not in known), None)
+            unknown = next((name for name in tables if name not in known and not is_out(f"housequest.{key}", name)), None)
             if unknown is not None:
                 raise ConfigurationError(
                     f"{said[key].origin}: there is no {key[:-1]} named {shown(unknown)}; known: {', '.join(known)}."

@@ -21,21 +21,26 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 NAME = "Part "
 ALL = "all"
+OUT = "is not installed here"
 FAST = "not heavy and not slow and not games"
 
 
 @cache
 def parts() -> Mapping[str, tuple[str, ...]]:
     """The modules of each optional part, by its name."""
+    return {name: tuple(one["protected_modules"]) for name, one in _contracts().items()}
+
+
+@cache
+def _contracts() -> Mapping[str, Mapping[str, Any]]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
-    return {
-        one["name"].removeprefix(NAME): tuple(one["protected_modules"]) for one in contracts if one["name"].startswith(NAME)
-    }
+    return {one["name"].removeprefix(NAME): one for one in contracts if one["name"].startswith(NAME)}
 
 
 def place(root: Path, module: str) -> Path | None:
@@ -43,6 +48,46 @@ def place(root: Path, module: str) -> Path | None:
     inside = module.removeprefix("housequest.").replace(".", "/")
     places = (root / inside, root / f"{inside}.py", root / "housequest" / f"{inside}.py")
     return next((path for path in places if path.exists()), None)
+
+
+def knowers(part: str) -> tuple[str, ...]:
+    """What may import ``part`` and does not belong to it."""
+    return tuple(one for one in _contracts()[part]["allowed_importers"] if one not in parts()[part])
+
+
+class Try(NamedTuple):
+    """What Python is run with, and how that ends."""
+
+    arguments: tuple[str, ...]
+    says: str
+    rc: int = 0
+
+
+_EVAL = ("-m", "housequest", "eval", "--limit", "1")
+_GENERATED = (*_EVAL, "--split", "generated")
+_PLANS = (*_EVAL, "--world", "alfred-plans", "--model", "builtin")
+_COPIED = """
+import os
+from pathlib import Path
+from tests.worlds.alfred.annotations import small_world
+os.environ["ALFWORLD_DATA"] = str(small_world(Path("data")))
+from housequest.tui.cli import main
+main(["eval", "--world", "alfred-plans", "--out", "plans"])
+"""
+PAIRS: Mapping[tuple[str, str], tuple[Try, ...]] = {
+    ("housequest.agent.agents.opex", "alfred"): (Try((*_GENERATED, "--agent", "opex", "--model", "scripted:script"), "opex"),),
+    ("housequest.agent.alfred", "lota"): (Try(("-c", _COPIED), "nearest"), Try((*_PLANS, "--agent", "lota"), OUT, 2)),
+    ("housequest.agent.alfred", "socratic"): (Try(("-c", _COPIED), "nearest"), Try((*_PLANS, "--agent", "socratic"), OUT, 2)),
+    ("housequest.agent.agents.action_attention", "training"): (
+        Try((*_GENERATED, "--agent", "action-attention", "--grant", "admissible"), "action-attention"),
+        Try(("-m", "housequest.agent.agents.action_attention.training", "-h"), OUT, 1),
+    ),
+    ("housequest.as_alfworld", "dropin"): (
+        Try(("-m", "housequest.as_alfworld", "some.py"), OUT, 1),
+        Try(("-c", "import housequest.as_alfworld"), OUT, 1),
+    ),
+}
+"""What is tried of each that may know a part, by itself and the part that is out."""
 
 
 def is_in(root: Path, part: str) -> bool:
@@ -65,7 +110,7 @@ def declared(names: Sequence[str]) -> Iterator[tuple[str, str]]:
     for group, points in project["entry-points"].items():
         for name, value in points.items():
             module = value.partition(":")[0]
-            if group.startswith("housequest.") and any(module == one or module.startswith(f"{one}.") for one in gone):
+            if any(module == one or module.startswith(f"{one}.") for one in gone):
                 yield group, name
 
 
@@ -126,10 +171,22 @@ class Trial:
         self.run("-m", "housequest", "verify", "run", says="whole")
         for group, name in declared(self._names):
             if group == "housequest.commands":
-                self.run("-m", "housequest", name, "--help", rc=2, says="is not installed here")
+                self.run("-m", "housequest", name, "--help", rc=2, says=OUT)
+            elif not group.startswith("housequest."):
+                pass  # read by another program, which imports the module when somebody asks for it by name
             else:
                 code = f"from housequest.worlds.registry import load_plugin; load_plugin({group!r}, {name!r}, 'plugin')"
-                self.run("-c", code, rc=1, says="is not installed here")
+                self.run("-c", code, rc=1, says=OUT)
+        self.pairs()
+
+    def pairs(self) -> None:
+        """Do what a part does without one that it knows, and ask for what needs that."""
+        (self._work / "script").write_text("default: nothing\n")
+        for name in self._names:
+            for knower in knowers(name):
+                if place(self._tree, knower) is not None:
+                    for trial in PAIRS[knower, name]:
+                        self.run(*trial.arguments, rc=trial.rc, says=trial.says)
 
     def tests(self) -> None:
         """The fast tests of the core: those of no part, and not those of the pages, which are about the whole."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.parts import ROOT, Trial, declared, is_in, own_tests, parts
+from scripts.parts import PAIRS, ROOT, Trial, declared, is_in, knowers, own_tests, parts
 from tests.parts import WHOLE
 
 
@@ -19,6 +19,11 @@ def test_every_part_is_here_with_tests_at_the_mirrored_paths() -> None:
 def test_what_a_part_declares_is_found_by_its_modules() -> None:
     assert set(declared(["graphs"])) == {("housequest.worlds", "household-graph")}
     assert set(declared(["browser", "llama"])) == {("housequest.commands", "serve"), ("housequest.models", "llama")}
+    assert ("inspect_ai", "housequest") in set(declared(["inspect"])), "what another program reads is a part's, too"
+
+
+def test_each_pair_that_may_know_each_other_is_tried() -> None:
+    assert set(PAIRS) == {(knower, name) for name in parts() for knower in knowers(name)}
 
 
 @pytest.mark.heavy

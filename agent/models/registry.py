@@ -17,7 +17,7 @@ from housequest.agent.models.base import Model
 from housequest.agent.models.keys import KeyRing
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.options import read_options
-from housequest.worlds.registry import load_plugin, plugins
+from housequest.worlds.registry import is_out, load_plugin, plugins
 
 if TYPE_CHECKING:
     from housequest.agent.models.rate_limiter import Limiter
@@ -175,7 +175,7 @@ def parse_model(name: str) -> ModelName:
     """Read a model's name without opening anything. Raises ``ConfigurationError``, never repeating an address."""
     kind, colon, rest = name.partition(":")
     kind, rest, known = kind.strip(), rest.strip(), plugins("housequest.models")
-    if kind not in known:
+    if kind not in known and not is_out("housequest.models", kind):
         # A name without a kind is most often one that an endpoint has.
         suggestion = nearest(kind, tuple(known)) or ("" if colon else f" Did you mean {shown(f'openai:{kind}', 60)}?")
         raise ConfigurationError(f"There is no kind of model {shown(kind, 40)}.{suggestion} Name a model as {model_forms()}.")
