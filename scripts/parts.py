@@ -90,6 +90,21 @@ PAIRS: Mapping[tuple[str, str], tuple[Try, ...]] = {
 """What is tried of each that may know a part, by itself and the part that is out."""
 
 
+ASKED: Mapping[str, tuple[str, ...]] = {
+    "housequest.agents": ("eval", "--agent", "{}", "--model", "builtin"),
+    "housequest.clusters": ("eval", "--cluster", "{}"),
+    "housequest.commands": ("{}", "--help"),
+    "housequest.engines": ("eval", "--engine", "{}"),
+    "housequest.models": ("eval", "--model", "{}:some"),
+    "housequest.reports": ("report", "run", "--{}", "file"),
+    "housequest.runs": ("eval", "--world", "{}"),
+    "housequest.worlds": ("eval", "--world", "{}"),
+}
+"""How the command is asked for what was declared in a group; other groups have no name that a person gives."""
+TABLES = ("housequest.agents", "housequest.worlds")
+"""The groups whose names have tables in files of settings."""
+
+
 def is_in(root: Path, part: str) -> bool:
     """Whether the checkout ``root`` has the whole ``part``."""
     return all(place(root, module) is not None for module in parts()[part])
@@ -158,7 +173,9 @@ class Trial:
             self.wrong.append(f"{' '.join(arguments)}: {what}\n" + "\n".join(f"    {line}" for line in told.splitlines()[-40:]))
 
     def command(self) -> None:
-        """Play, evaluate and report, and ask for all that is gone."""
+        """Play, evaluate and report with settings for what is gone, and ask for all that is gone."""
+        tables = [f"[{group.removeprefix('housequest.')}.{name}]\n" for group, name in declared(self._names) if group in TABLES]
+        (self._work / "housequest.toml").write_text("".join(tables))
         self.run("-m", "housequest", "--help", says="play")
         self.run("-m", "housequest", "plugins", says="alfworld")
         self.run("-m", "housequest", "models", says="builtin")
@@ -170,11 +187,10 @@ class Trial:
         self.run("-m", "housequest", "report", "run", "--html", "run.html")
         self.run("-m", "housequest", "verify", "run", says="whole")
         for group, name in declared(self._names):
-            if group == "housequest.commands":
-                self.run("-m", "housequest", name, "--help", rc=2, says=OUT)
-            elif not group.startswith("housequest."):
-                pass  # read by another program, which imports the module when somebody asks for it by name
-            else:
+            also = "; known: play, " if group == "housequest.commands" else ""
+            if (asked := ASKED.get(group)) is not None:
+                self.run("-m", "housequest", *(word.format(name) for word in asked), rc=2, says=f"{OUT}{also}")
+            if group.startswith("housequest."):
                 code = f"from housequest.worlds.registry import load_plugin; load_plugin({group!r}, {name!r}, 'plugin')"
                 self.run("-c", code, rc=1, says=OUT)
         self.pairs()
@@ -182,11 +198,9 @@ class Trial:
     def pairs(self) -> None:
         """Do what a part does without one that it knows, and ask for what needs that."""
         (self._work / "script").write_text("default: nothing\n")
-        for name in self._names:
-            for knower in knowers(name):
-                if place(self._tree, knower) is not None:
-                    for trial in PAIRS[knower, name]:
-                        self.run(*trial.arguments, rc=trial.rc, says=trial.says)
+        pairs = ((knower, name) for name in self._names for knower in knowers(name) if place(self._tree, knower) is not None)
+        for trial in dict.fromkeys(trial for pair in pairs for trial in PAIRS[pair]):
+            self.run(*trial.arguments, rc=trial.rc, says=trial.says)
 
     def tests(self) -> None:
         """The fast tests of the core: those of no part, and not those of the pages, which are about the whole."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,8 +30,28 @@ def test_each_pair_that_may_know_each_other_is_tried() -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("names", [("graphs", "browser"), tuple(parts())], ids=["two", "all"])
+@pytest.mark.parametrize(
+    "names",
+    [("graphs", "browser"), ("lota", "socratic", "training", "dropin", "pet", "llama", "inspect"), ("alfred",), tuple(parts())],
+    ids=["two", "known", "alfred", "all"],
+)
 def test_the_command_goes_on_without(names: tuple[str, ...], tmp_path: Path) -> None:
     trial = Trial(names, tmp_path)
     trial.command()
+    assert trial.wrong == []
+
+
+@WHOLE
+@pytest.mark.heavy
+def test_what_was_played_in_a_world_that_is_gone_says_so(tmp_path: Path) -> None:
+    (tmp_path / "script").write_text("default: 'Action: RotateRight'\n")
+    played = ("eval", "--world", "alfred", "--split", "example", "--agent", "react", "--model", "scripted:script")
+    limited = ("--limit", "1", "--max-steps", "2", "--out", "run")
+    here = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-m", "housequest", *played, *limited], check=True, cwd=tmp_path, env=here)
+    (record,) = (tmp_path / "run" / "episodes").iterdir()
+    trial = Trial(("alfred",), tmp_path)
+    gone = "The world 'alfred' is not installed here"
+    trial.run("-m", "housequest", "report", str(tmp_path / "run"), says=f"{gone}: what its own")
+    trial.run("-m", "housequest", "replay", str(record), "--cast", "some.cast", "--drawing", "camera", rc=2, says=gone)
     assert trial.wrong == []
