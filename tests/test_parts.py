@@ -54,4 +54,5 @@ def test_what_was_played_in_a_world_that_is_gone_says_so(tmp_path: Path) -> None
     gone = "The world 'alfred' is not installed here"
     trial.run("-m", "housequest", "report", str(tmp_path / "run"), says=f"{gone}: what its own")
     trial.run("-m", "housequest", "replay", str(record), "--cast", "some.cast", "--drawing", "camera", rc=2, says=gone)
+    trial.run("-m", "housequest", "replay", str(record), "--frames", "some", "--drawing", "house", rc=2, says=gone)
     assert trial.wrong == []

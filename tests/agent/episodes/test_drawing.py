@@ -68,7 +68,7 @@ def test_a_record_whose_game_is_not_here_gets_a_plan_of_what_its_opening_names(c
     assert scene.picture("house", (24, 16)).png()
 
 
-@pytest.mark.parametrize(("changes", "why"), [({}, "not a household"), ({"world": "not-installed"}, "not a household")])
+@pytest.mark.parametrize(("changes", "why"), [({}, "not a household"), ({"world": "not-installed"}, "There is no world named")])
 def test_a_world_without_furniture_says_why_nothing_is_drawn(changes: dict[str, object], why: str) -> None:
     with pytest.raises(Unsupported, match=why):
         drawing(played("demo:1", (), **changes))
