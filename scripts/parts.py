@@ -46,7 +46,7 @@ def _contracts() -> Mapping[str, Mapping[str, Any]]:
 def place(root: Path, module: str) -> Path | None:
     """Where ``module`` is in the checkout ``root``; None if it is not there."""
     inside = module.removeprefix("housequest.").replace(".", "/")
-    places = (root / inside, root / f"{inside}.py", root / "housequest" / f"{inside}.py")
+    places = (root / inside, root / f"{inside}.py", root / "src" / "housequest" / f"{inside}.py")
     return next((path for path in places if path.exists()), None)
 
 
@@ -153,7 +153,7 @@ class Trial:
         self._work.mkdir()
         without(names, self._tree)
         home = {"HOUSEQUEST_HOME": str(folder / "home"), "ALFWORLD_DATA": str(folder / "none")}
-        self._environment = {**os.environ, **home, "PYTHONPATH": str(self._tree)}
+        self._environment = {**os.environ, **home, "PYTHONPATH": str(self._tree / "src")}
         self.wrong: list[str] = []
 
     def run(self, *arguments: str, rc: int = 0, says: str = "", tree: bool = False) -> None:

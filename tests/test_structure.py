@@ -22,9 +22,9 @@ LONGER = {"tui/commands": 28, "tui": 30, "worlds": 26}
 
 def modules() -> dict[str, Path]:
     """Every module of the product by its dotted name."""
-    files = [*(ROOT / "housequest").glob("*.py"), *(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))]
+    files = [*(ROOT / "src/housequest").glob("*.py"), *(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))]
     named = {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file for file in files}
-    return {name if name.startswith("housequest") else f"housequest.{name}": file for name, file in named.items()}
+    return {name.removeprefix("src.") if name.startswith("src.") else f"housequest.{name}": file for name, file in named.items()}
 
 
 def imports(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
@@ -79,8 +79,8 @@ for name in json.load(sys.stdin):
     except ModuleNotFoundError as error:  # of an extra
         assert error.name.partition(".")[0] != "housequest", error
 files = {}
-root = Path(sys.modules["housequest"].__file__).resolve().parents[1]
-ours = [root / folder for folder in ("agent", "housequest", "knowledge", "tui", "worlds")]
+root = Path(sys.modules["housequest"].__file__).resolve().parents[2]
+ours = [root / folder for folder in ("agent", "src", "knowledge", "tui", "worlds")]
 for name, module in sorted(sys.modules.items()):
     file = Path(getattr(module, "__file__", None) or sys.executable).resolve()
     if any(file.is_relative_to(folder) for folder in ours):
@@ -99,7 +99,7 @@ def load_everything(root: Path, folder: Path) -> dict[str, list[str]]:
         text=True,
         check=True,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(root)},
+        env={**os.environ, "PYTHONPATH": str(root / "src")},
     )
     return json.loads(done.stdout)
 
@@ -111,9 +111,9 @@ def test_no_file_is_loaded_under_two_names(tmp_path: Path) -> None:
 def test_a_checkout_without_links_is_whole(tmp_path: Path) -> None:
     for package in PACKAGES:
         copytree(ROOT / package, tmp_path / package, ignore=ignore_patterns("__pycache__"))
-    copytree(ROOT / "housequest", tmp_path / "housequest", ignore=ignore_patterns("__pycache__", *PACKAGES))
+    copytree(ROOT / "src", tmp_path / "src", ignore=ignore_patterns("__pycache__", *PACKAGES))
     for package in PACKAGES:  # what git writes for a link where links cannot be had
-        (tmp_path / "housequest" / package).write_text(f"../{package}")
+        (tmp_path / "src" / "housequest" / package).write_text(f"../../{package}")
     (tmp_path / "elsewhere").mkdir()
     assert load_everything(tmp_path, tmp_path / "elsewhere") == {}
 

@@ -110,7 +110,7 @@ def _home(place: Path, mode: str) -> dict[str, str]:
     home = place / f"home-{mode}"
     (home / "state").mkdir(parents=True, exist_ok=True)
     (home / "state" / "recent.json").write_text(json.dumps({"view": mode}), "utf-8")
-    return {"PYTHONPATH": str(Path(__file__).parents[2]), "HOUSEQUEST_HOME": str(home)}
+    return {"PYTHONPATH": str(Path(__file__).parents[2] / "src"), "HOUSEQUEST_HOME": str(home)}
 
 
 def _p95(taken: list[float]) -> float:
