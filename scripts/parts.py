@@ -153,7 +153,7 @@ class Trial:
         self._work.mkdir()
         without(names, self._tree)
         home = {"HOUSEQUEST_HOME": str(folder / "home"), "ALFWORLD_DATA": str(folder / "none")}
-        self._environment = {**os.environ, **home, "PYTHONPATH": str(self._tree / "src")}
+        self._environment = {**os.environ, **home, "PYTHONPATH": os.pathsep.join((str(self._tree / "src"), str(self._tree)))}
         self.wrong: list[str] = []
 
     def run(self, *arguments: str, rc: int = 0, says: str = "", tree: bool = False) -> None:

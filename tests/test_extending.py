@@ -77,7 +77,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Command:
     folder, site = tmp_path_factory.mktemp("packages"), tmp_path_factory.mktemp("site")
     write_packages(folder)
     install_by_hand(folder, site, *PACKAGES)
-    return runner(sys.executable, tmp_path_factory.mktemp("play"), PYTHONPATH=os.pathsep.join((str(ROOT / "src"), str(ROOT), str(site))))
+    path = os.pathsep.join((str(ROOT / "src"), str(ROOT), str(site)))
+    return runner(sys.executable, tmp_path_factory.mktemp("play"), PYTHONPATH=path)
 
 
 HOUSEQUEST = ("-c", "from housequest.tui.cli import main; main()")

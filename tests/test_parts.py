@@ -47,7 +47,7 @@ def test_what_was_played_in_a_world_that_is_gone_says_so(tmp_path: Path) -> None
     (tmp_path / "script").write_text("default: 'Action: RotateRight'\n")
     played = ("eval", "--world", "alfred", "--split", "example", "--agent", "react", "--model", "scripted:script")
     limited = ("--limit", "1", "--max-steps", "2", "--out", "run")
-    here = {**os.environ, "PYTHONPATH": str(ROOT)}
+    here = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     subprocess.run([sys.executable, "-m", "housequest", *played, *limited], check=True, cwd=tmp_path, env=here)
     (record,) = (tmp_path / "run" / "episodes").iterdir()
     trial = Trial(("alfred",), tmp_path)

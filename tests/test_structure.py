@@ -22,9 +22,12 @@ LONGER = {"tui/commands": 28, "tui": 30, "worlds": 26}
 
 def modules() -> dict[str, Path]:
     """Every module of the product by its dotted name."""
-    files = [*(ROOT / "src/housequest").glob("*.py"), *(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))]
+    own = (ROOT / "src" / "housequest").glob("*.py")
+    files = [*own, *(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))]
     named = {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file for file in files}
-    return {name.removeprefix("src.") if name.startswith("src.") else f"housequest.{name}": file for name, file in named.items()}
+    return {
+        name.removeprefix("src.") if name.startswith("src.") else f"housequest.{name}": file for name, file in named.items()
+    }
 
 
 def imports(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
