@@ -1,4 +1,4 @@
-# Everything a player, a contributor or CI does, each a command of its own in README.md too.
+# What a contributor or CI does, and `make play`. docs/CONTRIBUTING.md says what each does, and how to do it without make.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin

@@ -21,28 +21,88 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 NAME = "Part "
 ALL = "all"
+OUT = "is not installed here"
 FAST = "not heavy and not slow and not games"
 
 
 @cache
 def parts() -> Mapping[str, tuple[str, ...]]:
     """The modules of each optional part, by its name."""
+    return {name: tuple(one["protected_modules"]) for name, one in _contracts().items()}
+
+
+@cache
+def _contracts() -> Mapping[str, Mapping[str, Any]]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
-    return {
-        one["name"].removeprefix(NAME): tuple(one["protected_modules"]) for one in contracts if one["name"].startswith(NAME)
-    }
+    return {one["name"].removeprefix(NAME): one for one in contracts if one["name"].startswith(NAME)}
 
 
 def place(root: Path, module: str) -> Path | None:
     """Where ``module`` is in the checkout ``root``; None if it is not there."""
     inside = module.removeprefix("housequest.").replace(".", "/")
-    places = (root / inside, root / f"{inside}.py", root / "housequest" / f"{inside}.py")
+    places = (root / inside, root / f"{inside}.py", root / "src" / "housequest" / f"{inside}.py")
     return next((path for path in places if path.exists()), None)
+
+
+def knowers(part: str) -> tuple[str, ...]:
+    """What may import ``part`` and does not belong to it."""
+    return tuple(one for one in _contracts()[part]["allowed_importers"] if one not in parts()[part])
+
+
+class Try(NamedTuple):
+    """What Python is run with, and how that ends."""
+
+    arguments: tuple[str, ...]
+    says: str
+    rc: int = 0
+
+
+_EVAL = ("-m", "housequest", "eval", "--limit", "1")
+_GENERATED = (*_EVAL, "--split", "generated")
+_PLANS = (*_EVAL, "--world", "alfred-plans", "--model", "builtin")
+_COPIED = """
+import os
+from pathlib import Path
+from tests.worlds.alfred.annotations import small_world
+os.environ["ALFWORLD_DATA"] = str(small_world(Path("data")))
+from housequest.tui.cli import main
+main(["eval", "--world", "alfred-plans", "--out", "plans"])
+"""
+PAIRS: Mapping[tuple[str, str], tuple[Try, ...]] = {
+    ("housequest.agent.agents.opex", "alfred"): (Try((*_GENERATED, "--agent", "opex", "--model", "scripted:script"), "opex"),),
+    ("housequest.agent.alfred", "lota"): (Try(("-c", _COPIED), "nearest"), Try((*_PLANS, "--agent", "lota"), OUT, 2)),
+    ("housequest.agent.alfred", "socratic"): (Try(("-c", _COPIED), "nearest"), Try((*_PLANS, "--agent", "socratic"), OUT, 2)),
+    ("housequest.agent.agents.action_attention", "training"): (
+        Try((*_GENERATED, "--agent", "action-attention", "--grant", "admissible"), "action-attention"),
+        Try(("-m", "housequest.agent.agents.action_attention.training", "-h"), OUT, 1),
+    ),
+    ("housequest.as_alfworld", "dropin"): (
+        Try(("-m", "housequest.as_alfworld", "some.py"), OUT, 1),
+        Try(("-c", "import housequest.as_alfworld"), OUT, 1),
+    ),
+}
+"""What is tried of each that may know a part, by itself and the part that is out."""
+
+
+ASKED: Mapping[str, tuple[str, ...]] = {
+    "housequest.agents": ("eval", "--agent", "{}", "--model", "builtin"),
+    "housequest.clusters": ("eval", "--cluster", "{}"),
+    "housequest.commands": ("{}", "--help"),
+    "housequest.engines": ("eval", "--engine", "{}"),
+    "housequest.models": ("eval", "--model", "{}:some"),
+    "housequest.reports": ("report", "run", "--{}", "file"),
+    "housequest.runs": ("eval", "--world", "{}"),
+    "housequest.worlds": ("eval", "--world", "{}"),
+}
+"""How the command is asked for what was declared in a group; other groups have no name that a person gives."""
+TABLES = ("housequest.agents", "housequest.worlds")
+"""The groups whose names have tables in files of settings."""
 
 
 def is_in(root: Path, part: str) -> bool:
@@ -65,7 +125,7 @@ def declared(names: Sequence[str]) -> Iterator[tuple[str, str]]:
     for group, points in project["entry-points"].items():
         for name, value in points.items():
             module = value.partition(":")[0]
-            if group.startswith("housequest.") and any(module == one or module.startswith(f"{one}.") for one in gone):
+            if any(module == one or module.startswith(f"{one}.") for one in gone):
                 yield group, name
 
 
@@ -93,7 +153,7 @@ class Trial:
         self._work.mkdir()
         without(names, self._tree)
         home = {"HOUSEQUEST_HOME": str(folder / "home"), "ALFWORLD_DATA": str(folder / "none")}
-        self._environment = {**os.environ, **home, "PYTHONPATH": str(self._tree)}
+        self._environment = {**os.environ, **home, "PYTHONPATH": os.pathsep.join((str(self._tree / "src"), str(self._tree)))}
         self.wrong: list[str] = []
 
     def run(self, *arguments: str, rc: int = 0, says: str = "", tree: bool = False) -> None:
@@ -113,7 +173,9 @@ class Trial:
             self.wrong.append(f"{' '.join(arguments)}: {what}\n" + "\n".join(f"    {line}" for line in told.splitlines()[-40:]))
 
     def command(self) -> None:
-        """Play, evaluate and report, and ask for all that is gone."""
+        """Play, evaluate and report with settings for what is gone, and ask for all that is gone."""
+        tables = [f"[{group.removeprefix('housequest.')}.{name}]\n" for group, name in declared(self._names) if group in TABLES]
+        (self._work / "housequest.toml").write_text("".join(tables))
         self.run("-m", "housequest", "--help", says="play")
         self.run("-m", "housequest", "plugins", says="alfworld")
         self.run("-m", "housequest", "models", says="builtin")
@@ -125,11 +187,20 @@ class Trial:
         self.run("-m", "housequest", "report", "run", "--html", "run.html")
         self.run("-m", "housequest", "verify", "run", says="whole")
         for group, name in declared(self._names):
-            if group == "housequest.commands":
-                self.run("-m", "housequest", name, "--help", rc=2, says="is not installed here")
-            else:
+            also = "; known: play, " if group == "housequest.commands" else ""
+            if (asked := ASKED.get(group)) is not None:
+                self.run("-m", "housequest", *(word.format(name) for word in asked), rc=2, says=f"{OUT}{also}")
+            if group.startswith("housequest."):
                 code = f"from housequest.worlds.registry import load_plugin; load_plugin({group!r}, {name!r}, 'plugin')"
-                self.run("-c", code, rc=1, says="is not installed here")
+                self.run("-c", code, rc=1, says=OUT)
+        self.pairs()
+
+    def pairs(self) -> None:
+        """Do what a part does without one that it knows, and ask for what needs that."""
+        (self._work / "script").write_text("default: nothing\n")
+        pairs = ((knower, name) for name in self._names for knower in knowers(name) if place(self._tree, knower) is not None)
+        for trial in dict.fromkeys(trial for pair in pairs for trial in PAIRS[pair]):
+            self.run(*trial.arguments, rc=trial.rc, says=trial.says)
 
     def tests(self) -> None:
         """The fast tests of the core: those of no part, and not those of the pages, which are about the whole."""

@@ -16,6 +16,9 @@ from hypothesis import settings
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# Workers that are tests of their own are found here, as the tests are.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH"))))
+
 # A smooth scroll draws the screen many times over, and no test looks at what is between.
 os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
 

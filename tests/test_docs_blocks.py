@@ -156,7 +156,7 @@ class Shell:
             "HOUSEQUEST_HOME": str(folder / "home" / "housequest"),
             "OPENAI_API_KEY": "a-key-that-is-never-sent",
             "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": os.pathsep.join((str(ROOT), str(self._site))),
+            "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(self._site))),
             "TERM": "xterm-256color",
         }
         self._environment.pop("NO_COLOR", None)

@@ -77,7 +77,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Command:
     folder, site = tmp_path_factory.mktemp("packages"), tmp_path_factory.mktemp("site")
     write_packages(folder)
     install_by_hand(folder, site, *PACKAGES)
-    return runner(sys.executable, tmp_path_factory.mktemp("play"), PYTHONPATH=os.pathsep.join((str(ROOT), str(site))))
+    path = os.pathsep.join((str(ROOT / "src"), str(ROOT), str(site)))
+    return runner(sys.executable, tmp_path_factory.mktemp("play"), PYTHONPATH=path)
 
 
 HOUSEQUEST = ("-c", "from housequest.tui.cli import main; main()")
@@ -217,7 +218,7 @@ def test_a_broken_package_is_named_and_stops_nothing_else(tmp_path: Path) -> Non
     (other / "METADATA").write_text("Metadata-Version: 2.1\nName: rival\nVersion: 1.0\n")
     (other / "entry_points.txt").write_text("[housequest.worlds]\nodd = rival:World\n")
     (tmp_path / "play").mkdir()
-    run = runner(sys.executable, tmp_path / "play", PYTHONPATH=os.pathsep.join((str(ROOT), str(tmp_path))))
+    run = runner(sys.executable, tmp_path / "play", PYTHONPATH=os.pathsep.join((str(ROOT / "src"), str(ROOT), str(tmp_path))))
     assert "Won in" in run(*HOUSEQUEST, "play", "--world", "scripted", "--agent", "expert", "--plain")
     assert "no server" in run(*HOUSEQUEST, "eval", "--world", "hostile", rc=2)
     assert "rival" in run(*HOUSEQUEST, "eval", "--world", "odd", rc=2)

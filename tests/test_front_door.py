@@ -30,7 +30,7 @@ def test_another_name_is_not() -> None:
 def test_hello_plays_a_game_in_at_most_forty_lines() -> None:
     example = ROOT / "examples" / "hello.py"
     assert len(example.read_text("utf-8").splitlines()) <= 40
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run(
         [sys.executable, example], check=False, cwd=ROOT, capture_output=True, text=True, timeout=60, env=environment
     )
@@ -43,7 +43,7 @@ def test_hello_plays_a_game_in_at_most_forty_lines() -> None:
 def test_ctrl_c_while_the_command_is_imported_is_quiet(moment: bytes, tmp_path: Path) -> None:
     program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import housequest; housequest.main()"
     line = (sys.executable, "-v", "-c", program, "eval", "--agent", "expert", "--split", "generated", "--limit", "2000")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     process = subprocess.Popen(line, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     with ending(process):
         assert process.stderr is not None

@@ -13,6 +13,7 @@ from pathlib import Path
 from shutil import copytree, ignore_patterns
 
 ROOT = Path(__file__).parents[1]
+DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 PACKAGES = ("worlds", "knowledge", "agent", "tui")
 LONGEST_FOLDER = 22
 LONGER = {"tui/commands": 28, "tui": 30, "worlds": 26}
@@ -21,9 +22,12 @@ LONGER = {"tui/commands": 28, "tui": 30, "worlds": 26}
 
 def modules() -> dict[str, Path]:
     """Every module of the product by its dotted name."""
-    files = [*(ROOT / "housequest").glob("*.py"), *(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))]
+    own = (ROOT / "src" / "housequest").glob("*.py")
+    files = [*own, *(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))]
     named = {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file for file in files}
-    return {name if name.startswith("housequest") else f"housequest.{name}": file for name, file in named.items()}
+    return {
+        name.removeprefix("src.") if name.startswith("src.") else f"housequest.{name}": file for name, file in named.items()
+    }
 
 
 def imports(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
@@ -78,8 +82,8 @@ for name in json.load(sys.stdin):
     except ModuleNotFoundError as error:  # of an extra
         assert error.name.partition(".")[0] != "housequest", error
 files = {}
-root = Path(sys.modules["housequest"].__file__).resolve().parents[1]
-ours = [root / folder for folder in ("agent", "housequest", "knowledge", "tui", "worlds")]
+root = Path(sys.modules["housequest"].__file__).resolve().parents[2]
+ours = [root / folder for folder in ("agent", "src", "knowledge", "tui", "worlds")]
 for name, module in sorted(sys.modules.items()):
     file = Path(getattr(module, "__file__", None) or sys.executable).resolve()
     if any(file.is_relative_to(folder) for folder in ours):
@@ -98,7 +102,7 @@ def load_everything(root: Path, folder: Path) -> dict[str, list[str]]:
         text=True,
         check=True,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(root)},
+        env={**os.environ, "PYTHONPATH": str(root / "src")},
     )
     return json.loads(done.stdout)
 
@@ -110,9 +114,9 @@ def test_no_file_is_loaded_under_two_names(tmp_path: Path) -> None:
 def test_a_checkout_without_links_is_whole(tmp_path: Path) -> None:
     for package in PACKAGES:
         copytree(ROOT / package, tmp_path / package, ignore=ignore_patterns("__pycache__"))
-    copytree(ROOT / "housequest", tmp_path / "housequest", ignore=ignore_patterns("__pycache__", *PACKAGES))
+    copytree(ROOT / "src", tmp_path / "src", ignore=ignore_patterns("__pycache__", *PACKAGES))
     for package in PACKAGES:  # what git writes for a link where links cannot be had
-        (tmp_path / "housequest" / package).write_text(f"../{package}")
+        (tmp_path / "src" / "housequest" / package).write_text(f"../../{package}")
     (tmp_path / "elsewhere").mkdir()
     assert load_everything(tmp_path, tmp_path / "elsewhere") == {}
 
@@ -148,6 +152,25 @@ def test_nothing_above_worlds_names_a_world() -> None:
     assert found == []
 
 
+def is_package(file: Path) -> bool:
+    """Whether ``file`` is the module of a package."""
+    return file.stem == "__init__"
+
+
+def definitions(file: Path) -> set[str]:
+    """The functions and classes of a module."""
+    return {node.name for node in ast.parse(file.read_text("utf-8")).body if isinstance(node, DEFINITION)}
+
+
+def test_the_docstring_of_a_package_names_only_what_is_there() -> None:
+    gone = dict[str, list[str]]()
+    for file in filter(is_package, modules().values()):
+        there = {entry.stem for entry in file.parent.iterdir()} | definitions(file) | {file.parent.name}
+        named = re.findall(r"`([a-z]\w*)`", ast.get_docstring(ast.parse(file.read_text("utf-8"))) or "")
+        gone |= {str(file.relative_to(ROOT)): absent} if (absent := sorted(set(named) - there)) else {}
+    assert gone == {}
+
+
 def test_each_module_has_a_test_at_its_mirrored_path_or_a_line_that_says_where_else() -> None:
     rows = re.findall(r"^\| `([^`]+)` \| (`.+`) \|", (ROOT / "tests" / "README.md").read_text("utf-8"), re.MULTILINE)
     said = {place: re.findall(r"`([^`]+)`", tests) for place, tests in rows}
@@ -155,7 +178,8 @@ def test_each_module_has_a_test_at_its_mirrored_path_or_a_line_that_says_where_e
     unused, untold = set(said), list[str]()
     for file in modules().values():
         inside = file.relative_to(ROOT)
-        if file.stem.startswith("__") or (ROOT / "tests" / inside.with_name(f"test_{file.name}")).exists():
+        mirrored = (ROOT / "tests" / inside.parent).glob("test_*.py" if is_package(file) else f"test_{file.name}")
+        if file.stem == "__main__" or any(mirrored) or (is_package(file) and not definitions(file)):
             continue
         telling = next((place for one in (inside, inside.parent) if (place := one.as_posix()) in said), None)
         untold += [inside.as_posix()] if telling is None else []

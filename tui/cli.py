@@ -70,7 +70,8 @@ def _of_plugin(name: str) -> Any:
         return load_plugin("housequest.commands", name, "command")
     except ConfigurationError as error:
         if is_out("housequest.commands", name):
-            raise
+            known = ", ".join(_Commands())
+            raise ConfigurationError(f"The command {name!r} is not installed here; known: {known}.") from None
         reason = error
 
         def broken() -> None:

@@ -174,6 +174,8 @@ def other_format(content: bytes) -> str | None:
     if isinstance(table.get("body"), dict):
         table = table["body"]
     found = table.get("format", table.get("schema_version"))  # what 0.1 called it
+    if found is None and table.get("kind") == "started":
+        return f"was written in a format before {FORMAT}, which this version cannot read; play it again"
     if found in (FORMAT, None):
         return None
     named = unquoted(str(found))

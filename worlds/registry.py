@@ -63,6 +63,11 @@ def is_out(group: Group, name: str) -> bool:
     return name in _declared(group) and not _present(group, name)
 
 
+def outs(group: Group) -> tuple[str, ...]:
+    """The names that belong to parts of housequest that were taken out of this tree."""
+    return tuple(name for name in _declared(group) if not _present(group, name))
+
+
 def ships(group: Group, name: str) -> bool:
     """Whether ``name`` comes with housequest, and from no other package too."""
     return {_package(point) for point in _declared(group).get(name, ())} == {_SHIPPED}

@@ -25,7 +25,7 @@ from typing import IO, Any, NoReturn, cast
 
 from housequest.worlds.errors import shown
 
-_ROOT = Path(__file__).parents[1]
+_ROOT = Path(str(sys.modules["housequest"].__file__)).parents[1]
 _LONGEST_ANSWER = 16_000_000
 _LAST_WORDS = 4_000
 _ENDING = 5.0

@@ -245,7 +245,7 @@ def draw_episode(
     except HousequestError as error:  # the record itself can still be drawn
         missing = str(error)
     if reader is None:
-        raise Unsupported(f"There is no room to draw: the world {shown(started.world)} is not a household.")
+        raise Unsupported(missing or f"There is no room to draw: the world {shown(started.world)} is not a household.")
     if not missing and room is None:
         missing = f"The world {shown(started.world)} does not show its state."
     plan = make_up(names, range(len(names)))

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from housequest.agent.models.base import Held, Message, Waste, believed
 from housequest.worlds.errors import Boundary
-from housequest.worlds.paths import FORMAT, Format
+from housequest.worlds.paths import Format
 
 Player = Literal["agent", "person", "curiosity"]
 """Who chose a command; ``curiosity`` is a random command, for exploring."""
@@ -31,7 +31,7 @@ class Started(_Frozen):
     """An episode begins. ``task`` and ``number`` are for people and metrics, never for an agent."""
 
     kind: Literal["started"] = "started"
-    format: Format = FORMAT
+    format: Format
     world: str
     engine: str
     task: str

@@ -40,6 +40,7 @@ from housequest.worlds.base import Env, Pictured, Step, Task, Transition, World
 from housequest.worlds.env import Enacted, enacted, unwrapped
 from housequest.worlds.errors import GameError, ModelError, Unsupported
 from housequest.worlds.household.base import Household
+from housequest.worlds.paths import FORMAT
 from housequest.worlds.registry import household
 
 R = TypeVar("R")
@@ -222,6 +223,7 @@ class _Episode:
         of_config = {name: getattr(config, name) for name in ("engine", "model", "habits", "curiosity", "max_turns", "seed")}
         self.emitter.emit(
             events.Started(
+                format=FORMAT,
                 task=task.id,
                 agent=self.agent.name,
                 settings=dict(config.settings),
@@ -484,8 +486,8 @@ def _annotated(world: World | None, task: Task) -> tuple[tuple[str, ...], ...]:
     plan = None if world is None else world.annotated_plan(task)
     if plan is None:
         raise Unsupported(
-            f"Nobody annotated a plan for {task.reference}; play one of a split that has them, such as valid_seen or train of "
-            "alfred, or leave out --grant plan and planner=oracle."
+            f"Nobody annotated a plan for {task.reference}; play one of a split that has them, as ALFRED's train and "
+            "valid_seen do, or leave out --grant plan and planner=oracle."
         )
     return plan
 

@@ -56,7 +56,7 @@ def _first_command() -> float:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
         text=True,
     ) as process:
         assert process.stdout is not None

@@ -17,6 +17,7 @@ from housequest.knowledge.judging import examine
 from housequest.knowledge.rulebook import read_book
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import Trajectory
+from housequest.worlds.paths import FORMAT
 from scripts.walks import moments_of, walk
 
 KNOWN = Path(__file__).parents[2] / "tests" / "knowledge" / "known_rules.yaml"
@@ -68,6 +69,7 @@ def _record(trajectory: Trajectory, path: Path) -> None:
     start = Started(
         world="alfworld", engine="native", task=f"generated/{path.stem}", split="generated", number=0, type="",
         goal=trajectory.goal, wording="template", agent="walk", max_turns=STEPS, seed=0, opening=trajectory.opening.text,
+        format=FORMAT,
     )  # fmt: skip
     steps = (
         Stepped(turn=turn, command=each.command, observation=each.observation.text, accepted=each.observation.accepted)

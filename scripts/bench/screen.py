@@ -216,7 +216,7 @@ def _terminal(place: Path, *arguments: str) -> Terminal:
     from scripts.bench.terminal import Terminal
 
     # An installed program keeps its compiled modules, whatever the shell of whoever measures says.
-    environment = {"PYTHONPATH": str(_ROOT), "HOUSEQUEST_HOME": str(place / "home"), "PYTHONDONTWRITEBYTECODE": ""}
+    environment = {"PYTHONPATH": str(_ROOT / "src"), "HOUSEQUEST_HOME": str(place / "home"), "PYTHONDONTWRITEBYTECODE": ""}
     return Terminal([_APP, *arguments], place, SIZE, environment)
 
 

@@ -35,6 +35,7 @@ def view(data: Path | None) -> Iterator[str]:
 def _played(path: Path) -> Path:
     """An episode of somebody who goes everywhere and opens everything."""
     from housequest.agent.episodes.events import Event, Started, Stepped
+    from housequest.worlds.paths import FORMAT
     from housequest.worlds.registry import make_world
     from scripts.bench.screen_app import HOUSE
 
@@ -44,7 +45,7 @@ def _played(path: Path) -> Path:
     opening = env.reset().observation.text
     start = Started(
         world=world.name, engine=world.engine, task=task.id, split=task.split, number=task.number, type=task.type,
-        goal=task.goal, wording=task.wording, agent="human", max_turns=TURNS, seed=0, opening=opening,
+        goal=task.goal, wording=task.wording, agent="human", max_turns=TURNS, seed=0, opening=opening, format=FORMAT,
     )  # fmt: skip
     events = [Event(id=0, body=start)]
     dice = Random(0)
@@ -109,7 +110,7 @@ def _home(place: Path, mode: str) -> dict[str, str]:
     home = place / f"home-{mode}"
     (home / "state").mkdir(parents=True, exist_ok=True)
     (home / "state" / "recent.json").write_text(json.dumps({"view": mode}), "utf-8")
-    return {"PYTHONPATH": str(Path(__file__).parents[2]), "HOUSEQUEST_HOME": str(home)}
+    return {"PYTHONPATH": str(Path(__file__).parents[2] / "src"), "HOUSEQUEST_HOME": str(home)}
 
 
 def _p95(taken: list[float]) -> float:

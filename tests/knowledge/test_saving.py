@@ -33,7 +33,7 @@ def program(code: str, *arguments: str) -> subprocess.Popen[str]:
     lines += "from housequest.knowledge.rulebook import *\nfrom housequest.knowledge.rules import Rule\n"
     return subprocess.Popen(
         [sys.executable, "-c", lines + code, *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

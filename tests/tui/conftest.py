@@ -33,7 +33,7 @@ class Done:
 
 def environment(**more: str) -> dict[str, str]:
     """The environment of a command, with the package on its path."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), **more}
+    return {**os.environ, "PYTHONPATH": str(ROOT / "src"), **more}
 
 
 @pytest.fixture

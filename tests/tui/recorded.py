@@ -12,6 +12,7 @@ from housequest.agent.config import configure
 from housequest.agent.episodes.events import Body, Ended, Event, Intervened, ModelCall, Planned, Started, Stepped
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.worlds.paths import FORMAT
 
 OPENING = "You are in a hall. You see a key 1.\n\nYour task is to: bring the coin to the study."
 REFUSAL = "Nothing happens."
@@ -32,7 +33,7 @@ def started(**changes: object) -> Started:
     plain = Started(
         world="scripted", engine="native", task="demo/bring", split="demo", number=2, type="bring",
         goal="bring the coin to the study", wording="template", agent="react", model="scripted:m", max_turns=9, seed=0,
-        opening=OPENING,
+        opening=OPENING, format=FORMAT,
     )  # fmt: skip
     return plain.model_copy(update=changes)
 

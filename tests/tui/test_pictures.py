@@ -158,12 +158,24 @@ async def raced(pilot: Pilot[Any]) -> None:
     await race(pilot, ("go to fridge 1", "dance", "open fridge 1"), "turn 3 · waiting")
 
 
-def test_the_end_of_a_race(snap_compare: Compare) -> None:
+async def test_the_end_of_a_race() -> None:
     async def there(pilot: Pilot[Any]) -> None:
         way = ("go to study", "take key", "go to hall", "go to cellar", "unlock box", "take coin")
         await race(pilot, way, "the shortest  ━")
 
-    assert snap_compare(showing(lambda: RaceScreen(game(COIN))), terminal_size=(80, 24), run_before=there)
+    seen = (
+        "RACE",
+        "You · ✦ won in 6",
+        "the expert · ✦ won in 6",
+        "You take the coin.",
+        "= A draw",
+        "Both of you won in 6 turns.",
+        "6 won · 0 refused",
+        "The race is over.",
+        "p replay yours · P replay the expert's",
+        "q quit",
+    )
+    await shows(showing(lambda: RaceScreen(game(COIN))), (80, 24), there, *seen)
 
 
 KITCHEN = ("go to fridge 1", "open fridge 1", "go to countertop 1")

@@ -25,7 +25,7 @@ from housequest.tui.episode.state import EpisodeMoment
 from housequest.tui.text import printable
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import atomic_write
-from housequest.worlds.registry import shows_pictures
+from housequest.worlds.registry import world_class
 from housequest.worlds.rooms.render import MAX_PIXELS, Size
 from housequest.worlds.rooms.stage import AGENT
 from housequest.worlds.rooms.view import Drawing
@@ -62,7 +62,7 @@ def make_cast(
         least, most = (f"{columns}x{rows}" for columns, rows in (LEAST, MOST))
         raise ConfigurationError(f"--size: a cast has {least} to {most} columns and rows, not {size[0]}x{size[1]}.")
     started = recording.state.moment.started
-    if view == "camera" and not (started is not None and shows_pictures(started.world)):
+    if view == "camera" and not (started is not None and world_class(started.world).pictured):
         raise ConfigurationError("--drawing camera: this record has no camera; take house, eyes or plan.")
     if view != "off":
         list(recorded_scenes(recording, true=true))  # a cast of a View that says only why it is empty is of no use

@@ -15,7 +15,7 @@ import typer
 
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.paths import given_path
-from housequest.worlds.registry import load_plugin, plugins
+from housequest.worlds.registry import load_plugin, outs, plugins
 
 Flags = dict[str, object]
 """Settings given on the command line, by their names in `housequest.agent.config.Settings`; None where one was not given."""
@@ -51,8 +51,14 @@ def takes(*names: str, **helps: str) -> Callable[[Callable[..., None]], Callable
 def writes(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for each of the report's other formats; it gets their files as its first argument."""
     formats = ((name, load_plugin("housequest.reports", name, "format of reports")) for name in plugins("housequest.reports"))
-    files = ((name, value(f"--{name}", "FILE", form.help, parser=given_path)) for name, form in formats)
-    return _taking({name: Annotated[Path | None, option] for name, option in files}, command)
+    files = {name: value(f"--{name}", "FILE", form.help, parser=given_path) for name, form in formats}
+    for name in outs("housequest.reports"):
+        files[name] = value(f"--{name}", "FILE", "", parser=partial(_not_here, name), hidden=True)
+    return _taking({name: Annotated[Path | None, option] for name, option in files.items()}, command)
+
+
+def _not_here(name: str, _file: str) -> Path:
+    raise ConfigurationError(f"--{name} is not installed here; leave it out.")
 
 
 def described(command: Callable[..., None]) -> Callable[..., None]:

@@ -1,1 +1,1 @@
-"""A recorded episode: `recording` reads it, `screen` shows it and moves through it, `frames` draws it into files."""
+"""A recorded episode: `screen` shows it and moves through it."""

@@ -234,9 +234,9 @@ class SkillEnv(GraphEnv):
 MOST_STATES = 8_000  # After so many a search ends, whatever the machine.
 
 
-def plan(graph: Graph, goal: GraphGoal, *, seconds: float | None = None) -> tuple[Action, ...] | None:
-    """The actions of a shortest way to ``goal``; None if none was found in time."""
-    way = shortest_way(_Search(graph, goal), most_states=MOST_STATES, seconds=seconds, newest_first=True)
+def plan(graph: Graph, goal: GraphGoal, *, seconds: float | None = None, greed: float = 1.0) -> tuple[Action, ...] | None:
+    """The actions of a way to ``goal``, at most ``greed`` times as long as the shortest; None if none was found in time."""
+    way = shortest_way(_Search(graph, goal), most_states=MOST_STATES, seconds=seconds, greed=greed, newest_first=True)
     return tuple(step.action for step in way) if isinstance(way, tuple) else None
 
 

@@ -62,16 +62,17 @@ def shortest_way(
     most_work: float = math.inf,
     most_states: float = math.inf,
     seconds: float | None = None,
+    greed: float = 1.0,
     newest_first: bool = False,
 ) -> tuple[Step[N, A], ...] | Unsolvable | SearchLimitReached:
-    """The cheapest way to the goal. ``most_work`` limits the steps tried, ``most_states`` the states that are looked at,
-    and ``seconds`` the time, not reproducibly. Of ways that seem as good, the nearest to the goal goes first, or with
-    ``newest_first`` the one that was found last."""
+    """A way to the goal that costs at most ``greed`` times as much as the cheapest. ``most_work`` limits the steps that are
+    tried, ``most_states`` the states that are looked at, and ``seconds`` the time, not reproducibly. Of ways that seem as good,
+    the nearest to the goal goes first, or with ``newest_first`` the one that was found last."""
     until = None if seconds is None else time.monotonic() + seconds
     number, work = count(), 0
     start, key, estimate = problem.start, problem.key(problem.start), problem.estimate(problem.start)
-    first = (estimate, 0, next(number), 0, 0, estimate, key, start, None)
-    queue: list[tuple[int, int, int, int, int, int, Hashable, N, Step[N, A] | None]] = [first] if estimate < NEVER else []
+    first = (greed * estimate, 0, next(number), 0, 0, estimate, key, start, None)
+    queue: list[tuple[float, int, int, int, int, int, Hashable, N, Step[N, A] | None]] = [first] if estimate < NEVER else []
     best = {key: 0}
     while queue:
         _, _, _, found, cost, estimate, key, node, way = heapq.heappop(queue)
@@ -95,5 +96,5 @@ def shortest_way(
                 found = next(number)
                 rank, turn = (0, -found) if newest_first else (estimate, found)
                 further = Step(node, action, after, way)
-                heapq.heappush(queue, (total + estimate, rank, turn, found, total, estimate, key, after, further))
+                heapq.heappush(queue, (total + greed * estimate, rank, turn, found, total, estimate, key, after, further))
     return Unsolvable()

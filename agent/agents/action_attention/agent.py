@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from housequest.agent.agents.pet.agent import ELIMINATOR, SUBTASKS, TRACKER, bare
 from housequest.agent.agents.spec import needs_admissible
 from housequest.agent.base import Act, Decision, Emitter, Grants, Idle, Turn
 from housequest.agent.episodes import events
@@ -30,6 +29,9 @@ from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, GoalStep
 if TYPE_CHECKING:
     from housequest.agent.agents.action_attention import ActionAttentionSettings
     from housequest.agent.agents.action_attention.network import Policy
+
+SUBTASKS, TRACKER, ELIMINATOR = "subtasks", "tracker", "eliminator"
+"""PET's modules, as its agent calls them."""
 
 
 def subgoals(goal: str, belief: Belief, household: Household) -> tuple[GoalStep, ...]:
@@ -158,9 +160,9 @@ class ActionAttention:
         plan = subgoals(memory.goal, memory.belief, self._household)
         if plan:
             steps = tuple(map(subtask_words, plan))
-            emit(events.Planned(role=SUBTASKS.name, steps=steps, revision=0, reason="the episode begins"))
+            emit(events.Planned(role=SUBTASKS, steps=steps, revision=0, reason="the episode begins"))
         else:
-            emit_thought(SUBTASKS.name, "the goal cannot be read, so it is not planned", emit)
+            emit_thought(SUBTASKS, "the goal cannot be read, so it is not planned", emit)
         return replace(memory, plan=plan)
 
     def _tracked(self, memory: AttentionMemory, transition: Transition, emit: Emitter) -> AttentionMemory:
@@ -168,7 +170,7 @@ class ActionAttention:
         state = memory.state.after((transition,), self._household)
         memory = replace(memory, seen=(*memory.seen, transition.observation.text), state=state)
         if memory.subgoal is not None and finished(memory.subgoal, before, memory.belief):
-            emit(events.Progressed(role=TRACKER.name, step=memory.step + 1))
+            emit(events.Progressed(role=TRACKER, step=memory.step + 1))
             memory = replace(memory, step=memory.step + 1)
         return memory
 
@@ -179,7 +181,7 @@ class ActionAttention:
         if not aims:
             return (), memory
         scores = relevance(aims, belief, self._household.counts())
-        target = bare(self._task(memory))
+        target = " ".join(self._task(memory).split()).rstrip(".")
         places = {one.name for one in belief.receptacles}
         low = {name: score < self.settings.threshold for name, score in scores.items()}
         new = [name for name in scores if memory.judged.get((target, name)) != low[name]]

@@ -47,6 +47,7 @@ from housequest.worlds.errors import ConfigurationError, ModelError, nearest, sh
 from housequest.worlds.household.goals import KNIVES, SYNONYMS
 from housequest.worlds.options import Scalar, read_options
 from housequest.worlds.paths import FORMAT, Format, atomic_write
+from housequest.worlds.registry import is_out
 
 TRAIN = "train"
 
@@ -112,6 +113,8 @@ def make_run(
         raise ConfigurationError(
             f"No planner of {PLANS} is named {shown(agent)}; known: {known}.{nearest(agent, tuple(planners.PLANNERS))}"
         )
+    if planners.PLANNERS[agent].has_agent and is_out("housequest.agents", agent):
+        raise ConfigurationError(f"The planner {agent!r} needs the agent of that name, which is not installed here.")
     needs_model = planners.PLANNERS[agent].needs_model
     model = settings.model if needs_model else None
     if needs_model and model is None:
@@ -279,10 +282,7 @@ async def score_plans(
                 tracker.used += ledger.used(run.prices)
                 metered = budget.MeteredModel(model, tracker, run.prices)
                 remembered = budget.LedgerModel(metered, config.model or "", "alfred_plan", ledger)
-                kind = {"socratic": planners.SocraticPlanner, "lota": planners.LotaPlanner}.get(
-                    config.agent, planners.InContextPlanner
-                )
-                planner = kind(run.pool, config.settings, remembered, config.seed)
+                planner = _planner_class(config.agent)(run.pool, config.settings, remembered, config.seed)
             await run_workers([work() for _ in range(options.workers)], tracker.ring())
         finally:
             if model is not None:
@@ -293,6 +293,14 @@ async def score_plans(
     if len(ordered) < len(run.tasks):
         raise tracker.ended()
     return ordered
+
+
+def _planner_class(name: str) -> type[planners.PromptingPlanner]:
+    if name == "lota":
+        from housequest.agent.alfred.plans.lota import LotaPlanner
+
+        return LotaPlanner
+    return planners.SocraticPlanner if name == "socratic" else planners.InContextPlanner
 
 
 async def _result(planner: planners.Planner, task: planners.PlanTask) -> PlanResult:

@@ -42,7 +42,7 @@ from housequest.worlds.registry import household, shows_pictures
 from housequest.worlds.text import with_article
 
 REPLANNING = "replanning"
-"""The error mode of a plan that was made again (`housequest.agent.alfred.seeing.state.ErrorMode`)."""
+"""The error mode of a plan that was made again."""
 _BY_TYPE: dict[str, Treatment | None] = {name: Goal(name, "").treatment for name in TYPES.values()}
 LEAST_LOOP = 6
 LOOP_SHARE = 5
@@ -58,8 +58,8 @@ class LotaClass(StrEnum):
     """LoTa-Bench's six classes of failure (Choi et al., ICLR 2024, table 1), in its order and in few words.
 
     People assigned them there, and rules do here. Of a game they follow from its `FailureKind`: a text world has no space to
-    run out of, and what somebody meant is not in it, so three of them are never told. Of a whole plan all six are, by
-    `housequest.agent.alfred.plans.work`.
+    run out of, and what somebody meant is not in it, so three of them are never told. Of a whole plan all six are, where it is
+    scored.
     """
 
     PLANNING = "action planning"
@@ -395,7 +395,7 @@ _MODES = {
     "planner's fault": FailureKind.PLANNER,
     REPLANNING: FailureKind.REPLANNED,
 }
-"""The class of each error mode of a robot that sees (`housequest.agent.alfred.seeing.state.ErrorMode`)."""
+"""The class of each error mode of a robot that sees."""
 
 
 def _wrong_object(case: EpisodeCase, goal: Goal) -> Iterator[Failure]:

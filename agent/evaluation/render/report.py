@@ -33,6 +33,7 @@ from housequest.agent.evaluation.runs.spec import MANY, Manifest
 from housequest.agent.evaluation.runs.usage import Tokens, cost, money, price_tables
 from housequest.agent.models.registry import models_of
 from housequest.worlds.base import Metric
+from housequest.worlds.registry import is_out
 from housequest.worlds.text import cut_at_word, printable
 
 MOST_NAMED = 20
@@ -115,6 +116,8 @@ class EpisodesReport(Report):
     def notes(self) -> Iterator[str]:
         """Notes that a reader of the tables needs, and what was used."""
         manifest, overall = self.manifest, self.every.overall
+        if is_out("housequest.worlds", world := manifest.configuration.world):
+            yield f"The world {world!r} is not installed here: what its own benchmark computes is missing."
         if overall.unfinished:
             of = many(overall.episodes, "episode")
             yield f"Not finished: {overall.unfinished} of {of}; until they are, they count as not won."

@@ -279,7 +279,7 @@ FORMAT = WeightsFormat(
     words=lambda vocabulary: vocabulary.tokens,
     sizes=_sizes,
     refusal="is no built-in model",
-    way_out="Export one with `python -m housequest.agent.training export`.",
+    way_out="Write `builtin` for the model that ships, or name a file that training exported (docs/explanation/builtin.md).",
 )
 
 

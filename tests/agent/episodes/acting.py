@@ -7,6 +7,7 @@ from pathlib import Path
 
 from housequest.agent.episodes.events import Body, Event, Started, Stepped
 from housequest.worlds.base import Task, World
+from housequest.worlds.paths import FORMAT
 from housequest.worlds.registry import make_world
 
 
@@ -16,6 +17,7 @@ def acted(world: World, task: Task, commands: Sequence[str], /, **changes: objec
     started = Started(
         world=world.name, engine=world.engine, task=task.id, split=task.split, number=task.number, type=task.type,
         goal=task.goal, wording=task.wording, agent="human", max_turns=50, seed=0, opening=env.reset().observation.text,
+        format=FORMAT,
     )  # fmt: skip
     bodies: list[Body] = [started.model_copy(update=changes)]
     for turn, command in enumerate(commands, start=1):

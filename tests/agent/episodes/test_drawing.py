@@ -68,7 +68,7 @@ def test_a_record_whose_game_is_not_here_gets_a_plan_of_what_its_opening_names(c
     assert scene.picture("house", (24, 16)).png()
 
 
-@pytest.mark.parametrize(("changes", "why"), [({}, "not a household"), ({"world": "not-installed"}, "not a household")])
+@pytest.mark.parametrize(("changes", "why"), [({}, "not a household"), ({"world": "not-installed"}, "There is no world named")])
 def test_a_world_without_furniture_says_why_nothing_is_drawn(changes: dict[str, object], why: str) -> None:
     with pytest.raises(Unsupported, match=why):
         drawing(played("demo:1", (), **changes))
@@ -203,8 +203,8 @@ from housequest.worlds.registry import make_world
 world = make_world("alfworld")
 task = world.task("example:1")
 opening = world.open(task).reset().observation.text
-told = draw_episode(Started(world="alfworld", engine="", task=task.id, split="example", number=1, type="", goal=task.goal,
-    wording="", agent="", max_turns=1, seed=0, opening=opening))
+told = draw_episode(Started(format="0.2", world="alfworld", engine="", task=task.id, split="example", number=1, type="",
+    goal=task.goal, wording="", agent="", max_turns=1, seed=0, opening=opening))
 told.scene(world.household.begin(Observation(opening)))
 assert "numpy" not in sys.modules
 """

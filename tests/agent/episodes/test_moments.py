@@ -12,6 +12,7 @@ from housequest.agent.episodes.record import EpisodeRecorder, read_episode
 from housequest.knowledge.judging import examine
 from housequest.knowledge.rules import Rule, parse_check
 from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.paths import FORMAT
 from tests.tui.recorded import play
 
 OPENING = "Looking quickly around you, you see a desk 1, and a bed 1.\n\nYour task is to: put pen in bed."
@@ -20,7 +21,7 @@ OPENING = "Looking quickly around you, you see a desk 1, and a bed 1.\n\nYour ta
 def started() -> Started:
     return Started(
         world="alfworld", engine="native", task="generated/1", split="generated", number=1, type="", goal="put pen in bed",
-        wording="template", agent="human", max_turns=9, seed=0, opening=OPENING,
+        wording="template", agent="human", max_turns=9, seed=0, opening=OPENING, format=FORMAT,
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from housequest.agent.episodes.drawing import draw_episode
 from housequest.agent.episodes.events import Started
 from housequest.worlds.base import Env, Pictured, Task, Transition, World
+from housequest.worlds.paths import FORMAT
 from housequest.worlds.registry import make_world
 from tests.parts import needs
 
@@ -15,6 +16,7 @@ COMMANDS = ("RotateLeft", "RotateLeft", "MoveAhead", "RotateLeft")
 
 def began(world: World, task: Task) -> Started:
     return Started(
+        format=FORMAT,
         world=world.name,
         engine=world.engine,
         task=task.id,

@@ -28,6 +28,7 @@ from housequest.agent.evaluation.analysis.run import Run, read_for_comparison
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import RunFolder, result_of
 from housequest.agent.evaluation.runs.spec import Manifest, RunConfig, Versions
+from housequest.worlds.paths import FORMAT
 
 Said = Callable[[str], str]
 
@@ -112,6 +113,7 @@ def run(
 def bodies(lived: Lived, outcome: Outcome, said: Said = as_it_is, plain: Literal[True] | None = None) -> list[Body]:
     """What happened in ``lived``."""
     started = Started(
+        format=FORMAT,
         world="scripted",
         engine="scripted 1",
         task=f"demo/{lived.number}",

@@ -11,6 +11,7 @@ from housequest.agent.episodes import events
 from housequest.agent.episodes.events import Event
 from housequest.tui.episode.state import ViewState, replayed
 from housequest.tui.theme import register_themes
+from housequest.worlds.paths import FORMAT
 
 OPENING = (
     "You are in the middle of a room. Looking quickly around you, you see a cabinet 3, a cabinet 2, a cabinet 1, a drawer 1, "
@@ -40,6 +41,7 @@ def started(**changes: Any) -> events.Started:
     plain = events.Started(
         world="alfworld", engine="native", task="t", split="valid_seen", number=17, type="heat",
         goal="put a hot egg in countertop.", wording="template", agent="expert", max_turns=50, seed=0, opening=OPENING,
+        format=FORMAT,
     )  # fmt: skip
     return plain.model_copy(update=changes)
 

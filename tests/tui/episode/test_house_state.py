@@ -15,6 +15,7 @@ from housequest.agent.episodes.events import CallTiming, Event
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.tui.episode.house import HouseView, ObjectView, ReceptacleGroup, ReceptacleView, house_view
 from housequest.tui.episode.state import EpisodeMoment, ViewState, apply, replayed
+from housequest.worlds.paths import FORMAT
 from housequest.worlds.registry import make_world
 
 OPENING = (
@@ -26,7 +27,7 @@ OPENING = (
 def started(goal: str = "put a hot egg in countertop.", world: str = "alfworld", opening: str = OPENING) -> events.Started:
     return events.Started(
         world=world, engine="native", task="t", split="example", number=1, type="heat", goal=goal, wording="template",
-        agent="expert", max_turns=50, seed=0, opening=opening,
+        agent="expert", max_turns=50, seed=0, opening=opening, format=FORMAT,
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from housequest.agent.episodes.events import Event
 from housequest.tui.episode.state import ViewState, replayed
 from housequest.tui.episode.story import Story
 from housequest.tui.theme import register_themes
+from housequest.worlds.paths import FORMAT
 
 GOAL = "put a hot egg in countertop."
 OPENING = f"You see a countertop 1, and a fridge 1.\n\nYour task is to: {GOAL}"
@@ -44,7 +45,7 @@ class Screen(App[None]):
 def started(goal: str = GOAL, opening: str = OPENING) -> events.Started:
     return events.Started(
         world="alfworld", engine="native", task="t", split="example", number=1, type="heat", goal=goal, wording="template",
-        agent="expert", max_turns=5_000, seed=0, opening=opening,
+        agent="expert", max_turns=5_000, seed=0, opening=opening, format=FORMAT,
     )  # fmt: skip
 
 

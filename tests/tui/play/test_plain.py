@@ -29,6 +29,7 @@ from housequest.tui.play.plain import EventFormatter
 from housequest.tui.text import TextLayout, printable
 
 STARTED: dict[str, Any] = {
+    "format": "0.2",
     "world": "scripted",
     "engine": "scripted 1",
     "task": "demo/find",

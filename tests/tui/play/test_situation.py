@@ -11,6 +11,7 @@ from housequest.agent.episodes.events import Event, ModelFailed, Proposed, Start
 from housequest.tui.episode.state import ViewState, replayed
 from housequest.tui.play.screen import KEYS, WHILE_OPENING, GameView
 from housequest.tui.play.session import PlayMode, SessionStatus, Waiting
+from housequest.worlds.paths import FORMAT
 from tests.tui.screen import COIN, game
 
 AGENTS = ("react", "expert", "human")
@@ -19,6 +20,7 @@ AGENTS = ("react", "expert", "human")
 def played() -> ViewState:
     """Two turns, a failure and a proposal."""
     started = Started(
+        format=FORMAT,
         world="scripted",
         engine="1",
         task="demo/x",

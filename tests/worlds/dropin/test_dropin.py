@@ -425,7 +425,7 @@ def test_a_script_finds_the_stand_ins_in_place_of_alfworld(tmp_path: Path) -> No
             [sys.executable, "-m", "housequest.as_alfworld", *command, "--one"],
             check=True,
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3]), "ALFWORLD_DATA": str(tmp_path)},
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3] / "src"), "ALFWORLD_DATA": str(tmp_path)},
             capture_output=True,
             text=True,
         )

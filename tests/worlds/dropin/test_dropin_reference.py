@@ -46,7 +46,7 @@ def said(script: Path | Sequence[str | Path], arguments: Sequence[str], data: Pa
         [sys.executable, *([script] if isinstance(script, Path) else script), *arguments],
         check=False,
         cwd=folder,
-        env={**os.environ, "ALFWORLD_DATA": str(data), "PYTHONPATH": os.pathsep.join((str(ROOT), str(folder)))},
+        env={**os.environ, "ALFWORLD_DATA": str(data), "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(folder)))},
         capture_output=True,
         text=True,
         encoding="utf-8",

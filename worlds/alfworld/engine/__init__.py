@@ -1,1 +1,1 @@
-"""The native engine: a game file read (`pddl`, `game`), played (`native`) and solved (`planner`). It knows no belief."""
+"""The native engine: a game file read (`game`), played (`native`) and solved (`planner`). It knows no belief."""

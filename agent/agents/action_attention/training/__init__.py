@@ -14,7 +14,6 @@ from typing import Any
 from housequest.agent.agents.action_attention import ActionAttentionSettings
 from housequest.agent.agents.action_attention.agent import ActionAttention
 from housequest.agent.agents.action_attention.network import load_policy
-from housequest.agent.training.evaluate import game_sets
 from housequest.worlds.alfworld.text import HOUSEHOLD
 
 SETS = ("seen", "human", "houses", "habits")
@@ -40,6 +39,8 @@ def evaluate(
     embedder: str = "",
 ) -> Iterator[dict[str, Any]]:
     """Yield the figures of each of ``sets`` with each of ``arms`` beside the expert's, as they are measured."""
+    from housequest.agent.training.evaluate import game_sets
+
     policy = load_policy(file, embedder)
     for name in sets:
         for games in game_sets(name, data, limit):

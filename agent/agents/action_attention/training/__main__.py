@@ -12,14 +12,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 
 from housequest.agent.agents.action_attention.network import SHIPPED
 from housequest.agent.agents.action_attention.training import ARMS, SETS, evaluate
-from housequest.agent.agents.action_attention.training.plays import make_words, save_plays
 from housequest.agent.models.embeddings import make_embedder
-from housequest.agent.training.corpus import made_up_games, people_of_train, train_games
-from housequest.agent.training.steps import Steps, print_figures
+
+try:
+    from housequest.agent.agents.action_attention.training.plays import make_words, save_plays
+    from housequest.agent.training.corpus import made_up_games, people_of_train, train_games
+    from housequest.agent.training.steps import Steps, print_figures
+except ModuleNotFoundError as error:
+    if error.name != "housequest.agent.training":
+        raise
+    sys.exit("`training` is not installed here, and so nothing can be trained.")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -155,7 +155,7 @@ def test_a_house_without_annotations_has_no_plan_to_grant() -> None:
     terms = EpisodeConfig(world.engine, frozenset({"plan"}))
     end = asyncio.run(run_episode(world.open(world.task(HOUSE)), agent, terms, told.append, world=world))
     assert (end.outcome, end.boundary) == ("error", "configuration")
-    assert "valid_seen or train" in (end.message or "")
+    assert "train and valid_seen" in (end.message or "")
     assert "leave out --grant plan and planner=oracle" in (end.message or "")
 
 

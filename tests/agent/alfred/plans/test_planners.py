@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from starlette.responses import JSONResponse, Response
 
-from housequest.agent.alfred.plans.planners import read_skills, skills_of
+from housequest.agent.alfred.plans.lota import read_skills, skills_of
 from housequest.agent.alfred.plans.report import PlansReport
 from housequest.agent.alfred.plans.work import PlanResult, PlanRun, make_run, score_plans
 from housequest.agent.config import Settings

@@ -7,6 +7,7 @@ from typing import get_args
 from housequest.agent.alfred.seeing.state import ErrorMode
 from housequest.agent.episodes.events import POLICY, Ended, Event, Planned, Started, Stepped, Thought
 from housequest.agent.evaluation.analysis.failures import FailureKind, failure_of
+from housequest.worlds.paths import FORMAT
 
 
 def lost(*thoughts: str, reason: str = "the world's own limit ended the episode") -> list[Event]:
@@ -37,7 +38,7 @@ def test_each_mode_has_its_class() -> None:
 def replanned(*modes: str, world: str = "alfred", reason: str) -> FailureKind | None:
     """The class of an episode with these modes, in whose place a plan was made again where none is given."""
     blank = dict.fromkeys(("engine", "task", "split", "type", "goal", "wording", "opening"), "")
-    started = Started(world=world, number=1, agent="opex", max_turns=9, seed=0, **blank)
+    started = Started(format=FORMAT, world=world, number=1, agent="opex", max_turns=9, seed=0, **blank)
     planned = Planned(role="planner", steps=("a",), revision=1, reason="the plan is carried out")
     bodies = [Thought(role=POLICY, text=mode) if mode else planned for mode in modes]
     end = Ended(outcome="lost", reason=reason, turns=1, steps=1, refused=1, assisted=False)

@@ -252,12 +252,16 @@ def test_a_run_of_version_0_1_is_refused_also_where_it_has_no_digests(run: Path)
         play(run)
 
 
-def test_a_record_of_version_0_1_is_refused(run: Path) -> None:
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [('"schema_version":1,', r"format 1 \(before 0.2\)"), ("", "a format before 0.2")],
+    ids=["0.1", "no format"],
+)
+def test_a_record_of_another_format_or_none_is_refused(written: str, told: str, run: Path) -> None:
     file = sorted((run / "episodes").iterdir())[0]
-    file.write_text(file.read_text().replace('"format":"0.2"', '"schema_version":1'))
-    with pytest.raises(
-        ConfigurationError, match=rf"^{file}:1 was written in format 1 \(before 0.2\), which .*; play it again\.$"
-    ):
+    file.write_text(file.read_text().replace('"format":"0.2",', written))
+    sentence = rf"^{file}:1 was written in {told}, which this version cannot read; play it again\.$"
+    with pytest.raises(ConfigurationError, match=sentence):
         list(read_episode(file))
 
 

@@ -24,6 +24,7 @@ from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.worlds.base import Pictured
+from housequest.worlds.paths import FORMAT
 from housequest.worlds.registry import make_world
 from tests.agent.evaluation.render.pages.outline import Outline
 
@@ -137,7 +138,7 @@ Your task is to: put a mug in the sinkbasin."""
 def said(opening: str, *answers: str) -> list[Event]:
     started = Started(
         world="alfworld", engine="native", task="x", split="gone", number=1, type="t", goal="put a <b>mug</b> in the sink",
-        wording="template", agent="human", max_turns=9, seed=0, opening=opening,
+        wording="template", agent="human", max_turns=9, seed=0, opening=opening, format=FORMAT,
     )  # fmt: skip
     steps = (Stepped(turn=turn, command="go to a", observation=text, accepted=True) for turn, text in enumerate(answers, 1))
     bodies: tuple[Body, ...] = (started, *steps)

@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-# The packages lie beside this folder in a checkout, which has links to them; where links cannot be had (Windows), Python is
-# told of the folder that holds them.
+# The packages lie at the top of a checkout, to which there are links here; where links cannot be had (Windows), Python is told
+# of the folder that holds them.
 if not Path(__path__[0], "agent").is_dir():
-    __path__.append(str(Path(__path__[0]).parent))
+    __path__.append(str(Path(__path__[0]).parents[1]))
 
 _MODULES = {
     "housequest.agent.agents.checking": ("check_agent",),

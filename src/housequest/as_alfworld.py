@@ -14,7 +14,10 @@ try:
 except ModuleNotFoundError as error:
     if error.name != "housequest.worlds.dropin":
         raise
-    raise ImportError("`dropin` is not installed here, and so nothing stands in for alfworld.") from error
+    reason = "`dropin` is not installed here, and so nothing stands in for alfworld."
+    if __name__ == "__main__":
+        sys.exit(reason)
+    raise ImportError(reason) from error
 
 stand_in()
 

@@ -1,0 +1,97 @@
+"""The planner that asks for a list of skills, as LoTa-Bench's agent does: its words and prompts are those of the part lota."""
+
+from __future__ import annotations
+
+import re
+from itertools import dropwhile, takewhile
+
+from housequest.agent.agents.lota.selector import BETWEEN, DONE, VERBS, fixed_skills
+from housequest.agent.alfred.plans.planners import PlanProposal, PlanTask, PromptingPlanner
+from housequest.agent.episodes import events
+from housequest.agent.roles.base import ReplyError, Role, load_prompt
+from housequest.agent.skills.skill import Skill, Verb
+from housequest.worlds.alfred import model as alfred
+from housequest.worlds.alfworld.text import HOUSEHOLD
+
+_LOTA = "housequest.agent.agents.lota"
+_VERBS: dict[alfred.ActionName, Verb] = {
+    "GotoLocation": "find",
+    "PickupObject": "pick",
+    "PutObject": "put",
+    "SliceObject": "slice",
+    "CleanObject": "clean",
+    "HeatObject": "heat",
+    "CoolObject": "cool",
+    "ToggleObject": "use",
+}
+_ACTIONS: dict[Verb, alfred.ActionName] = {verb: action for action, verb in _VERBS.items()}
+"""What a skill means in a plan; opening and closing are implied there."""
+_VERB = "|".join(VERBS)
+_SKILL = re.compile(rf"(?:robot\s*:)?\s*(?:\d{{1,3}}\s*[.):])?\s*(?P<verb>{_VERB})\s+(?P<name>.+)", re.IGNORECASE)
+_NAME = re.compile(r"[a-z]+")
+_ARTICLES = frozenset({"a", "an", "the"})
+_BEFORE_PLACES = frozenset({"at", "from", "in", "inside", "into", "on", "onto", "with"})
+_AFTER_NAMES = frozenset({"and", "beside", "by", "down", "for", "near", "next", "that", "then", "to", "until", "which"})
+_LONGEST_NAME = 40
+_MOST_ITEMS = 200
+
+
+def skills_of(plan: alfred.Plan) -> str:
+    """A plan as the list of skills that LoTa's examples show; a thing is put where the robot went last."""
+    skills: list[str] = []
+    at: str | None = None
+    for step in plan:
+        if step.action == "PutObject" and step.receptacle != at:
+            skills.append(Skill("find", step.receptacle).text)
+        at = step.thing if step.action == "GotoLocation" else step.receptacle or at
+        skills.append(Skill(_VERBS[step.action], step.thing).text)
+    return " ".join(f"{number}. {skill}," for number, skill in enumerate(skills, 1)) + f" {len(skills) + 1}. {DONE}."
+
+
+def read_skills(text: str) -> alfred.Plan:
+    """Read a list of skills as a plan, up to "done"; what does not begin as a skill is left out. Raises ``ReplyError``."""
+    plan: list[alfred.PlanStep] = []
+    at = ""
+    for item in BETWEEN.split(text, _MOST_ITEMS)[:_MOST_ITEMS]:
+        said = item.strip()[:200]
+        if len(words := _NAME.findall(said.lower())) <= 2 and words[-1:] == [DONE]:
+            break
+        found = _SKILL.match(said)
+        action = _ACTIONS.get(VERBS[" ".join(found["verb"].lower().split())]) if found else None
+        if found is None or action is None:
+            continue
+        # The thing that a skill names, and the place if it names one: "the mug in the coffee machine".
+        words = [word for word in _NAME.findall(found["name"].lower()) if word not in _ARTICLES]
+        behind = dropwhile(_BEFORE_PLACES.__contains__, dropwhile(lambda word: word not in _BEFORE_PLACES, words))
+        name, place = (
+            "".join(takewhile(lambda word: word not in _BEFORE_PLACES | _AFTER_NAMES, some))[:_LONGEST_NAME]
+            for some in (words, behind)
+        )
+        if action == "GotoLocation":
+            at = name
+        # Before it went anywhere, what is put down goes nowhere: to a place of its own name.
+        plan.append(alfred.PlanStep(action, name, (place or at or name) if action == "PutObject" else None))
+    if not plan:
+        raise ReplyError("there is no skill of the list in it.")
+    if len(plan) > alfred.LONGEST_PLAN:
+        raise ReplyError(f"a list of {len(plan)} skills does not end; at most {alfred.LONGEST_PLAN} are read.")
+    return tuple(plan)
+
+
+SKILL_LIST: Role[alfred.Plan] = Role("skill_list", read_skills, stop=("\nHuman:",))
+
+
+class LotaPlanner(PromptingPlanner):
+    """Asks for the whole list of skills at once, with examples in their words; one call, or two if it cannot be read."""
+
+    async def plan(self, task: PlanTask) -> PlanProposal:
+        own, prompt, calls = self.settings, load_prompt(_LOTA, "selector"), list[events.ModelCall]()
+        skills = ", ".join((*(skill.text for skill in fixed_skills(HOUSEHOLD).skills), DONE))
+        system = f"{prompt.render('system')}\n{prompt.render('whole', skills=skills)}"
+        shown = [
+            prompt.render("example", goal=one.instruction.text(stepwise=own.steps), skills=skills_of(one.demonstration.plan))
+            for one in await self.shots(task)
+        ]
+        goal = prompt.render("opening", goal=task.instruction.text(stepwise=own.steps))
+        answer = await self.ask(SKILL_LIST, system, "\n".join((*shown, goal, prompt.render("first"))), calls)
+        return PlanProposal(answer.value, answer.reason, calls)
