@@ -107,13 +107,13 @@ class _LocalPool(Pool):
 
         def result() -> Any:
             nonlocal future
-            for _ in range(MOST_LOST):
+            for left in reversed(range(MOST_LOST)):
                 while not future.done():
                     with uninterrupted():
                         wait((future,), BETWEEN)
                 with suppress(BrokenExecutor):
                     return future.result()
-                future = self._submitted(*given)
+                future = self._submitted(*given) if left else future
             raise HousequestError(
                 f"{MOST_LOST} processes died over the same work; if it was for want of memory, give fewer --workers."
             )

@@ -140,7 +140,6 @@ def without(names: Sequence[str], folder: Path) -> None:
         gone = [path for module in parts()[name] if (path := place(folder, module)) is not None]
         for path in (*gone, *own_tests(folder, name)):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-            path.with_suffix(".toml").unlink(missing_ok=True)
 
 
 class Trial:

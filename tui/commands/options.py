@@ -7,7 +7,7 @@ import inspect
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, get_origin
 
@@ -24,8 +24,11 @@ Flags = dict[str, object]
 _TYPES = {"str": str, "int": int, "float": float, "list": list[str]}
 
 
+@cache
 def _table(name: str, beside: str = __file__) -> dict[str, Any]:
-    return tomllib.loads(Path(beside).with_name(f"{name}.toml").read_text("utf-8"))
+    """The file ``name.toml`` beside a module; empty where there is none, as beside other people's commands."""
+    file = Path(beside).with_name(f"{name}.toml")
+    return tomllib.loads(file.read_text("utf-8")) if file.exists() else {}
 
 
 SETTINGS: dict[str, dict[str, str]] = _table("settings")

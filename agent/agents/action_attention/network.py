@@ -229,8 +229,13 @@ class Policy:
         return [known[text] for text in texts]
 
 
+def _fits(shape: Shape) -> bool:
+    return shape.width % shape.heads == 0
+
+
 _BOTH: dict[str, Any] = {
     "shape": Shape,
+    "fits": _fits,
     "most": {"embedded": 4096, "width": 4096, "layers": 64, "heads": 64, "hidden": 16384},
     "refusal": "has no weights of Action Attention",
     "way_out": "Export some with `python -m housequest.agent.agents.action_attention.training export`.",
@@ -245,7 +250,6 @@ def _only(words: Sequence[str]) -> str:
 FORMAT: WeightsFormat[Shape, Words] = WeightsFormat(
     title="housequest action attention 1",
     listed="words",
-    fits=lambda shape: shape.width % shape.heads == 0,
     vocabulary=Words,
     words=lambda words: words.known,
     sizes=lambda shape, words: {**embedding_sizes(len(words), shape.embedded), **shape.weights()},
@@ -254,7 +258,6 @@ FORMAT: WeightsFormat[Shape, Words] = WeightsFormat(
 FROZEN: WeightsFormat[Shape, str] = WeightsFormat(
     title="housequest action attention with an embedding model 1",
     listed="embedder",
-    fits=lambda shape: shape.width % shape.heads == 0,
     vocabulary=_only,
     words=lambda name: (name,),
     sizes=lambda shape, _: {"middle": (shape.embedded,), "probe": (shape.embedded,), **shape.weights()},

@@ -11,7 +11,7 @@ import pytest
 
 np = pytest.importorskip("numpy")
 
-from housequest.agent.agents.reasoner_actor.agent import ACTOR, REASONER, SearchOrder, plan_of  # noqa: E402  # noqa: E402
+from housequest.agent.agents.reasoner_actor.agent import ACTOR, REASONER, SearchOrder, plan_of  # noqa: E402
 from housequest.agent.models.builtin.network import Vocabulary  # noqa: E402
 from housequest.agent.roles.demonstrations import STUCK  # noqa: E402
 from housequest.agent.training import wordings  # noqa: E402

@@ -26,7 +26,7 @@ from housequest.agent.models.llama.model import LlamaModel  # noqa: E402
 from housequest.agent.training.export import Conversation  # noqa: E402
 from housequest.agent.training.lora.games import Lessons  # noqa: E402
 from housequest.agent.training.lora.optimise import Machine, Progress, train, write_adapter  # noqa: E402
-from housequest.agent.training.lora.run import (  # noqa: E402  # noqa: E402
+from housequest.agent.training.lora.run import (  # noqa: E402
     AdapterFolder,
     BaseModel,
     Listener,

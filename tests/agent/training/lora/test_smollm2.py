@@ -28,7 +28,7 @@ from housequest.agent.models.llama.library import Library  # noqa: E402
 from housequest.agent.models.registry import make_model  # noqa: E402
 from housequest.agent.training.lora.games import Lessons, demonstrated  # noqa: E402
 from housequest.agent.training.lora.optimise import write_adapter  # noqa: E402
-from housequest.agent.training.lora.run import (  # noqa: E402  # noqa: E402
+from housequest.agent.training.lora.run import (  # noqa: E402
     ADAPTER,
     AdapterFolder,
     BaseModel,
