@@ -112,7 +112,7 @@ async def _calls_alone(port: int, workers: int, episodes: int, conversations: Se
 
     from housequest.agent.models.openai.server import Clients
 
-    clients = Clients(parse_endpoint(f"http://127.0.0.1:{port}/v1"), PLACEHOLDER, 60.0)
+    clients = Clients(parse_endpoint(f"http://127.0.0.1:{port}/v1"), PLACEHOLDER, 60.0, {})
     left = iter(range(episodes))
 
     async def work() -> int:
