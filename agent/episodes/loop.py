@@ -17,22 +17,9 @@ from random import Random
 from typing import TypeVar
 
 from housequest.agent import base
-from housequest.agent.episodes import events
+from housequest.agent.episodes import emitter, events
 from housequest.agent.episodes.drawing import Eyes, camera_view, photographed, room_to_see
-from housequest.agent.episodes.emitter import (
-    FILLED,
-    UNREAD,
-    EpisodeOver,
-    EpisodeState,
-    EventEmitter,
-    EventListener,
-    ListenerError,
-    RuleReporter,
-    attributed,
-    replay,
-    unless,
-    wait_for_end,
-)
+from housequest.agent.episodes.emitter import EpisodeOver, EpisodeState, EventEmitter, EventListener, ListenerError, attributed
 from housequest.agent.episodes.events import CallTiming, Event
 from housequest.agent.roles.base import clean, notes_of_model
 from housequest.knowledge.choosing import RuleBudget, RuleSelector, topic_of
@@ -135,7 +122,7 @@ async def play(
     finally:
         episode.cancel()
         try:
-            await wait_for_end(episode)
+            await emitter.wait_for_end(episode)
         finally:
             env.close()
 
@@ -263,7 +250,7 @@ class _Episode:
         self.emitter.intervene("rewind", f"to turn {self.state.turn + 1}")
         if copied is None:
             with attributed("world"):
-                await asyncio.to_thread(replay, self.env, self.state.played)
+                await asyncio.to_thread(emitter.replay, self.env, self.state.played)
         else:
             env = await self._in_world(copied.copy)
             if self.env is not self.given_env:
@@ -341,7 +328,7 @@ class _Episode:
                 pose=pose,
             )
             asking = partial(self._ask, turn)
-            answer = await (unless(self.overseer.interruption, asking) if self.overseer.attended else asking())
+            answer = await (emitter.unless(self.overseer.interruption, asking) if self.overseer.attended else asking())
             # Until a decision is accepted the agent's old memory stays; its events meanwhile are an abandoned branch.
             if answer is None:
                 self.emitter.last = before
@@ -382,7 +369,7 @@ class _Episode:
                     return verdict
 
     async def _ask(self, turn: base.Turn) -> _Decided | ModelError:
-        reporter = RuleReporter(self.emitter.from_agent, self.state.reported)
+        reporter = emitter.RuleReporter(self.emitter.from_agent, self.state.reported)
         with attributed("agent"), notes_of_model(self.state.notes) as notes:
             watched = self.agent if self.watcher is not None and isinstance(self.agent, base.Watchable) else None
             if watched is not None:
@@ -395,7 +382,7 @@ class _Episode:
                     return error
                 if error.overflow and self.emitter.mostly_unread:
                     # Played again it would end alike, so it is no error.
-                    raise EpisodeOver("lost", FILLED, message=clean(error.recorded)) from error
+                    raise EpisodeOver("lost", emitter.FILLED, message=clean(error.recorded)) from error
                 raise
             if watched is not None:
                 self._show(watched, memory)
@@ -433,7 +420,7 @@ class _Episode:
                 self.turn_start = self.emitter.emit(events.TurnSpent(turn=number, reason=reason))
                 state.unread = state.unread + 1 if isinstance(spent, base.ParseFailure) else 0
                 if state.unread == MOST_UNREAD and not self.overseer.attended:
-                    raise EpisodeOver("lost", f"{UNREAD}, {MOST_UNREAD} turns in a row")
+                    raise EpisodeOver("lost", f"{emitter.UNREAD}, {MOST_UNREAD} turns in a row")
             case base.Act(command=command):
                 await self._execute(command, decided.by)
 

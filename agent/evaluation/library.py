@@ -11,17 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from housequest.agent.config import configure
-from housequest.agent.evaluation.analysis.experts import Watcher
-from housequest.agent.evaluation.analysis.run import PriceList, Run, read_for_comparison
-from housequest.agent.evaluation.analysis.series import (
-    AttemptsReport,
-    SeedsReport,
-    SweepReport,
-    read_arms,
-    read_attempts,
-    read_repeats,
-    read_seeds,
-)
+from housequest.agent.evaluation.analysis import series
+from housequest.agent.evaluation.analysis.run import PriceList, Run, Watcher, read_for_comparison
+from housequest.agent.evaluation.analysis.series import AttemptsReport, SeedsReport, SweepReport
 from housequest.agent.evaluation.parts import family_of, family_of_sweep
 from housequest.agent.evaluation.render.comparison import Side
 from housequest.agent.evaluation.render.report import EpisodesReport, RunReport
@@ -29,7 +21,8 @@ from housequest.agent.evaluation.render.table import Report
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import make_run_spec
-from housequest.agent.evaluation.runs.sweep import SweepFolder, series, series_folder, series_kind
+from housequest.agent.evaluation.runs.sweep import SweepFolder, series_folder, series_kind
+from housequest.agent.evaluation.runs.sweep import series as series_runs
 from housequest.worlds.errors import ConfigurationError
 
 
@@ -46,7 +39,7 @@ def evaluate(*, out: Path | str | None = None, retry_errors: bool = False, **set
     kind, spec, folder = series_kind(configuration.settings), make_run_spec(configuration), None if out is None else Path(out)
     if kind is not None:
         place = series_folder(kind, spec, folder)
-        for trial in series(configuration, place, retry_errors=retry_errors):
+        for trial in series_runs(configuration, place, retry_errors=retry_errors):
             asyncio.run(run_batch(trial.spec, place.path / trial.folder, options))
         return place.path
     folder = folder or spec.default_folder
@@ -65,7 +58,7 @@ def report(run: Path | str) -> dict[str, object]:
 def read_report(places: Sequence[Path], prices: PriceList, watcher: Watcher | None = None) -> Report:
     """The report of one folder, or of several runs that differ only in their seed. Raises ``ConfigurationError``."""
     if len(places) > 1:
-        return SeedsReport(read_seeds([RunFolder(place) for place in places], prices, watcher))
+        return SeedsReport(series.read_seeds([RunFolder(place) for place in places], prices, watcher))
     (place,) = places
     if (family := family_of(place)) is not None:
         return family.report(place)
@@ -76,11 +69,11 @@ def read_report(places: Sequence[Path], prices: PriceList, watcher: Watcher | No
         return family.sweep_report(folder)
     match folder.contents().series:
         case None:
-            return SweepReport(read_arms(folder, prices))
+            return SweepReport(series.read_arms(folder, prices))
         case "attempts":
-            return AttemptsReport(read_attempts(folder, prices, watcher))
+            return AttemptsReport(series.read_attempts(folder, prices, watcher))
         case "repeats":
-            return SeedsReport(read_repeats(folder, prices, watcher))
+            return SeedsReport(series.read_repeats(folder, prices, watcher))
 
 
 def read_side(place: Path, prices: PriceList) -> Run | Side:
@@ -89,14 +82,14 @@ def read_side(place: Path, prices: PriceList) -> Run | Side:
     Raises ``ConfigurationError``.
     """
     folder = SweepFolder(place)
-    series = folder.contents().series if folder.begun else ""
-    match series:
+    kind = folder.contents().series if folder.begun else ""
+    match kind:
         case "":
             return read_for_comparison(RunFolder(place), prices)
         case "attempts":
-            return read_attempts(folder, prices)
+            return series.read_attempts(folder, prices)
         case "repeats":
-            repeats = SeedsReport(read_repeats(folder, prices))
+            repeats = SeedsReport(series.read_repeats(folder, prices))
             return Side(place.resolve().name, repeats.parts, repeats.card)
         case _:
             raise ConfigurationError(f"{place} is a sweep; name two of its runs, which have folders of their own.")

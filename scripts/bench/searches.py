@@ -14,7 +14,7 @@ from statistics import mean
 
 from housequest.agent.agents.spec import agent_names, agent_spec, make_agent
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.evaluation.analysis.experts import TURNS, expert_turns
+from housequest.agent.evaluation.analysis.run import TURNS, expert_turns
 from housequest.agent.models.base import Completion, Model, Request
 from housequest.worlds.base import Task, World
 from tests.backends.erring import ERRORS, Erring

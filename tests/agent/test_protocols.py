@@ -12,7 +12,7 @@ import pytest
 
 from housequest.agent.agents.spec import agent_names, resolve_settings
 from housequest.agent.config import Settings, SettingsSource, configure
-from housequest.agent.evaluation.analysis.experts import CeilingFigures
+from housequest.agent.evaluation.analysis.metrics import CeilingFigures
 from housequest.agent.evaluation.analysis.run import card as cards
 from housequest.agent.evaluation.analysis.run import card_differences
 from housequest.agent.evaluation.render.comparison import Comparison

@@ -120,7 +120,7 @@ def runs(folder: Path | None = None, plain: bool = False) -> None:
 
         show_screen(lambda: RunsScreen(path))
         return
-    from housequest.agent.evaluation.analysis.experts import kept_ceiling, prior_of
+    from housequest.agent.evaluation.analysis.run import kept_ceiling, prior_of
     from housequest.agent.evaluation.render.table import percent, percents
     from housequest.agent.evaluation.runs.folder import RunFolder
     from housequest.tui.runs.data import RunSnapshot, read_overview, run_folders

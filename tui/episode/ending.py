@@ -10,8 +10,8 @@ from textual.content import Content
 from textual.widget import Widget
 
 from housequest.agent.episodes.events import Ended, Outcome
-from housequest.agent.evaluation.analysis.experts import PathLengths
 from housequest.agent.evaluation.analysis.failures import Failure
+from housequest.agent.evaluation.analysis.metrics import PathLengths
 from housequest.tui.episode.recording import OUTCOME_WORDS
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.text import plural

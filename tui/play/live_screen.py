@@ -31,8 +31,8 @@ from housequest.tui.widgets.keybar import KeyBar
 from housequest.worlds.errors import HousequestError
 
 if TYPE_CHECKING:
-    from housequest.agent.evaluation.analysis.experts import PathLengths
     from housequest.agent.evaluation.analysis.failures import Failure
+    from housequest.agent.evaluation.analysis.metrics import PathLengths
 
 NOTICE = 8.0  # seconds that a notice is shown
 _MEASURING = "par"
@@ -412,7 +412,8 @@ class LiveScreen(ViewScreen):
             self.run_worker(self._measure(), group=_MEASURING)
 
     async def _measure(self) -> None:
-        from housequest.agent.evaluation.analysis.experts import PathLengths, path_lengths
+        from housequest.agent.evaluation.analysis.metrics import PathLengths
+        from housequest.agent.evaluation.analysis.run import path_lengths
 
         try:
             self.par = await self.in_thread(partial(path_lengths, self._game.world, self._game.task))

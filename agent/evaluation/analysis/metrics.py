@@ -17,7 +17,6 @@ from math import fsum
 from typing import NamedTuple
 
 from housequest.agent.config import Prices
-from housequest.agent.evaluation.analysis.experts import Ceiling, CeilingFigures, PathLengths
 from housequest.agent.evaluation.analysis.failures import FailureKind
 from housequest.agent.evaluation.analysis.statistics import Interval, bootstrap_mean, bootstrap_ratio, clustered, ratio, wilson
 from housequest.agent.evaluation.runs.files import SelectedTask, total
@@ -25,6 +24,71 @@ from housequest.agent.evaluation.runs.folder import Result, joined_roles
 from housequest.agent.evaluation.runs.usage import EpisodeTiming, Tokens, cost
 from housequest.agent.models.base import Waste
 from housequest.worlds.base import Metric, Played
+
+
+class PathLengths(NamedTuple):
+    """How many commands a task takes: the world's ``expert``, who sees what a player sees, and the ``shortest`` path.
+
+    None where the expert failed or ran out of turns, or where the shortest path is unknown. Where the world's benchmark has
+    demonstrations, ``annotated`` is the length of its own, which is then the expert's, and ``conditions`` how many goal
+    conditions it counts.
+    """
+
+    expert: int | None = None
+    shortest: int | None = None
+    annotated: int | None = None
+    conditions: int | None = None
+
+    @property
+    def best(self) -> int | None:
+        """L*: the shortest path where known, else the expert's; None where neither is."""
+        return self.expert if self.shortest is None else self.shortest
+
+
+class Ceiling(NamedTuple):
+    """What the expert reaches with the location ``prior`` of a run: its turns by task, None where it does not win. ``counted``
+    is the same with the counts, where the run's model names the places.
+    """
+
+    prior: str
+    turns: Mapping[str, int | None]
+    counted: Mapping[str, int | None] | None = None
+
+    def of(self, tasks: Sequence[str]) -> CeilingFigures | None:
+        """The figures over those of ``tasks`` of which it is known; None where it is of none."""
+        return CeilingFigures.of([(self, task) for task in tasks])
+
+
+class CeilingFigures(NamedTuple):
+    """How many of ``tasks`` the expert won with ``prior``, and in how many turns on average of those that it won.
+
+    ``missing`` are the tasks more of which it is not known. ``counted`` are the figures with the counts, where the run's model
+    names the places.
+    """
+
+    prior: str
+    tasks: int
+    won: int
+    turns: float | None
+    missing: int = 0
+    counted: CeilingFigures | None = None
+
+    @property
+    def success(self) -> float:
+        """The share of tasks won, in [0, 1]."""
+        return self.won / self.tasks
+
+    @classmethod
+    def of(cls, played: Sequence[tuple[Ceiling | None, str]]) -> CeilingFigures | None:
+        """The figures over tasks, each with the ceiling of its run; None where a run has none, or it is known of no task."""
+        runs = [(ceiling, task) for ceiling, task in played if ceiling is not None]
+        known = [ceiling.turns[task] for ceiling, task in runs if task in ceiling.turns]
+        if not known or len(runs) < len(played):
+            return None
+        counted = cls.of([(Ceiling("counts", of.counted), task) for of, task in runs if of.counted is not None])
+        won = [turns for turns in known if turns is not None]
+        mean = sum(won) / len(won) if won else None
+        return cls(runs[0][0].prior, len(known), len(won), mean, len(runs) - len(known), counted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +106,23 @@ class Extras:
     def played(self, task: SelectedTask, result: Result | None) -> PlayedTask:
         """``task`` with its ``result`` and what is known beside it."""
         par, clock = self.paths.get(task.id, PathLengths()), self.clocks.get(task.id, EpisodeTiming())
-        alone = self.ceiling.turns.get(task.id) if self.ceiling else None
-        return PlayedTask(task, result, par, clock, self.prices, alone)
+        return PlayedTask(task, result, par, clock, self)
 
 
 @dataclass(frozen=True, slots=True)
 class PlayedTask:
-    """A task that counts; ``result`` is None until it is finished. Equality ignores timing and other extras. ``ceiling`` are
-    the turns in which the expert wins it by the prior of the run; None if it does not, or if it is not known.
-    """
+    """A task that counts; ``result`` is None until it is finished. Equality ignores timing and other extras."""
 
     task: SelectedTask
     result: Result | None = None
     par: PathLengths = field(default=PathLengths(), compare=False)
     clock: EpisodeTiming = field(default=EpisodeTiming(), compare=False)
-    prices: Prices | None = field(default=None, compare=False)
-    ceiling: int | None = field(default=None, compare=False)
+    extras: Extras = field(default=Extras(), compare=False)
+
+    @property
+    def ceiling(self) -> int | None:
+        """The turns in which the expert wins it by the prior of the run; None if it does not, or if it is not known."""
+        return self.extras.ceiling.turns.get(self.task.id) if self.extras.ceiling else None
 
     @property
     def won(self) -> bool:
@@ -119,10 +184,11 @@ class PlayedTask:
         """The cost of all tokens, wasted ones included: 0 without a call; None where prices or tokens are unknown."""
         if self.result is None or not self.result.calls:
             return 0.0
-        if self.prices is None or self.tokens is None or (paid := cost(self.tokens, self.prices, self.result.roles)) is None:
+        prices = self.extras.prices
+        if prices is None or self.tokens is None or (paid := cost(self.tokens, prices, self.result.roles)) is None:
             return None
         _, *wasted = self.clock.wasted or Waste()
-        return paid + (cost(Tokens(*wasted), self.prices.of("")) or 0.0)
+        return paid + (cost(Tokens(*wasted), prices.of("")) or 0.0)
 
 
 class Sample(NamedTuple):
@@ -229,6 +295,8 @@ class Figures:
         self.wall_seconds = _sample(each.clock.wall for each, _ in finished)
         # The cost of finished episodes at the user's prices, in their currency (`runs.usage.cost`).
         self.cost = _sample(each.cost for each, _ in finished)
+        # What the expert reaches on the finished tasks.
+        self.ceiling = CeilingFigures.of([(each.extras.ceiling, each.task.id) for each, _ in finished])
 
     @property
     def interval(self) -> Interval:
@@ -260,20 +328,24 @@ class Figures:
         return f"{' and '.join(ways) or 'no model'}{without}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Summary:
-    """The figures of a run: overall, by task type, and by who wrote the goal sentence; the ``ceiling`` of finished tasks, also
-    by type (``ceilings``), and what the world's benchmark computes (``metrics``).
+    """The figures of the tasks ``played`` in one run or several: overall, by task type, and by who wrote the goal sentence.
+    ``assisted`` tasks are left out; ``metrics`` are what the world's benchmark computes.
     """
 
-    overall: Figures
-    by_type: dict[str, Figures]
-    by_wording: dict[str, Figures]
+    played: tuple[PlayedTask, ...]
     assisted: tuple[str, ...] = ()
     prices: Prices | None = field(default=None, compare=False)
-    ceiling: CeilingFigures | None = field(default=None, compare=False)
     metrics: tuple[Metric, ...] = field(default=(), compare=False)
-    ceilings: Mapping[str, CeilingFigures] = field(default_factory=dict[str, CeilingFigures], compare=False)
+
+    def __post_init__(self) -> None:
+        self.overall = Figures(self.played)
+        self.by_type, self.by_wording = self._by(lambda each: each.task.type), self._by(lambda each: each.wording)
+
+    def _by(self, name: Callable[[PlayedTask], str]) -> dict[str, Figures]:
+        names = sorted({name(each) for each in self.played})
+        return {of: Figures(tuple(each for each in self.played if name(each) == of)) for of in names}
 
     @property
     def errored(self) -> tuple[Result, ...]:
@@ -301,33 +373,15 @@ def summarise(tasks: Sequence[SelectedTask], results: Iterable[Result], extras: 
     assisted = tuple(task.id for task in tasks if task.id in found and found[task.id].assisted)
     left_out = set(assisted)
     played = tuple(extras.played(task, found.get(task.id)) for task in tasks if task.id not in left_out)
-    by_type, by_wording = _by(played, lambda each: each.task.type), _by(played, lambda each: each.wording)
-    ceilings = {kind: found for kind, figures in by_type.items() if (found := _ceiling(extras, figures.played)) is not None}
-    ceiling = _ceiling(extras, played)
-    return Summary(Figures(played), by_type, by_wording, assisted, extras.prices, ceiling, extras.metrics, ceilings)
-
-
-def _ceiling(extras: Extras, played: Sequence[PlayedTask]) -> CeilingFigures | None:
-    finished = [each.task.id for each in played if each.result is not None]
-    return extras.ceiling.of(finished) if extras.ceiling else None
+    return Summary(played, assisted, extras.prices, extras.metrics)
 
 
 def joined(summaries: Sequence[Summary]) -> Summary:
     """Several runs as one: each task counts as often as it was played. The ceiling is of all of it, None where one lacks it."""
-    played = tuple(each for summary in summaries for each in summary.overall.played)
+    played = tuple(each for summary in summaries for each in summary.played)
     assisted = dict.fromkeys(task for summary in summaries for task in summary.assisted)
-    by_type, by_wording = _by(played, lambda each: each.task.type), _by(played, lambda each: each.wording)
-    found = [summary.ceiling for summary in summaries if summary.ceiling is not None]
-    ceiling = CeilingFigures.joined(found) if found and len(found) == len(summaries) else None
-    parts = {kind: [summary.ceilings[kind] for summary in summaries if kind in summary.ceilings] for kind in by_type}
-    ceilings = {kind: CeilingFigures.joined(each) for kind, each in parts.items() if each}
     prices, metrics = (summaries[0].prices, summaries[0].metrics) if summaries else (None, ())
-    return Summary(Figures(played), by_type, by_wording, tuple(assisted), prices, ceiling, metrics, ceilings)
-
-
-def _by(played: Sequence[PlayedTask], name: Callable[[PlayedTask], str]) -> dict[str, Figures]:
-    names = sorted({name(each) for each in played})
-    return {of: Figures(tuple(each for each in played if name(each) == of)) for of in names}
+    return Summary(played, tuple(assisted), prices, metrics)
 
 
 class Measured(NamedTuple):

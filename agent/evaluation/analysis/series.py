@@ -14,31 +14,12 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import fmean
 
-from housequest.agent.evaluation.analysis.experts import Watcher
 from housequest.agent.evaluation.analysis.metrics import Extras, Measured, PlayedTask, Summary, joined
-from housequest.agent.evaluation.analysis.run import PriceList, Run, read_for_comparison, shared_card
+from housequest.agent.evaluation.analysis.run import PriceList, Run, Watcher, read_for_comparison, shared_card
 from housequest.agent.evaluation.analysis.statistics import Interval, Mean, bootstrap_mean, deviation, mean_over_seeds, pass_at
-from housequest.agent.evaluation.render.report import (
-    EpisodesReport,
-    RunReport,
-    definitions,
-    pick,
-    shares,
-)
-from housequest.agent.evaluation.render.table import (
-    Column,
-    Report,
-    Section,
-    Table,
-    ends,
-    many,
-    named_lines,
-    number,
-    percent,
-    percents,
-    plain_data,
-    wrapped,
-)
+from housequest.agent.evaluation.render import table
+from housequest.agent.evaluation.render.report import EpisodesReport, RunReport, definitions, pick, shares
+from housequest.agent.evaluation.render.table import Column, Report, Section, Table, ends, many, percent, plain_data, wrapped
 from housequest.agent.evaluation.runs.files import SelectedTask, differences, total
 from housequest.agent.evaluation.runs.folder import Result, RunFolder, joined_roles, summed
 from housequest.agent.evaluation.runs.spec import Manifest
@@ -331,7 +312,7 @@ class AttemptsReport(EpisodesReport):
     def sentences(self) -> Iterator[str]:
         """Both figures, what keeps the next attempt waiting, and what all attempts used."""
         first, last = self.parts[0].summary.overall, self.every.overall
-        yield f"Success: {percent(first.success)} at the first attempt, 95 % interval {percents(first.interval)}."
+        yield f"Success: {percent(first.success)} at the first attempt, 95 % interval {table.percents(first.interval)}."
         yield (
             f"Retries: {percent(last.success)} after {many(len(self.parts), 'attempt')}. That is another measure: the agent "
             "was told which tasks it had lost."
@@ -364,7 +345,7 @@ class ArmFigures:
     def __post_init__(self) -> None:
         summaries = [run.summary for run in self.runs]
         every = joined(summaries)
-        whole, ceiling = every.overall, every.ceiling
+        whole, ceiling = every.overall, every.overall.ceiling
         costs = [run.overall.cost.total for run in summaries if run.prices is not None]
         known = [cost for cost in costs if cost is not None]
         self.card = {**self.runs[0].card, "asked": whole.asked} if self.runs else {}
@@ -393,8 +374,8 @@ _COLUMNS: tuple[Column[ArmFigures], ...] = (
     Column("tasks", lambda arm: arm.tasks),
     Column("err", lambda arm: arm.errors),
     Column("success", lambda arm: arm.success, percent),
-    Column("95 % interval", lambda arm: arm.interval, percents),
-    Column("steps", lambda arm: arm.steps, number),
+    Column("95 % interval", lambda arm: arm.interval, table.percents),
+    Column("steps", lambda arm: arm.steps, table.number),
     Column("calls", lambda arm: arm.calls),
     Column("ceiling", lambda arm: arm.ceiling, percent),
     Column("cost", lambda arm: arm.cost, lambda cost: "-" if cost is None else money(cost)),
@@ -412,20 +393,25 @@ class SweepReport(Report):
         return {
             "card": shared_card([arm.card for arm in self.arms if arm.card]),
             "arms": [
-                {**plain_data(arm, "arm", "seeds"), "episodes": arm.tasks, **plain_data(arm, *figures), "card": dict(arm.card)}
+                {
+                    **plain_data(arm, "arm", "seeds"),
+                    "episodes": arm.tasks,
+                    **plain_data(arm, *figures),
+                    "card": dict(arm.card),
+                }
                 for arm in self.arms
             ],
         }
 
     def sections(self) -> Iterator[Section]:
         """The conditions that all arms share, and those in which they differ; the table and its notes."""
-        yield named_lines(arms_card({arm.arm: arm.card for arm in self.arms if arm.card}), width=10)
+        yield table.named_lines(arms_card({arm.arm: arm.card for arm in self.arms if arm.card}), width=10)
         lacking = {name for name in ("ceiling", "cost") if all(getattr(each, name) is None for each in self.arms)}
         columns = [column for column in _COLUMNS if column.heading not in lacking]
-        table = Table.of("", columns, [(each.arm, each) for each in self.arms])
+        arms = Table.of("", columns, [(each.arm, each) for each in self.arms])
         missing = {each.arm for each in self.arms if not each.seeds}
-        rows = tuple((row[0], "0", *["-"] * (len(row) - 2)) if row[0] in missing else row for row in table.rows)
-        yield Table(table.head, rows, total=None)
+        rows = tuple((row[0], "0", *["-"] * (len(row) - 2)) if row[0] in missing else row for row in arms.rows)
+        yield Table(arms.head, rows, total=None)
         yield self._notes()
 
     def _notes(self) -> Iterator[str]:

@@ -15,37 +15,14 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from housequest.agent.evaluation.analysis.experts import CeilingFigures, prior_of
+from housequest.agent.evaluation.analysis import statistics
 from housequest.agent.evaluation.analysis.failures import FailureKind
-from housequest.agent.evaluation.analysis.metrics import PlayedTask
-from housequest.agent.evaluation.analysis.run import Run, card_differences, find_task, reference_of, shared_card
-from housequest.agent.evaluation.analysis.statistics import (
-    Interval,
-    PairedCounts,
-    bootstrap_mean,
-    bootstrap_ratio_difference,
-    mcnemar,
-    paired_interval,
-    ratio,
-    wilson,
-)
+from housequest.agent.evaluation.analysis.metrics import CeilingFigures, PlayedTask
+from housequest.agent.evaluation.analysis.run import Run, card_differences, find_task, prior_of, reference_of, shared_card
+from housequest.agent.evaluation.analysis.statistics import Interval, PairedCounts, mcnemar, paired_interval, ratio, wilson
+from housequest.agent.evaluation.render import table
 from housequest.agent.evaluation.render.report import ceiling_data, ceiling_words, first_lines
-from housequest.agent.evaluation.render.table import (
-    WIDTH,
-    Report,
-    Section,
-    Strong,
-    Table,
-    Warned,
-    ends,
-    many,
-    one_line,
-    percent,
-    percents,
-    plain_data,
-    points,
-    wrapped,
-)
+from housequest.agent.evaluation.render.table import Report, Section, Strong, Table, Warned, many, percent, plain_data, wrapped
 from housequest.agent.evaluation.runs.files import flattened
 from housequest.agent.evaluation.runs.folder import Result
 from housequest.agent.evaluation.runs.spec import Manifest
@@ -131,7 +108,10 @@ class Comparison(Report):
         types = sorted({pair.first.type for pair in pairs})
         self.by_type = {kind: count([pair for pair in pairs if pair.first.type == kind]) for kind in types}
         # The 95 % interval of the difference in success, and McNemar's exact two-sided p.
-        self.interval, self.p = paired_interval(self.counts), mcnemar(self.counts.only_first, self.counts.only_second)
+        self.interval, self.p = (
+            paired_interval(self.counts),
+            mcnemar(self.counts.only_first, self.counts.only_second),
+        )
         # What the expert reaches on the pairs with the location prior of each run; None of an agent that does not search.
         tasks = [pair.first.task for pair in pairs]
         self.ceilings = [run.extras.ceiling and run.extras.ceiling.of(tasks) for run in (first, second)]
@@ -252,9 +232,17 @@ class PairedMean(NamedTuple):
             return None
         ours, theirs = [one for one, _ in known], [other for _, other in known]
         if kind.sums:
-            first, second, interval = ratio(ours), ratio(theirs), bootstrap_ratio_difference(ours, theirs)
+            first, second, interval = (
+                ratio(ours),
+                ratio(theirs),
+                statistics.bootstrap_ratio_difference(ours, theirs),
+            )
         else:
-            first, second, interval = fmean(ours), fmean(theirs), bootstrap_mean([other - one for one, other in known])
+            first, second, interval = (
+                fmean(ours),
+                fmean(theirs),
+                statistics.bootstrap_mean([other - one for one, other in known]),
+            )
         size = len(known)
         return cls(kind.key, kind.label, kind.share, first, second, second - first, interval, size, len(both) - size)
 
@@ -307,14 +295,14 @@ def _run(run: Run, results: Sequence[Result], ceiling: CeilingFigures | None) ->
         "won": won,
         "errors": sum(result.outcome == "error" for result in results),
         "success": won / len(results) if results else 0.0,
-        "interval": ends(wilson(won, len(results))),
+        "interval": table.ends(wilson(won, len(results))),
         "ceiling": ceiling_data(ceiling),
     }
 
 
 def _counts(counts: PairedCounts) -> dict[str, object]:
     numbers = plain_data(counts, "both", "only_first", "only_second", "neither", "difference")
-    return {"pairs": counts.total, **numbers, "interval": ends(paired_interval(counts))}
+    return {"pairs": counts.total, **numbers, "interval": table.ends(paired_interval(counts))}
 
 
 def _sides(compared: Comparison | RepeatsComparison, pairs: str) -> Iterator[str]:
@@ -323,7 +311,7 @@ def _sides(compared: Comparison | RepeatsComparison, pairs: str) -> Iterator[str
     for place, side in zip(("first", "second"), both, strict=True):
         yield from wrapped(f"{side.name}: {side.label}", f"{place:<8}")
     unlike = "; ".join(f"{name} ({first} and {second})" for name, (first, second) in compared.unlike.items())
-    lines = textwrap.wrap(f"Not measured alike: {printable(unlike)}.", WIDTH - 2) if unlike else []
+    lines = textwrap.wrap(f"Not measured alike: {printable(unlike)}.", table.WIDTH - 2) if unlike else []
     yield from (Warned(f"! {line}" if not place else f"  {line}") for place, line in enumerate(lines))
     yield from wrapped(
         "; ".join(f"{name} {line}" for name, line in shared_card([side.card for side in both]).items()), f"{'alike':<8}"
@@ -347,12 +335,12 @@ def _table(comparison: Comparison) -> Iterator[str]:
     )
     for name, one, other, run, won in rows:
         share = won / counts.total if counts.total else None
-        yield f"{name:<14}{one:>12}{other:>13}{run:>8}{percent(share):>10}{percents(wilson(won, counts.total)):>17}"
+        yield f"{name:<14}{one:>12}{other:>13}{run:>8}{percent(share):>10}{table.percents(wilson(won, counts.total)):>17}"
 
 
 def conclusions(comparison: Comparison) -> Iterator[str]:
     """The conclusions from the pairs, one sentence each."""
-    counts, within = comparison.counts, points(comparison.interval)
+    counts, within = comparison.counts, table.points(comparison.interval)
     yield f"Difference in success (second less first): {counts.difference * 100:+.1f} points, 95 % interval {within}."
     p = "under 0.001" if comparison.p < 0.001 else f"{comparison.p:.3f}"
     discordant = counts.only_first + counts.only_second
@@ -393,7 +381,7 @@ def figure_cells(figure: PairedMean) -> tuple[str, str, str, str]:
     """Both means, their difference and its interval."""
     first, second, difference, interval = figure.first, figure.second, figure.difference, figure.interval
     if figure.share:
-        return percent(first), percent(second), f"{difference * 100:+.1f} points", points(interval)
+        return percent(first), percent(second), f"{difference * 100:+.1f} points", table.points(interval)
     if figure.key == "cost":
         return money(first), money(second), f"{difference:+.4f}", f"{interval.low:+.4f} to {interval.high:+.4f}"
     return f"{first:,.1f}", f"{second:,.1f}", f"{difference:+,.1f}", f"{interval.low:+,.1f} to {interval.high:+,.1f}"
@@ -404,7 +392,7 @@ def _by_type(comparison: Comparison) -> Iterator[str]:
     for kind, counts in comparison.by_type.items():
         difference = f"{counts.difference * 100:+.1f} points"
         cells = f"{counts.both:>6}{counts.only_first:>7}{counts.only_second:>8}{counts.neither:>9}{difference:>18}"
-        name = one_line(kind)
+        name = table.one_line(kind)
         if len(name) > 31:
             yield from wrapped(name)
             name = ""
@@ -417,7 +405,9 @@ def _flips(comparison: Comparison) -> Iterator[str]:
         chosen = [pair for pair in flipped if pair.first.won == won]
         if chosen:
             yield f"Only the {name} won ({len(chosen)}):"
-        named = ((f"{one_line(reference_of(pair.first)):<22} {one_line(pair.first.type):<31} ", pair) for pair in chosen)
+        named = (
+            (f"{table.one_line(reference_of(pair.first)):<22} {table.one_line(pair.first.type):<31} ", pair) for pair in chosen
+        )
         yield from first_lines([f"{name}{_played(pair.first):<11}{_played(pair.second)}" for name, pair in named], "  ")
     if flipped:
         yield f"See both beside each other: --show {flipped[0].first.number}, or --html FILE for all of them."
@@ -429,7 +419,7 @@ def _played(result: Result) -> str:
 
 def _left_out(comparison: Comparison) -> Iterator[str]:
     for cause, tasks in comparison.left_out:
-        named = ", ".join(one_line(task) for task in tasks[:_NAMED])
+        named = ", ".join(table.one_line(task) for task in tasks[:_NAMED])
         more = f", and {len(tasks) - _NAMED} more; --json names them all" if len(tasks) > _NAMED else ""
         yield from wrapped(f"{cause} ({len(tasks)}): {named}{more}", "Left out, ", "  ")
 
@@ -532,7 +522,7 @@ class RepeatsComparison(Report):
         )
         yield Table(("success", "first", "second", "difference"), types)
         success = self.figures[0]
-        difference = f"{success.difference * 100:+.1f} points, 95 % interval {points(success.interval)}"
+        difference = f"{success.difference * 100:+.1f} points, 95 % interval {table.points(success.interval)}"
         yield [
             *wrapped(
                 f"Difference in success (second less first): {difference} (bootstrap over tasks, of which each counts once, "
@@ -543,5 +533,5 @@ class RepeatsComparison(Report):
         if left := self.left_out:
             yield [
                 *wrapped(f"not finished by all runs of both ({len(left)}):", "Left out, "),
-                *first_lines([one_line(task) for task in left], "  "),
+                *first_lines([table.one_line(task) for task in left], "  "),
             ]

@@ -15,20 +15,9 @@ from typing import NamedTuple
 from pydantic import BaseModel
 
 from housequest.agent.evaluation.analysis.metrics import Measured, PlayedTask
+from housequest.agent.evaluation.render import table
 from housequest.agent.evaluation.render.report import EpisodesReport, RunReport
-from housequest.agent.evaluation.render.table import (
-    Cell,
-    Report,
-    Section,
-    Table,
-    csv_text,
-    escaped,
-    one_line,
-    percent,
-    percents,
-    plain_data,
-    wrapped,
-)
+from housequest.agent.evaluation.render.table import Cell, Report, Section, Table, escaped, one_line, percent, percents, wrapped
 from housequest.agent.evaluation.runs.files import Frozen, SelectedTask
 from housequest.agent.evaluation.runs.spec import Manifest, selection_text
 
@@ -41,7 +30,7 @@ def as_csv(report: EpisodesReport) -> str:
     empty = PlayedTask(SelectedTask(number=0, id="", type=""))
     every = ((run, played) for run in report.parts for played in run.summary.overall.played)
     rows = [({} if single else {"run": run.name}) | _row(run.manifest, played) for run, played in every]
-    return csv_text(rows, ({} if single else {"run": ""}) | _row(report.manifest, empty))
+    return table.csv_text(rows, ({} if single else {"run": ""}) | _row(report.manifest, empty))
 
 
 def _row(manifest: Manifest, played: PlayedTask) -> dict[str, Cell]:
@@ -86,7 +75,7 @@ def _row(manifest: Manifest, played: PlayedTask) -> dict[str, Cell]:
 def as_markdown(report: EpisodesReport) -> str:
     """The figures as Markdown tables, with who played above and notes below."""
     lines = [f"- {name}: {escaped(value)}" for name, value in report.heading]
-    lines += [line for table in report.tables() for line in ("", *table.markdown())]
+    lines += [line for each in report.tables() for line in ("", *each.markdown())]
     lines += ["", *(f"- {escaped(note)}" for note in report.sentences())]
     if isinstance(report, RunReport) and (failures := report.every.failures):
         split = report.manifest.configuration.split
@@ -219,18 +208,24 @@ class PublishedReport(Report):
             {**each.figure.model_dump(), "success": each.figure.success / 100, "differs": list(each.differs)}
             for each in compare_published(self.manifest, self.measured)
         ]
-        ours = [plain_data(each, "name", "success", "interval", "trials") for each in self.measured]
+        ours = [table.plain_data(each, "name", "success", "interval", "trials") for each in self.measured]
         return {"measured": ours, "warnings": [*warnings(self.manifest, self.measured), FAMILY], "figures": rows}
 
     def sections(self) -> Iterator[Section]:
         manifest, config, measured = self.manifest, self.manifest.configuration, self.measured
         notes = (*warnings(manifest, measured), FAMILY, "~ marks figures of other trials or of goals in other words.")
-        yield ["Beside published figures", *(line for note in notes for line in wrapped(note, "! " if note[0] != "~" else ""))]
+        yield [
+            "Beside published figures",
+            *(line for note in notes for line in wrapped(note, "! " if note[0] != "~" else "")),
+        ]
         name = ", ".join(part for part in (config.agent, config.model) if part)
         for each in measured:
             interval = f"95 % interval {percents(each.interval)}"
             terms = wrapped(f"{config.split}; trials: {each.trials}; {config.goals} goals; {interval}", " " * 10)
-            yield [*wrapped(one_line(f"{each.name}: {name}"), f"{percent(each.success):>8}  ", " " * 10), *terms]
+            yield [
+                *wrapped(one_line(f"{each.name}: {name}"), f"{percent(each.success):>8}  ", " " * 10),
+                *terms,
+            ]
         for split, figures in groupby(compare_published(manifest, measured), lambda each: each.figure.split):
             other = " (other games)" if split not in (None, config.split) else ""
             lines = (line for each in figures for line in _figure(each, measured, _wording(manifest)))

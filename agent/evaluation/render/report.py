@@ -7,27 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from housequest.agent.config import RolePrices
-from housequest.agent.evaluation.analysis.experts import CeilingFigures, named_by_model, prior_of
 from housequest.agent.evaluation.analysis.failures import of_games, told
-from housequest.agent.evaluation.analysis.metrics import Figures, Measured, Sample, Summary
-from housequest.agent.evaluation.analysis.run import Run, counted_prior
-from housequest.agent.evaluation.render.table import (
-    Column,
-    Report,
-    Section,
-    Strong,
-    Table,
-    Warned,
-    ends,
-    many,
-    named_lines,
-    number,
-    one_line,
-    percent,
-    percents,
-    plain_data,
-    wrapped,
-)
+from housequest.agent.evaluation.analysis.metrics import CeilingFigures, Figures, Measured, Sample, Summary
+from housequest.agent.evaluation.analysis.run import Run, counted_prior, named_by_model, prior_of
+from housequest.agent.evaluation.render import table
+from housequest.agent.evaluation.render.table import Column, Report, Section, Strong, Table, Warned, number, percent, wrapped
 from housequest.agent.evaluation.runs.folder import Result
 from housequest.agent.evaluation.runs.spec import MANY, Manifest
 from housequest.agent.evaluation.runs.usage import Tokens, cost, money, price_tables
@@ -79,7 +63,7 @@ class EpisodesReport(Report):
         }
 
     def sections(self) -> Iterator[Section]:
-        yield named_lines(self.heading, width=10)
+        yield table.named_lines(self.heading, width=10)
         yield self.behind()
         yield ceilings_by_type(self.every)
         yield from self.tables()
@@ -106,12 +90,12 @@ class EpisodesReport(Report):
             yield Warned(f"Errors, counted as not won ({len(self.every.errored)}):")
             for cause, alike in by_cause.items():
                 yield from wrapped(cause, "  ")
-                yield from first_lines([f"{result.number:>4}  {one_line(result.task)}" for result in alike], "    ")
+                yield from first_lines([f"{result.number:>4}  {table.one_line(result.task)}" for result in alike], "    ")
             yield "Play these again with the same `housequest eval` and --retry errors."
         if self.every.assisted:
             yield f"Assisted by a person and left out ({len(self.every.assisted)}):"
             for task in self.every.assisted:
-                yield from wrapped(one_line(task), "  ", "    ")
+                yield from wrapped(table.one_line(task), "  ", "    ")
 
     def notes(self) -> Iterator[str]:
         """Notes that a reader of the tables needs, and what was used."""
@@ -119,7 +103,7 @@ class EpisodesReport(Report):
         if is_out("housequest.worlds", world := manifest.configuration.world):
             yield f"The world {world!r} is not installed here: what its own benchmark computes is missing."
         if overall.unfinished:
-            of = many(overall.episodes, "episode")
+            of = table.many(overall.episodes, "episode")
             yield f"Not finished: {overall.unfinished} of {of}; until they are, they count as not won."
         if overall.finished:
             won = f", {overall.mean_steps_won:.1f} in a won one" if overall.mean_steps_won is not None else ""
@@ -127,10 +111,10 @@ class EpisodesReport(Report):
             yield f"{number(overall.commands.mean)} steps an episode{won}; {counted}."
         if overall.enacted:
             diverged = overall.diverged or 0
-            parted = f"{many(diverged, 'command')} ({percent(diverged / overall.enacted)}) diverged from the game"
+            parted = f"{table.many(diverged, 'command')} ({percent(diverged / overall.enacted)}) diverged from the game"
             yield f"Enacted in a simulator: {overall.enacted} commands by {overall.low_level} low-level actions; {parted}."
         if prior_of(manifest.configuration) is not None and overall.finished:
-            yield ceiling_words(self.every.ceiling, manifest)
+            yield ceiling_words(overall.ceiling, manifest)
         if overall.calls:
             yield f"{_call_words(overall)}; {overall.unreadable} unreadable replies."
             for role, used in self.by_role().items():
@@ -142,7 +126,7 @@ class EpisodesReport(Report):
         if overall.wasted is not None:
             calls, read, written = overall.wasted
             what = "to find out what it can do, or for replies that had to be asked for again"
-            yield f"Beside these, {many(calls, 'call')} {what}: {read:,} tokens read, {written:,} written."
+            yield f"Beside these, {table.many(calls, 'call')} {what}: {read:,} tokens read, {written:,} written."
         if "temperature" in overall.untaken:
             asked = "Greedy replies were" if not manifest.configuration.settings.get("temperature") else "A temperature was"
             yield f"{asked} asked for and not given: the model's server takes no temperature, so its own default holds."
@@ -161,9 +145,9 @@ class RunReport(EpisodesReport):
         manifest, config = self.manifest, self.manifest.configuration
         return {
             "card": self.card,
-            **plain_data(config, "world", "split"),
+            **table.plain_data(config, "world", "split"),
             "split_size": manifest.of if manifest.of <= MANY else None,
-            **plain_data(config, "goals", "agent", "model"),
+            **table.plain_data(config, "goals", "agent", "model"),
             "engine": manifest.engine,
             **details(self.every, whole=True),
             **({"by_role": roles} if (roles := self.by_role()) else {}),
@@ -174,7 +158,7 @@ class RunReport(EpisodesReport):
         summary = self.every
         rows = list(groups(summary))
         yield Table.of("", pick("tasks", "won", "err", "success", "95 % interval", "steps"), rows)
-        yield named_lines(self.heading, width=10)
+        yield table.named_lines(self.heading, width=10)
         yield self.behind()
         yield _means(summary)
         yield [
@@ -203,7 +187,7 @@ FIGURES: tuple[Column[Figures], ...] = (
     Column("errors", lambda count: count.errors),
     Column("unfinished", lambda count: count.unfinished),
     Column("success", lambda count: count.success, percent),
-    Column("95 % interval", lambda count: count.interval, percents),
+    Column("95 % interval", lambda count: count.interval, table.percents),
     Column("GC", lambda count: count.goal.mean, percent),
     Column("SR/path", lambda count: count.success_by_path.mean, percent),
     Column("GC/path", lambda count: count.goal_by_path.mean, percent),
@@ -234,23 +218,24 @@ def details(summary: Summary, *, whole: bool = False) -> dict[str, object]:
     """The figures as plain data: all of them, by type and by wording, and why tasks were not won. ``whole``: of one run, with
     bootstrap intervals and the expert's ceilings by type; of several runs they are left out.
     """
-    ceilings = summary.ceilings if whole else dict[str, CeilingFigures]()
     return {
         **_figures(summary, summary.overall, bootstrap=whole),
         "by_type": {
-            kind: _figures(summary, count) | ({"ceiling": ceiling_data(ceilings[kind])} if kind in ceilings else {})
+            kind: _figures(summary, count) | ({"ceiling": ceiling_data(count.ceiling)} if whole and count.ceiling else {})
             for kind, count in summary.by_type.items()
         },
         "by_wording": {wording: _figures(None, count) for wording, count in summary.by_wording.items()},
         **({"paths": summary.overall.paths} if whole else {}),
-        "ceiling": ceiling_data(summary.ceiling),
+        "ceiling": ceiling_data(summary.overall.ceiling),
         "prices": summary.prices.model_dump() if summary.prices else None,
         "failures": [
             {
                 "class": kind,
                 "label": kind.label,
                 "count": len(lost),
-                "tasks": [plain_data(each, "number", "task") | plain_data(each.failure, "turn", "words") for each in lost],
+                "tasks": [
+                    table.plain_data(each, "number", "task") | table.plain_data(each.failure, "turn", "words") for each in lost
+                ],
             }
             for kind, lost in summary.failures.items()
         ],
@@ -265,19 +250,19 @@ def _figures(summary: Summary | None, count: Figures, *, bootstrap: bool = False
     """The figures of a group of tasks, and what the world's benchmark of ``summary`` computes of it."""
 
     def mean(sample: Sample, name: str = "mean") -> dict[str, object]:
-        return {name: sample.mean, "interval": ends(sample.interval) if bootstrap else None, "missing": sample.missing}
+        return {name: sample.mean, "interval": table.ends(sample.interval) if bootstrap else None, "missing": sample.missing}
 
     own = summary.metrics if summary else ()
     metrics = {metric.key: {"label": metric.label, **mean(count.of(metric), "value")} for metric in own}
-    commands = ends(count.commands.interval) if bootstrap else None
+    commands = table.ends(count.commands.interval) if bootstrap else None
     return {
-        **plain_data(count, "episodes", "won", "lost", "errors", "unfinished", "success", "interval"),
+        **table.plain_data(count, "episodes", "won", "lost", "errors", "unfinished", "success", "interval"),
         "goal_conditions": mean(count.goal),
         "success_by_path": mean(count.success_by_path),
         "goal_conditions_by_path": mean(count.goal_by_path),
         "steps": {"total": count.steps, "mean": count.commands.mean, "mean_won": count.mean_steps_won, "interval": commands},
-        **plain_data(count, "refused", "repeated", "unreadable", "calls"),
-        **(plain_data(count, "enacted", "low_level", "diverged") if count.enacted else {}),
+        **table.plain_data(count, "refused", "repeated", "unreadable", "calls"),
+        **(table.plain_data(count, "enacted", "low_level", "diverged") if count.enacted else {}),
         "tokens": {name: getattr(count, f"{name}_tokens") for name in ("prompt", "completion", "fresh", "cached")}
         | ({} if count.thinking_tokens is None else {"thinking": count.thinking_tokens}),
         "seconds": {"model": count.model_seconds.total, "wall": count.wall_seconds.total},
@@ -320,7 +305,7 @@ def _means(summary: Summary) -> Section:
         ("success by path (SR/path)", overall.success_by_path),
         ("goal conditions by path (GC/path)", overall.goal_by_path),
     ]
-    rows = [(name, percent(of.mean), percents(of.interval)) for name, of in samples if of.mean is not None]
+    rows = [(name, percent(of.mean), table.percents(of.interval)) for name, of in samples if of.mean is not None]
     if (interval := overall.commands.interval) is not None:
         rows.append(("steps an episode", number(overall.commands.mean), f"{interval.low:.1f}-{interval.high:.1f}"))
     return Table(("over all tasks", "mean", "95 % interval"), tuple(rows)) if rows else ()
@@ -358,7 +343,7 @@ def ceiling_data(ceiling: CeilingFigures | None) -> dict[str, object] | None:
     if ceiling is None:
         return None
     counted = {"counted": ceiling_data(ceiling.counted)} if ceiling.counted else {}
-    return {**plain_data(ceiling, "prior", "tasks", "won", "success", "turns", "missing"), **counted}
+    return {**table.plain_data(ceiling, "prior", "tasks", "won", "success", "turns", "missing"), **counted}
 
 
 _SEARCHING = {"random": "in one order drawn at random", "name": "by name"}
@@ -400,11 +385,11 @@ _CEILING_COLUMNS: tuple[Column[CeilingFigures], ...] = (
 
 def ceilings_by_type(summary: Summary) -> Section:
     """The expert's figures by task type; nothing where there is one type alone, which the note tells of."""
-    if summary.ceiling is None or len(summary.ceilings) < 2:
+    ceilings = [(kind, of.ceiling) for kind, of in (*summary.by_type.items(), ("all", summary.overall)) if of.ceiling]
+    if summary.overall.ceiling is None or len(ceilings) < 3:
         return ()
-    rows = [*summary.ceilings.items(), ("all", summary.ceiling)]
-    head = {"counts": "by counts", "random": "at random", "name": "by name"}[summary.ceiling.prior]
-    return Table.of(f"the expert alone, {head}", _CEILING_COLUMNS, rows)
+    head = {"counts": "by counts", "random": "at random", "name": "by name"}[summary.overall.ceiling.prior]
+    return Table.of(f"the expert alone, {head}", _CEILING_COLUMNS, ceilings)
 
 
 def _cost_words(manifest: Manifest, summary: Summary) -> str:

@@ -28,33 +28,13 @@ from pydantic import BaseModel, ValidationError
 from housequest.agent.episodes.events import Body, Ended, Event, ModelCall, Outcome, ParseFailed, Started, Stepped, branch
 from housequest.agent.episodes.record import read_episode, sha256_of, without_digest
 from housequest.agent.evaluation.analysis.failures import Failure, failure_of
-from housequest.agent.evaluation.runs.files import (
-    LARGEST_INDEX,
-    LARGEST_MANIFEST,
-    Fault,
-    Frozen,
-    Number,
-    SelectedTask,
-    begin_run,
-    differences,
-    lines_of,
-    parsed,
-    read_bytes,
-    total,
-    words_of,
-)
+from housequest.agent.evaluation.runs import files
+from housequest.agent.evaluation.runs.files import Fault, Frozen, Number, SelectedTask, parsed, read_bytes, total, words_of
 from housequest.agent.evaluation.runs.spec import Manifest, slug
 from housequest.agent.models.registry import models_of
+from housequest.worlds import paths
 from housequest.worlds.errors import Boundary, ConfigurationError, shown
-from housequest.worlds.paths import (
-    Format,
-    IrregularFile,
-    atomic_write,
-    open_file,
-    refuse_irregular,
-    remove_unfinished,
-    sync_folder,
-)
+from housequest.worlds.paths import Format, IrregularFile, atomic_write, open_file, remove_unfinished, sync_folder
 from housequest.worlds.text import printable
 
 APPENDED = ("timing.jsonl", "walls.jsonl", "calls.jsonl")
@@ -91,12 +71,14 @@ class RunFolder:
         # A template that cannot reach the model may change.
         templates = manifest.unused_templates
         now = manifest.without_prompts(templates)
-        begin_run(self.manifest_file, manifest, lambda: differences(self.manifest().without_prompts(templates), now))
+        files.begin_run(
+            self.manifest_file, manifest, lambda: files.differences(self.manifest().without_prompts(templates), now)
+        )
 
     def manifest(self) -> Manifest:
         """The manifest of this run. Raises ``ConfigurationError`` where it is missing or damaged."""
         content = read_bytes(
-            self.manifest_file, LARGEST_MANIFEST, f"{self.path} is not the folder of a run; it has no run.json."
+            self.manifest_file, files.LARGEST_MANIFEST, f"{self.path} is not the folder of a run; it has no run.json."
         )
         family = parsed(_Family, content, str(self.manifest_file), MANIFEST_WAY_OUT).family
         if family is not None:
@@ -157,7 +139,7 @@ class RunFolder:
     def _index(self, selected: Mapping[str, SelectedTask]) -> tuple[dict[str, Result], list[Fault]]:
         """The results in the index by task, and what is wrong with its lines."""
         try:
-            content = read_bytes(self.index_file, LARGEST_INDEX) if self.index_file.exists() else b""
+            content = read_bytes(self.index_file, files.LARGEST_INDEX) if self.index_file.exists() else b""
         except ConfigurationError as error:
             return {}, [Fault(str(self.index_file), str(error).removeprefix(f"{self.index_file} "))]
         *lines, rest = content.split(b"\n")
@@ -226,7 +208,7 @@ class RunFolder:
 
     def rewrite(self, results: Iterable[Result]) -> None:
         """Replace the index."""
-        atomic_write(self.index_file, lines_of(results))
+        atomic_write(self.index_file, files.lines_of(results))
 
     def append(self, *results: Result) -> list[Result]:
         """Add finished episodes to the index; returns their results with the digests of their files. The episodes are synced
@@ -238,7 +220,7 @@ class RunFolder:
         ]
         sync_folder(self.episodes)
         with open_file(self.index_file, "ab") as file:
-            file.write(lines_of(kept))
+            file.write(files.lines_of(kept))
             file.flush()
             os.fsync(file.fileno())
         return kept
@@ -281,7 +263,7 @@ class RunFolder:
         else:
             try:
                 for file in (*files, *(self.path / name for name in APPENDED)):
-                    refuse_irregular(file, writing=True)
+                    paths.refuse_irregular(file, writing=True)
                 return
             except IrregularFile as error:
                 found = str(error)

@@ -16,19 +16,9 @@ from typing import NamedTuple, TypeVar
 from pydantic import Field
 
 from housequest.agent.episodes.record import read_episode
-from housequest.agent.evaluation.analysis.experts import CeilingLine, PathLine
-from housequest.agent.evaluation.runs.files import (
-    LARGEST_INDEX,
-    LARGEST_MANIFEST,
-    Fault,
-    Frozen,
-    SelectedTask,
-    differences,
-    faults_of,
-    file_of,
-    parsed,
-    read_bytes,
-)
+from housequest.agent.evaluation.analysis.run import CeilingLine, PathLine
+from housequest.agent.evaluation.runs import files
+from housequest.agent.evaluation.runs.files import LARGEST_MANIFEST, Fault, Frozen, SelectedTask, file_of, parsed, read_bytes
 from housequest.agent.evaluation.runs.folder import MANIFEST_WAY_OUT, Result, RunFolder, episode_name, fault_of
 from housequest.agent.evaluation.runs.sweep import SweepFolder
 from housequest.worlds.errors import ConfigurationError, shown
@@ -156,7 +146,7 @@ def _found(shards: Sequence[RunFolder]) -> _Episodes:
     manifests = [shard.manifest() for shard in shards]
     first = manifests[0]
     for shard, manifest in zip(shards, manifests, strict=True):
-        if changes := differences(first, manifest):
+        if changes := files.differences(first, manifest):
             listed = "".join(f"\n  {change}" for change in changes)
             raise ConfigurationError(f"{shards[0].path} and {shard.path} are of different runs, and were not merged:{listed}")
     found: dict[str, tuple[RunFolder, Result]] = {}
@@ -240,7 +230,7 @@ def verify_run(folder: RunFolder) -> Verification:
     results, found, _ = folder.examine(manifest.tasks)
     unfinished = [fault for task in manifest.tasks if (fault := _unreadable(folder.part(task)))]
     kept = ((PathLine, folder.paths_file), (CeilingLine, folder.ceilings_file))
-    faults = [fault for kind, file in kept for fault in faults_of(kind, file, LARGEST_INDEX, lines=True)]
+    faults = [fault for kind, file in kept for fault in files.faults_of(kind, file, files.LARGEST_INDEX, lines=True)]
     added = [load_plugin("housequest.files", name, "check of files") for name in plugins("housequest.files")]
     faults += [fault for check in added for fault in check(folder.path)]
     return Verification(folder.path, len(manifest.tasks), len(results), (*found, *unfinished, *faults))

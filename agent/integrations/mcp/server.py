@@ -25,18 +25,8 @@ from pydantic import Field
 
 from housequest.agent.config import Seed, TextGrant
 from housequest.agent.evaluation.runs.spec import installed_version
-from housequest.agent.integrations.games import (
-    LONGEST_COMMAND,
-    MOST_LISTED,
-    CommandResult,
-    GameHost,
-    GameOpening,
-    GameRequest,
-    HostOptions,
-    PossibleCommands,
-    TaskListing,
-    told_of,
-)
+from housequest.agent.integrations import games
+from housequest.agent.integrations.games import MOST_LISTED, CommandResult, GameHost, GameRequest, HostOptions, TaskListing
 from housequest.worlds.errors import ConfigurationError, HousequestError
 
 try:
@@ -105,9 +95,9 @@ MOST_WAITING = 64
 LARGEST_REQUEST = 256 * 1024
 
 
-def make_server(games: GameHost) -> MCPServer:
+def make_server(host: GameHost) -> MCPServer:
     """Make the server of ``games`` with its tools, without starting it."""
-    manual = games.options.world.manual
+    manual = host.options.world.manual
     server = _empty_server("housequest", installed_version("housequest") or "", f"{_INSTRUCTIONS}{manual}")
 
     @server.resource(MANUAL, name="manual", description="The forms of a command, one a line.", mime_type="text/plain")
@@ -121,7 +111,7 @@ def make_server(games: GameHost) -> MCPServer:
         count: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 20,
     ) -> TaskListing:
         """List tasks by name and goal, and the splits that there are."""
-        return await _reported(games.tasks(split, first, count))
+        return await _reported(host.tasks(split, first, count))
 
     @server.tool(annotations=_annotations("Begin a game", again=False))
     async def new_game(  # pyright: ignore[reportUnusedFunction]
@@ -136,31 +126,31 @@ def make_server(games: GameHost) -> MCPServer:
             list[TextGrant] | None,
             Field(max_length=3, description="What the player sees beyond text; all that is granted here."),
         ] = None,
-    ) -> GameOpening:
+    ) -> games.GameOpening:
         """Begin a game: the id to play it with, the goal, and what is seen at the start."""
         request = GameRequest(task, split, type, seed, None if grants is None else tuple(grants))
-        return await _reported(games.new(request, _client(context)))
+        return await _reported(host.new(request, _client(context)))
 
     @server.tool(
         description=f"Play one command and read what it came to. The forms of a command:\n{manual}",
         annotations=_annotations("Play a command", again=False),
     )
     async def act(  # pyright: ignore[reportUnusedFunction]
-        game: GameId, command: Annotated[str, Field(max_length=LONGEST_COMMAND)]
+        game: GameId, command: Annotated[str, Field(max_length=games.LONGEST_COMMAND)]
     ) -> CommandResult:
-        return await _reported(games.act(game, command))
+        return await _reported(host.act(game, command))
 
     @server.tool(annotations=_annotations("Give up a game", destroys=True))
     async def give_up(game: GameId) -> CommandResult:  # pyright: ignore[reportUnusedFunction]
         """End a game as lost."""
-        return await _reported(games.give_up(game))
+        return await _reported(host.give_up(game))
 
-    if "admissible" in games.options.grants:
+    if "admissible" in host.options.grants:
 
         @server.tool(annotations=_annotations("List the commands that are possible now", reads=True))
-        async def commands(game: GameId) -> PossibleCommands:  # pyright: ignore[reportUnusedFunction]
+        async def commands(game: GameId) -> games.PossibleCommands:  # pyright: ignore[reportUnusedFunction]
             """List the commands that would be accepted now."""
-            return await _reported(games.commands(game))
+            return await _reported(host.commands(game))
 
     return server
 
@@ -174,17 +164,17 @@ async def serve_stdio(options: HostOptions) -> None:
     """Serve the client at standard input and output until it disconnects or an interrupt ends the process."""
     log_plainly()
     leaving: list[asyncio.Task[None]] = []
-    async with GameHost(options) as games:
+    async with GameHost(options) as host:
         if sys.platform != "win32":
             # A thread reads standard input and no interrupt wakes it: the process would wait for the next line.
             loop = asyncio.get_running_loop()
-            loop.add_signal_handler(signal.SIGINT, lambda: leaving.append(loop.create_task(_leave(games))))
-        await make_server(games).run_stdio_async()
+            loop.add_signal_handler(signal.SIGINT, lambda: leaving.append(loop.create_task(_leave(host))))
+        await make_server(host).run_stdio_async()
 
 
-async def _leave(games: GameHost) -> None:
+async def _leave(host: GameHost) -> None:
     """End the games, then the process, as an interrupt does."""
-    await games.close()
+    await host.close()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.raise_signal(signal.SIGINT)
 
@@ -207,7 +197,7 @@ async def _reported(answer: Awaitable[T]) -> T:
     try:
         return await answer
     except HousequestError as error:
-        raise ToolError(told_of(error)) from None
+        raise ToolError(games.told_of(error)) from None
 
 
 async def serve_http(options: HostOptions, port: int, announce: Callable[[str], None], *, patience: int = PATIENCE) -> None:
@@ -218,8 +208,8 @@ async def serve_http(options: HostOptions, port: int, announce: Callable[[str], 
     except OSError as error:
         raise ConfigurationError(f"--http: port {port} of {HOST} is not available: {error.strerror}.") from None
     with listening:
-        async with GameHost(options) as games:
-            app = _http_app(make_server(games))
+        async with GameHost(options) as host:
+            app = _http_app(make_server(host))
             config = uvicorn.Config(
                 _guarded(app),
                 http=_Connection,

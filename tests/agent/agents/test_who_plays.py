@@ -10,8 +10,7 @@ import pytest
 
 from housequest.agent.agents.spec import agent_names, agent_spec, default_agent, model_for, shipped_model
 from housequest.agent.config import configure
-from housequest.agent.evaluation.analysis.experts import prior_of
-from housequest.agent.evaluation.analysis.run import card, card_differences
+from housequest.agent.evaluation.analysis.run import card, card_differences, prior_of
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.worlds.errors import ConfigurationError

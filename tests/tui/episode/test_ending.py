@@ -6,8 +6,8 @@ import pytest
 from textual.content import Content
 
 from housequest.agent.episodes import events
-from housequest.agent.evaluation.analysis.experts import PathLengths
 from housequest.agent.evaluation.analysis.failures import Failure, FailureKind
+from housequest.agent.evaluation.analysis.metrics import PathLengths
 from housequest.tui.episode.ending import Bar, Ending, RaceEnding, RaceResult, bars, faster, race_verdict
 from housequest.tui.episode.state import ViewState
 from tests.tui.episode.pane import Alone, after, started, step, text

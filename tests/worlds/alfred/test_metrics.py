@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.agent.evaluation.analysis.experts import PathLengths, PathLine
-from housequest.agent.evaluation.analysis.metrics import Extras, summarise
-from housequest.agent.evaluation.analysis.run import Run, read_for_comparison
+from housequest.agent.evaluation.analysis.metrics import Extras, PathLengths, summarise
+from housequest.agent.evaluation.analysis.run import PathLine, Run, read_for_comparison
 from housequest.agent.evaluation.analysis.statistics import bootstrap_mean, bootstrap_ratio, bootstrap_ratio_difference, ratio
 from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.render.export import as_markdown

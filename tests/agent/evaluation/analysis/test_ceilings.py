@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.config import configure
-from housequest.agent.evaluation.analysis.experts import Ceiling, CeilingFigures, ceiling_of, expert_turns
-from housequest.agent.evaluation.analysis.metrics import Extras
-from housequest.agent.evaluation.analysis.run import read_for_comparison
+from housequest.agent.evaluation.analysis.metrics import Ceiling, CeilingFigures, Extras
+from housequest.agent.evaluation.analysis.run import ceiling_of, expert_turns, read_for_comparison
 from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.render.export import as_csv
 from housequest.agent.evaluation.render.pages.render import comparison_page, figures_page

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from housequest.agent.episodes.events import Outcome
-from housequest.agent.evaluation.analysis.experts import PathLengths
-from housequest.agent.evaluation.analysis.metrics import Extras
+from housequest.agent.evaluation.analysis.metrics import Extras, PathLengths
 from housequest.agent.evaluation.analysis.run import find_task, reference_of
 from housequest.agent.evaluation.analysis.series import SeedsReport, in_the_end
 from housequest.agent.evaluation.analysis.statistics import bootstrap_mean, mcnemar

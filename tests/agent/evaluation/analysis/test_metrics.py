@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from housequest.agent.config import Prices
 from housequest.agent.episodes.events import Ended, Event, Intervened, ModelCall, ParseFailed
-from housequest.agent.evaluation.analysis.experts import PathLengths
 from housequest.agent.evaluation.analysis.failures import FailureKind
-from housequest.agent.evaluation.analysis.metrics import Extras, Figures, summarise
+from housequest.agent.evaluation.analysis.metrics import Extras, Figures, PathLengths, summarise
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import Result, result_of
 from housequest.agent.evaluation.runs.usage import EpisodeTiming

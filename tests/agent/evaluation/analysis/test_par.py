@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.evaluation.analysis.experts import TURNS, PathLengths, expert_turns, path_lengths
+from housequest.agent.evaluation.analysis.metrics import PathLengths
+from housequest.agent.evaluation.analysis.run import TURNS, expert_turns, path_lengths
 from housequest.worlds.base import Env, Task, World
 from housequest.worlds.errors import GameError, Unsupported
 from housequest.worlds.registry import make_world

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.config import configure
-from housequest.agent.evaluation.analysis.experts import PathLengths, PathLine, path_lengths, paths_of, read_paths
+from housequest.agent.evaluation.analysis.metrics import PathLengths
+from housequest.agent.evaluation.analysis.run import PathLine, path_lengths, paths_of, read_paths
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.files import lines_of
 from housequest.agent.evaluation.runs.folder import RunFolder

@@ -17,8 +17,7 @@ from starlette.responses import Response
 from housequest.agent.config import Configuration, configure
 from housequest.agent.episodes.events import ModelCall, Outcome, Thought
 from housequest.agent.episodes.record import read_episode
-from housequest.agent.evaluation.analysis.experts import Ceiling
-from housequest.agent.evaluation.analysis.metrics import Extras
+from housequest.agent.evaluation.analysis.metrics import Ceiling, Extras
 from housequest.agent.evaluation.analysis.run import Run
 from housequest.agent.evaluation.analysis.series import (
     AttemptsReport,
@@ -372,7 +371,7 @@ def test_a_series_has_the_ceiling_of_its_tasks(tmp_path: Path) -> None:
     again = searching(tmp_path / "again", 2, 3, attempt=2)
     report = AttemptsReport(in_the_end(RunFolder(tmp_path), [first, again]))
     assert "the expert wins 2 of 3 (66.7 %) in 6.0 turns" in " ".join(report.text().split())
-    assert report.data()["ceiling"] == ceiling_data(report.every.ceiling)
+    assert report.data()["ceiling"] == ceiling_data(report.every.overall.ceiling)
     plain = replace(second, extras=Extras())
     assert SeedsReport([first, plain]).data()["ceiling"] is None, "it is not known of all"
 
