@@ -183,10 +183,8 @@ M = TypeVar("M", bound=PlannerMemory)
 class PlanFollower(BodyPlayer, ABC, Generic[M]):
     """An agent that plans, and, with re-planning, again when a subgoal fails or took ``patience`` commands (0: no limit)."""
 
-    words: ClassVar[Callable[[Subgoal], str]]
-    """A subgoal as the planner writes it."""
-    skipping: ClassVar[str] = ""
-    """What is added to the reason for which a subgoal is skipped."""
+    words: ClassVar[Callable[[Subgoal], str]]  # A subgoal as the planner writes it.
+    skipping: ClassVar[str] = ""  # What is added to the reason for which a subgoal is skipped.
 
     def __init__(self, parts: AgentParts[Any]) -> None:
         settings = parts.settings

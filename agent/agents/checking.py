@@ -23,8 +23,7 @@ from housequest.worlds.errors import ConfigurationError, HousequestError
 
 RULE = Rule("check", "A rule that a check of the agent shows, which no book has.")
 HINT = "A hint that a check of the agent gives."
-_ENDED = 10.0
-"""Seconds after which a cancelled decision counts as still running."""
+_ENDED = 10.0  # Seconds after which a cancelled decision counts as still running.
 
 
 @dataclass(slots=True)

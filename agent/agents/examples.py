@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from housequest.agent.agents.spec import Strategy
 
 MADE_UP, TRAIN = "made-up", "train"
-_from_world = lru_cache(maxsize=4)(examples.from_world)
-"""Every resumed episode makes its agent again."""
+_from_world = lru_cache(maxsize=4)(examples.from_world)  # Every resumed episode makes its agent again.
 
 
 @dataclass(slots=True)

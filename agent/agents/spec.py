@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     Worked = Callable[[str, World, Mapping[str, Scalar], str], Sequence[Exchange]]
     """What a role of an agent with these settings was asked elsewhere, and replied; nothing where that is not known."""
 
-SEARCHER = "housequest.agent.skills"
-"""The package of the prompt that asks a model where to look."""
+SEARCHER = "housequest.agent.skills"  # The package of the prompt that asks a model where to look.
 
 DEFAULT_AGENT = "reasoner-actor"
 
@@ -43,8 +42,7 @@ CORE = ("react", DEFAULT_AGENT, "expert", "human")
 
 S_co = TypeVar("S_co", covariant=True)
 
-WEIGHTS = "weights"
-"""What the digest of a network's file is called in a record, behind its agent's name."""
+WEIGHTS = "weights"  # What the digest of a network's file is called in a record, behind its agent's name.
 
 Strategy = Literal["random", "task-type", "stratified", "bm25", "embeddings"]
 """How examples are chosen for a task (`housequest.knowledge.choosing`)."""
@@ -229,8 +227,7 @@ class AgentSpec:
         return (*found, *((SEARCHER,) if self.searches else ()))
 
 
-declare_agent = AgentSpec
-"""Decorates the function that makes an agent from its parts; the result is an `AgentSpec`."""
+declare_agent = AgentSpec  # Decorates the function that makes an agent from its parts; the result is an `AgentSpec`.
 
 
 def needs_a_model(agent: str) -> str:

@@ -24,8 +24,7 @@ from housequest.worlds.errors import KnowledgeError, shown
 
 LONGEST_OPENING = 4_000
 LONGEST_OBSERVATION = 1_500
-CHARACTERS = 4
-"""Characters counted as one token: a rough estimate for English in any model's vocabulary."""
+CHARACTERS = 4  # Characters counted as one token: a rough estimate for English in any model's vocabulary.
 
 
 class PlayedStep(NamedTuple):

@@ -50,12 +50,9 @@ from housequest.worlds.errors import ConfigurationError, KnowledgeError, ModelEr
 from housequest.worlds.household.base import Commands
 from housequest.worlds.paths import atomic_write
 
-LEAST_REPLY = 512
-"""Tokens that a chunk leaves for a reply, where replies may be so long: those of a few rules."""
-ASKED_AGAIN = 300
-"""Tokens that asking again adds to a prompt: the stub of a reply, and why it could not be read."""
-LEAST_CHUNK = 200
-"""Tokens below which chunks are not made smaller: a house takes as many."""
+LEAST_REPLY = 512  # Tokens that a chunk leaves for a reply, where replies may be so long: those of a few rules.
+ASKED_AGAIN = 300  # Tokens that asking again adds to a prompt: the stub of a reply, and why it could not be read.
+LEAST_CHUNK = 200  # Tokens below which chunks are not made smaller: a house takes as many.
 
 
 @dataclass(frozen=True, slots=True)

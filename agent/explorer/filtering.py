@@ -28,8 +28,7 @@ from housequest.knowledge.rules import Rule, Standing, exclude
 from housequest.worlds.errors import ModelError
 
 T = TypeVar("T")
-TOGETHER = 20
-"""Pairs judged in one call."""
+TOGETHER = 20  # Pairs judged in one call.
 SHOWN_STEPS = 3
 LONGEST_STEP = 400
 
@@ -326,10 +325,8 @@ class _Filter:
         return Candidates(kept, self._dropped)
 
 
-NEAR = 65.0
-"""The least similarity, up to 100, of two statements worth comparing."""
-NEIGHBOURS = 5
-"""A rule is compared with at most this many earlier rules, the most similar ones."""
+NEAR = 65.0  # The least similarity, up to 100, of two statements worth comparing.
+NEIGHBOURS = 5  # A rule is compared with at most this many earlier rules, the most similar ones.
 _WORD = re.compile(r"\w+")
 _ARTICLES = {"a", "an", "the"}
 

@@ -50,8 +50,7 @@ MOST_COMMANDS = 100
 MOST_WORDS = 200
 MOST_PLACED = 200
 MOST_HINTS = 8
-_TWO = frozenset({"two", "both", "pair", "another"})
-"""Words of a task for two of a kind, where the task cannot be read."""
+_TWO = frozenset({"two", "both", "pair", "another"})  # Words of a task for two of a kind, where the task cannot be read.
 
 
 class Controller:
@@ -322,10 +321,8 @@ def _fixed(verb: str, place: str) -> str:
 
 
 NAME = "searcher"
-MOST_NAMED = 8
-"""Places that one answer is asked for; any further ones in it are not read."""
-REPLY_TOKENS = 512
-"""For a model that thinks before it answers; the names alone take some fifty."""
+MOST_NAMED = 8  # Places that one answer is asked for; any further ones in it are not read.
+REPLY_TOKENS = 512  # For a model that thinks before it answers; the names alone take some fifty.
 _MOST_READ = 4_000
 _ANSWER = re.compile(r"^[\W_]{0,20}(?:final |my )?answer\b[\s*_`]*[:：](?P<rest>.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL)
 

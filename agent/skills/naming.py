@@ -24,8 +24,7 @@ CALLED: dict[str, tuple[str, ...]] = {
     **{said.replace(" ", ""): tuple(kinds) for by in ("planners", "people") for said, kinds in _PHRASES[by].items()},
 }
 """All that people and planners call things, without spaces."""
-ALIKE = (frozenset({"cup", "mug"}), frozenset({"desklamp", "floorlamp"}))
-"""Kinds that people and planners take for each other."""
+ALIKE = (frozenset({"cup", "mug"}), frozenset({"desklamp", "floorlamp"}))  # Kinds that people and planners take for each other.
 _SHORTEST_ENDING = 4
 _NUMBERED = re.compile(r"(?P<words>.*?)[\s_]*(?P<number>\d{1,6})?", re.ASCII)
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+", re.ASCII)
@@ -182,8 +181,7 @@ _IN_ROW = (
 """Words for some of the places of a kind, as a slice of these in the order of their numbers."""
 _FROM_HERE = ("next", "previous", "other", "another", "different")
 _NONE_SUCH = 0
-_LIKE = 0.8
-"""How alike a misspelt word for a number and the real one must be, in [0, 1]."""
+_LIKE = 0.8  # How alike a misspelt word for a number and the real one must be, in [0, 1].
 
 
 def _any(words: Iterable[str]) -> str:

@@ -108,8 +108,7 @@ _TREATED: dict[str, str] = {"heat": "hot", "cool": "cool", "clean": "clean"}
 _DOES = {verb: f"{verb}s" for verb in _TREATED}
 
 
-_Sight = tuple[Item, Receptacle]
-"""An object with a receptacle that is known to hold it."""
+_Sight = tuple[Item, Receptacle]  # An object with a receptacle that is known to hold it.
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,8 +45,7 @@ from housequest.worlds.household.goals import ADJECTIVES, TYPES, Goal
 
 MOST_STEPS = 50
 MISSTEPS = 0.12
-MISREAD = 0.3
-"""The share of games that begin with a wrong plan."""
+MISREAD = 0.3  # The share of games that begin with a wrong plan.
 _SOUGHT = re.compile(r"(?P<sought>.+) is likeliest found at the (?P<place>.+); look there")
 _RUBBISH = ("go to {r} 19", "open {r} 17", "take {o} 9 from {r} 1", "move {o} 1 to {r} 2", "use {o} 1", "examine {r} 12")
 
@@ -206,10 +205,8 @@ def step_of(goal: Goal, belief: Belief) -> int:
 T = TypeVar("T")
 
 _PROMPT_LABELS = ("goal", "places", "rule", "hint", "failed", "plan", "holding", "here", "found", "unseen", "tried")
-SPELT = 0.06
-"""The share of the words of goals and hints that are spelt."""
-PIECES = 400
-"""Pieces of words in the vocabulary, beside the letters."""
+SPELT = 0.06  # The share of the words of goals and hints that are spelt.
+PIECES = 400  # Pieces of words in the vocabulary, beside the letters.
 LABELS = tuple(f"{label}:" for label in (*_PROMPT_LABELS, "thought", "step", "action"))
 
 

@@ -36,12 +36,10 @@ from housequest.worlds.base import Env, Task, World
 from housequest.worlds.household.belief import Receptacle, kind
 from housequest.worlds.household.goals import TYPES, Goal, GoalForm
 
-SETS = ("seen", "admissible", "houses", "human", "wordings", "hints", "rules")
-"""What `evaluate_model` can measure."""
+SETS = ("seen", "admissible", "houses", "human", "wordings", "hints", "rules")  # What `evaluate_model` can measure.
 
 HOUSES, HABIT_GAMES, RULE_GAMES = 500, 60, 40
-SEARCHING = 5
-"""Of the commands up to the first "take", so many must not go where a hint says that there is nothing."""
+SEARCHING = 5  # Of the commands up to the first "take", so many must not go where a hint says that there is nothing.
 
 TOLD = ("none", "learned", "true", "false")
 """No rules; the accepted rules of the book that ships; one true sentence; one false sentence."""

@@ -29,8 +29,7 @@ from housequest.agent.training.corpus import CorpusPart, composition, load_vocab
 from housequest.worlds.errors import ConfigurationError, unquoted
 
 RECORD = "training.jsonl"
-KEPT_EVERY = 60.0
-"""Seconds between two checkpoints."""
+KEPT_EVERY = 60.0  # Seconds between two checkpoints.
 _RECORDED = 50
 
 B = TypeVar("B")
@@ -113,8 +112,7 @@ def risen(step: int, steps: int, warmup: int) -> float:
 class Learner(nn.Module, ABC):
     """A network that says how well it does on a batch."""
 
-    by_muon: ClassVar[tuple[str, ...]]
-    """What stands in the names of the matrices that Muon trains."""
+    by_muon: ClassVar[tuple[str, ...]]  # What stands in the names of the matrices that Muon trains.
 
     @abstractmethod
     def judged(self, batch: Any) -> tuple[Tensor, Tensor]:

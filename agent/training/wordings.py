@@ -18,8 +18,7 @@ from housequest.agent.agents.reasoner_actor.agent import ANYWHERE, SearchOrder
 from housequest.worlds.household.goals import Goal
 from housequest.worlds.text import with_article
 
-Names = dict[str, tuple[str, ...]]
-"""What people call each kind: its own name, then others."""
+Names = dict[str, tuple[str, ...]]  # What people call each kind: its own name, then others.
 
 WORDS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("wordings.toml").read_text("utf-8"))
 

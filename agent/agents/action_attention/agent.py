@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from housequest.agent.agents.action_attention import ActionAttentionSettings
     from housequest.agent.agents.action_attention.network import Policy
 
-SUBTASKS, TRACKER, ELIMINATOR = "subtasks", "tracker", "eliminator"
-"""PET's modules, as its agent calls them."""
+SUBTASKS, TRACKER, ELIMINATOR = "subtasks", "tracker", "eliminator"  # PET's modules, as its agent calls them.
 
 
 def subgoals(goal: str, belief: Belief, household: Household) -> tuple[GoalStep, ...]:
@@ -81,10 +80,8 @@ def relevance(aims: Sequence[GoalStep], belief: Belief, counts: Counts) -> dict[
     return scores
 
 
-SHOWN = 3
-"""Commands in a thought, the likeliest first."""
-LEAST = 0.01
-"""The least probability with which a command stands in a thought."""
+SHOWN = 3  # Commands in a thought, the likeliest first.
+LEAST = 0.01  # The least probability with which a command stands in a thought.
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,19 +35,15 @@ MOST_NUMBER = 63
 NUMBERS = MOST_NUMBER + 1
 LONGEST_TEXT = 20_000
 MOST_REMEMBERED = 20_000
-ROLES = 5
-"""Task, history, observation, query, command: what a vector stands for."""
+ROLES = 5  # Task, history, observation, query, command: what a vector stands for.
 CONTEXT = 3
-PROBE = "Put a clean mug on the desk."
-"""A text whose vector tells one embedding model from another."""
-_ALIKE = 0.99
-"""The least cosine similarity of two vectors of the probe by one model, which may compute in other precision."""
+PROBE = "Put a clean mug on the desk."  # A text whose vector tells one embedding model from another.
+_ALIKE = 0.99  # The least cosine similarity of two vectors of the probe by one model, which may compute in other precision.
 
 _ARTICLES = frozenset(("a", "an", "the"))
 _PIECE = re.compile(r"(?P<word>[a-z]+)(?: (?P<number>[0-9]{1,6})(?![0-9a-z]))?", re.ASCII)
 
-Token = tuple[int, int]
-"""A word by its place in the vocabulary, and the number behind it, 0 for none."""
+Token = tuple[int, int]  # A word by its place in the vocabulary, and the number behind it, 0 for none.
 
 
 class Words:

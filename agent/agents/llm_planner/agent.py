@@ -33,10 +33,8 @@ if TYPE_CHECKING:
 
 PACKAGE = "housequest.agent.agents.llm_planner"
 _NAMES = tuple(PAIR_NAMES.values())
-UNREADABLE = f"{PLANNER} unreadable"
-"""Noted of a model that wrote no plan; another one may, asked the same."""
-MOST_HELD = 20
-"""Subgoals of a plan that is held to its form: one more than the longest of ALFRED's train split."""
+UNREADABLE = f"{PLANNER} unreadable"  # Noted of a model that wrote no plan; another one may, asked the same.
+MOST_HELD = 20  # Subgoals of a plan that is held to its form: one more than the longest of ALFRED's train split.
 
 
 def prompted_plan(plan: Sequence[Subgoal], wording: Wording) -> str:

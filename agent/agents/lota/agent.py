@@ -154,8 +154,7 @@ def _named(subgoal: GoalStep) -> Sequence[NamedSkill]:
 
 MOST_AT_ONCE = 8
 """Skills in a turn that had nothing left to do; after so many the turn is used up, and after twice as many the game is."""
-MOST_SAME = 3
-"""How often in a row one skill that has nothing left to do is selected; then the model goes round in a circle."""
+MOST_SAME = 3  # How often in a row one skill that has nothing left to do is selected; then the model goes round in a circle.
 PACKAGE = "housequest.agent.agents.lota"
 
 

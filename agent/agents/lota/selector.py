@@ -41,14 +41,11 @@ from housequest.worlds.household.base import Commands, Household
 from housequest.worlds.household.belief import Belief
 
 NAME = "selector"
-DONE = "done"
-"""The skill that ends an episode."""
+DONE = "done"  # The skill that ends an episode.
 
-MOST_CANDIDATES = 5
-"""How many of the best skills are recorded at each step."""
+MOST_CANDIDATES = 5  # How many of the best skills are recorded at each step.
 
-LEAST = -1e9
-"""Nats: the score recorded for an impossible text, since a record has no infinity."""
+LEAST = -1e9  # Nats: the score recorded for an impossible text, since a record has no infinity.
 
 _NUMBER = re.compile(r"^(?:robot\s*:\s*)?\(?\d{1,3}\s*[.):]", re.IGNORECASE)
 _FILLERS = frozenset({"a", "an", "and", "finally", "first", "next", "the", "then"})
@@ -67,16 +64,12 @@ BETWEEN = re.compile(
 )
 """Where one skill of a list ends and the next begins: at a mark, before a number, and at a word before a verb."""
 _MOST_ITEMS = 100
-MOST_HELD = 30
-"""Skills of a whole list that is held to its form."""
-LONGEST_LIST = 256
-"""Tokens of a whole list: the longest task takes some twenty skills."""
+MOST_HELD = 30  # Skills of a whole list that is held to its form.
+LONGEST_LIST = 256  # Tokens of a whole list: the longest task takes some twenty skills.
 
-Chosen = tuple[str, ...]
-"""The skills of a reply, in their order: at least one."""
+Chosen = tuple[str, ...]  # The skills of a reply, in their order: at least one.
 
-Skills = Mapping[str, bool]
-"""The skills in their order, each with whether it can be done now."""
+Skills = Mapping[str, bool]  # The skills in their order, each with whether it can be done now.
 
 
 def said(skill: str) -> str:
@@ -308,8 +301,7 @@ def fixed_skills(household: Household) -> SkillSet:
 # model (Lawler, "A procedure for computing the K best solutions", 1972), and lets the model go on from there. Whether a skill
 # can be done now does not count: what could be done at an earlier place of the plan is not known any more.
 
-MOST_OTHERS = 3
-"""How many other skills are kept for each place in a plan."""
+MOST_OTHERS = 3  # How many other skills are kept for each place in a plan.
 
 
 class Reading(NamedTuple):

@@ -48,8 +48,7 @@ ALREADY = "that was so already: go on to what is next, or say Finish[yes]"
 CARRIED_OUT = "the plan is carried out, and the task is not done"
 MOST_SAME = 3
 """How often in a row the executor may say the same without a command; then the planner is asked, or the game given up."""
-GENERAL_IDEA = 3
-"""Looks into the room after which the executor is told that they suffice for a general idea of it."""
+GENERAL_IDEA = 3  # Looks into the room after which the executor is told that they suffice for a general idea of it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,8 +367,7 @@ class OraclePlayer(BodyPlayer):
 
 # What an expert replies in these roles.
 
-LOOKS = 2
-"""How often the expert looks into the room for a general idea of it."""
+LOOKS = 2  # How often the expert looks into the room for a general idea of it.
 
 
 def _planner(knows: Demonstrator, request: Request) -> Reply:

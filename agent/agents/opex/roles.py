@@ -109,10 +109,8 @@ OBSERVER: Role[str] = Role(
 CallKind = Literal["play", "finish", "replan"]
 LONGEST_TARGET = 80
 
-SKILLS = _WORDS["skills"]
-"""The skill library, with a description of each."""
-TREATING = ("Heat", "Cool", "Clean", "Slice")
-"""The skills that only households have in which things are treated."""
+SKILLS = _WORDS["skills"]  # The skill library, with a description of each.
+TREATING = ("Heat", "Cool", "Clean", "Slice")  # The skills that only households have in which things are treated.
 
 _VERBS: dict[str, Verb] = {"NavigateTo": "go", "LookAround": "look"}
 _NAMES = {name.lower(): name for name in SKILLS} | {
@@ -191,8 +189,7 @@ def _call(said: str, head: str, rest: str) -> SkillCall:
 
 EXECUTOR: Role[SkillCall] = Role("executor", _read_call, stop=("\nObservation:",))
 
-_ALONE = ("LookAround", "Explore", "RequireReplan")
-"""The skills that take no target."""
+_ALONE = ("LookAround", "Explore", "RequireReplan")  # The skills that take no target.
 
 
 def executor_form(library: Collection[str]) -> Form:

@@ -54,8 +54,7 @@ class PetSettings(ReasonerActorSettings):
             raise ConfigurationError(f"Only acting=action-attention takes the setting {given}; leave it out for {self.acting}.")
 
 
-Way = Literal["probability", "answer"]
-"""A way of scoring."""
+Way = Literal["probability", "answer"]  # A way of scoring.
 
 _LARGEST = 1 << 16
 

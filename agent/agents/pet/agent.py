@@ -71,8 +71,7 @@ def probability(alternatives: Sequence[tuple[str, float]]) -> float | None:
 # The planner (section 3.1): turns a task into a list of sub-tasks, from examples in question-and-answer form.
 
 LONGEST_SUBTASK = 120
-MOST_SUBTASKS = 20
-"""The longest task has six."""
+MOST_SUBTASKS = 20  # The longest task has six.
 
 _WORDS = re.compile(r"[A-Za-z][\w '/-]*")
 _ITEM = re.compile(r"^\s*(?:(?:step\s*|sub-?task\s*)?\d{1,3}\s*[.):]|[-*•])\s*(?P<subtask>\S.*)$", re.IGNORECASE)
@@ -122,8 +121,7 @@ SUBTASKS: Role[tuple[str, ...]] = Role("subtasks", _read_plan, form=Form((("subt
 
 # The tracker (section 3.3): whether the last few steps finished the present sub-task.
 
-CONTEXT = 3
-"""Steps that are shown at most."""
+CONTEXT = 3  # Steps that are shown at most.
 
 _VERDICT = Form((("answer", Choice(("Yes", "No"))),))
 
@@ -135,8 +133,7 @@ TRACKER: Role[bool] = Role("tracker", _read_verdict, form=_VERDICT)
 
 ELIMINATOR = "eliminator"
 
-MOST_LISTED = 40
-"""Names in one question, so that the answer fits into a reply."""
+MOST_LISTED = 40  # Names in one question, so that the answer fits into a reply.
 
 _EXACT = re.compile(r"(?P<name>.+): (?P<score>0(?:\.\d{1,9})?|1(?:\.0{1,9})?)", re.ASCII)
 _LINE = re.compile(
@@ -153,8 +150,7 @@ def listing(names: Sequence[str]) -> Role[Mapping[str, float]]:
 
 _TENTHS = Choice(("0", *(f"0.{tenth}" for tenth in range(1, 10)), "1"))
 
-ONE: Role[bool] = Role(ELIMINATOR, _read_verdict, form=_VERDICT)
-"""The role that is asked about a single name."""
+ONE: Role[bool] = Role(ELIMINATOR, _read_verdict, form=_VERDICT)  # The role that is asked about a single name.
 
 
 def _read_scores(names: Sequence[str], text: str) -> Mapping[str, float]:
@@ -175,11 +171,9 @@ def _read_scores(names: Sequence[str], text: str) -> Mapping[str, float]:
 
 T = TypeVar("T")
 
-VERDICT_TOKENS = 4
-"""Tokens of a verdict that is read off the first word."""
+VERDICT_TOKENS = 4  # Tokens of a verdict that is read off the first word.
 
-MOST_JUDGED = 500
-"""Names judged for one target; any further ones are shown unjudged."""
+MOST_JUDGED = 500  # Names judged for one target; any further ones are shown unjudged.
 
 
 @dataclass(frozen=True, slots=True)

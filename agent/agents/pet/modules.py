@@ -39,13 +39,11 @@ from housequest.worlds.household.belief import names
 _WORD = re.compile(r"[a-z0-9]+")
 _LITTLE = frozenset({"a", "an", "the", "in", "on", "or"})
 """Words that sub-tasks may differ in: "put the egg in/on the desk" and "put egg in or on desk" are the same."""
-Likeness = Callable[[str, str], float]
-"""How similar two lists of sub-tasks are, as texts: 1 where they are the same."""
+Likeness = Callable[[str, str], float]  # How similar two lists of sub-tasks are, as texts: 1 where they are the same.
 THRESHOLDS = tuple(tenths / 10 for tenths in range(1, 10))
 LEAST_SHOWN = 0.95
 """The share of what an expert touched that a calibrated threshold shows at least: what is masked in error never comes back."""
-MISSED = 3
-"""How many plans that are not the annotated ones the text shows; the JSON has all."""
+MISSED = 3  # How many plans that are not the annotated ones the text shows; the JSON has all.
 
 
 def annotated_subtasks(world: World, task: str) -> tuple[str, ...]:

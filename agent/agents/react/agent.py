@@ -84,16 +84,12 @@ class React:
         return Act(answer.value.command), replace(memory, last=answer.value.command)
 
 
-MOST_THOUGHTS = 8
-"""Thoughts in a row that take no turn; the next one takes it."""
-REFUSED = "Nothing happens."
-"""The answer to a line that is neither a thought nor a command, as the game gives it."""
+MOST_THOUGHTS = 8  # Thoughts in a row that take no turn; the next one takes it.
+REFUSED = "Nothing happens."  # The answer to a line that is neither a thought nor a command, as the game gives it.
 PROMPT = ">"
-NOTHING = "(nothing)"
-"""An empty line, which servers refuse."""
+NOTHING = "(nothing)"  # An empty line, which servers refuse.
 REFLECTION = "reflection"
-MOST_NOTES = 3
-"""Reflections that are shown, the last ones (Reflexion's)."""
+MOST_NOTES = 3  # Reflections that are shown, the last ones (Reflexion's).
 NOTE_TOKENS = 256
 _SAID_THOUGHT = re.compile(r"(?:think|thought)\s*:\s*(?P<thought>.*)", re.IGNORECASE)
 _LABEL = re.compile(r"(?:>\s*|act(?:ion)?(?:\s\d{1,2})?\s*:\s*)+", re.IGNORECASE)
@@ -340,8 +336,7 @@ def exemplar_digests(settings: Mapping[str, Scalar], household: Household | None
 
 _MARKED_THOUGHT = re.compile(r"<think(?:ing)?>(?P<thought>.*?)(?:</think|\Z)", re.DOTALL | re.IGNORECASE)
 _BEGIN, _END = "<action>", "</action>"
-_LAST = 30
-"""Letters at the end of a reply that are played where nothing stands between the marks of an action."""
+_LAST = 30  # Letters at the end of a reply that are played where nothing stands between the marks of an action.
 _UNLISTED = "help"
 
 

@@ -48,14 +48,10 @@ READINGS = 24
 """How often a small model reads a goal again once its plan has failed; the plans are tried in the order of how often it gave
 them.
 """
-PATIENCE = 20
-"""Commands of a search after which a plan for something that was seen is tried."""
-_WARMTH = (1.0, 1.5, 2.0, 2.5)
-"""The temperatures of those readings, each once all plans of the one before have failed."""
-STUCK = "stuck"
-"""What the actor says in place of a command when the plan cannot be followed."""
-MOST_HELD = 8
-"""Steps of a plan that is held to its form; its prompt asks for two to six."""
+PATIENCE = 20  # Commands of a search after which a plan for something that was seen is tried.
+_WARMTH = (1.0, 1.5, 2.0, 2.5)  # The temperatures of those readings, each once all plans of the one before have failed.
+STUCK = "stuck"  # What the actor says in place of a command when the plan cannot be followed.
+MOST_HELD = 8  # Steps of a plan that is held to its form; its prompt asks for two to six.
 _EXACT = re.compile(r"Thought:(?P<thought>.*)\nPlan:(?: keep|(?P<steps>(?:\n\d{1,2}\. \S.*)+))")
 _PLAN = re.compile(r"(?im)^[\W_]{0,40}(?:general |revised |new )?plan\b[\s*_`]*:")
 _KEEP = re.compile(r"[\W_]{0,40}keep\b.{0,60}", re.IGNORECASE)
@@ -462,8 +458,7 @@ class SearchOrder:
         return bool(self.first or self.last)
 
 
-ANYWHERE = SearchOrder()
-"""No order: the searcher looks where it would."""
+ANYWHERE = SearchOrder()  # No order: the searcher looks where it would.
 
 
 def plan_of(goal: Goal, order: SearchOrder = ANYWHERE) -> tuple[str, ...]:

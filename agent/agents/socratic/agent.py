@@ -102,8 +102,7 @@ QUESTIONER: Role[tuple[Exchange, ...]] = Role("questioner", _read_dialogue, form
 # The decomposer: chain of thought in place of questions, as in the paper's ablation (section 4.4, table 3). Its prompt is the
 # questioner's without questions, answers and things to discover.
 
-LONGEST_REASONING = 8_000
-"""Characters that the planner is shown; a reply within the default token limit is shorter."""
+LONGEST_REASONING = 8_000  # Characters that the planner is shown; a reply within the default token limit is shorter.
 
 
 def _read_reasoning(text: str) -> str:

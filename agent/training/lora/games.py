@@ -46,10 +46,8 @@ from housequest.worlds.household.goals import Goal, GoalStep
 from housequest.worlds.options import Scalar
 from housequest.worlds.paths import alfworld_data
 
-RARE = 0.02
-"""A place where a thing lies less often than this does not matter for finding it."""
-REFUSED = 0.5
-"""The share of missteps that are likely to be refused, and of the last command again among these."""
+RARE = 0.02  # A place where a thing lies less often than this does not matter for finding it.
+REFUSED = 0.5  # The share of missteps that are likely to be refused, and of the last command again among these.
 
 
 class Knowing(Wrapper):
@@ -145,11 +143,9 @@ MOST_STEPS = 50
 _SEARCHER = "housequest.agent.skills.controller"
 _SENTENCE = re.compile(r"^(Thought: |<think>|\d+\. )([a-z])", re.MULTILINE)
 """Where a thought or a step of a plan begins with a small letter."""
-_NEVER = -30.0
-"""Nats of what the expert would not say."""
+_NEVER = -30.0  # Nats of what the expert would not say.
 _TOLD = ("completions", "log_probabilities", "scoring", "singly", "choices", "bias", "deterministic")
-LIKE_LLAMA = Capabilities(**dict.fromkeys(_TOLD, True))
-"""What a ``llama:`` model can do that changes a prompt."""
+LIKE_LLAMA = Capabilities(**dict.fromkeys(_TOLD, True))  # What a ``llama:`` model can do that changes a prompt.
 
 
 class Teacher(Model):
@@ -233,8 +229,7 @@ def check_taught(agent: str) -> None:
         )
 
 
-DEFAULT_HOUSES = 1_000
-"""Made-up houses that are played if no number is given."""
+DEFAULT_HOUSES = 1_000  # Made-up houses that are played if no number is given.
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,10 +432,8 @@ async def _taught(world: AlfworldWorld, task: Task, goal: Goal, agent: str, play
 
 HOUSES = range(EVALUATION_SEEDS - 1, EVALUATION_SEEDS - 9, -1)
 """Houses whose games are shown, in this order: nobody is evaluated in them, and training comes to them last."""
-MOST_EXCHANGES = 6
-"""Exchanges that a role is shown."""
-MOST_CHARACTERS = 4_000
-"""Characters that they have together, some thousand tokens; the first one is shown in any case."""
+MOST_EXCHANGES = 6  # Exchanges that a role is shown.
+MOST_CHARACTERS = 4_000  # Characters that they have together, some thousand tokens; the first one is shown in any case.
 
 _SETTINGS: Mapping[str, Scalar] = {"form": "free", "examples": "made-up", "choose": "bm25", "scores": "answer"}
 """What the expert plays with, whatever the agent's settings: nothing that asks another model, or reads what it gives."""

@@ -33,8 +33,7 @@ from housequest.worlds.household.goals import Goal
 
 MISSTEPS = 0.12
 MOST_STEPS = 40
-WORDINGS = 3
-"""In how many wordings a sub-task is kept, of which the first is the ground truth's."""
+WORDINGS = 3  # In how many wordings a sub-task is kept, of which the first is the ground truth's.
 
 MOST_HUMAN = 3
 _WORD = re.compile("[a-z]+")
@@ -43,8 +42,7 @@ Halves = NDArray[np.float16]
 _EMBEDDER = "embedder.json"
 
 _WORDS = tomllib.loads(Path(__file__).with_name("plays.toml").read_text("utf-8"))
-_SAID: dict[str, list[str]] = _WORDS["said"]
-"""Other words for a sub-task, by its verb."""
+_SAID: dict[str, list[str]] = _WORDS["said"]  # Other words for a sub-task, by its verb.
 
 
 class PlayedStep(NamedTuple):
