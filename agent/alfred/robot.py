@@ -14,38 +14,20 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 import numpy as np
 from numpy import bool_, int16
 from numpy.typing import NDArray
 
+from housequest.agent import base
 from housequest.agent.agents.bodies import Told
 from housequest.agent.agents.spec import AgentParts, CameraSettings, agent_spec
+from housequest.agent.alfred.seeing import state as seeing
 from housequest.agent.alfred.seeing.perception import Detection, Percept, kind_in, make_perception
 from housequest.agent.alfred.seeing.policy import ActionPolicy, before, carried_out, played
 from housequest.agent.alfred.seeing.semantic_map import CELL, SIDE, SemanticMap, way_to
-from housequest.agent.alfred.seeing.state import (
-    UNRECOGNISED,
-    Heuristics,
-    LowLevelAction,
-    SeeingState,
-    Spot,
-    Targets,
-    gerund,
-    sliced,
-)
-from housequest.agent.base import (
-    Emitter,
-    Glimpse,
-    ProposalAnswer,
-    Stop,
-    Turn,
-    TurnAnswer,
-    Unattended,
-    Watchable,
-)
 from housequest.agent.episodes import events
 from housequest.agent.episodes.drawing import recorded_game
 from housequest.agent.episodes.events import Event, ModelCall, Started
@@ -86,17 +68,17 @@ class RobotState:
 
     goal: str = ""
     skill: Skill | None = None
-    seen: SeeingState | None = None
+    seen: seeing.SeeingState | None = None
     problem: str | None = None
     frame: Frame | None = None
-    given: LowLevelAction | None = None
+    given: seeing.LowLevelAction | None = None
     command: str = ""
     log: tuple[tuple[str, str, bool], ...] = ()
     told: int = 0
     nameless: str = ""
 
     @property
-    def knowledge(self) -> SeeingState:
+    def knowledge(self) -> seeing.SeeingState:
         """What it knows. Only after it has seen something."""
         assert self.seen is not None
         return self.seen
@@ -112,12 +94,11 @@ class RobotBody:
         self._receptacles = frozenset(kind for room in self._counts.rooms.values() for kind in room.receptacles)
         things = frozenset(self._counts.objects())
         self._fixed = self._receptacles - things
-        self._kinds = things | self._receptacles | {sliced(kind) for kind in things} | {"faucet"}
-        heuristics = Heuristics(**{one.name: getattr(settings, one.name) for one in fields(Heuristics)})
+        self._kinds = things | self._receptacles | {seeing.sliced(kind) for kind in things} | {"faucet"}
         perception = make_perception(settings.seeing, pictures=parts.world.engine)
         self.picture_size = perception.size
         self._looked: tuple[RobotState | None, Frame | None, RobotState | None] = None, None, None
-        self._policy = ActionPolicy(perception, heuristics, self._chance, seed=parts.seed)
+        self._policy = ActionPolicy(perception, settings, self._chance, seed=parts.seed)
 
     def _chance(self, thing: str, receptacle: str) -> float:
         """How likely a receptacle of this kind holds the thing, in the rooms that have such receptacles."""
@@ -128,7 +109,7 @@ class RobotBody:
         del opening
         return RobotState(goal)
 
-    async def attend(self, state: RobotState, turn: Turn) -> RobotState:
+    async def attend(self, state: RobotState, turn: base.Turn) -> RobotState:
         # Who watches lets it look before it decides, which is then the same look.
         earlier, frame, after = self._looked
         if earlier is not state or frame is not turn.frame or after is None:
@@ -136,7 +117,7 @@ class RobotBody:
             self._looked = state, turn.frame, after
         return after
 
-    async def _look(self, state: RobotState, turn: Turn) -> RobotState:
+    async def _look(self, state: RobotState, turn: base.Turn) -> RobotState:
         frame, pose = turn.frame, turn.pose
         if frame is None or pose is None:
             raise Unsupported(_NO_PICTURES)
@@ -171,13 +152,13 @@ class RobotBody:
             thing = kind
             if name == "PickupObject" and not known:
                 # Whoever played may know what perception has not reported, and prompts tell what is in the hand and was done.
-                thing, nameless = UNRECOGNISED, kind
+                thing, nameless = seeing.UNRECOGNISED, kind
             seen = played(replace(seen, pose=stood), name, thing, self._policy.targets, accepted=accepted)
             log = (*log, (name, kind if known else "", accepted))
         return replace(state, seen=seen, log=log, nameless=nameless)
 
     def start(self, state: RobotState, skill: Skill) -> RobotState:
-        cut = {} if skill.verb == "slice" else {kind: sliced(kind) for kind, _ in state.knowledge.sliced}
+        cut = {} if skill.verb == "slice" else {kind: seeing.sliced(kind) for kind, _ in state.knowledge.sliced}
         known = self._kinds.union(state.knowledge.map.found)
         named = {said: _kind(said, known, state.knowledge.map.found) for said in (skill.object, skill.receptacle) if said}
         strange = next((said for said, kind in named.items() if kind is None), None)
@@ -197,7 +178,7 @@ class RobotBody:
         return replace(state, seen=self._policy.start(state.knowledge, skill))
 
     async def proceed(
-        self, state: RobotState, goal: str, emit: Emitter, rules: Sequence[Rule] = ()
+        self, state: RobotState, goal: str, emit: base.Emitter, rules: Sequence[Rule] = ()
     ) -> tuple[Outcome, RobotState]:
         del goal, rules
         frame = state.frame
@@ -212,7 +193,7 @@ class RobotBody:
         for mode in modes:
             emit_thought(events.POLICY, mode, emit)
         state = replace(state, seen=seen, told=len(seen.errors))
-        if not isinstance(outcome, LowLevelAction):
+        if not isinstance(outcome, seeing.LowLevelAction):
             return outcome, replace(state, skill=None)
         if outcome.mask is None:
             return Execute(outcome.name), replace(state, given=outcome, command=outcome.name, frame=None)
@@ -274,7 +255,7 @@ def _read(command: str) -> tuple[str, str]:
 def _recognised(state: RobotState) -> RobotState:
     """The state, with what a person put into the hand called by its kind as soon as it may be."""
     seen = state.knowledge
-    if seen.held != UNRECOGNISED or not _nameable(state, state.nameless):
+    if seen.held != seeing.UNRECOGNISED or not _nameable(state, state.nameless):
         return state
     return replace(state, seen=replace(seen, held=state.nameless))
 
@@ -293,8 +274,8 @@ def _kind(said: str, kinds: Collection[str], found: Collection[str]) -> str | No
     if plain in kinds:
         return plain
     whole = resolve(_SLICE.sub(" ", said), kinds) if _SLICE.search(said) else None
-    if whole is not None and sliced(whole) in kinds:
-        return sliced(whole)
+    if whole is not None and seeing.sliced(whole) in kinds:
+        return seeing.sliced(whole)
     named = resolve(said, kinds) or resolve(said, found)
     return named and kind_in(named)
 
@@ -375,7 +356,7 @@ def _middle(mask: NDArray[bool_]) -> tuple[float, float]:
     return (float(columns[best]) + 0.5) / mask.shape[1], (float(rows[best]) + 0.5) / mask.shape[0]
 
 
-def impression_of(state: SeeingState, targets: Targets, spot: Spot | None = None) -> Impression:
+def impression_of(state: seeing.SeeingState, targets: seeing.Targets, spot: seeing.Spot | None = None) -> Impression:
     """The impression of ``state``, whose map is M' where votes count and it knows anything. ``spot`` is acted on next."""
     aim = state.aim
     target = None if aim is None or aim.height is None else (aim.x, aim.z)
@@ -395,7 +376,7 @@ def impression_of(state: SeeingState, targets: Targets, spot: Spot | None = None
     )
 
 
-def _step(state: SeeingState, *, acting: bool) -> str:
+def _step(state: seeing.SeeingState, *, acting: bool) -> str:
     if not state.steps:
         return ""
     step, way = state.steps[0], ", on its way"
@@ -405,7 +386,7 @@ def _step(state: SeeingState, *, acting: bool) -> str:
         way = ", looking"
     elif state.aim is None or state.aim.height is None:
         way = ", searching"
-    return gerund(step) + way
+    return seeing.gerund(step) + way
 
 
 def _ground_map(seen: SemanticMap, *, voted: bool) -> GroundMap:
@@ -427,12 +408,12 @@ def _ground_map(seen: SemanticMap, *, voted: bool) -> GroundMap:
     return GroundMap(corner, CELL, explored, blocked, kinds, sure, names)
 
 
-def glimpses(recorded: Sequence[Event]) -> Mapping[int, Glimpse]:
+def glimpses(recorded: Sequence[Event]) -> Mapping[int, base.Glimpse]:
     """The impressions of a recorded episode, by the event after which the picture was seen; none for an agent without a camera.
     It takes about as long as the episode took without its model, so call it in a thread. Raises ``Unsupported``, with a
     sentence for people, where the episode cannot be played again."""
     started = recorded[0].body if recorded else None
-    found: dict[int, Glimpse] = {}
+    found: dict[int, base.Glimpse] = {}
     try:
         if not isinstance(started, Started) or not (
             world_class(started.world).pictured and agent_spec(started.agent).by_camera
@@ -456,7 +437,7 @@ def glimpses(recorded: Sequence[Event]) -> Mapping[int, Glimpse]:
             curiosity=started.curiosity,
         )
         setup = Setup(world, started.agent, started.model, None, config)
-        if not isinstance(setup.make_agent(silent), Watchable):
+        if not isinstance(setup.make_agent(silent), base.Watchable):
             return found
         env = setup.open(task)
         try:
@@ -479,16 +460,16 @@ def glimpses(recorded: Sequence[Event]) -> Mapping[int, Glimpse]:
     return found
 
 
-class _Over(Unattended):
+class _Over(base.Unattended):
     """Ends the episode where its record ends."""
 
-    async def before(self, turn: int, possible: tuple[str, ...] | None) -> TurnAnswer:
+    async def before(self, turn: int, possible: tuple[str, ...] | None) -> base.TurnAnswer:
         del turn, possible
-        return Stop()
+        return base.Stop()
 
-    async def review(self, turn: int, proposal: str) -> ProposalAnswer:
+    async def review(self, turn: int, proposal: str) -> base.ProposalAnswer:
         del turn, proposal
-        return Stop()
+        return base.Stop()
 
 
 class _Silent(Model):

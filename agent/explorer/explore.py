@@ -19,28 +19,8 @@ from housequest.agent.evaluation.runs.files import file_of
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import slug
 from housequest.agent.evaluation.runs.usage import Spending
-from housequest.agent.explorer.distiller import (
-    DISTILLER,
-    MOST_RULES,
-    CandidateRule,
-    Candidates,
-    Chunk,
-    EpisodeSteps,
-    chunks,
-    distilling_form,
-    read_steps,
-)
+from housequest.agent.explorer import distiller, plan
 from housequest.agent.explorer.filtering import LearningModel, ModelJudge, filter_rules
-from housequest.agent.explorer.plan import (
-    Acceptance,
-    Exploration,
-    ExplorationFolder,
-    ExplorationReport,
-    FoundRule,
-    LearningRoom,
-    PlayTotals,
-    refuse_evaluation_split,
-)
 from housequest.agent.models.registry import make_model
 from housequest.agent.roles.base import load_prompt
 from housequest.knowledge.mining import mine
@@ -61,7 +41,7 @@ class ExploreTarget:
     the same exploration."""
 
     into: str
-    accept: Acceptance = "person"
+    accept: plan.Acceptance = "person"
     besides: tuple[Path, ...] = ()
 
     @property
@@ -70,13 +50,13 @@ class ExploreTarget:
 
 
 async def explore(
-    exploration: Exploration,
+    exploration: plan.Exploration,
     folder: Path,
     target: ExploreTarget,
     options: RunOptions,
     budget: BudgetTracker,
     watcher: Watcher = unheard,
-) -> ExplorationReport:
+) -> plan.ExplorationReport:
     """Play, learn and write the book, or resume this in ``folder``; ``watcher`` is called after every chunk read.
 
     Raises what ``run_batch`` raises, ``ConfigurationError`` if the folder holds another exploration, and ``KnowledgeError`` if
@@ -86,10 +66,10 @@ async def explore(
         way_out = "name one with --distiller, or give --accept evidence"
         raise ConfigurationError(f"--accept filter: there is no model that could filter; {way_out}.")
     for run in target.besides:
-        refuse_evaluation_split(RunFolder(run).manifest().configuration.split, "--evidence")
+        plan.refuse_evaluation_split(RunFolder(run).manifest().configuration.split, "--evidence")
     # Refuse an unreadable book before playing.
     library().writable(target.into, exploration.run.config.world)
-    place = ExplorationFolder(folder)
+    place = plan.ExplorationFolder(folder)
     place.begin_exploration(exploration)
     before = place.report()
     same = before is not None and (before.into, before.accept, before.besides) == (target.into, target.accept, target.names)
@@ -104,22 +84,22 @@ async def explore(
 
 @dataclass
 class _Learning:
-    exploration: Exploration
-    place: ExplorationFolder
+    exploration: plan.Exploration
+    place: plan.ExplorationFolder
     target: ExploreTarget
     options: RunOptions
     budget: BudgetTracker
     watcher: Watcher
 
-    async def report(self, summary: Summary) -> ExplorationReport:
-        episodes = list(read_steps(self.place.path))
+    async def report(self, summary: Summary) -> plan.ExplorationReport:
+        episodes = list(distiller.read_steps(self.place.path))
         run = slug(self.place.path.resolve().name)
         asker = None if self.exploration.model is None else self._asker(self.exploration.model)
         try:
             if asker is None:
-                origin, parts, judges = Origin("run", run), list[Chunk](), None
+                origin, parts, judges = Origin("run", run), list[distiller.Chunk](), None
                 mined = mine(recorded_moments([self.place.path]), self._commands).rules(run)
-                gathered = Candidates([CandidateRule(rule, rule.evidence.witnesses) for rule in mined])
+                gathered = distiller.Candidates([distiller.CandidateRule(rule, rule.evidence.witnesses) for rule in mined])
             else:
                 origin = Origin("model", f"{asker.name[:140]} over {run}")
                 parts = await self._chunks(episodes, asker)
@@ -137,12 +117,12 @@ class _Learning:
         rules = [judged(each, self.target.accept) for each in filtered.kept]
         book = add_to_book(self.target.into, rules, origin, world)
         used = asker.ledger.used() if asker else Spending()
-        return ExplorationReport(
+        return plan.ExplorationReport(
             accept=self.target.accept,
             into=self.target.into,
             besides=self.target.names,
             distiller=asker.name if asker else None,
-            played=PlayTotals(
+            played=plan.PlayTotals(
                 episodes=summary.overall.finished,
                 won=summary.overall.won,
                 errors=summary.overall.errors,
@@ -151,7 +131,7 @@ class _Learning:
             ),
             chunks=len(parts),
             proposed=len(gathered.kept) + len(gathered.dropped),
-            found=tuple(FoundRule.of(book.rule(each.rule.id), each.disputes) for each in filtered.kept),
+            found=tuple(plan.FoundRule.of(book.rule(each.rule.id), each.disputes) for each in filtered.kept),
             dropped=(*gathered.dropped, *filtered.dropped),
             checks=tuple(gathered.checks),
             lost=tuple(asker.lost) if asker else (),
@@ -159,7 +139,7 @@ class _Learning:
             tokens=used.tokens.prompt + used.tokens.completion,
         )
 
-    async def _chunks(self, episodes: Sequence[EpisodeSteps], asker: LearningModel) -> list[Chunk]:
+    async def _chunks(self, episodes: Sequence[distiller.EpisodeSteps], asker: LearningModel) -> list[distiller.Chunk]:
         """The chunks, so small that a reply to each fits into the model's context where it tells how large that is. Replies of
         ``asker`` are limited to what is left then."""
         learning = self.exploration.learning
@@ -175,19 +155,19 @@ class _Learning:
         if tokens < learning.chunk_tokens or asker.longest < learning.reply_tokens:
             fits = f"Chunks have about {tokens:,} tokens and replies at most {asker.longest:,}"
             self.options.say(f"{fits}: the model's context has room for no more.")
-        return list(chunks(episodes, learning.chunk_steps, tokens))
+        return list(distiller.chunks(episodes, learning.chunk_steps, tokens))
 
-    async def _fitting(self, episodes: Sequence[EpisodeSteps], asker: LearningModel) -> LearningRoom | None:
+    async def _fitting(self, episodes: Sequence[distiller.EpisodeSteps], asker: LearningModel) -> plan.LearningRoom | None:
         """The largest sizes that fit into the model's context; None where there is nothing to ask, or it does not tell."""
         learning, prompt = self.exploration.learning, load_prompt("housequest.agent.explorer", "distiller")
         tokens, wanted = learning.chunk_tokens, min(learning.reply_tokens, LEAST_REPLY)
         while True:
-            parts = sorted(chunks(episodes, learning.chunk_steps, tokens), key=lambda part: len(part.text))
+            parts = sorted(distiller.chunks(episodes, learning.chunk_steps, tokens), key=lambda part: len(part.text))
             rooms: list[int] = []
             for part in parts[-3:]:
                 room = None
                 with suppress(ModelError):  # the first call says what is wrong
-                    room = await asker.room(DISTILLER, self._instructions(), prompt.render("chunk", chunk=part.text))
+                    room = await asker.room(distiller.DISTILLER, self._instructions(), prompt.render("chunk", chunk=part.text))
                 if room is None:
                     return None
                 rooms.append(room - ASKED_AGAIN)
@@ -195,13 +175,15 @@ class _Learning:
                 return None
             if min(rooms) >= wanted or tokens <= LEAST_CHUNK:
                 reply = min(learning.reply_tokens, max(min(rooms), wanted))
-                return LearningRoom(chunk_tokens=tokens, reply_tokens=reply)
+                return plan.LearningRoom(chunk_tokens=tokens, reply_tokens=reply)
             tokens = tokens * 3 // 4
 
     def _instructions(self) -> str:
         world = self.exploration.run.setup.world
         prompt = load_prompt("housequest.agent.explorer", "distiller")
-        return prompt.render("system", manual=world.manual, most=str(MOST_RULES), checks="\n".join(self._commands.checks))
+        return prompt.render(
+            "system", manual=world.manual, most=str(distiller.MOST_RULES), checks="\n".join(self._commands.checks)
+        )
 
     def _asker(self, name: str) -> LearningModel:
         ledger = Ledger(self.place.calls_file)
@@ -223,7 +205,7 @@ class _Learning:
         assert household is not None  # else it was not planned
         return household.commands
 
-    async def _distilled(self, parts: Sequence[Chunk], asker: LearningModel, origin: Origin) -> Candidates:
+    async def _distilled(self, parts: Sequence[distiller.Chunk], asker: LearningModel, origin: Origin) -> distiller.Candidates:
         prompt = load_prompt("housequest.agent.explorer", "distiller")
         system = self._instructions()
         self.options.say(f"Distilling rules from {len(parts):,} chunk{'s' * (len(parts) != 1)} with {asker.name}.")
@@ -234,15 +216,15 @@ class _Learning:
 
         watch(0)
         questions = {f"chunk {part.number}": prompt.render("chunk", chunk=part.text) for part in parts}
-        role = DISTILLER.held_to(distilling_form(max((len(part.steps) for part in parts), default=1)))
-        gathered = Candidates()
+        role = distiller.DISTILLER.held_to(distiller.distilling_form(max((len(part.steps) for part in parts), default=1)))
+        gathered = distiller.Candidates()
         for part, proposals in zip(parts, await asker.ask(role, system, questions, watch), strict=True):
             if proposals is not None:
                 gathered.add(part, proposals, origin)
         return gathered
 
 
-def judged(kept: CandidateRule, accept: Acceptance) -> Rule:
+def judged(kept: distiller.CandidateRule, accept: plan.Acceptance) -> Rule:
     """The rule with its status; a disputed rule always stays a candidate. ``person``: all are candidates. ``filter``: all that
     the model's filter kept are accepted (OPEx-L). ``evidence``: supported rules are accepted, contradicted ones rejected."""
     rule = kept.rule

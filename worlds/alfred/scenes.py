@@ -19,20 +19,7 @@ from pathlib import Path
 from statistics import median
 
 from housequest.worlds.alfred.model import KNIVES_LEFT
-from housequest.worlds.alfred.simulator.base import (
-    DIRTYABLE,
-    ENCLOSING,
-    FLOOR,
-    KNIVES,
-    MOVABLE,
-    OPEN_AT_FIRST,
-    OPENABLE,
-    SLICES,
-    Lying,
-    Scene,
-    kind_in,
-    kind_named,
-)
+from housequest.worlds.alfred.simulator import base as simulator
 from housequest.worlds.alfred.simulator.layout import box_at, holder
 from housequest.worlds.alfred.tasks import Trajectory
 from housequest.worlds.alfworld.engine.game import Game, State, numbered, parse_problem, read_game
@@ -49,7 +36,7 @@ _TAP = 0.17
 _HIDING = ("sink ", "bathtub ", "curtains ", "blinds ")
 
 
-def scene_of(problem: str, game: Game) -> Scene:
+def scene_of(problem: str, game: Game) -> simulator.Scene:
     """The scene in which a game begins. Ids without coordinates, those of made-up houses, are made of the room's plan. Hidden:
     it knows where things lie. Raises ``GameError`` for what is no problem."""
     room = room_of(problem, game)
@@ -77,14 +64,14 @@ def scene_of(problem: str, game: Game) -> Scene:
         standing = {ids[name] for number in numbers if (name := game.receptacles[number]) in ids}
         return frozenset(standing | {one.id for one in things if one.id.partition("|")[0] in kinds})
 
-    scene = Scene(
+    scene = simulator.Scene(
         room,
         {name: ids.get(name) or written(_kind(name), middles[name]) for name in sorted(built)},
         things,
         accepted(),
-        marked(game.openable, OPENABLE),
+        marked(game.openable, simulator.OPENABLE),
         room.start,
-        open=marked(game.start.opened, OPEN_AT_FIRST),
+        open=marked(game.start.opened, simulator.OPEN_AT_FIRST),
         on=frozenset(ids[game.objects[number]] for number in game.start.lit if game.objects[number] in ids),
         eye=EYE + (low if 0.1 < low < 0.5 else 0.0),
     )
@@ -95,10 +82,10 @@ def accepted() -> Mapping[str, frozenset[str]]:
     """The kinds that each kind of receptacle takes, by AI2-THOR's names, slices among them."""
     table: dict[str, frozenset[str]] = {}
     for word, kinds in load_counts().accepts.items():
-        wholes = frozenset(map(kind_named, kinds))
-        table[kind_named(word)] = wholes | {SLICES[kind][0] for kind in wholes & SLICES.keys()}
-    knives = {kind: table[kind] | KNIVES for kind in map(kind_named, KNIVES_LEFT)}
-    return {**table, **knives, **MOVABLE}
+        wholes = frozenset(map(simulator.kind_named, kinds))
+        table[simulator.kind_named(word)] = wholes | {simulator.SLICES[kind][0] for kind in wholes & simulator.SLICES.keys()}
+    knives = {kind: table[kind] | simulator.KNIVES for kind in map(simulator.kind_named, KNIVES_LEFT)}
+    return {**table, **knives, **simulator.MOVABLE}
 
 
 def thor_id(raw: str) -> str:
@@ -109,7 +96,12 @@ def thor_id(raw: str) -> str:
         return f"{sign}{found['whole']}.{found['rest']}"
 
     stem, *parts = raw.split("_bar_")
-    return "|".join((kind_named(stem), *(_METRES.sub(metres, one) if _METRES.match(one) else kind_named(one) for one in parts)))
+    return "|".join(
+        (
+            simulator.kind_named(stem),
+            *(_METRES.sub(metres, one) if _METRES.match(one) else simulator.kind_named(one) for one in parts),
+        )
+    )
 
 
 def written(kind: str, point: Point) -> str:
@@ -120,7 +112,7 @@ def written(kind: str, point: Point) -> str:
 
 
 def _kind(name: str) -> str:
-    return kind_named(name.rpartition(" ")[0])
+    return simulator.kind_named(name.rpartition(" ")[0])
 
 
 def _planned(room: Room, game: Game) -> tuple[dict[str, str], dict[str, Point | None]]:
@@ -171,7 +163,7 @@ def _apart(one: Point, other: Point) -> float:
 
 def _things(
     room: Room, game: Game, state: State, ids: Mapping[str, str], points: Mapping[str, Point | None], built: set[str]
-) -> Iterator[Lying]:
+) -> Iterator[simulator.Lying]:
     """What lies in the room, lamps too; what stands in two receptacles belongs to the smaller one."""
     holders: dict[int, str] = {}
     areas = {one.name: prod(one.box.spans(0)) for one in room.fixtures}
@@ -179,14 +171,14 @@ def _things(
     for number, name in sorted(standing, key=lambda one: -areas[one[1]]):
         holders.update(dict.fromkeys(state.contents[number], ids[name]))
     for outer, inner in game.inside.items():
-        takes = MOVABLE.get(_kind(game.objects[outer]), frozenset[str]())
+        takes = simulator.MOVABLE.get(_kind(game.objects[outer]), frozenset[str]())
         for thing in inner:
             if _kind(game.objects[thing]) in takes:
                 holders[thing] = ids[game.objects[outer]]
     for number, name in enumerate(game.objects):
         point = points.get(name)
         if point and name not in built and not name.startswith(_HIDING) and (number in holders or not kind_of(name).scenery):
-            yield Lying(ids[name], name, holders.get(number, FLOOR), point, number in game.pickupable)
+            yield simulator.Lying(ids[name], name, holders.get(number, simulator.FLOOR), point, number in game.pickupable)
 
 
 GAME = "game.tw-pddl"
@@ -196,7 +188,7 @@ _LEVEL = 0.04
 _CLOSE = 0.3
 
 
-def scene_at(path: Path, trajectory: Trajectory) -> Scene:
+def scene_at(path: Path, trajectory: Trajectory) -> simulator.Scene:
     """The scene of a trajectory in a file. Raises ``GameError`` if no trajectory of its floor plan has a game beside it."""
     others, beside, plan = games_on(path.parents[2], trajectory.floor_plan), path.with_name(GAME), trajectory.floor_plan
     games = [beside] if beside.is_file() else others[:1]
@@ -216,28 +208,28 @@ def games_on(split: Path, floor_plan: str) -> tuple[Path, ...]:
 
 
 @lru_cache(maxsize=512)
-def base_scene(path: Path) -> Scene:
+def base_scene(path: Path) -> simulator.Scene:
     """The scene of the game in a file. Raises ``GameError``."""
     file = read_game(path)
     return scene_of(file.problem, file.game(str(path)))
 
 
-def arranged(base: Scene, given: Trajectory, witnesses: Sequence[Scene] = ()) -> Scene:
+def arranged(base: simulator.Scene, given: Trajectory, witnesses: Sequence[simulator.Scene] = ()) -> simulator.Scene:
     """``base`` with the things, the marks and the start of a trajectory. The ``witnesses`` are scenes of the same room: what
     lies where something lay in one of them is in the same receptacle."""
     points = {written(kind, point): point for kind, point in given.things}
     known = {one.id: one.at for one in base.things}
-    there = frozenset(base.ids.values()) | {FLOOR}
+    there = frozenset(base.ids.values()) | {simulator.FLOOR}
     seen = {one.point: one.at for witness in witnesses for one in witness.things if one.pickupable and one.at in there}
     fixed = tuple(one for one in base.things if not one.pickupable)
     names = numbered_names([*points, *(one.id for one in fixed)])
-    things: list[Lying] = []
+    things: list[simulator.Lying] = []
     for id, point in points.items():
         at = known.get(id)
         # What lay in something that is elsewhere in this trajectory lies below it.
         if at is None or (at not in there and at not in points):
             at = _witnessed(base, seen, id.partition("|")[0], point)
-        things.append(Lying(id, names[id], at, point))
+        things.append(simulator.Lying(id, names[id], at, point))
     every = [*points, *base.ids.values()]
     scene = replace(
         base,
@@ -245,22 +237,22 @@ def arranged(base: Scene, given: Trajectory, witnesses: Sequence[Scene] = ()) ->
         room=replace(base.room, floor=with_way(base.room.floor, base.room.walls, given.start.cell)),
         things=(*things, *(replace(one, name=names[one.id]) for one in fixed)),
         # Annotations open what no game calls openable.
-        openable=frozenset(id for id in every if kind_in(id) in ENCLOSING | OPENABLE),
+        openable=frozenset(id for id in every if simulator.kind_in(id) in simulator.ENCLOSING | simulator.OPENABLE),
         start=given.start,
-        open=frozenset(id for id in every if id.partition("|")[0] in OPEN_AT_FIRST),
+        open=frozenset(id for id in every if id.partition("|")[0] in simulator.OPEN_AT_FIRST),
         on=frozenset(id for id in (*every, *(one.id for one in fixed)) if id.partition("|")[0] in given.on),
-        dirty=frozenset(id for id in every if id.partition("|")[0] in DIRTYABLE) if given.dirty else frozenset(),
+        dirty=frozenset(id for id in every if id.partition("|")[0] in simulator.DIRTYABLE) if given.dirty else frozenset(),
         eye=given.height + _NECK,
         floor_plan=given.floor_plan,
     )
     return reshaped(scene, [*scene.things, *(one for witness in witnesses for one in witness.things)])
 
 
-def _witnessed(base: Scene, seen: Mapping[Point, str], kind: str, point: Point) -> str:
+def _witnessed(base: simulator.Scene, seen: Mapping[Point, str], kind: str, point: Point) -> str:
     """The receptacle of what lies at a point: that of what was seen to lie nearest, if near, else by its box."""
 
     def far(other: Point) -> float:
-        taken = seen[other] == FLOOR or kind in base.accepts.get(kind_in(seen[other]), frozenset[str]())
+        taken = seen[other] == simulator.FLOOR or kind in base.accepts.get(simulator.kind_in(seen[other]), frozenset[str]())
         return hypot(other.x - point.x, other.z - point.z) + 2 * max(0.0, abs(other.y - point.y) - _LEVEL) + (not taken)
 
     nearest = min(seen, key=far, default=None)
@@ -290,7 +282,7 @@ _MOST = 400
 _SOLID = ("solid", "table")
 
 
-def reshaped(scene: Scene, lying: Iterable[Lying]) -> Scene:
+def reshaped(scene: simulator.Scene, lying: Iterable[simulator.Lying]) -> simulator.Scene:
     """The scene with tops no higher than what lies on them, and counters that end above the doors below and beside tables."""
     on: dict[str, list[Box]] = {}
     for one in lying:

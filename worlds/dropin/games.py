@@ -17,17 +17,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, SupportsIndex, cast
 
-from housequest.worlds.alfworld.engine.game import (
-    Action,
-    Game,
-    GameFile,
-    State,
-    load_game,
-    numbered,
-    parse_problem,
-    read_game,
-    read_published,
-)
+from housequest.worlds.alfworld.engine import game as engine
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.engine.planner import plan
 from housequest.worlds.alfworld.games import FILE
@@ -50,7 +40,7 @@ class PddlEnv(core.Environment):
         super().__init__(request_infos)
         self.walkthrough: list[str] | None = None
         self._source: str | Mapping[str, Any] = {}
-        self._game: Game | None = None
+        self._game: engine.Game | None = None
         self._demangled = False
         self._play: NativeEnv | None = None
         self._moves = 0
@@ -77,9 +67,9 @@ class PddlEnv(core.Environment):
         if self._game is None:
             raise OrderError("No game was loaded; call load(path) first.")
         if not self._demangled:
-            file = _given(self._source) if isinstance(self._source, Mapping) else read_game(Path(self._source))
+            file = _given(self._source) if isinstance(self._source, Mapping) else engine.read_game(Path(self._source))
             # The ids of its problem are its names.
-            objects, receptacles, _ = numbered(parse_problem(file.problem, self._game.origin))
+            objects, receptacles, _ = engine.numbered(engine.parse_problem(file.problem, self._game.origin))
             self._game, self._demangled = _named(self._game, tuple(objects), tuple(receptacles)), True
         self._play = NativeEnv(Task(self._game.origin, "alfworld", FILE, 0, "", self._game.sentence), self._game)
         self._moves = 0
@@ -143,13 +133,13 @@ _SHARED: dict[object, Any] = {}
 _EMPTY: frozenset[Any] = frozenset()
 
 
-def loaded(path: str) -> Game:
+def loaded(path: str) -> engine.Game:
     """The game in a file, which is read once. Raises ``GameError``."""
-    game: Game = pickle.loads(_pickled(path))
+    game: engine.Game = pickle.loads(_pickled(path))
     # Houses have their names in common: thousands of games at once take less memory, and less of a processor's cache. And one
     # empty set stands for the many that a game has, of 216 bytes each.
     share = _SHARED.setdefault
-    start = State._make(part or _EMPTY if isinstance(part, frozenset) else part for part in game.start)
+    start = engine.State._make(part or _EMPTY if isinstance(part, frozenset) else part for part in game.start)
     return replace(
         game,
         **{
@@ -164,10 +154,10 @@ def loaded(path: str) -> Game:
 @lru_cache(_GAMES_KEPT)
 def _pickled(path: str) -> bytes:
     # Ten times smaller than the game itself, and eight times as fast to make one of as its file: all of train fits.
-    return pickle.dumps(load_game(Path(path)), pickle.HIGHEST_PROTOCOL)
+    return pickle.dumps(engine.load_game(Path(path)), pickle.HIGHEST_PROTOCOL)
 
 
-def renumbered(game: Game, chance: random.Random) -> Game:
+def renumbered(game: engine.Game, chance: random.Random) -> engine.Game:
     """The same game with the numbers of each kind of thing shuffled ("mug 2" may become "mug 1"). alfworld calls this domain
     randomisation: names change, the order of lists does not."""
     names = [*game.objects, *game.receptacles]
@@ -181,14 +171,14 @@ def renumbered(game: Game, chance: random.Random) -> Game:
     return _named(game, tuple(dealt[: len(game.objects)]), tuple(dealt[len(game.objects) :]))
 
 
-def _given(data: Mapping[str, Any]) -> GameFile:
-    return read_published(json.dumps(dict(data)).encode(), "the given game")
+def _given(data: Mapping[str, Any]) -> engine.GameFile:
+    return engine.read_published(json.dumps(dict(data)).encode(), "the given game")
 
 
-def _named(game: Game, objects: tuple[str, ...], receptacles: tuple[str, ...]) -> Game:
+def _named(game: engine.Game, objects: tuple[str, ...], receptacles: tuple[str, ...]) -> engine.Game:
     """The same game with other names. The walkthrough, which uses the old ones, is dropped."""
 
-    def renamed(command: str, action: Action) -> str:
+    def renamed(command: str, action: engine.Action) -> str:
         return f"go to {receptacles[action.receptacle]}" if action.verb == "go" else command
 
     always = {renamed(command, action): action for command, action in game.always.items()}

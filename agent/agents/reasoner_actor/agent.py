@@ -18,20 +18,9 @@ from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Act, Decision, Emitter, Grants, Idle, ParseFailure, Turn
 from housequest.agent.episodes import events
 from housequest.agent.models.base import Message, Model, Request
-from housequest.agent.roles import brief
-from housequest.agent.roles import reading as forms
+from housequest.agent.roles import brief, messages, reading
 from housequest.agent.roles.base import Answer, ReplyError, Role, Sampling, ask, call_event, load_prompt
 from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Lesson, Reply, asked_before, shown_part
-from housequest.agent.roles.messages import (
-    RoleMemory,
-    emit_rules,
-    emit_thought,
-    numbered,
-    opening_text,
-    system_message,
-    transcript,
-)
-from housequest.agent.roles.reading import bounded, items, json_fields, labelled, read_command, seen_after, thought
 from housequest.knowledge.examples import subtasks_of_goal
 from housequest.worlds.base import Observation, Transition, World
 from housequest.worlds.errors import Unsupported
@@ -70,13 +59,15 @@ def _read_plan(text: str) -> ReasonerReply:
     exact = _EXACT.fullmatch("\n".join(line.rstrip() for line in text.splitlines() if line.strip()))
     if exact:
         steps = [line.partition(". ")[2] for line in (exact["steps"] or "").splitlines()[1:]]
-        return ReasonerReply(thought(exact["thought"]), bounded(steps) if steps else None)
-    fields = json_fields(text)
+        return ReasonerReply(reading.thought(exact["thought"]), reading.bounded(steps) if steps else None)
+    fields = reading.json_fields(text)
     if "plan" in fields:
         text = f"Thought: {fields.get('thought', '')}\nPlan:\n{fields['plan']}"
-    said = next((thought(rest.split("\n")[0]) for label, rest in labelled(text) if label in {"thought", "think"}), "")
+    said = next(
+        (reading.thought(rest.split("\n")[0]) for label, rest in reading.labelled(text) if label in {"thought", "think"}), ""
+    )
     plan = _PLAN.split(text)[-1]
-    return ReasonerReply(said, None if _KEEP.fullmatch(plan.strip()) else bounded(items(plan)))
+    return ReasonerReply(said, None if _KEEP.fullmatch(plan.strip()) else reading.bounded(reading.items(plan)))
 
 
 REASONER: Role[ReasonerReply] = Role("reasoner", _read_plan)
@@ -92,7 +83,7 @@ class ActorReply:
 
 
 def _read_action(text: str) -> ActorReply:
-    said = read_command(text)
+    said = reading.read_command(text)
     number = _NUMBER.search(said.step)
     step = max(0, int(number[0]) - 1) if number else None
     return ActorReply(said.thought, step, None if _STUCK.match(said.command) else said.command)
@@ -114,8 +105,8 @@ class PlanMemory:
     goal: str
     opening: Observation
     grants: Grants
-    reasoner: RoleMemory
-    actor: RoleMemory
+    reasoner: messages.RoleMemory
+    actor: messages.RoleMemory
     plan: tuple[str, ...] = ()
     step: int = 0
     moved_on: bool = False
@@ -143,7 +134,7 @@ class ChatPrompting:
     def observe(self, memory: PlanMemory, transitions: tuple[Transition, ...]) -> PlanMemory:
         """The memory after these commands."""
         played, fresh = memory.played + transitions, transitions
-        seen = seen_after(self.world.household, memory.seen, memory.opening, played if memory.seen is None else fresh)
+        seen = reading.seen_after(self.world.household, memory.seen, memory.opening, played if memory.seen is None else fresh)
         return replace(memory, played=played, unreviewed=memory.unreviewed + fresh, state=None, seen=seen)
 
     def heed(self, memory: PlanMemory, turn: Turn, emit: Emitter) -> tuple[PlanMemory, Turn]:
@@ -165,14 +156,14 @@ class ChatPrompting:
         """Ask the reasoner for a plan, or to review the present one, for ``reason``; the answer and the new memory."""
         prompt = load_prompt(PACKAGE, "reasoner")
         if not memory.reasoner.started:
-            text = prompt.render("opening", observation=opening_text(memory.opening, memory.goal), goal=memory.goal)
+            text = prompt.render("opening", observation=messages.opening_text(memory.opening, memory.goal), goal=memory.goal)
             if memory.played:
-                text += "\n\n" + transcript(memory.played)
+                text += "\n\n" + messages.transcript(memory.played)
         else:
-            plan = numbered(memory.plan) or "There is none yet."
-            text = prompt.render("review", story=transcript(memory.unreviewed), plan=plan, reason=reason)
+            plan = messages.numbered(memory.plan) or "There is none yet."
+            text = prompt.render("review", story=messages.transcript(memory.unreviewed), plan=plan, reason=reason)
         turn = replace(turn, admissible=None)
-        role = REASONER.held_to(forms.planning_form(MOST_HELD, begun=bool(memory.plan)))
+        role = REASONER.held_to(reading.planning_form(MOST_HELD, begun=bool(memory.plan)))
         answer, reasoner = await memory.reasoner.ask(role, self.model, text, turn, memory.grants, emit, self.sampling)
         return answer, replace(memory, reasoner=reasoner)
 
@@ -180,22 +171,22 @@ class ChatPrompting:
         self, memory: PlanMemory, turn: Turn, emit: Emitter, *, revised: bool, again: bool
     ) -> tuple[Answer[ActorReply], PlanMemory]:
         """Ask the actor for a command. ``revised``: the plan is new. ``again``: it just said that it is stuck."""
-        prompt, plan = load_prompt(PACKAGE, "actor"), numbered(memory.plan)
+        prompt, plan = load_prompt(PACKAGE, "actor"), messages.numbered(memory.plan)
         first = not memory.actor.started
         parts: list[str] = []
         if first:
-            opening = opening_text(memory.opening, memory.goal)
+            opening = messages.opening_text(memory.opening, memory.goal)
             parts.append(prompt.render("opening", observation=opening, goal=memory.goal, plan=plan))
             if memory.played:
-                parts.append(transcript(memory.played))
+                parts.append(messages.transcript(memory.played))
         elif not again:
-            parts.append(prompt.render("turn", observation=transcript(turn.transitions, own=memory.last)))
+            parts.append(prompt.render("turn", observation=messages.transcript(turn.transitions, own=memory.last)))
         if again or (revised and not first):
             parts.append(prompt.render("revised" if revised else "kept", plan=plan))
         turn = replace(turn, hints=(), admissible=None) if again else turn
         text = "\n\n".join(parts)
-        command = forms.command_value(self.world, memory.seen, turn.admissible, (STUCK,) if self.stuck else ())
-        role = ACTOR.held_to(forms.acting_form(command, len(memory.plan)))
+        command = reading.command_value(self.world, memory.seen, turn.admissible, (STUCK,) if self.stuck else ())
+        role = ACTOR.held_to(reading.acting_form(command, len(memory.plan)))
         answer, actor = await memory.actor.ask(role, self.model, text, turn, memory.grants, emit, self.sampling)
         return answer, replace(memory, actor=actor, last=None)
 
@@ -263,7 +254,7 @@ class BriefPrompting:
         assert state is not None
         state = replace(state, hints=state.hints + turn.hints, repeated=0, turns=0)
         rules = brief.relevant_rules(memory.goal, state.belief, turn.rules)
-        emit_rules(rules, (), emit)
+        messages.emit_rules(rules, (), emit)
         text = brief.planning(memory.goal, state.belief, rules, state.hints, ())
         if not memory.plan or turn.hints:
             answer = await ask(REASONER, self.model, (), text, emit, self.sampling)
@@ -361,7 +352,7 @@ class ReasonerActor:
         self._model, self._sampling, self._settings = parts.model, parts.sampling, parts.settings
         self._world, manual = parts.world, parts.world.manual
         self._reasoner, self._actor = (
-            RoleMemory((system_message(load_prompt(PACKAGE, name), parts.world, plans=True, manual=manual),))
+            messages.RoleMemory((messages.system_message(load_prompt(PACKAGE, name), parts.world, plans=True, manual=manual),))
             for name in ("reasoner", "actor")
         )
 
@@ -386,7 +377,7 @@ class ReasonerActor:
             answer, memory = await prompting.act(memory, turn, emit, revised=memory.revision != before, again=True)
         if answer.value is None:
             return ParseFailure(ACTOR.name, answer.reason), memory
-        emit_thought(ACTOR.name, answer.value.thought, emit)
+        messages.emit_thought(ACTOR.name, answer.value.thought, emit)
         if answer.value.command is None:
             return Idle("the actor is stuck and names no command"), memory
         step = memory.step if answer.value.step is None else min(answer.value.step, len(memory.plan) - 1)
@@ -434,7 +425,7 @@ class ReasonerActor:
         if answer.value is None:
             # An older plan can still be followed; without one the turn is used up.
             return (None if memory.plan else ParseFailure(REASONER.name, answer.reason)), memory
-        emit_thought(REASONER.name, answer.value.thought, emit)
+        messages.emit_thought(REASONER.name, answer.value.thought, emit)
         if another is not None:
             memory = replace(memory, plan=another, step=0, revision=memory.revision + 1)
             emit(events.Planned(role=REASONER.name, steps=another, revision=memory.revision, reason=reason))

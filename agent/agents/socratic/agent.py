@@ -25,18 +25,9 @@ from housequest.agent.base import Decision, Emitter, Grants, ParseFailure, Turn
 from housequest.agent.models.base import Message, Request
 from housequest.agent.models.forms import LONGEST_THOUGHT, Choice, Either, Form, Listed, Name, Words
 from housequest.agent.roles import demonstrations as expert
+from housequest.agent.roles import reading
 from housequest.agent.roles.base import Conversation, ReplyError, Role, ask, load_prompt
 from housequest.agent.roles.messages import additions, emit_rules, emit_thought, planning, rules_after
-from housequest.agent.roles.reading import (
-    TRIPLE_NAMES,
-    Subgoal,
-    as_subgoal,
-    as_triple,
-    names_in,
-    read_subgoals,
-    thought,
-    without_navigation,
-)
 from housequest.agent.skills.skill import as_skill
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation
@@ -115,7 +106,7 @@ DECOMPOSER: Role[str] = Role("decomposer", _read_reasoning)
 
 # The planner (sections 3.4 and 3.5): turns a dialogue into subgoals, and revises them.
 
-_NAMES = tuple(TRIPLE_NAMES.values())
+_NAMES = tuple(reading.TRIPLE_NAMES.values())
 _EXACT_PLAN = re.compile(r"(?s)Change:(?P<words>.*?)\nPlan:\n(?:\d{1,2}\. \(\w+, [\w ]{1,60}(?:, [\w ]{1,60})?\)\s*)+")
 _CHANGE = re.compile(r"(?im)^[\W_]{0,40}change\b[\s*_`]*[:：][\s*_`]*(?P<words>.*)$")
 
@@ -124,26 +115,26 @@ class SubgoalPlan(NamedTuple):
     """A plan, with what it changes about the one before, by the model's word; may be empty."""
 
     change: str
-    subgoals: tuple[Subgoal, ...]
+    subgoals: tuple[reading.Subgoal, ...]
 
 
-def numbered_subgoals(plan: Sequence[Subgoal]) -> str:
+def numbered_subgoals(plan: Sequence[reading.Subgoal]) -> str:
     """A plan as numbered lines, in the form that the planner shall write."""
-    return "\n".join(f"{number}. {as_triple(subgoal)}" for number, subgoal in enumerate(plan, 1))
+    return "\n".join(f"{number}. {reading.as_triple(subgoal)}" for number, subgoal in enumerate(plan, 1))
 
 
 def _read_plan(text: str) -> SubgoalPlan:
     change = _EXACT_PLAN.fullmatch(text) or _CHANGE.search(text)
-    return SubgoalPlan(thought(change["words"]) if change else "", read_subgoals(text, _NAMES))
+    return SubgoalPlan(reading.thought(change["words"]) if change else "", reading.read_subgoals(text, _NAMES))
 
 
 def plan_form(names: Sequence[str] = _NAMES) -> Form:
     """The form of a plan of these actions."""
-    others = Choice(tuple(name for name in names if name != TRIPLE_NAMES["put"]))
+    others = Choice(tuple(name for name in names if name != reading.TRIPLE_NAMES["put"]))
     triple = Either(
         (
             Form(("(", ("action", others), ", ", ("object", Name(40)), ")")),
-            Form((f"({TRIPLE_NAMES['put']}, ", ("put", Name(40)), ", ", ("place", Name(40)), ")")),
+            Form((f"({reading.TRIPLE_NAMES['put']}, ", ("put", Name(40)), ", ", ("place", Name(40)), ")")),
         )
     )
     return Form(("Plan:\n", ("plan", Listed(triple, 20, first=1))))
@@ -179,7 +170,7 @@ def _read_validity(text: str) -> bool:
 
 def _read_cause(text: str) -> str:
     if text.startswith("Cause: ") and "\n" not in text and len(text) <= LONGEST_CAUSE:
-        return thought(text.removeprefix("Cause:"))
+        return reading.thought(text.removeprefix("Cause:"))
     found = _CAUSE.search(text)
     words = " ".join((found["words"] if found else text).split())
     if not any(character.isalpha() for character in words):
@@ -207,7 +198,7 @@ class Socratic(PlanFollower[SocraticMemory]):
     """Calls an episode: 2 before the first command, and up to 3 more at each failure; needs a chat model."""
 
     name = "socratic"
-    words = staticmethod(as_triple)
+    words = staticmethod(reading.as_triple)
 
     def __init__(self, parts: AgentParts[SocraticSettings]) -> None:
         super().__init__(parts)
@@ -218,7 +209,7 @@ class Socratic(PlanFollower[SocraticMemory]):
         self._decompose = load_prompt(PACKAGE, "socratic_questioner" if questions else "socratic_decomposer")
         self._advise = load_prompt(PACKAGE, "socratic_advisor")
         self._prompt = load_prompt(PACKAGE, "socratic_planner")
-        names = names_in(TRIPLE_NAMES, parts.world)
+        names = reading.names_in(reading.TRIPLE_NAMES, parts.world)
         self._reads = SOCRATIC_PLANNER.held_to(plan_form(names)), SOCRATIC_PLANNER.held_to(revised_form(names))
         texts = (
             self._decompose.render("system", rules=rules, subtask=subtask),
@@ -267,7 +258,7 @@ class Socratic(PlanFollower[SocraticMemory]):
         return None, memory
 
     def _opening(self, memory: SocraticMemory) -> str:
-        shots = ((shot.goal, numbered_subgoals(without_navigation(shot.plan))) for shot in memory.shots)
+        shots = ((shot.goal, numbered_subgoals(reading.without_navigation(shot.plan))) for shot in memory.shots)
         parts = [self._prompt.render("example", goal=goal, plan=plan) for goal, plan in shots]
         if memory.found is None:
             parts.append(self._prompt.render("bare", goal=memory.goal))
@@ -278,10 +269,10 @@ class Socratic(PlanFollower[SocraticMemory]):
         return "\n\n".join(parts)
 
     async def _recover(
-        self, memory: SocraticMemory, failed: Subgoal, reason: str, turn: Turn, emit: Emitter
+        self, memory: SocraticMemory, failed: reading.Subgoal, reason: str, turn: Turn, emit: Emitter
     ) -> tuple[Decision | None, SocraticMemory]:
         """Algorithm 1, lines 9 to 18: another try where the failure was bad luck, else a revised plan."""
-        subgoal, how = as_triple(failed), reason.partition(" failed: ")[2]
+        subgoal, how = reading.as_triple(failed), reason.partition(" failed: ")[2]
         scene = self._body.caption(memory.state, memory.scene)
         text = self._advise.render("validity", scene=scene, subgoal=subgoal, how=how)
         judged = await ask(VALIDITY, self._model, memory.advisor, text, emit, self._sampling, image=turn.image)
@@ -316,8 +307,8 @@ class Socratic(PlanFollower[SocraticMemory]):
     def _progress(self, memory: SocraticMemory) -> dict[str, str]:
         return {
             "objects": ", ".join(self._body.told(memory.state).seen) or "nothing yet",
-            "completed": ", ".join(map(as_triple, memory.completed)) or "nothing",
-            "left": ", ".join(map(as_triple, memory.plan[memory.at :])) or "nothing",
+            "completed": ", ".join(map(reading.as_triple, memory.completed)) or "nothing",
+            "left": ", ".join(map(reading.as_triple, memory.plan[memory.at :])) or "nothing",
         }
 
 
@@ -350,8 +341,8 @@ def _decomposer(knows: expert.Demonstrator, request: Request) -> expert.Reply:
 
 
 def _planner(knows: expert.Demonstrator, request: Request) -> expert.Reply:
-    subgoals = map(as_subgoal, expert.with_ways(knows.left()))
-    plan = f"Plan:\n{numbered_subgoals(without_navigation(subgoals))}"
+    subgoals = map(reading.as_subgoal, expert.with_ways(knows.left()))
+    plan = f"Plan:\n{numbered_subgoals(reading.without_navigation(subgoals))}"
     change = f"Change: What is left is to {expert.left_in_words(knows)}.\n" if expert.asked_before(request) else ""
     return expert.Reply(f"{change}{plan}")
 
@@ -361,7 +352,7 @@ def _advisor(knows: expert.Demonstrator, request: Request) -> expert.Reply:
     question = expert.asked(request)
     label = "the subgoal (" if "It tried the subgoal (" in question else "The subgoal ("
     failed = expert.told(question, label).partition(")")[0]
-    still = {as_triple(as_subgoal(one))[1:-1] for one in expert.with_ways(knows.left())}
+    still = {reading.as_triple(reading.as_subgoal(one))[1:-1] for one in expert.with_ways(knows.left())}
     if "Valid: yes or no" in question:
         return expert.Reply(f"Valid: {'yes' if failed in still else 'no'}")
     unseen = sum(one.contents is None for one in knows.scene.belief.receptacles)

@@ -57,23 +57,17 @@ class Percept:
 
 
 class Perception(Protocol):
-    """Makes a `Percept` of a frame; only perceptions that say so in their name read the frame's depth and owners of pixels.
-    ``name`` is written in settings and records; ``size`` are columns and rows of the frames that it wants."""
-
-    @property
-    def name(self) -> str: ...
+    """Makes a `Percept` of the frame with a ``number`` in its episode; equal frames with equal numbers are perceived alike.
+    Only perceptions that say so in their name read the frame's depth and owners of pixels. ``size`` are columns and rows of the
+    frames that it wants."""
 
     @property
     def size(self) -> tuple[int, int]: ...
-
-    def see(self, frame: Frame, number: int) -> Percept:
-        """Perceive the frame with this ``number`` of an episode; equal frames with equal numbers are perceived alike."""
-        ...
+    def see(self, frame: Frame, number: int) -> Percept: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    name: str = "truth"
     size: tuple[int, int] = SIZE
 
     def see(self, frame: Frame, number: int) -> Percept:
@@ -94,10 +88,6 @@ class Noisy:
     @property
     def size(self) -> tuple[int, int]:
         return SIZE
-
-    @property
-    def name(self) -> str:
-        return f"noisy:miss={self.miss:g},confuse={self.confuse:g},depth={self.depth:g},seed={self.seed}"
 
     def see(self, frame: Frame, number: int) -> Percept:
         found: list[Detection] = []
@@ -173,7 +163,6 @@ Reader = Callable[[Path, int], Network]
 class DetectorPerception:
     """Detections by one or two networks, those of objects and those of receptacles. Depth stays the simulator's own."""
 
-    name: str
     networks: tuple[tuple[tuple[str, ...], Network], ...]
     size: tuple[int, int] = PICTURE
 
@@ -195,7 +184,7 @@ class DetectorPerception:
                 raise
             except Exception as error:  # the libraries' own errors have no class in common
                 raise ConfigurationError(f"{shown(file, 400)} cannot be loaded as a detector: {shown(str(error))}") from error
-        return cls(f"{kind}:" + ",".join(f"{which}={Path(file).name}" for which, file in files.items()), tuple(networks))
+        return cls(tuple(networks))
 
     def see(self, frame: Frame, number: int) -> Percept:
         del number

@@ -18,26 +18,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import hypot
 
+from housequest.agent.agents.spec import CameraSettings
+from housequest.agent.alfred.seeing import semantic_map as maps
 from housequest.agent.alfred.seeing.perception import Percept, Perception
-from housequest.agent.alfred.seeing.semantic_map import (
-    TILT,
-    Aim,
-    SemanticMap,
-    Stand,
-    corners,
-    looked,
-    looks_at,
-    next_move,
-    up_and_down,
-    walking,
-)
 from housequest.agent.alfred.seeing.state import (
     ACTIONS,
     APART,
     NEARLY,
     SAME,
     ErrorMode,
-    Heuristics,
     LowLevelAction,
     PolicyStep,
     SeeingState,
@@ -66,17 +55,17 @@ _Next = tuple[LowLevelAction | None, SeeingState]
 
 
 class ActionPolicy:
-    """Carries out skills by low-level actions. ``chance`` orders the receptacles that are opened to look for a thing."""
+    """Carries out skills by low-level actions; without one of the ``heuristics`` it is a line of OPEx's table 2. ``chance``
+    orders the receptacles that are opened to look for a thing."""
 
-    def __init__(self, perception: Perception, heuristics: Heuristics, chance: Chance, *, seed: int = 0) -> None:
-        self._perception, self._has = perception, heuristics
-        self._chance, self._seed = chance, seed
-        self.targets = Targets(self._has)
+    def __init__(self, perception: Perception, heuristics: CameraSettings, chance: Chance, *, seed: int = 0) -> None:
+        self._perception, self._has, self._chance, self._seed = perception, heuristics, chance, seed
+        self.targets = Targets(heuristics)
 
     def begin(self, frame: Frame, pose: Pose) -> SeeingState:
         """The state after the first frame, from ``pose``."""
         percept = self._perception.see(frame, 0)
-        state = SeeingState(SemanticMap.empty(pose).seen(percept, pose), percept, pose)
+        state = SeeingState(maps.SemanticMap.empty(pose).seen(percept, pose), percept, pose)
         return replace(state, stood=frozenset({state.stand}))
 
     def perceive(self, state: SeeingState, frame: Frame) -> Percept:
@@ -167,22 +156,22 @@ class ActionPolicy:
         apart = abs(state.stand[0] - aim.stand[0]) + abs(state.stand[1] - aim.stand[1])
         if apart > (NEARLY if aim.height is None else 0) and state.sweep is None:
             around = self.targets.ground(state, aim.stand)
-            move = next_move(around, state.pose.quarter, aim.stand)
+            move = maps.next_move(around, state.pose.quarter, aim.stand)
             if move == "MoveAhead" and state.ahead == aim.stand and aim.stand in state.bumped:
                 move = None
             if move is not None:
-                return LowLevelAction(walking(state.pose, move)), state
+                return LowLevelAction(maps.walking(state.pose, move)), state
             if self._has.traversable:
                 # No way leads there after all.
                 return None, replace(state, aim=None, tried=state.tried | {aim.stand})
         if state.sweep is None:
             if aim.height is None:
                 # A place of the search: look round there, straight ahead, since things hang on walls.
-                action = looked(state.pose, (state.pose.quarter, 0))
+                action = maps.looked(state.pose, (state.pose.quarter, 0))
                 if action is not None:
                     return LowLevelAction(action), state
                 return None, replace(state, aim=None, turns=3, tried=state.tried | {aim.stand})
-            state = replace(state, sweep=tuple(looks_at(aim, state.pose)))
+            state = replace(state, sweep=tuple(maps.looks_at(aim, state.pose)))
         swept = self._swept(state)
         if swept is not None:
             return swept
@@ -192,13 +181,13 @@ class ActionPolicy:
         if len(tried) >= MOST_STANDS or not self._has.adjust:
             spot = Spot(step.kind, aim.x, aim.z, aim.height or 0.0)
             gone = state.map.without(step.kind, aim.x, aim.z, 2 * SAME)
-            return None, replace(state, map=gone, avoided=(*state.avoided, spot), tried=frozenset[Stand]())
+            return None, replace(state, map=gone, avoided=(*state.avoided, spot), tried=frozenset[maps.Stand]())
         return None, state
 
     def _swept(self, state: SeeingState) -> tuple[LowLevelAction, SeeingState] | None:
         left = state.sweep or ()
         while left:
-            action = looked(state.pose, left[0])
+            action = maps.looked(state.pose, left[0])
             if action is not None:
                 return LowLevelAction(action), replace(state, sweep=left)
             left = left[1:]
@@ -211,16 +200,16 @@ class ActionPolicy:
             return Failed(f"the {step.kind} was not found any more")
         if state.refused and state.avoided and (step.kind in APART or step.primitive not in ("open", "pick")):
             # There is no other, so it is the one that was refused.
-            return None, replace(state, avoided=(), tried=frozenset[Stand]())
+            return None, replace(state, avoided=(), tried=frozenset[maps.Stand]())
         if not search.looked:
             turns = 3 if self._has.look_around else 0
             return None, replace(state, search=replace(search, looked=True), turns=turns)
         if self._has.corners and search.corners is None:
-            found = corners(state.map, self.targets.ground(state))
+            found = maps.corners(state.map, self.targets.ground(state))
             return None, replace(state, search=replace(search, corners=found))
         if search.corners:
             goal, *left = search.corners
-            return None, replace(state, search=replace(search, corners=tuple(left)), aim=Aim(goal))
+            return None, replace(state, search=replace(search, corners=tuple(left)), aim=maps.Aim(goal))
         if self._has.peek and not search.peeked:
             state = replace(state, search=replace(search, peeked=True))
             least = 0.0 if step.primitive == "pick" else LIKELY
@@ -230,11 +219,11 @@ class ActionPolicy:
         if search.wandered < MOST_WANDERED:
             goal = self.targets.wander(state, f"{self._seed}/{search.wandered}")
             state = replace(state, search=replace(search, wandered=search.wandered + 1))
-            return None, state if goal is None else replace(state, aim=Aim(goal))
+            return None, state if goal is None else replace(state, aim=maps.Aim(goal))
         if search.retried == 0 and (state.avoided or state.placed):
             # What was ruled out may have been it.
             again = replace(search, retried=1)
-            return None, replace(state, avoided=(), placed=(), tried=frozenset[Stand](), search=again)
+            return None, replace(state, avoided=(), placed=(), tried=frozenset[maps.Stand](), search=again)
         return Failed(f"no {step.kind} was found")
 
     def _explore(self, state: SeeingState) -> _Next | Failed:
@@ -246,13 +235,13 @@ class ActionPolicy:
             return None, state.advanced()
         goal = None
         if self._has.corners and state.surveyed < CORNERS:
-            far = corners(state.map, self.targets.ground(state))
+            far = maps.corners(state.map, self.targets.ground(state))
             goal = far[min(state.surveyed, len(far) - 1)] if far else None
             state = replace(state, surveyed=state.surveyed + 1)
         if goal is None:
             goal = self.targets.wander(state, f"{self._seed}/{state.frames}")
         state = replace(state, search=replace(state.search, wandered=1))
-        return None, replace(state, turns=3) if goal is None else replace(state, aim=Aim(goal))
+        return None, replace(state, turns=3) if goal is None else replace(state, aim=maps.Aim(goal))
 
     def _peek(self, state: SeeingState) -> _Next | Failed:
         """Open one receptacle of a kind after the other, until what is looked for is seen or all were open."""
@@ -264,7 +253,7 @@ class ActionPolicy:
 
         if self.targets.in_reach(state, goal, sought) or self.targets.claims(state, goal.kind, sought):
             left = tuple(one for one in state.steps if one.primitive != "peek")
-            return None, replace(state, steps=left, aim=None, sweep=None, turns=0, tried=frozenset[Stand](), refused=0)
+            return None, replace(state, steps=left, aim=None, sweep=None, turns=0, tried=frozenset[maps.Stand](), refused=0)
         # It looks up and down into what was just opened.
         if state.aim is None and (swept := self._swept(state)):
             return swept
@@ -283,7 +272,7 @@ class ActionPolicy:
 _BEFORE = 0.8  # How far ahead, and below the eye, a thing is taken to be that a person acted on and no map has, in metres.
 _PREPARING = ("go", "look", "explore", "peek", "open")
 _TURNS = {"RotateRight": 90, "RotateLeft": -90}
-_TILTS = {"LookDown": TILT, "LookUp": -TILT}
+_TILTS = {"LookDown": maps.TILT, "LookUp": -maps.TILT}
 
 
 def carried_out(state: SeeingState, action: LowLevelAction, targets: Targets, *, accepted: bool) -> SeeingState:
@@ -323,7 +312,7 @@ def carried_out(state: SeeingState, action: LowLevelAction, targets: Targets, *,
     if step is None or ACTIONS.get(step.primitive) != action.name:
         return state
     if step.primitive == "peek":
-        return replace(state, peeked=(*state.peeked, spot), aim=None, sweep=tuple(up_and_down(state.pose)), refused=0)
+        return replace(state, peeked=(*state.peeked, spot), aim=None, sweep=tuple(maps.up_and_down(state.pose)), refused=0)
     return state.advanced()
 
 
@@ -381,7 +370,7 @@ def _failed(state: SeeingState, action: LowLevelAction, *, adjust: bool) -> Seei
         other, peeked = (*state.avoided, action.spot), (*state.peeked, action.spot)
         if opening:
             state = replace(state, shut=(*state.shut, action.spot))
-        state = replace(state, avoided=other, tried=frozenset[Stand](), vain=frozenset[Stand]())
+        state = replace(state, avoided=other, tried=frozenset[maps.Stand](), vain=frozenset[maps.Stand]())
         if state.steps and state.steps[0].primitive == "peek":
             return replace(state, peeked=peeked, refused=0)
     return state

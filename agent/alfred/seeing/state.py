@@ -20,22 +20,12 @@ import numpy as np
 from numpy import floating
 from numpy.typing import NDArray
 
+from housequest.agent.agents.spec import CameraSettings
+from housequest.agent.alfred.seeing import semantic_map as maps
 from housequest.agent.alfred.seeing.perception import Detection, Percept
-from housequest.agent.alfred.seeing.semantic_map import (
-    BODIES,
-    Aim,
-    Ground,
-    SemanticMap,
-    Stand,
-    approach,
-    ground,
-    points,
-    stand_of,
-)
 from housequest.agent.skills.skill import Skill
 from housequest.worlds.alfred.model import TREATMENTS
 from housequest.worlds.household.goals import APPLIANCES, CONTAINERS, KNIVES
-from housequest.worlds.options import option
 from housequest.worlds.rooms.room import AHEAD, EYE, Pose
 
 if TYPE_CHECKING:
@@ -151,19 +141,6 @@ ErrorMode = Literal["not found", "collision", "interaction failed", "closed rece
 """What went wrong, in the terms of OPEx's table 4, and what the table sums up as others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Heuristics:
-    """Which heuristics the action policy has; without one it is a line of OPEx's table 2."""
-
-    votes: bool = option(True, "look for things on M', the map by votes of viewpoints, before M")
-    traversable: bool = option(True, "walk to a place from which a thing can be acted on, rather than to the thing")
-    corners: bool = option(True, "explore the four corners of the room first")
-    replay: bool = option(True, "go back to where something was sliced, to find the slices")
-    look_around: bool = option(True, "look round where it is before exploring")
-    adjust: bool = option(True, "try from another place what failed from one")
-    peek: bool = option(True, "open closed receptacles to look for things")
-
-
 class Spot(NamedTuple):
     """Where a thing of a kind is or was: a point in metres."""
 
@@ -194,7 +171,7 @@ class Search:
     """How far the search for a thing has come: corners and places gone to, and rotations left at this one."""
 
     looked: bool = False
-    corners: tuple[Stand, ...] | None = None
+    corners: tuple[maps.Stand, ...] | None = None
     peeked: bool = False
     wandered: int = 0
     retried: int = 0
@@ -216,14 +193,14 @@ class SeeingState:
     ``turns`` the rotations left of looking round.
     """
 
-    map: SemanticMap
+    map: maps.SemanticMap
     percept: Percept
     pose: Pose
     frames: int = 1
     held: str | None = None
-    stood: frozenset[Stand] = frozenset()
-    bumped: frozenset[Stand] = frozenset()
-    suspected: frozenset[Stand] = frozenset()
+    stood: frozenset[maps.Stand] = frozenset()
+    bumped: frozenset[maps.Stand] = frozenset()
+    suspected: frozenset[maps.Stand] = frozenset()
     opened: tuple[Spot, ...] = ()
     placed: tuple[Spot, ...] = ()
     filled: Spot | None = None
@@ -238,20 +215,20 @@ class SeeingState:
     skill: Skill | None = None
     steps: tuple[PolicyStep, ...] = ()
     given: int = 0
-    aim: Aim | None = None
+    aim: maps.Aim | None = None
     sweep: tuple[tuple[int, int], ...] | None = None
-    tried: frozenset[Stand] = frozenset()
-    vain: frozenset[Stand] = frozenset()
+    tried: frozenset[maps.Stand] = frozenset()
+    vain: frozenset[maps.Stand] = frozenset()
     refused: int = 0
     turns: int = 0
     search: Search = field(default_factory=Search)
 
     @property
-    def stand(self) -> Stand:
-        return stand_of(self.pose, self.map.origin)
+    def stand(self) -> maps.Stand:
+        return maps.stand_of(self.pose, self.map.origin)
 
     @property
-    def ahead(self) -> Stand:
+    def ahead(self) -> maps.Stand:
         (x, z), (dx, dz) = self.stand, AHEAD[self.pose.quarter]
         return x + dx, z + dz
 
@@ -266,7 +243,7 @@ class SeeingState:
 
     def afresh(self) -> SeeingState:
         """The state at the beginning of a step."""
-        none = frozenset[Stand]()
+        none = frozenset[maps.Stand]()
         return replace(self, aim=None, sweep=None, tried=none, vain=none, refused=0, turns=0, search=Search(), avoided=())
 
     def advanced(self) -> SeeingState:
@@ -300,9 +277,9 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Finds what a step is about, by pure functions of state."""
+    """Finds what a step is about, by pure functions of state, with the heuristics that the settings leave on."""
 
-    has: Heuristics
+    has: CameraSettings
 
     def meant(self, state: SeeingState, step: PolicyStep, spot: Spot) -> bool:
         """Whether a step may be about the thing at ``spot``: not if it proved wrong, or was put where it is."""
@@ -334,17 +311,17 @@ class Targets:
                 return left
         return []
 
-    def approach(self, state: SeeingState, step: PolicyStep, wanted: Callable[[Spot], bool]) -> Aim | None:
+    def approach(self, state: SeeingState, step: PolicyStep, wanted: Callable[[Spot], bool]) -> maps.Aim | None:
         targets = self.claims(state, step.kind, wanted)
         if (state.others or not targets) and step.inside and step.primitive == "pick" and state.treated and not state.avoided:
             targets = [state.treated[1:]]
         if not targets:
             return None
         rows, far = np.array(targets), None
-        for tried in (state.tried, frozenset[Stand]()) if state.tried else (state.tried,):
-            for body in BODIES:
+        for tried in (state.tried, frozenset[maps.Stand]()) if state.tried else (state.tried,):
+            for body in maps.BODIES:
                 around = self._around(state, body)
-                aim = approach(around, state.map.origin, rows, tried, traversable=self.has.traversable)
+                aim = maps.approach(around, state.map.origin, rows, tried, traversable=self.has.traversable)
                 if aim is not None and (aim.height is not None or not self.has.traversable):
                     return aim
                 far = far or aim
@@ -352,7 +329,7 @@ class Targets:
         apart = 0 if far is None else abs(far.stand[0] - state.stand[0]) + abs(far.stand[1] - state.stand[1])
         return far if apart > NEARLY and far is not None and far.stand not in state.tried else None
 
-    def replayed(self, state: SeeingState, step: PolicyStep) -> Aim | None:
+    def replayed(self, state: SeeingState, step: PolicyStep) -> maps.Aim | None:
         """Where the agent stood when it sliced what ``step`` is about, unless it was there since."""
         if not self.has.replay or not step.kind.endswith("sliced") or state.search.looked:
             return None
@@ -360,7 +337,7 @@ class Targets:
             if f"{kind}sliced" == step.kind:
                 stand = replace(state, pose=pose).stand
                 away, (dx, dz) = 0.8, AHEAD[pose.quarter]
-                return None if stand in state.tried else Aim(stand, pose.x + away * dx, pose.z + away * dz, EYE - away)
+                return None if stand in state.tried else maps.Aim(stand, pose.x + away * dx, pose.z + away * dz, EYE - away)
         return None
 
     def in_reach(self, state: SeeingState, step: PolicyStep, wanted: Callable[[Spot], bool]) -> Seen | None:
@@ -378,7 +355,7 @@ class Targets:
         detections = [one for one in state.percept.detections if one.kind == kind]
         if not detections:
             return
-        x, y, z = points(state.percept.depth, state.pose)
+        x, y, z = maps.points(state.percept.depth, state.pose)
         away = np.hypot(x - state.pose.x, z - state.pose.z)
         for one in detections:
             mine: NDArray[floating[Any]] = away[one.mask]
@@ -391,21 +368,21 @@ class Targets:
         opened = [one for one in state.opened if one.kind == kind]
         return any(hypot(one.x - state.pose.x, one.z - state.pose.z) < 3.0 for one in opened)
 
-    def ground(self, state: SeeingState, wanted: Stand | None = None) -> Ground:
+    def ground(self, state: SeeingState, wanted: maps.Stand | None = None) -> maps.Ground:
         """The ground, kept away from what is in the way as far as there is a way to where one wants to go."""
-        found: Ground | None = None
-        for body in BODIES:
+        found: maps.Ground | None = None
+        for body in maps.BODIES:
             found = self._around(state, body)
             if found.reached(wanted) if wanted else len(found.stands()) > 8:
                 break
         assert found is not None
         return found
 
-    def _around(self, state: SeeingState, body: float) -> Ground:
-        bumped = state.bumped | state.suspected if body > BODIES[-1] else state.bumped
-        return ground(state.map, state.stand, state.stood, bumped, voted=self.has.votes, body=body)
+    def _around(self, state: SeeingState, body: float) -> maps.Ground:
+        bumped = state.bumped | state.suspected if body > maps.BODIES[-1] else state.bumped
+        return maps.ground(state.map, state.stand, state.stood, bumped, voted=self.has.votes, body=body)
 
-    def wander(self, state: SeeingState, seed: str) -> Stand | None:
+    def wander(self, state: SeeingState, seed: str) -> maps.Stand | None:
         """A place next to what was not seen yet, drawn with the seed; else any place."""
         around = self.ground(state)
         for places in (around.stands(frontier=True), around.stands()):

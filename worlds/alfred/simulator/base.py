@@ -162,30 +162,16 @@ class Event:
 
 class Simulator(Protocol):
     """A household that carries out AI2-THOR's actions, one at a time. Its methods raise ``WorldError`` where it fails itself.
-    ``name`` is ``boxes`` or ``thor``; ``version`` stands in headers, such as ``boxes 1``: figures of different versions are not
-    compared."""
 
-    @property
-    def name(self) -> str: ...
+    ``begin`` sets the scene up and looks round. ``act`` carries out an action by AI2-THOR's name for it and its arguments; what
+    is refused has ``ok`` False and says why. ``copy`` gives another one in the same state, and raises ``Unsupported`` where that
+    is impossible. Nothing is called after ``close``.
+    """
 
-    @property
-    def version(self) -> str: ...
-
-    def begin(self, scene: Scene, /) -> Event:
-        """Set the scene up and look round."""
-        ...
-
-    def act(self, action: str, /, **arguments: object) -> Event:
-        """Carry out an action by AI2-THOR's name for it and its arguments; what is refused has ``ok`` False and says why."""
-        ...
-
-    def copy(self) -> Self:
-        """Another one in the same state. Raises ``Unsupported`` where there can be none."""
-        ...
-
-    def close(self) -> None:
-        """End it; nothing is called after that."""
-        ...
+    def begin(self, scene: Scene, /) -> Event: ...
+    def act(self, action: str, /, **arguments: object) -> Event: ...
+    def copy(self) -> Self: ...
+    def close(self) -> None: ...
 
 
 def closest(ids: Collection[str], id: str) -> str | None:

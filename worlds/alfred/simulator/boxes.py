@@ -14,20 +14,7 @@ from itertools import product
 from typing import Any, Self, cast
 
 from housequest.worlds.alfred.simulator import base
-from housequest.worlds.alfred.simulator.layout import (
-    HAND,
-    Layout,
-    Sight,
-    State,
-    begun,
-    box_at,
-    deepest,
-    fixtures,
-    settled,
-    spots,
-    unhidden,
-    visible,
-)
+from housequest.worlds.alfred.simulator import layout as layouts
 from housequest.worlds.errors import WorldError
 from housequest.worlds.errors import nearest as hint
 from housequest.worlds.rooms.room import AHEAD, GRID, Point, Pose
@@ -51,10 +38,10 @@ class Boxes:
     def __init__(self, *, look: float = base.LOOK) -> None:
         self._look = look
         self._scene: base.Scene | None = None
-        self._state: State | None = None
+        self._state: layouts.State | None = None
 
     def begin(self, scene: base.Scene, /) -> base.Event:
-        self._scene, self._state = scene, begun(scene)
+        self._scene, self._state = scene, layouts.begun(scene)
         return self._event("Initialize")
 
     def act(self, action: str, /, **arguments: object) -> base.Event:
@@ -74,7 +61,7 @@ class Boxes:
         return self._event(action, returned=returned)
 
     @property
-    def state(self) -> State:
+    def state(self) -> layouts.State:
         """Hidden: all that can change. Raises ``WorldError`` before ``begin``."""
         return self._now()[1]
 
@@ -84,25 +71,25 @@ class Boxes:
     def close(self) -> None:
         self._state = None
 
-    def _now(self) -> tuple[base.Scene, State]:
+    def _now(self) -> tuple[base.Scene, layouts.State]:
         if self._scene is None or self._state is None:
             raise WorldError("boxes: no scene has begun.")
         return self._scene, self._state
 
     def _event(self, action: str, message: str = "", *, ok: bool = True, returned: object = None) -> base.Event:
         scene, state = self._now()
-        sight = Sight(scene, state)
+        sight = layouts.Sight(scene, state)
         return base.Event(action, ok, message, state.pose, state.layout.held, sight, returned, state.treated)
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
     scene: base.Scene
-    state: State
+    state: layouts.State
     arguments: Mapping[str, object]
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> layouts.Layout:
         return self.state.layout
 
     def number(self, name: str, default: float) -> float:
@@ -123,20 +110,22 @@ class _Asked:
 
     def reached(self, id: str, what: str = "Target object") -> str:
         """The id, if the object is in the picture and near enough."""
-        if not self.arguments.get("forceAction") and id not in visible(self.scene, self.state, [id]):
+        if not self.arguments.get("forceAction") and id not in layouts.visible(self.scene, self.state, [id]):
             raise _Refused(f"NullReferenceException: {what} not found within the specified visibility.")
         return id
 
-    def after(self, **changes: object) -> State:
+    def after(self, **changes: object) -> layouts.State:
         """The state with a layout in which some sets are others."""
         return replace(self.state, layout=replace(self.layout, **changes))  # type: ignore[arg-type]
 
     def every(self) -> Iterator[str]:
         yield from self.layout.thing
-        yield from (id for id, _ in fixtures(self.scene))
+        yield from (id for id, _ in layouts.fixtures(self.scene))
 
 
-_Done = State | tuple[State, object]  # The state after an action, with what it was asked for, if there is something.
+_Done = (
+    layouts.State | tuple[layouts.State, object]
+)  # The state after an action, with what it was asked for, if there is something.
 
 
 def _move(quarters: int, asked: _Asked) -> _Done:
@@ -195,7 +184,7 @@ def _poses(asked: _Asked) -> _Done:
     id, found = asked.id(), list[dict[str, object]]()
     for (x, z), turn, pitch in product(sorted(asked.scene.room.floor), range(4), (-30.0, 0.0, 30.0, 60.0)):
         pose = Pose(x * GRID, z * GRID, 90.0 * turn, pitch)
-        if id in visible(asked.scene, replace(asked.state, pose=pose), [id]):
+        if id in layouts.visible(asked.scene, replace(asked.state, pose=pose), [id]):
             found.append({"x": pose.x, "y": base.HEIGHT, "z": pose.z, "rotation": pose.yaw, "horizon": pitch, "standing": True})
     return asked.state, found
 
@@ -207,7 +196,7 @@ def _pick_up(asked: _Asked) -> _Done:
     if asked.layout.held is not None:
         raise _Refused("Agent hand has something in it already! Can't pick up anything else")
     asked.reached(id)
-    return replace(asked.state, layout=asked.layout.moved(id, HAND, one.point))
+    return replace(asked.state, layout=asked.layout.moved(id, layouts.HAND, one.point))
 
 
 def _put(asked: _Asked) -> _Done:
@@ -226,13 +215,13 @@ def _put(asked: _Asked) -> _Done:
     if kind not in scene.accepts.get(target, frozenset[str]()):
         raise _Refused(f"{kind} is not a valid Object Type to be placed in {target}")
     asked.reached(at, "Target receptacle")
-    found = spots(scene, layout, asked.state.pose, layout.thing[held].name, at)
+    found = layouts.spots(scene, layout, asked.state.pose, layout.thing[held].name, at)
     if not found:
         raise _Refused("No valid positions to place object found")
     # The nearest of those that can be seen; else one that can be seen from elsewhere.
     points = [point for point, _ in found]
-    seen = zip(points, unhidden(scene, asked.state, [middle for _, middle in found]), strict=True)
-    spot = next((point for point, clear in seen if clear), deepest(scene, at, points))
+    seen = zip(points, layouts.unhidden(scene, asked.state, [middle for _, middle in found]), strict=True)
+    spot = next((point for point, clear in seen if clear), layouts.deepest(scene, at, points))
     return replace(asked.state, layout=layout.moved(held, at, spot))
 
 
@@ -244,7 +233,7 @@ def _drop(asked: _Asked) -> _Done:
     x, z = pose.x + 0.4 * dx, pose.z + 0.4 * dz
     below = [box.y1 for one in asked.scene.room.fixtures for box in one.boxes if box.over(x, z) and box.y1 < asked.scene.eye]
     point = pivot(layout.thing[held].name, x, max([0.0, *below]), z)
-    at = settled(asked.scene, layout.thing[held], point).at if below else base.FLOOR
+    at = layouts.settled(asked.scene, layout.thing[held], point).at if below else base.FLOOR
     return replace(asked.state, layout=layout.moved(held, at, point))
 
 
@@ -285,7 +274,7 @@ def _mark(mark: str, wanted: bool, action: str, asked: _Asked) -> _Done:
 
 def basin_of(scene: base.Scene, faucet: str) -> str | None:
     """The id of the basin that is nearest to a faucet, as ALFRED finds it."""
-    tap = next((one.box.centre for id, one in fixtures(scene) if id == faucet), None)
+    tap = next((one.box.centre for id, one in layouts.fixtures(scene) if id == faucet), None)
     every = {scene.ids[one.name]: one.box.centre for one in scene.room.fixtures}
     basins = {id: middle for id, middle in every.items() if base.kind_in(id) == "SinkBasin"}
     return tap and base.nearest(tap, basins)
@@ -299,7 +288,7 @@ def _slice(asked: _Asked) -> _Done:
         raise _Refused("Slice: ObjectInteraction only supported for held object Knife")
     asked.reached(id)
     whole, (kind, number) = layout.thing[id], base.SLICES[base.kind_in(id)]
-    there, low = sum(one.name.startswith(f"{kind.lower()} ") for one in layout.things), box_at(whole).y0
+    there, low = sum(one.name.startswith(f"{kind.lower()} ") for one in layout.things), layouts.box_at(whole).y0
     pieces: list[base.Lying] = []
     for piece in range(number):
         # Side by side where it lay, for who stands there.
@@ -338,7 +327,7 @@ def _poses_set(asked: _Asked) -> _Done:
         if one is None:
             raise _Refused(f"{pose['objectName']} is not the name of an object in the scene")
         at = cast("Mapping[str, float]", pose["position"])
-        placed[one.id] = settled(asked.scene, one, Point(at["x"], at["y"], at["z"]))
+        placed[one.id] = layouts.settled(asked.scene, one, Point(at["x"], at["y"], at["z"]))
     return asked.after(things=tuple(placed.values()))
 
 

@@ -17,29 +17,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from housequest.agent.agents.action_attention.network import (
-    CONTEXT,
-    FORMAT,
-    FROZEN,
-    NUMBERS,
-    ROLES,
-    Shape,
-    attention_mask,
-    embedding_sizes,
-)
+from housequest.agent.agents.action_attention import network
 from housequest.agent.agents.action_attention.training.plays import Plays, load_embedder, load_words
+from housequest.agent.training import optimise as training
 from housequest.agent.training.corpus import spread
-from housequest.agent.training.optimise import (
-    Layer,
-    Learner,
-    Schedule,
-    averaged,
-    by_shares,
-    normed,
-    shuffled,
-    stream,
-    train_network,
-)
 
 
 class TorchEmbedding(nn.Module):
@@ -55,7 +36,7 @@ class TorchEmbedding(nn.Module):
 
     def __init__(self, words: int, size: int) -> None:
         super().__init__()
-        for name, sizes in embedding_sizes(words, size).items():
+        for name, sizes in network.embedding_sizes(words, size).items():
             self.register_parameter(name, nn.Parameter(torch.empty(sizes)))
         nn.init.normal_(self.words, std=1.0)
         nn.init.normal_(self.left, std=0.1)
@@ -66,7 +47,7 @@ class TorchEmbedding(nn.Module):
         with torch.no_grad():
             self.narrow.mul_(0.3)
         # A word without a number has none of either.
-        self.register_buffer("real", (torch.arange(NUMBERS) > 0).float()[:, None], persistent=False)
+        self.register_buffer("real", (torch.arange(network.NUMBERS) > 0).float()[:, None], persistent=False)
 
     def forward(self, tokens: Tensor, text: Tensor, count: int) -> Tensor:
         """The vectors of ``count`` texts: ``tokens`` (tokens, 3) of all, and to which ``text`` each belongs."""
@@ -74,7 +55,7 @@ class TorchEmbedding(nn.Module):
         each = self.words[word] * (1 + (self.signs * self.real)[number]) + (self.numbers * self.real)[number]
         each = each * (1 + self.left[before])
         bag = each.new_zeros(count, each.shape[1]).index_add_(0, text, each)
-        x = normed(bag)
+        x = training.normed(bag)
         return x + functional.silu(x @ self.wide.T) @ self.narrow.T
 
     def weights(self) -> dict[str, Tensor]:
@@ -104,12 +85,12 @@ class TorchFrozen(nn.Module):
 class TorchNetwork(nn.Module):
     """Scores of commands, for many steps at once."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: network.Shape) -> None:
         super().__init__()
         self.shape, width = shape, shape.width
         self.enter = nn.Parameter(torch.randn(width, shape.embedded) * shape.embedded**-0.5)
-        self.roles = nn.Parameter(torch.randn(ROLES, width) * width**-0.5)
-        self.layers = nn.ModuleList(Layer(width, shape.heads, shape.hidden) for _ in range(shape.layers))
+        self.roles = nn.Parameter(torch.randn(network.ROLES, width) * width**-0.5)
+        self.layers = nn.ModuleList(training.Layer(width, shape.heads, shape.hidden) for _ in range(shape.layers))
         for name, value in self.layers.named_parameters():
             if value.dim() == 2:
                 narrowed = (2 * shape.layers) ** 0.5 if name.endswith((".out.weight", ".down.weight")) else 1
@@ -127,16 +108,16 @@ class TorchNetwork(nn.Module):
         ``context`` (steps, 3, embedded) is task, history and observation; ``commands`` (steps, commands, embedded), of which
         those ``given`` (steps, commands) are real.
         """
-        query = self.roles[CONTEXT].expand(len(given), 1, -1)
-        told = normed(context) @ self.enter.T + self.roles[:CONTEXT]
-        x = torch.cat((told, query, normed(commands) @ self.enter.T + self.roles[CONTEXT + 1]), 1)
+        query = self.roles[network.CONTEXT].expand(len(given), 1, -1)
+        told = training.normed(context) @ self.enter.T + self.roles[: network.CONTEXT]
+        x = torch.cat((told, query, training.normed(commands) @ self.enter.T + self.roles[network.CONTEXT + 1]), 1)
         # The query attends to everything real, a command to the context and itself.
-        seen = torch.from_numpy(attention_mask(x.shape[1])).to(x.device).repeat(len(given), 1, 1, 1)
-        seen[:, 0, CONTEXT, CONTEXT + 1 :] = given
+        seen = torch.from_numpy(network.attention_mask(x.shape[1])).to(x.device).repeat(len(given), 1, 1, 1)
+        seen[:, 0, network.CONTEXT, network.CONTEXT + 1 :] = given
         for layer in self.layers:
             x = layer(x, lambda part: part, seen)
-        x = normed(x, self.norm)
-        scores = torch.einsum("sad,sd->sa", x[:, CONTEXT + 1 :] @ self.key.T, x[:, CONTEXT] @ self.query.T)
+        x = training.normed(x, self.norm)
+        scores = torch.einsum("sad,sd->sa", x[:, network.CONTEXT + 1 :] @ self.key.T, x[:, network.CONTEXT] @ self.query.T)
         return (scores * self.shape.width**-0.5).masked_fill(~given, -torch.inf)
 
 
@@ -144,7 +125,7 @@ _POOL = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe(Schedule):
+class Recipe(training.Schedule):
     """How the network is trained. ``plays`` are those of a batch; ``whole`` is the share of steps under the whole goal,
     and ``human`` that of people's words among those.
     Of the permissible ``commands`` so many are drawn (0: all), the expert's among them. ``limit`` uses at most so many plays
@@ -157,7 +138,7 @@ class Recipe(Schedule):
     human: float = 0.5
     commands: int = 16
     limit: int | None = None
-    shape: Shape = field(default_factory=Shape)
+    shape: network.Shape = field(default_factory=network.Shape)
 
 
 class Batch(NamedTuple):
@@ -190,7 +171,7 @@ class Batches:
         """The eight batches from ``number * 8`` on."""
         recipe = self._recipe
         drawn: list[tuple[float, int, int]] = []
-        random, which = by_shares(recipe, number, recipe.plays * _POOL)
+        random, which = training.by_shares(recipe, number, recipe.plays * _POOL)
         for at in which:
             part = self._parts[at]
             play = self._plays[at][int(random.integers(len(self._plays[at])))]
@@ -198,7 +179,10 @@ class Batches:
             commands = (part.permissible_starts[last] - part.permissible_starts[first]) / (last - first)
             drawn.append((float(commands), at, play))
         drawn.sort()
-        return [self._batch([(at, play) for _, at, play in group], random) for group in shuffled(drawn, recipe.plays, random)]
+        return [
+            self._batch([(at, play) for _, at, play in group], random)
+            for group in training.shuffled(drawn, recipe.plays, random)
+        ]
 
     def _batch(self, plays: Sequence[tuple[int, int]], random: np.random.Generator) -> Batch:
         recipe = self._recipe
@@ -250,12 +234,12 @@ class Batches:
         )
 
 
-class Model(Learner):
+class Model(training.Learner):
     """Embedding and network. ``middle`` is the mean of an embedding model's vectors; without one, ``words`` are learned."""
 
     by_muon = ("layers.", "wide", "narrow", "network.query", "network.key", "enter")
 
-    def __init__(self, words: int, shape: Shape, middle: Tensor | None = None) -> None:
+    def __init__(self, words: int, shape: network.Shape, middle: Tensor | None = None) -> None:
         super().__init__()
         self.embedding = TorchEmbedding(words, shape.embedded) if middle is None else TorchFrozen(middle)
         self.network = TorchNetwork(shape)
@@ -275,7 +259,7 @@ class Model(Learner):
 
 
 def train(folder: Path, run_folder: Path, recipe: Recipe, *, until: int | None = None) -> Model:
-    """Train on the plays in ``folder``, in ``run_folder`` and with ``until`` as `train_network` does.
+    """Train on the plays in ``folder``, in ``run_folder`` and with ``until`` as `training.train_network` does.
 
     Where the plays have vectors of an embedding model, texts are these and nothing of them is learned.
     """
@@ -286,20 +270,20 @@ def train(folder: Path, run_folder: Path, recipe: Recipe, *, until: int | None =
         vectors = np.concatenate([part.vectors for part in parts.values() if len(part)])
         middle = torch.from_numpy(vectors.mean(0, dtype=np.float32))
         recipe = replace(recipe, shape=replace(recipe.shape, embedded=len(middle)))
-    batches = partial(stream, Batches(parts, recipe).pool, _POOL)
-    return train_network(lambda: Model(words, recipe.shape, middle), recipe, batches, run_folder, until)
+    batches = partial(training.stream, Batches(parts, recipe).pool, _POOL)
+    return training.train_network(lambda: Model(words, recipe.shape, middle), recipe, batches, run_folder, until)
 
 
 def export(folder: Path, run_folder: Path, file: Path) -> None:
     """Write the weights of the checkpoint in ``run_folder``."""
     words, embedded = load_words(folder), load_embedder(folder)
-    recipe, state = averaged([run_folder])
-    shape = Shape(**recipe["shape"])
+    recipe, state = training.averaged([run_folder])
+    shape = network.Shape(**recipe["shape"])
     model = Model(len(words), shape, None if embedded is None else torch.zeros(shape.embedded))
     model.load_state_dict(state)
     weights = {name: value.numpy() for name, value in (model.embedding.weights() | model.network.weights()).items()}
     if embedded is None:
-        FORMAT.write(file, shape, words, weights)
+        network.FORMAT.write(file, shape, words, weights)
     else:
         name, probe = embedded
-        FROZEN.write(file, shape, name, weights | {"probe": np.array(probe, np.float32)})
+        network.FROZEN.write(file, shape, name, weights | {"probe": np.array(probe, np.float32)})

@@ -99,7 +99,6 @@ def test_perceptions_are_named() -> None:
     assert make_perception("truth") == Truth()
     noisy = make_perception("noisy:miss=0.2, confuse=0.1,depth=0.05,seed=3")
     assert noisy == Noisy(0.2, 0.1, 0.05, 3)
-    assert make_perception(noisy.name) == noisy
 
 
 @pytest.mark.parametrize(
@@ -136,7 +135,6 @@ def test_a_detector_is_run_on_the_colours_alone() -> None:
     percept = perception.see(replace(MUGS, rgb=rgb), 0)
     assert [(one.kind, np.argwhere(one.mask).tolist()) for one in percept.detections] == [("mug", [[1, 2]])]
     assert percept.depth is MUGS.depth
-    assert perception.name == "onnx:objects=detector.onnx"
 
 
 def test_what_is_no_detector_is_refused(tmp_path: Path) -> None:
