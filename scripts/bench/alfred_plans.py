@@ -11,8 +11,7 @@ from housequest.agent.alfred.plans.report import PlanFigures
 from housequest.agent.alfred.plans.work import make_run, score_plans
 from housequest.agent.config import Scalar, Settings
 from housequest.agent.evaluation.analysis.statistics import Interval, wilson
-from housequest.worlds.alfred.scoring import score
-from housequest.worlds.alfred.tasks import read_split, splits
+from housequest.worlds.alfred.tasks import read_split, score, splits
 
 SPLIT = "valid_seen"
 POOLS: dict[str, dict[str, Scalar]] = {

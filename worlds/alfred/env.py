@@ -18,9 +18,8 @@ from math import atan2, degrees, hypot
 from typing import NamedTuple, Self, cast
 
 from housequest.worlds.alfred.model import TREATMENTS, Plan
-from housequest.worlds.alfred.scoring import AlfredGoal
 from housequest.worlds.alfred.simulator import base
-from housequest.worlds.alfred.tasks import INTERACTIONS, MOVES, LowAction
+from housequest.worlds.alfred.tasks import INTERACTIONS, MOVES, AlfredGoal, LowAction
 from housequest.worlds.base import Observation, Reach, Step, Task
 from housequest.worlds.errors import OrderError, Unsupported
 from housequest.worlds.household.goals import NamedSkill, named_skills, putting, read_skill, spoken, taking, treating

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from housequest.worlds.alfred.env import MANUAL, AlfredEnv, Episode, SkillEnv, demonstrated, demonstrated_skills, opening
 from housequest.worlds.alfred.env import TURNS as TURNS_OF_SKILLS
 from housequest.worlds.alfred.scenes import games_on, scene_at, scene_of
-from housequest.worlds.alfred.scoring import METRICS, UNWEIGHTED, AlfredGoal
-from housequest.worlds.alfred.tasks import listed, read_demonstration, read_trajectory, splits
+from housequest.worlds.alfred.tasks import METRICS, UNWEIGHTED, AlfredGoal, listed, read_demonstration, read_trajectory, splits
 from housequest.worlds.alfworld import games
 from housequest.worlds.alfworld.engine.game import parse_game
 from housequest.worlds.alfworld.houses.house import GeneratedTasks

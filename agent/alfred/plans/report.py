@@ -20,8 +20,7 @@ from housequest.agent.evaluation.render import table
 from housequest.agent.evaluation.runs.spec import selection_text
 from housequest.agent.evaluation.runs.sweep import ConfiguredArm, SweepFolder
 from housequest.worlds.alfred import PLANS
-from housequest.worlds.alfred.scoring import LEVELS, TASK_TYPES
-from housequest.worlds.alfred.tasks import read_split
+from housequest.worlds.alfred.tasks import LEVELS, TASK_TYPES, read_split
 from housequest.worlds.errors import ConfigurationError
 
 

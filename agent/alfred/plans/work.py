@@ -41,8 +41,7 @@ from housequest.agent.models.registry import file_digest, make_model, parse_mode
 from housequest.agent.roles.base import template_hashes
 from housequest.worlds.alfred import PLANS
 from housequest.worlds.alfred.model import Cause, Plan
-from housequest.worlds.alfred.scoring import TASK_TYPES, Level, PlanScore, level, score
-from housequest.worlds.alfred.tasks import Demonstration, read_split
+from housequest.worlds.alfred.tasks import TASK_TYPES, Demonstration, Level, PlanScore, level, read_split, score
 from housequest.worlds.errors import ConfigurationError, ModelError, nearest, shown
 from housequest.worlds.household.goals import KNIVES, SYNONYMS
 from housequest.worlds.options import Scalar, read_options

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from housequest.worlds.alfred.model import ActionName, Cause, Plan, PlanStep, Thing, accepts
-from housequest.worlds.alfred.scoring import score
-from housequest.worlds.alfred.tasks import Demonstration
+from housequest.worlds.alfred.tasks import Demonstration, score
 from housequest.worlds.household.goals import KNIVES
 
 _TREATMENTS: dict[str, ActionName] = {

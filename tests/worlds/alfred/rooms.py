@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from housequest.worlds.alfred.model import Plan, Scene, Thing, read_plan, receptacles_of
-from housequest.worlds.alfred.scoring import AlfredGoal
-from housequest.worlds.alfred.tasks import Demonstration, Instruction
+from housequest.worlds.alfred.tasks import AlfredGoal, Demonstration, Instruction
 
 KITCHEN = Scene(
     receptacles_of("kitchen"),

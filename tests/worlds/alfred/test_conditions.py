@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from housequest.worlds.alfred.scoring import AlfredGoal
 from housequest.worlds.alfred.simulator.base import Event, SimulatedObject, Treated, kind_in
+from housequest.worlds.alfred.tasks import AlfredGoal
 from housequest.worlds.rooms.render import Frame, Size
 from housequest.worlds.rooms.room import Box, Point, Pose
 

@@ -9,10 +9,9 @@ from typing import cast
 import pytest
 
 from housequest.worlds.alfred.env import UNSEEN, AlfredEnv, Episode, demonstrated, read_command
-from housequest.worlds.alfred.scoring import AlfredGoal
 from housequest.worlds.alfred.simulator.base import Scene
 from housequest.worlds.alfred.simulator.boxes import Boxes
-from housequest.worlds.alfred.tasks import LowAction
+from housequest.worlds.alfred.tasks import AlfredGoal, LowAction
 from housequest.worlds.alfred.world import AlfredExpert
 from housequest.worlds.base import Pictured, Task
 from housequest.worlds.errors import OrderError

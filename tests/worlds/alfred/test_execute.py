@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from housequest.worlds.alfred.model import ARGUMENTS, LONGEST_PLAN, READINGS, PlanStep, Thing, execute, read_plan
-from housequest.worlds.alfred.scoring import AlfredGoal, score
+from housequest.worlds.alfred.tasks import AlfredGoal, score
 from tests.worlds.alfred.mutations import applicable, mutations
 from tests.worlds.alfred.rooms import BEDROOM, BY_TYPE, HOT_SLICE, HOT_SLICE_TASK, KITCHEN, demonstration
 

@@ -18,7 +18,7 @@ from housequest.agent.evaluation.render.report import RunReport
 from housequest.agent.evaluation.runs.files import SelectedTask, lines_of
 from housequest.agent.evaluation.runs.folder import Result
 from housequest.knowledge.rules import wilson
-from housequest.worlds.alfred.scoring import METRICS
+from housequest.worlds.alfred.tasks import METRICS
 from housequest.worlds.base import Played
 from housequest.worlds.errors import ConfigurationError
 from tests.agent.evaluation.recorded import Lived, run

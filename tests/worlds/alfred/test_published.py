@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from housequest.worlds.alfred.scoring import TASK_TYPES, level, score
-from housequest.worlds.alfred.tasks import Demonstration, read_split
+from housequest.worlds.alfred.tasks import TASK_TYPES, Demonstration, level, read_split, score
 from tests.worlds.alfred.mutations import MUTATIONS, applicable, mutations
 
 PAGE = Path(__file__).parents[3] / "docs" / "guides" / "alfred-plans.md"

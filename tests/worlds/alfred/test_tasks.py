@@ -11,8 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from housequest.worlds.alfred.model import Thing, receptacles_of
-from housequest.worlds.alfred.scoring import score
-from housequest.worlds.alfred.tasks import read_demonstration, read_split
+from housequest.worlds.alfred.tasks import read_demonstration, read_split, score
 from housequest.worlds.errors import GameError, TaskNotFound
 from tests.irregular import check_irregular
 from tests.worlds.alfred.annotations import SEEN, annotated, placing, small_world, write

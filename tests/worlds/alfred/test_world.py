@@ -14,7 +14,7 @@ from housequest.agent.evaluation.analysis.run import read_for_comparison
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import make_run_spec
-from housequest.worlds.alfred.scoring import METRICS
+from housequest.worlds.alfred.tasks import METRICS
 from housequest.worlds.alfred.world import TURNS, AlfredWorld
 from housequest.worlds.base import World
 from housequest.worlds.checking import check_world

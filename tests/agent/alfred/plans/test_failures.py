@@ -9,8 +9,7 @@ import pytest
 from housequest.agent.alfred.plans.planners import PlanTask
 from housequest.agent.alfred.plans.work import plan_failure
 from housequest.worlds.alfred.model import read_plan
-from housequest.worlds.alfred.scoring import score
-from housequest.worlds.alfred.tasks import Instruction, read_demonstration, read_split
+from housequest.worlds.alfred.tasks import Instruction, read_demonstration, read_split, score
 from tests.worlds.alfred.annotations import SCENES, annotated, heating, placing, write
 from tests.worlds.alfred.mutations import MUTATIONS, mutations
 

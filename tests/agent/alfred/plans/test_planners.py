@@ -19,8 +19,7 @@ from housequest.agent.models.base import Message, Request
 from housequest.agent.models.registry import make_model
 from housequest.agent.roles.base import ReplyError
 from housequest.worlds.alfred.model import read_plan
-from housequest.worlds.alfred.scoring import score
-from housequest.worlds.alfred.tasks import read_split
+from housequest.worlds.alfred.tasks import read_split, score
 from tests.backends.server import Messages, Policy, Recorded, Server, completion, saying, serve
 from tests.worlds.alfred.annotations import small_world
 
