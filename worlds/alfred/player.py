@@ -27,7 +27,7 @@ from typing import IO, Any, cast
 from housequest.worlds.alfred.engine import scene_in
 from housequest.worlds.alfred.simulator.base import Event, SimulatedObject
 from housequest.worlds.alfred.simulator.boxes import ACTIONS, Boxes
-from housequest.worlds.alfred.simulator.metadata import written
+from housequest.worlds.alfred.simulator.thor import written
 from housequest.worlds.base import Task, World
 from housequest.worlds.errors import HousequestError
 from housequest.worlds.registry import make_world

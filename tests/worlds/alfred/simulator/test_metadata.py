@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from housequest.worlds.alfred.player import ACTION, END, METADATA, colours_of, packed, read_action, write_answer
 from housequest.worlds.alfred.simulator.base import closest
-from housequest.worlds.alfred.simulator.metadata import read_objects, read_pose, written
+from housequest.worlds.alfred.simulator.thor import read_objects, read_pose, written
 from tests.worlds.alfred.simulator.played import begun, scene
 
 AGENT = """actionFloatReturn actionFloatsReturn actionIntReturn actionReturn actionStringsReturn actionVector3sReturn agent
