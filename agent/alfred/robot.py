@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import groupby, pairwise
 
 import numpy as np
@@ -95,10 +95,11 @@ class RobotBody:
         things = frozenset(self._counts.objects())
         self._fixed = self._receptacles - things
         self._kinds = things | self._receptacles | {seeing.sliced(kind) for kind in things} | {"faucet"}
+        heuristics = seeing.Heuristics(**{one.name: getattr(settings, one.name) for one in fields(seeing.Heuristics)})
         perception = make_perception(settings.seeing, pictures=parts.world.engine)
         self.picture_size = perception.size
         self._looked: tuple[RobotState | None, Frame | None, RobotState | None] = None, None, None
-        self._policy = ActionPolicy(perception, settings, self._chance, seed=parts.seed)
+        self._policy = ActionPolicy(perception, heuristics, self._chance, seed=parts.seed)
 
     def _chance(self, thing: str, receptacle: str) -> float:
         """How likely a receptacle of this kind holds the thing, in the rooms that have such receptacles."""

@@ -11,7 +11,7 @@ from statistics import fmean
 
 from housequest.agent.agents.action_attention.agent import finished, relevance, subgoals
 from housequest.agent.agents.action_attention.network import SHIPPED
-from housequest.agent.agents.action_attention.training import SETS, evaluate
+from housequest.agent.agents.action_attention.training.__main__ import SETS, evaluate
 from housequest.agent.training.evaluate import game_sets, lines
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.alfworld.world import AlfworldWorld

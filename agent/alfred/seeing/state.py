@@ -20,7 +20,6 @@ import numpy as np
 from numpy import floating
 from numpy.typing import NDArray
 
-from housequest.agent.agents.spec import CameraSettings
 from housequest.agent.alfred.seeing import semantic_map as maps
 from housequest.agent.alfred.seeing.perception import Detection, Percept
 from housequest.agent.skills.skill import Skill
@@ -139,6 +138,19 @@ def skills_of(plan: Sequence[tuple[str, ...]]) -> tuple[Skill, ...]:
 
 ErrorMode = Literal["not found", "collision", "interaction failed", "closed receptacle", "planner's fault"]
 """What went wrong, in the terms of OPEx's table 4, and what the table sums up as others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heuristics:
+    """Which of the heuristics of `CameraSettings` the action policy has; without one it is a line of OPEx's table 2."""
+
+    votes: bool = True
+    traversable: bool = True
+    corners: bool = True
+    replay: bool = True
+    look_around: bool = True
+    adjust: bool = True
+    peek: bool = True
 
 
 class Spot(NamedTuple):
@@ -277,9 +289,9 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Finds what a step is about, by pure functions of state, with the heuristics that the settings leave on."""
+    """Finds what a step is about, by pure functions of state."""
 
-    has: CameraSettings
+    has: Heuristics
 
     def meant(self, state: SeeingState, step: PolicyStep, spot: Spot) -> bool:
         """Whether a step may be about the thing at ``spot``: not if it proved wrong, or was put where it is."""

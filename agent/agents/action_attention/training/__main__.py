@@ -13,20 +13,55 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
-from housequest.agent.agents.action_attention.network import SHIPPED
-from housequest.agent.agents.action_attention.training import ARMS, SETS, evaluate
+from housequest.agent.agents.action_attention import ActionAttentionSettings
+from housequest.agent.agents.action_attention.agent import ActionAttention
+from housequest.agent.agents.action_attention.network import SHIPPED, load_policy
 from housequest.agent.models.embeddings import make_embedder
+from housequest.worlds.alfworld.text import HOUSEHOLD
 
 try:
     from housequest.agent.agents.action_attention.training.plays import make_words, save_plays
     from housequest.agent.training.corpus import made_up_games, people_of_train, train_games
+    from housequest.agent.training.evaluate import game_sets
     from housequest.agent.training.steps import Steps, print_figures
 except ModuleNotFoundError as error:
     if error.name != "housequest.agent.training":
         raise
     sys.exit("`training` is not installed here, and so nothing can be trained.")
+
+SETS = ("seen", "human", "houses", "habits")
+"""The games of ``valid_seen`` with the templates' goals and with those of each annotator, and made-up houses of two kinds."""
+
+ARMS = {
+    "alone": ActionAttentionSettings(plan=False, eliminate=False, again=True),
+    "eliminate": ActionAttentionSettings(plan=False, again=True),
+    "plan-track": ActionAttentionSettings(eliminate=False, again=True),
+    "pet": ActionAttentionSettings(again=True),
+    "alone-not-again": ActionAttentionSettings(plan=False, eliminate=False),
+    "default": ActionAttentionSettings(),
+}
+"""Which modules are on: the rows of the paper's table 3; then none and all of them, without going round in circles."""
+
+
+def evaluate(
+    file: Path,
+    sets: Sequence[str] = SETS,
+    arms: Sequence[str] = tuple(ARMS),
+    data: Path | None = None,
+    limit: int | None = None,
+    embedder: str = "",
+) -> Iterator[dict[str, Any]]:
+    """Yield the figures of each of ``sets`` with each of ``arms`` beside the expert's, as they are measured."""
+    policy = load_policy(file, embedder)
+    for name in sets:
+        for games in game_sets(name, data, limit):
+            expert = games.expert()
+            for arm in arms:
+                yield games.measured(arm, ActionAttention(policy, HOUSEHOLD, ARMS[arm]), ("admissible",), expert)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

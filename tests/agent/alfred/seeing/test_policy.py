@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from housequest.agent.agents.spec import CameraSettings as Heuristics
 from housequest.agent.alfred.seeing.perception import make_perception
 from housequest.agent.alfred.seeing.policy import ActionPolicy, carried_out
 from housequest.agent.alfred.seeing.semantic_map import SemanticMap, approach, corners, ground, next_move, stand_of, turned
 from housequest.agent.alfred.seeing.state import (
+    Heuristics,
     LowLevelAction,
     PolicyStep,
     SeeingState,

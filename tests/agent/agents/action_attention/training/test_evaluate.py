@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.agents.action_attention.network import SHIPPED
-from housequest.agent.agents.action_attention.training import ARMS, SETS, evaluate
-from housequest.agent.agents.action_attention.training.__main__ import main
+from housequest.agent.agents.action_attention.training.__main__ import ARMS, SETS, evaluate, main
 from housequest.agent.training.evaluate import game_sets, lines
 from scripts.bench.action_attention import THRESHOLDS, curve
 
