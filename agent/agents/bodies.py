@@ -54,8 +54,7 @@ class Body(Protocol):
     thread. ``start`` puts a skill in place of the one in progress. ``proceed`` gives its next command, or how it ended; it
     raises ``ModelError``. ``story`` (what was executed) and ``caption`` (what is seen now, beside the latest observation's
     text) are words for prompts. ``unsearched`` are the kinds of place left to look into, where the skill looks for something.
-    States that are equal in what is ``known``, wherever one stands, have learnt nothing from each other.
-    """
+    States that are equal in what is ``known``, wherever one stands, have learnt nothing from each other."""
 
     @property
     def picture_size(self) -> tuple[int, int] | None: ...
@@ -150,8 +149,7 @@ class PlannerMemory:
     ``at`` is the index of the present subgoal, ``ahead`` the skills left of it (None before it was begun), ``steps`` the
     commands executed for it, ``unknown`` why it cannot begin while it is looked for what it names, and ``retried`` how often it
     was tried beyond the first time. ``completed`` are the subgoals completed in the episode, in this plan or an earlier one.
-    ``revision`` is -1 before the first plan; ``asked`` counts the calls for another one.
-    """
+    ``revision`` is -1 before the first plan; ``asked`` counts the calls for another one."""
 
     goal: str
     grants: Grants
@@ -243,12 +241,9 @@ class PlanFollower(BodyPlayer, ABC, Generic[M]):
         return _moved(memory, memory.at + 1)
 
     async def _advance(self, memory: M, rules: Sequence[Rule], emit: Emitter) -> tuple[Execute | Failed | None, M]:
-        """The next command, or why the present subgoal failed, or None at the end of the plan.
-
-        Subgoals that already hold are skipped, and are no progress. One that names what nobody has heard of is put off while
-        the room is explored, for ``patience`` commands, in case it is seen. Advancing again after a failure retries the
-        subgoal.
-        """
+        """The next command, or why the present subgoal failed, or None at the end of the plan. Subgoals that already hold are
+        skipped, and are no progress. One that names what nobody has heard of is put off while the room is explored, for
+        ``patience`` commands, in case it is seen. Advancing again after a failure retries the subgoal."""
         while (subgoal := memory.subgoal) is not None:
             if memory.ahead is None:
                 memory = self._begun(replace(memory, steps=0), skills_of(subgoal))

@@ -78,8 +78,7 @@ async def check_agent(
     turns: int = 6,
 ) -> ContractReport:
     """Play ``turns`` of ``task``, each more than once, and report which demands of the contract ``agent`` does not meet.
-    ``model`` must give equal replies to equal prompts, as a scripted one does.
-    """
+    ``model`` must give equal replies to equal prompts, as a scripted one does."""
     spec = agent_spec(agent) if isinstance(agent, str) else agent
     recording, given = None if model is None else _Recording(model), settings or {}
     made = _make(spec, world, recording, given)

@@ -37,11 +37,9 @@ _from_world = lru_cache(maxsize=4)(examples.from_world)  # Every resumed episode
 
 @dataclass(slots=True)
 class ExampleSelector:
-    """Chooses examples from a store; the same task, store and seed give the same ones.
-
-    An ``embedder`` is called once for the store and once for each goal; these calls take no turns and are not counted. Raises
-    ``ConfigurationError`` where the strategy needs one and has none.
-    """
+    """Chooses examples from a store; the same task, store and seed give the same ones. An ``embedder`` is called once for the
+    store and once for each goal; these calls take no turns and are not counted. Raises ``ConfigurationError`` where the
+    strategy needs one and has none."""
 
     store: tuple[Example, ...]
     strategy: Strategy = "bm25"
@@ -62,8 +60,7 @@ class ExampleSelector:
 
     async def choose(self, goal: str, receptacles: Iterable[str] = (), *, without: str | None = None) -> tuple[Example, ...]:
         """The examples for a task, but that of the origin ``without``; the most similar first where similarity decides. The
-        kinds of ``receptacles`` help to read free wordings. Raises ``ModelError``, fatal unless this goal alone was refused.
-        """
+        kinds of ``receptacles`` help to read free wordings. Raises ``ModelError``, fatal unless this goal alone was refused."""
         shots, store = self.shots, tuple(example for example in self.store if example.origin != without)
         drawn = f"{self.seed} {goal}"
         match self.strategy:
@@ -88,10 +85,9 @@ def make_example_selector(
     """Make the example selector of an agent's ``settings``.
 
     ``settings.examples`` names the store: ``made-up`` (ships with the project; in another household world than the default,
-    tasks of its endless split), ``train`` (drawn from that split by ``seed``), a file that scripts/make_examples.py
-    wrote, or a run's folder (its episodes that were won in train or in made-up houses). Tasks of a split are played by the
-    world's expert, which takes seconds. A given ``store`` replaces it. Raises ``ConfigurationError`` and ``KnowledgeError``.
-    """
+    tasks of its endless split), ``train`` (drawn from that split by ``seed``), a file that scripts/make_examples.py wrote, or a
+    run's folder (its episodes that were won in train or in made-up houses). Tasks of a split are played by the world's expert,
+    which takes seconds. A given ``store`` replaces it. Raises ``ConfigurationError`` and ``KnowledgeError``."""
     pool: int | None = getattr(settings, "pool", None)
     if store is None:
         each = examples.EACH if pool is None else math.ceil(pool / len(TASK_TYPES))

@@ -155,8 +155,7 @@ class AgentSpec:
     ``rerenders``: it rewrites earlier parts of its prompts, so a cache of prompt prefixes helps less; its docstring says what
     that costs. ``alone``: a setting and the value with which it carries out the annotated plan and needs no model. ``prior``:
     how the network that it plays with learned to search, if that is one of the expert's ways. ``digests``: the SHA-256 of each
-    file that it reads besides prompts and examples, by name, from its settings or those of an agent that plays through it.
-    """
+    file that it reads besides prompts and examples, by name, from its settings or those of an agent that plays through it."""
 
     name: str
     about: str
@@ -273,9 +272,8 @@ def shipped_model(agent: str) -> str | None:
 
 
 def model_for(agent: str, model: str | None, world: str, settings: Mapping[str, object] | None = None) -> str | None:
-    """The model that ``agent`` plays ``world`` with: ``model``, else the built-in one; None if it needs none with
-    ``settings``. Raises ``ConfigurationError`` if none is given or the built-in one cannot play.
-    """
+    """The model that ``agent`` plays ``world`` with: ``model``, else the built-in one; None if it needs none with ``settings``.
+    Raises ``ConfigurationError`` if none is given or the built-in one cannot play."""
     spec = agent_spec(agent)
     if not spec.needs_model_with(settings or {}):
         return None
@@ -320,9 +318,8 @@ def make_agent(
     question: AskPerson | None = None,
     worked: Worked | None = None,
 ) -> Agent:
-    """Make the agent ``name`` for ``world``. ``question`` asks a person for a command, and ``worked`` has example replies for
-    a model that continues plain text. Raises ``ConfigurationError``, and ``Unsupported`` if it does not play such a world.
-    """
+    """Make the agent ``name`` for ``world``. ``question`` asks a person for a command, and ``worked`` has example replies for a
+    model that continues plain text. Raises ``ConfigurationError``, and ``Unsupported`` if it does not play such a world."""
     spec = agent_spec(name)
     read = spec.read_settings(settings or {})
     if spec.needs_model_with(settings or {}) and model is None:

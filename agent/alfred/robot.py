@@ -63,8 +63,7 @@ class RobotState:
     ``problem`` is why the skill cannot begin. ``frame`` is the present one until an action is given: a state is kept for each
     turn, and a picture can be rendered again. ``log`` has what was done, each with its kind of thing and whether it was
     accepted; ``told`` counts the errors that were emitted. ``nameless`` is what a person alone has called the thing that they
-    put into the hand.
-    """
+    put into the hand."""
 
     goal: str = ""
     skill: Skill | None = None

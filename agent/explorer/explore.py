@@ -57,11 +57,9 @@ async def explore(
     budget: BudgetTracker,
     watcher: Watcher = unheard,
 ) -> plan.ExplorationReport:
-    """Play, learn and write the book, or resume this in ``folder``; ``watcher`` is called after every chunk read.
-
-    Raises what ``run_batch`` raises, ``ConfigurationError`` if the folder holds another exploration, and ``KnowledgeError`` if
-    the book cannot be read or saved.
-    """
+    """Play, learn and write the book, or resume this in ``folder``; ``watcher`` is called after every chunk read. Raises what
+    ``run_batch`` raises, ``ConfigurationError`` if the folder holds another exploration, and ``KnowledgeError`` if the book
+    cannot be read or saved."""
     if target.accept == "filter" and exploration.model is None:
         way_out = "name one with --distiller, or give --accept evidence"
         raise ConfigurationError(f"--accept filter: there is no model that could filter; {way_out}.")
@@ -238,11 +236,9 @@ def judged(kept: distiller.CandidateRule, accept: plan.Acceptance) -> Rule:
 
 
 def add_to_book(into: str, rules: Sequence[Rule], origin: Origin, world: str, attempts: int = 3) -> Rulebook:
-    """Add ``rules``, which come from ``origin``, to the book ``into``, and return the saved book.
-
-    Rules that this exploration wrote before are judged again if they are still unchanged candidates, and otherwise left alone.
-    Saving is tried again if somebody else saves the same book. Raises ``KnowledgeError`` if it cannot be saved.
-    """
+    """Add ``rules``, which come from ``origin``, to the book ``into``, and return the saved book. Rules that this exploration
+    wrote before are judged again if they are still unchanged candidates, and otherwise left alone. Saving is tried again if
+    somebody else saves the same book. Raises ``KnowledgeError`` if it cannot be saved."""
     book = library().writable(into, world)
     present = {rule.id: rule for rule in book.rules}
 

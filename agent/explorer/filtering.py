@@ -63,11 +63,9 @@ class LearningModel:
         done: Callable[[int], None] | None = None,
         forms: Mapping[str, Form] | None = None,
     ) -> list[T | None]:
-        """The parsed replies to ``questions``, which have names for people; ``done`` gets the number answered so far.
-
-        ``forms`` are those of questions whose replies have one of their own. A reply is None if the model failed or what it
-        said stayed unreadable. If the budget runs out, waits for calls already sent, which are paid for, and raises the reason.
-        """
+        """The parsed replies to ``questions``, which have names for people; ``done`` gets the number answered so far. ``forms``
+        are those of questions whose replies have one of their own. A reply is None if the model failed or what it said stayed
+        unreadable. If the budget runs out, waits for calls already sent, which are paid for, and raises the reason."""
         remembered = LedgerModel(self.model, self.name, role.name, self.ledger)
         sampling, before = self._sampling, (Message("system", system),)
         replies, failed = dict[str, T](), dict[str, FailedCall]()

@@ -140,11 +140,9 @@ class LearningRoom(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class ExploreOptions:
-    """The options of an exploration beyond a run's configuration.
-
-    ``episodes`` is how many tasks are drawn from the split. ``distiller`` is a model's name, ``none`` for counting, or None for
-    the model that plays. ``reply_tokens`` is the longest reply in learning.
-    """
+    """The options of an exploration beyond a run's configuration. ``episodes`` is how many tasks are drawn from the split.
+    ``distiller`` is a model's name, ``none`` for counting, or None for the model that plays. ``reply_tokens`` is the longest
+    reply in learning."""
 
     episodes: int = 50
     curiosity: float = 0.2

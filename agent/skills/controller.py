@@ -54,13 +54,10 @@ _TWO = frozenset({"two", "both", "pair", "another"})  # Words of a task for two 
 
 
 class Controller:
-    """Turns skills into commands, for worlds whose texts ``household`` reads.
-
-    Places are searched by ``search``: the likeliest first, as counted over a training split, in an order drawn by ``seed``,
-    by name, or by the word of ``model``, which is asked for up to `MOST_NAMED` places at a time, and then at random. With
-    ``near``, an action on a distant thing fails, as in LoTa-Bench (section 4); else the skill goes there first. A skill fails
-    after ``most`` commands.
-    """
+    """Turns skills into commands, for worlds whose texts ``household`` reads. Places are searched by ``search``: the likeliest
+    first, as counted over a training split, in an order drawn by ``seed``, by name, or by the word of ``model``, which is asked
+    for up to `MOST_NAMED` places at a time, and then at random. With ``near``, an action on a distant thing fails, as in
+    LoTa-Bench (section 4); else the skill goes there first. A skill fails after ``most`` commands."""
 
     def __init__(
         self,

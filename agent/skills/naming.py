@@ -32,11 +32,9 @@ _ARTICLES = frozenset({"a", "an", "the", "some", "another", "one", "any"})
 
 
 def resolve(said: str, kinds: Collection[str], names: Collection[str] | None = None) -> str | None:
-    """The kind among ``kinds``, or with a number the name, that ``said`` means.
-
-    ``names`` are those of what was seen. Another name is accepted if its kind is known, since it may still be found; but a
-    part of a kind's name ("glass") means only what was seen, or it would be a showerglass in every kitchen.
-    """
+    """The kind among ``kinds``, or with a number the name, that ``said`` means. ``names`` are those of what was seen. Another
+    name is accepted if its kind is known, since it may still be found; but a part of a kind's name ("glass") means only what
+    was seen, or it would be a showerglass in every kitchen."""
     seen = kinds if names is None else {*map(kind, names)}
     names = names or ()
     bare = " ".join(said[:LONGEST_NAME].split())
@@ -201,8 +199,7 @@ _CALLED = rf"(?: (?:with|of|called) (?:the |a )?(?={_NUMBER}|{_CARDINAL}(?: on\b
 def with_numbers(text: str, belief: Belief) -> str:
     """``text``, which names kinds of places as the house does, with the numbers of the places behind their kind: "third
     cabinet", "cabinet number three" and, where there are three, "last cabinet" become "cabinet 3". What the house has not is
-    0.
-    """
+    0."""
 
     def numbered(found: re.Match[str]) -> str:
         said = found["said"].replace(" the ", " ")

@@ -46,8 +46,7 @@ _WORDS: dict[Verb, str] = {
 @dataclass(frozen=True, slots=True)
 class Skill:
     """A verb with its targets, each a kind ("mug"), a name ("mug 1") or None: ``put`` is then where the last skill ended, and
-    ``heat``, ``cool`` and ``clean`` by their appliance. ``find`` and ``examine`` take a receptacle as ``object``, too.
-    """
+    ``heat``, ``cool`` and ``clean`` by their appliance. ``find`` and ``examine`` take a receptacle as ``object``, too."""
 
     verb: Verb
     object: str | None = None
@@ -122,8 +121,7 @@ class ControllerState:
     last skill ended, to choose among several at one location; ``sent`` is the same if that skill was to go there, since then
     the next one is meant to happen there. ``guides`` are the places where things most likely are, the likeliest first, by the
     word of whoever was asked, and ``hints`` are a person's, for whoever is asked that; ``salt`` draws the order of a random
-    search.
-    """
+    search."""
 
     belief: Belief
     before: str | None = None
@@ -146,12 +144,10 @@ class ControllerState:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A ``skill`` of a ``state``, with the game's names for its targets.
-
-    Places are searched by cost over chance where there are ``counts``: costs are commands until one can reach in, chances
-    those counted over a training split. Without, those that a guide named come first, then the others as the state's salt
-    draws them, or by name. With ``near``, an action on a distant thing is impossible.
-    """
+    """A ``skill`` of a ``state``, with the game's names for its targets. Places are searched by cost over chance where there
+    are ``counts``: costs are commands until one can reach in, chances those counted over a training split. Without, those that
+    a guide named come first, then the others as the state's salt draws them, or by name. With ``near``, an action on a distant
+    thing is impossible."""
 
     state: ControllerState
     skill: Skill

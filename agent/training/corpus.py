@@ -60,12 +60,10 @@ class TrainingSample(NamedTuple):
 def demonstrate(
     env: Env, goal: Goal, random: Random, player: Callable[[str], str] | None = None, *, missteps: float = MISSTEPS
 ) -> Iterator[TrainingSample]:
-    """Play a game, and yield the actor's prompt at each step with the reply that the expert gives.
-
-    The commands are the expert's or those of ``player``, who reads the prompt; a share ``missteps`` of them is random. It ends
-    after ``MOST_STEPS`` steps. Now and then the first plan is a wrong one, as when a goal was misread; it is followed for a
-    while, or until it is done or cannot be done, and a few random commands later the actor is still stuck.
-    """
+    """Play a game, and yield the actor's prompt at each step with the reply that the expert gives. The commands are the
+    expert's or those of ``player``, who reads the prompt; a share ``missteps`` of them is random. It ends after ``MOST_STEPS``
+    steps. Now and then the first plan is a wrong one, as when a goal was misread; it is followed for a while, or until it is
+    done or cannot be done, and a few random commands later the actor is still stuck."""
     expert, opening = make_expert(), env.reset().observation
     memory = expert.begin("", opening)
     scene = brief.BriefState(HOUSEHOLD.begin(opening))
@@ -109,10 +107,8 @@ def demonstrate(
 def plans(
     goal: Goal, sentence: str, opening: Observation, random: Random, others: Sequence[tuple[str, str]] = ()
 ) -> TrainingSample:
-    """What the reasoner is asked and should reply: with or without rules, hints and plans that failed.
-
-    Now and then, rules on ``others`` are added: pairs of an object and the rule's text.
-    """
+    """What the reasoner is asked and should reply: with or without rules, hints and plans that failed. Now and then, rules on
+    ``others`` are added: pairs of an object and the rule's text."""
     belief = begin(opening)
     rules: list[str] = []
     hints: list[str] = []
@@ -236,10 +232,8 @@ class CorpusPart(Arrays):
 
 
 def encoded(samples: Iterable[TrainingSample], vocabulary: Vocabulary, seed: int = 1) -> CorpusPart:
-    """The samples as tokens: a user's message, a reply, and an end.
-
-    Some words of what people say are spelt though they are known, so that the model learns to read words by their pieces.
-    """
+    """The samples as tokens: a user's message, a reply, and an end. Some words of what people say are spelt though they are
+    known, so that the model learns to read words by their pieces."""
     tokens, starts, replies = list[int](), [0], list[int]()
     random = Random(f"spelt {seed}")
     for sample in samples:
@@ -347,10 +341,8 @@ def reasoner_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> I
 
 
 def misread_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> Iterator[TrainingSample]:
-    """Goals that mean something else than they say, ``passes`` times each: that plan failed, and one like it is right.
-
-    People write "spoon" where a ladle is meant. A model that only saw right readings would repeat the plan that failed.
-    """
+    """Goals that mean something else than they say, ``passes`` times each: that plan failed, and one like it is right. People
+    write "spoon" where a ladle is meant. A model that only saw right readings would repeat the plan that failed."""
     for number, game in enumerate(games):
         random = Random(f"misread {seed} {number}")
         belief = begin(game.env.reset().observation)
@@ -381,10 +373,8 @@ def make_vocabulary(data: Path | None, *, human: bool = True) -> Vocabulary:
 
 
 def word_pieces(words: Collection[str], number: int) -> list[str]:
-    """The ``number`` commonest pieces of ``words`` by byte-pair encoding (Sennrich et al., 2016), each as a token.
-
-    Each word counts once, however common it is: pieces are for words that are not in the vocabulary.
-    """
+    """The ``number`` commonest pieces of ``words`` by byte-pair encoding (Sennrich et al., 2016), each as a token. Each word
+    counts once, however common it is: pieces are for words that are not in the vocabulary."""
     written = [tuple(word) for word in words]
     pieces: dict[str, None] = {}
     while len(pieces) < number:
@@ -422,11 +412,9 @@ def composition(vocabulary: Vocabulary) -> tuple[list[int], list[int]]:
 def make_corpus(
     folder: Path, data: Path | None, seed: int, *, passes: int, plans: int, houses: int, games: int | None, human: bool
 ) -> dict[str, Any]:
-    """Play all games, write the vocabulary and the parts, and return what was counted.
-
-    Each game of ``train`` (or ``games`` of them) is played ``passes`` times, each of so many made-up ``houses`` once. Each goal
-    is asked for ``plans`` times, with ``human`` in the annotators' words too.
-    """
+    """Play all games, write the vocabulary and the parts, and return what was counted. Each game of ``train`` (or ``games`` of
+    them) is played ``passes`` times, each of so many made-up ``houses`` once. Each goal is asked for ``plans`` times, with
+    ``human`` in the annotators' words too."""
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary = make_vocabulary(data, human=human)
     (folder / "vocabulary.json").write_text(json.dumps(vocabulary.tokens), "utf-8")
@@ -456,10 +444,8 @@ def load_vocabulary(folder: Path) -> Vocabulary:
 def own_samples(
     file: Path, data: Path | None, seed: int, games: int | None, first: int, houses: int, processes: int
 ) -> Iterator[TrainingSample]:
-    """The model of ``file`` plays ``games`` of ``train`` (None: all), and so many made-up ``houses`` from ``first`` on.
-
-    This is for DAgger (Ross et al., AISTATS 2011): the expert says what it should have done.
-    """
+    """The model of ``file`` plays ``games`` of ``train`` (None: all), and so many made-up ``houses`` from ``first`` on. This is
+    for DAgger (Ross et al., AISTATS 2011): the expert says what it should have done."""
     tasks = spread(AlfworldWorld(data=data).tasks("train"), games)
     items = [*(task.reference for task in tasks), *range(first, first + houses)]
     for samples in in_processes(partial(_Player, file, data, seed), [*enumerate(items)], processes):

@@ -74,9 +74,7 @@ class GameResult:
 @dataclass(frozen=True, slots=True)
 class GameSet:
     """Games to measure by. The expert reads only the templates' goals, which ``plain`` has where ``world`` has others.
-
-    ``known`` are the tasks (references) whose sentence stands in ``train``; None where all sentences are templates.
-    """
+    ``known`` are the tasks (references) whose sentence stands in ``train``; None where all sentences are templates."""
 
     title: str
     world: AlfworldWorld
@@ -103,11 +101,9 @@ class GameSet:
 
 
 def game_sets(name: str, data: Path | None, limit: int | None) -> Iterator[GameSet]:
-    """The games called ``name``, at most ``limit`` of each set.
-
-    ``houses`` are made up, and in those of ``habits`` what is wanted lies where it never was in ``train``; ``human`` is
-    ``valid_seen`` with the goals of each annotator, and everything else ``valid_seen``.
-    """
+    """The games called ``name``, at most ``limit`` of each set. ``houses`` are made up, and in those of ``habits`` what is
+    wanted lies where it never was in ``train``; ``human`` is ``valid_seen`` with the goals of each annotator, and everything
+    else ``valid_seen``."""
     plain = AlfworldWorld(data=data)
     if name == "houses":
         tasks = [plain.task(f"generated:{EVALUATION_SEEDS + number}") for number in range(HOUSES)]
@@ -171,10 +167,8 @@ def _free_hints(model: Model) -> Iterator[str]:
 
 def _learners_hints(model: Model) -> Iterator[str]:
     """Of each of ``LEARNER_HINTS`` what became of it, nothing where it is followed, in a house in which the agent plays
-    otherwise without it.
-
-    Told that there is something that the house does not have, it should go to nothing of that kind instead.
-    """
+    otherwise without it. Told that there is something that the house does not have, it should go to nothing of that kind
+    instead."""
     world = AlfworldWorld()
     agent, config = _actor(world, model), EpisodeConfig(world.engine, max_turns=SEARCHING)
     tasks = (world.task(f"generated:{seed}") for seed in count(EVALUATION_SEEDS))
@@ -272,10 +266,8 @@ def _habits(altered: Mapping[str, str]) -> Habits:
 
 
 def houses_with_one_place(houses: GeneratedTasks, altered: Mapping[str, str]) -> Iterator[tuple[Task, str, str]]:
-    """The evaluation houses that ask for an object kept in one kind of place, with that object and the place.
-
-    Where habits are ``altered``, only the objects that they move.
-    """
+    """The evaluation houses that ask for an object kept in one kind of place, with that object and the place. Where habits are
+    ``altered``, only the objects that they move."""
     for seed in count(EVALUATION_SEEDS):
         house = houses.house(seed)
         thing, game = house.goal.object, house.game

@@ -48,9 +48,7 @@ class Call:
 @dataclass(frozen=True, slots=True)
 class Conversation:
     """Messages, and the places of the replies among them that are ``learned``; ``origin`` says where they were played.
-
-    ``plain``: they were sent as one plain text (`housequest.agent.roles.base.plain_text`), which the model continued.
-    """
+    ``plain``: they were sent as one plain text (`housequest.agent.roles.base.plain_text`), which the model continued."""
 
     origin: str
     agent: str
@@ -101,10 +99,8 @@ class ExportedEpisode:
 
 
 def joined(origin: str, agent: str, calls: Iterable[Call]) -> Iterator[Conversation]:
-    """The conversations of an episode's ``calls``: one that begins with another and its reply goes on with that.
-
-    Prompts that only grow are then learned in one pass, and each token of them is computed once.
-    """
+    """The conversations of an episode's ``calls``: one that begins with another and its reply goes on with that. Prompts that
+    only grow are then learned in one pass, and each token of them is computed once."""
     threads: list[list[Call]] = []
     for call in calls:
         grown = (thread for thread in threads if call.messages[: len(thread[-1].whole)] == thread[-1].whole)
@@ -131,10 +127,8 @@ def load(file: Path) -> list[Conversation]:
 
 @dataclass(slots=True)
 class RecordedEpisodes:
-    """The won episodes in ``folders``, or with ``lost`` all of them; never those of splits that agents are evaluated on.
-
-    They come in an order drawn by ``seed``, where there is one. ``left_out`` counts all others, by why, as these are read.
-    """
+    """The won episodes in ``folders``, or with ``lost`` all of them; never those of splits that agents are evaluated on. They
+    come in an order drawn by ``seed``, where there is one. ``left_out`` counts all others, by why, as these are read."""
 
     folders: Sequence[Path]
     lost: bool = False
@@ -175,10 +169,8 @@ class RecordedEpisodes:
 
 
 def players(folders: Sequence[Path]) -> dict[str, dict[str, Scalar]]:
-    """The agents that played the episodes in ``folders`` that may be learned from, with the settings of their first.
-
-    Raises ``ConfigurationError`` for a folder without records.
-    """
+    """The agents that played the episodes in ``folders`` that may be learned from, with the settings of their first. Raises
+    ``ConfigurationError`` for a folder without records."""
     found: dict[str, dict[str, Scalar]] = {}
     for start in map(started, episode_files(folders)):
         if start is not None and may_be_learned(start.split, start.number):
@@ -235,12 +227,10 @@ def _refused(final: Sequence[Event]) -> Iterator[int]:
 
 
 def _preferences(events: Sequence[Event], final: Sequence[Event], prompts: _Prompts) -> Iterator[Preference]:
-    """Pairs of replies for learning from preferences (DPO, Rafailov et al., NeurIPS 2023), from what was done over.
-
-    A turn is done over where a reply could not be read and the model was asked again, where a person asked again or for another
-    command, and where a person rewound. The final branch has what was done in the end: that is chosen, and what was given up is
-    rejected. Prompts with pictures, which are not recorded, give no pair.
-    """
+    """Pairs of replies for learning from preferences (DPO, Rafailov et al., NeurIPS 2023), from what was done over. A turn is
+    done over where a reply could not be read and the model was asked again, where a person asked again or for another command,
+    and where a person rewound. The final branch has what was done in the end: that is chosen, and what was given up is
+    rejected. Prompts with pictures, which are not recorded, give no pair."""
     kept = {event.id for event in final}
     parents = {event.id: event.parent for event in events}
     unread = {event.parent for event in events if isinstance(event.body, ParseFailed)}
@@ -261,10 +251,8 @@ def _preferences(events: Sequence[Event], final: Sequence[Event], prompts: _Prom
 
 
 def _answers(better: ModelCall, prompt: Sequence[PromptMessage], given_up: ModelCall, asked: Sequence[PromptMessage]) -> bool:
-    """Whether the call ``better`` answers what the reply that was ``given_up`` was ``asked``.
-
-    Its prompt may go on: with a hint in the last message, or with the unreadable reply and what was wrong with it.
-    """
+    """Whether the call ``better`` answers what the reply that was ``given_up`` was ``asked``. Its prompt may go on: with a hint
+    in the last message, or with the unreadable reply and what was wrong with it."""
     same, rest = prompt[: len(asked)], prompt[len(asked) :]
     if better.role != given_up.role or len(same) < len(asked) or same[:-1] != tuple(asked[:-1]):
         return False
@@ -288,10 +276,8 @@ def _plain(messages: Sequence[Message]) -> list[Line]:
 
 
 def _messages(key: str, speaker: str, text: str, speakers: Mapping[str, str], episode: ExportedEpisode) -> Iterator[Line]:
-    """A conversation a line under ``key``, whose messages have the keys ``speaker`` and ``text``.
-
-    As OpenAI has it, a reply not to be learned has the ``weight`` 0; every reply has one, since a data set's lines are alike.
-    """
+    """A conversation a line under ``key``, whose messages have the keys ``speaker`` and ``text``. As OpenAI has it, a reply not
+    to be learned has the ``weight`` 0; every reply has one, since a data set's lines are alike."""
     for conversation in episode.conversations:
         said: list[Line] = [
             {speaker: speakers.get(one.role, one.role), text: one.content}
@@ -302,10 +288,8 @@ def _messages(key: str, speaker: str, text: str, speakers: Mapping[str, str], ep
 
 
 def _alpaca(episode: ExportedEpisode) -> Iterator[Line]:
-    """A reply a line, with its whole prompt as the instruction; a list that the model continued item by item is one line.
-
-    The latter is the form that LoTa-Bench's planners learned from (appendix G).
-    """
+    """A reply a line, with its whole prompt as the instruction; a list that the model continued item by item is one line. The
+    latter is the form that LoTa-Bench's planners learned from (appendix G)."""
     for one in episode.conversations:
         if (listed := _listed(one)) is not None:
             yield {"instruction": listed[0], "input": "", "output": listed[1]}

@@ -40,10 +40,8 @@ M = TypeVar("M", bound="Learner")
 @dataclass
 class Run(Generic[B]):
     """A network with its optimisers, the number of steps taken, the seconds that these took, and what else is ``kept``.
-
     ``judge`` adds up the gradients of a batch, and returns how well the network did; ``rate`` gives that of the step after one.
-    ``weights`` are those that are trained, and ``load`` takes them over.
-    """
+    ``weights`` are those that are trained, and ``load`` takes them over."""
 
     model: Any
     optimisers: Sequence[Any]
@@ -122,10 +120,8 @@ class Learner(nn.Module, ABC):
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """What every recipe says. ``shares``: how much of each part a batch holds on average; ``warmup``: for how many of the
-    ``steps`` the ``rate`` rises; ``begin``: a checkpoint to start from, with fresh optimisers; ``device``: PyTorch's.
-
-    Raises ``ConfigurationError`` for steps that leave the rate no time to fall.
-    """
+    ``steps`` the ``rate`` rises; ``begin``: a checkpoint to start from, with fresh optimisers; ``device``: PyTorch's. Raises
+    ``ConfigurationError`` for steps that leave the rate no time to fall."""
 
     shares: Mapping[str, float]
     steps: int
@@ -152,11 +148,9 @@ def train_network(
     folder: Path,
     until: int | None = None,
 ) -> M:
-    """Train what ``make`` makes on the ``batches`` from a step on; with ``until``, up to that step.
-
-    ``folder`` keeps the recipe, the record and the checkpoint, from which an interrupted run goes on. Raises
-    ``ConfigurationError`` where it holds a run by another recipe.
-    """
+    """Train what ``make`` makes on the ``batches`` from a step on; with ``until``, up to that step. ``folder`` keeps the
+    recipe, the record and the checkpoint, from which an interrupted run goes on. Raises ``ConfigurationError`` where it holds a
+    run by another recipe."""
     torch.set_num_threads(schedule.threads)
     torch.manual_seed(schedule.seed)
     model = make().to(schedule.device)
@@ -214,11 +208,8 @@ def checkpoint(folder: Path) -> dict[str, Any]:
 
 
 def averaged(folders: Sequence[Path]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The recipe of the first of these runs, and the mean of all their weights.
-
-    Runs that went on from one checkpoint may be averaged: the mean does what each does (Wortsman et al., ICML 2022). Raises
-    ``ConfigurationError``.
-    """
+    """The recipe of the first of these runs, and the mean of all their weights. Runs that went on from one checkpoint may be
+    averaged: the mean does what each does (Wortsman et al., ICML 2022). Raises ``ConfigurationError``."""
     kept = [checkpoint(folder) for folder in folders]
     mean: dict[str, Any] = {name: sum(one["model"][name] for one in kept) / len(kept) for name in kept[0]["model"]}
     return kept[0]["recipe"], mean
@@ -349,8 +340,7 @@ _LOST = -100
 @dataclass(frozen=True, slots=True)
 class Recipe(Schedule):
     """How the network is trained. ``batch``: samples in a step; ``renumbered``: the share of samples whose objects get other
-    numbers.
-    """
+    numbers."""
 
     steps: int = 3000
     warmup: int = 100

@@ -15,10 +15,8 @@ Run = Callable[[Namespace], None]
 
 
 class Steps:
-    """The parser, with the options that every training has: games are played, learned from, exported and measured.
-
-    ``folder`` is the option that names the folder of what is learned from, ``about`` its help.
-    """
+    """The parser, with the options that every training has: games are played, learned from, exported and measured. ``folder``
+    is the option that names the folder of what is learned from, ``about`` its help."""
 
     def __init__(self, program: str, description: str, folder: str, about: str) -> None:
         self._parser = ArgumentParser(f"python -m {program}", description=description)

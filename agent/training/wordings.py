@@ -42,8 +42,7 @@ _SENTENCES = {type: _listed(texts, WORDS["lists"]) for type, texts in WORDS["goa
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _MOSTLY = 50
 """Of a hundred things, so many have to be in one kind of place for a counted rule to say where to look first. What is spread
-over the house is found sooner by what is near.
-"""
+over the house is found sooner by what is near."""
 
 
 class Sentence(NamedTuple):
@@ -54,11 +53,9 @@ class Sentence(NamedTuple):
 
 
 def rule(random: Random, thing: str, places: Sequence[str], *, lamp: bool = False) -> Sentence:
-    """A rule on where ``thing`` lies: in ``places``, which are kinds; one in eight says that it does not.
-
-    Three in ten are counted, in the words that short prompts have for mined rules; they tell a search order only where most are
-    in one kind of place.
-    """
+    """A rule on where ``thing`` lies: in ``places``, which are kinds; one in eight says that it does not. Three in ten are
+    counted, in the words that short prompts have for mined rules; they tell a search order only where most are in one kind of
+    place."""
     draw = random.random()
     if draw < 0.3:
         shares = _shares(random, len(places))
@@ -125,10 +122,8 @@ def _spoken(random: Random, place: str) -> str:
 
 
 def goal_wording(random: Random, goal: Goal, places: Sequence[str]) -> str:
-    """A sentence that a person might write for ``goal`` in a house with furniture of the kinds ``places``.
-
-    Some are untidy: without articles, in a child's or a learner's words, or misspelt.
-    """
+    """A sentence that a person might write for ``goal`` in a house with furniture of the kinds ``places``. Some are untidy:
+    without articles, in a child's or a learner's words, or misspelt."""
     bare = _named(random, goal.object, OBJECTS, _VAGUE_OBJECTS.get(goal.object))
     source = random.choice([kind for kind in places if kind != goal.receptacle] or ["shelf"])
     holes = {

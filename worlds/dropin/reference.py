@@ -218,10 +218,9 @@ class TextworldEnv:
     """A game of the reference. It takes a worker with its first reset and gives it back when it is closed, or is garbage.
 
     ``game`` is what the native engine makes of the ``file``, and vouches for it: the reference would run code that a grammar
-    holds. A goal that the file does not state (a person's, a house's) never becomes grammar; it is put into the opening's
-    text. When the worker dies or hangs, `reset` raises ``GameError`` and `step` ``WorldError``; a reset starts again in
-    another one.
-    """
+    holds. A goal that the file does not state (a person's, a house's) never becomes grammar; it is put into the opening's text.
+    When the worker dies or hangs, `reset` raises ``GameError`` and `step` ``WorldError``; a reset starts again in another
+    one."""
 
     def __init__(self, task: Task, game: Game, file: GameFile, workers: Workers) -> None:
         self.task, self._workers = task, workers

@@ -60,11 +60,9 @@ def finished(subgoal: GoalStep, before: Belief, after: Belief) -> bool:
 
 
 def relevance(aims: Sequence[GoalStep], belief: Belief, counts: Counts) -> dict[str, float]:
-    """Eliminate: how relevant each known name is to ``aims``, from 0 to 1.
-
-    What an aim names, and the appliance that it needs, has 1. Where it has to be searched for something, a place has the chance
-    that the thing is there, as a share of the likeliest place's; one where such a thing was seen has 1.
-    """
+    """Eliminate: how relevant each known name is to ``aims``, from 0 to 1. What an aim names, and the appliance that it needs,
+    has 1. Where it has to be searched for something, a place has the chance that the thing is there, as a share of the
+    likeliest place's; one where such a thing was seen has 1."""
     room = counts.room_of(one.kind for one in belief.receptacles)
     scores = {one.name: 0.0 for one in (*belief.receptacles, *belief.items)}
     for aim in aims:
@@ -86,11 +84,9 @@ LEAST = 0.01  # The least probability with which a command stands in a thought.
 
 @dataclass(frozen=True, slots=True)
 class AttentionMemory:
-    """What it remembers: the texts ``seen``, the opening first, and in ``state`` what PET's modules know.
-
-    ``plan`` is None before it was made and empty where the goal cannot be read; ``step`` is the index of the present sub-task.
-    ``judged`` says of everything judged, by target and name, whether it was masked.
-    """
+    """What it remembers: the texts ``seen``, the opening first, and in ``state`` what PET's modules know. ``plan`` is None
+    before it was made and empty where the goal cannot be read; ``step`` is the index of the present sub-task. ``judged`` says
+    of everything judged, by target and name, whether it was masked."""
 
     goal: str
     seen: tuple[str, ...]
@@ -110,12 +106,10 @@ class AttentionMemory:
 
 
 class ActionAttention:
-    """Takes the likeliest admissible command under the present sub-task, or under the goal where there is none.
-
-    Calls: none. Without ``plan`` the goal is all it is told; ``eliminate`` then judges against the whole goal. As in the
-    paper, a plan that ends early gives way to the goal, and a finished sub-task is not resumed. Beyond the paper, a command
-    that was given before with the same knowledge is not given ``again`` while there are others. Hints and rules are ignored.
-    """
+    """Takes the likeliest admissible command under the present sub-task, or under the goal where there is none. Calls: none.
+    Without ``plan`` the goal is all it is told; ``eliminate`` then judges against the whole goal. As in the paper, a plan that
+    ends early gives way to the goal, and a finished sub-task is not resumed. Beyond the paper, a command that was given before
+    with the same knowledge is not given ``again`` while there are others. Hints and rules are ignored."""
 
     name = "action-attention"
 

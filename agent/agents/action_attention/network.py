@@ -47,11 +47,9 @@ Token = tuple[int, int]  # A word by its place in the vocabulary, and the number
 
 
 class Words:
-    """A vocabulary of words and names of things with their numbers (``mug 2``), in small letters.
-
-    Words that it lacks are one, but names written apart ("coffee machine") and usual synonyms are known. Articles are left out,
-    so that "from" stands before the name that it belongs to.
-    """
+    """A vocabulary of words and names of things with their numbers (``mug 2``), in small letters. Words that it lacks are one,
+    but names written apart ("coffee machine") and usual synonyms are known. Articles are left out, so that "from" stands before
+    the name that it belongs to."""
 
     def __init__(self, words: Iterable[str]) -> None:
         self.known: tuple[str, ...] = tuple(dict.fromkeys(words))
@@ -115,9 +113,7 @@ def scaled(vectors: Sequence[Vector]) -> Floats:
 
 class FrozenEmbedding:
     """The embedding of a model that stays as it is, less the mean of what it gave in training: its vectors are often all alike.
-
-    ``trained_with`` is what the model was called in training. Another model than that is told by the vector of the probe.
-    """
+    ``trained_with`` is what the model was called in training. Another model than that is told by the vector of the probe."""
 
     def __init__(self, embedder: Embedder, trained_with: str, weights: Mapping[str, Floats]) -> None:
         self._embedder, self._trained_with, self._weights = embedder, trained_with, weights
@@ -197,10 +193,8 @@ def attention_mask(count: int) -> NDArray[np.bool_]:
 
 
 class Policy:
-    """Scores commands by the network, through the embedding that it was trained with. Safe for many games at once.
-
-    It remembers the vectors of texts, and nothing else.
-    """
+    """Scores commands by the network, through the embedding that it was trained with. Safe for many games at once. It remembers
+    the vectors of texts, and nothing else."""
 
     def __init__(self, network: Network, embedding: Embedding) -> None:
         self._network, self._embedding = network, embedding
@@ -260,16 +254,12 @@ FROZEN: WeightsFormat[Shape, str] = WeightsFormat(
     **_BOTH,
 )
 """The format of a network that was trained with an embedding model, which the file names: it keeps the mean of that model's
-vectors in training, and the probe's.
-"""
+vectors in training, and the probe's."""
 
 
 def read_weights(file: Path, embedder: str = "") -> tuple[Network, Embedding]:
-    """Read network and embedding; ``embedder`` names the embedding model where it was trained with one.
-
-    The file alone never says whom to call. Raises ``ConfigurationError`` for a file that holds none, and for a model that
-    is missing.
-    """
+    """Read network and embedding; ``embedder`` names the embedding model where it was trained with one. The file alone never
+    says whom to call. Raises ``ConfigurationError`` for a file that holds none, and for a model that is missing."""
     if title(file) != FROZEN.title:
         shape, words, weights = FORMAT.read(file)
         return Network(shape, weights), WordEmbedding(words, weights)

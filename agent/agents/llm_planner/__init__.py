@@ -18,12 +18,9 @@ Wording = Literal["pairs", "lines"]
 
 @dataclass(frozen=True, slots=True)
 class LlmPlannerSettings(CameraSettings):
-    """How plans are worded, and what ties them to the house.
-
-    ``bias`` is what the tokens of allowed actions and seen objects are favoured by, in nats (section 5.3: 0.1), where the model
-    takes one. The paper sets no bound to ``revisions``, and its prompt has none of the lines of ``feedback``: asked again, a
-    model cannot know there that it holds the wrong thing.
-    """
+    """How plans are worded, and what ties them to the house. ``bias`` is what the tokens of allowed actions and seen objects
+    are favoured by, in nats (section 5.3: 0.1), where the model takes one. The paper sets no bound to ``revisions``, and its
+    prompt has none of the lines of ``feedback``: asked again, a model cannot know there that it holds the wrong thing."""
 
     search: PlannerSearch = option("random", "how the next place to search is chosen")
     shots: int = option(9, "examples in the prompt", most=50)

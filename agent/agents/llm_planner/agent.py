@@ -60,11 +60,9 @@ def request_text(
     holding: str = "",
     failed: str = "",
 ) -> str:
-    """The planner's prompt: examples, what is ``added`` (rules, hints), the task, and "Next plan:" (figure 2).
-
-    ``grounding`` are the completed subgoals and the objects seen, for dynamic planning (section 4.4). ``holding`` and
-    ``failed``, what is in the hand and which subgoal did not work, are lines that the paper's prompt does not have.
-    """
+    """The planner's prompt: examples, what is ``added`` (rules, hints), the task, and "Next plan:" (figure 2). ``grounding``
+    are the completed subgoals and the objects seen, for dynamic planning (section 4.4). ``holding`` and ``failed``, what is in
+    the hand and which subgoal did not work, are lines that the paper's prompt does not have."""
     prompt = load_prompt(PACKAGE, "llm_planner")
     parts = [prompt.render("example", goal=shot.goal, plan=prompted_plan(shot.plan, wording)) for shot in shots]
     task = [prompt.render("task", goal=goal)]
@@ -92,12 +90,10 @@ class LlmPlannerMemory(PlannerMemory):
 
 
 class LlmPlanner(PlanFollower[LlmPlannerMemory]):
-    """Calls an episode: 1, and 1 more whenever the plan is made anew; needs a chat model.
-
-    Where the model takes a bias, the tokens of allowed actions and seen objects are favoured. The prompt is rendered anew at
-    each call, as in the paper: only its last lines differ, so that a prefix cache still serves the rest. It is not shown the
-    diagnosis of refused commands nor the admissible ones.
-    """
+    """Calls an episode: 1, and 1 more whenever the plan is made anew; needs a chat model. Where the model takes a bias, the
+    tokens of allowed actions and seen objects are favoured. The prompt is rendered anew at each call, as in the paper: only its
+    last lines differ, so that a prefix cache still serves the rest. It is not shown the diagnosis of refused commands nor the
+    admissible ones."""
 
     name = "llm-planner"
     words = staticmethod(as_pair)

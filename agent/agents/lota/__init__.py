@@ -29,12 +29,10 @@ class SayCanSettings(ModelSettings):
 
 @dataclass(frozen=True, slots=True)
 class LotaSettings(SayCanSettings):
-    """The settings of `SayCanSettings`, and how the likeliest skill is found.
-
-    ``asking=list`` is what the paper did with GPT-4 (appendix D): one reply lists all skills, which are carried out in turn.
-    With more ``readings`` than one, a plan that did not end the game is followed by the likeliest other one
-    (`housequest.agent.agents.lota.selector`); it needs a model that scores given texts.
-    """
+    """The settings of `SayCanSettings`, and how the likeliest skill is found. ``asking=list`` is what the paper did with GPT-4
+    (appendix D): one reply lists all skills, which are carried out in turn. With more ``readings`` than one, a plan that did
+    not end the game is followed by the likeliest other one (`housequest.agent.agents.lota.selector`); it needs a model that
+    scores given texts."""
 
     exact: bool = option(False, "choose by the probability of each skill, not by constrained decoding")
     asking: Literal["next", "list"] = option("next", "ask for the next skill, or for the whole list at once")

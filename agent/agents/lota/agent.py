@@ -166,8 +166,7 @@ class LotaMemory:
     were, and ``listed`` whether that named more than one; ``shown``: the prompt lists the skills. ``selected`` counts all that
     were begun. ``idle`` are the last ones in a row that had nothing left to do. ``notice`` is what the next message says of the
     last skill, and ``failure`` why that failed; ``hints`` are those given since the model was last asked, and ``heard`` all.
-    ``plan`` are the skills that were taken up in the present reading.
-    """
+    ``plan`` are the skills that were taken up in the present reading."""
 
     goal: str
     grants: Grants
@@ -208,8 +207,7 @@ class Lota:
     (`housequest.agent.agents.lota.selector`): those are begun where skills go round in a circle.
 
     If admissible commands are granted, a skill whose first command is among them has affordance 1; others have 0 and are not
-    selected. If they are not, every skill has 1: ``saycan`` then decides by language score alone, and says so at the start.
-    """
+    selected. If they are not, every skill has 1: ``saycan`` then decides by language score alone, and says so at the start."""
 
     def __init__(
         self,
@@ -286,8 +284,7 @@ class Lota:
 
     async def _read_anew(self, memory: LotaMemory, plan: Sequence[str], emit: Emitter) -> LotaMemory | None:
         """``memory`` where the goal is taken another way than in ``plan``, whose last skill was said but not taken up; None if
-        it is not.
-        """
+        it is not."""
         if memory.readings.begun >= self._readings:
             return None
         skills = dict.fromkeys((*self._carrier.skills(memory.state), DONE), True)
@@ -406,10 +403,8 @@ class Lota:
         return f"{start}{between}{self._prompt.render('next', number=str(memory.selected + 1))}"
 
     def _told(self, memory: LotaMemory) -> Iterator[str]:
-        """What the next message says of the skills of the last reply, which may have named more than was taken up.
-
-        Who is not told of failures is told what was taken up, done or not.
-        """
+        """What the next message says of the skills of the last reply, which may have named more than was taken up. Who is not
+        told of failures is told what was taken up, done or not."""
         taken = [f"{number}. {skill}" for number, skill in enumerate(memory.taken, memory.selected - len(memory.taken) + 1)]
         if not self._replanning:
             yield self._prompt.render("taken", skills=", ".join(taken)) if memory.listed else ""

@@ -85,10 +85,8 @@ class Constrained:
     sampling: Sampling
 
     async def select(self, conversation: Conversation, text: str, skills: Skills, emit: Emitter) -> Answer[Chosen] | None:
-        """Add ``text`` to the conversation and select which of ``skills`` follows it.
-
-        None where the model was not held to them after all, which `found_unheld` says. Raises ``ModelError``.
-        """
+        """Add ``text`` to the conversation and select which of ``skills`` follows it. None where the model was not held to them
+        after all, which `found_unheld` says. Raises ``ModelError``."""
         texts = {said(skill): skill for skill, possible in skills.items() if possible}
         conversation = (*conversation, Message("user", clean(text)))
         sampling, most = self.sampling, self.sampling.reply_tokens()
@@ -112,12 +110,10 @@ class Constrained:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Selects the possible skill with the highest probability, computed exactly. Needs ``scoring``.
-
-    Calls a skill: 1 for all; with ``each`` one for every skill, possible or not, as SayCan's implementation does (LoTa-Bench,
-    appendix B), and times its affordance. A model that scores ``singly`` takes one for every skill either way, and 1 more. Of
-    equal skills the first is taken.
-    """
+    """Selects the possible skill with the highest probability, computed exactly. Needs ``scoring``. Calls a skill: 1 for all;
+    with ``each`` one for every skill, possible or not, as SayCan's implementation does (LoTa-Bench, appendix B), and times its
+    affordance. A model that scores ``singly`` takes one for every skill either way, and 1 more. Of equal skills the first is
+    taken."""
 
     model: Model
     each: bool = False
@@ -131,11 +127,8 @@ class Scored:
     async def scores(
         self, conversation: Conversation, skills: Skills, emit: Emitter, *, chosen: str | None = None, kept: int | None = None
     ) -> list[tuple[str, float]]:
-        """The skills with their log-probabilities, the likeliest first and the impossible last.
-
-        The first is recorded as the reply, unless they are weighed where another was ``chosen``; ``kept`` is that of
-        `call_event`. Raises ``ModelError``.
-        """
+        """The skills with their log-probabilities, the likeliest first and the impossible last. The first is recorded as the
+        reply, unless they are weighed where another was ``chosen``; ``kept`` is that of `call_event`. Raises ``ModelError``."""
         asked = tuple(skills if self.each else (skill for skill, possible in skills.items() if possible))
         began = time.perf_counter()
         scores = await self._scores(conversation, tuple(map(said, asked)))
@@ -162,10 +155,8 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Prompted:
-    """Takes the listed skills that a chat model's reply names. Calls a reply: 1, or 2 if the first is unreadable.
-
-    ``whole``: the reply is the whole list, and what is no skill in it stays in it, to fail when its turn comes.
-    """
+    """Takes the listed skills that a chat model's reply names. Calls a reply: 1, or 2 if the first is unreadable. ``whole``:
+    the reply is the whole list, and what is no skill in it stays in it, to fail when its turn comes."""
 
     model: Model
     sampling: Sampling
@@ -179,10 +170,8 @@ class Prompted:
 
 
 def reader_of(skills: Sequence[str], possible: Collection[str], *, whole: bool = False) -> Role[Chosen]:
-    """The role whose replies name one or several of ``skills``: the first one named must be ``possible``.
-
-    A list ends where something else stands in it, unless the reply is the ``whole`` list, and with ``done``.
-    """
+    """The role whose replies name one or several of ``skills``: the first one named must be ``possible``. A list ends where
+    something else stands in it, unless the reply is the ``whole`` list, and with ``done``."""
     by_key = {_key(skill): skill for skill in reversed(skills)}
 
     def read(reply: str) -> Chosen:
@@ -256,11 +245,8 @@ class SkillSet:
     commands: Commands
 
     def possible(self, belief: Belief, admissible: Iterable[str]) -> frozenset[Skill]:
-        """The skills whose first command is ``admissible``, as far as belief knows.
-
-        A place is found by going there, or may be in a room that was not seen yet. An object can be found if one was seen or
-        some place was not searched yet.
-        """
+        """The skills whose first command is ``admissible``, as far as belief knows. A place is found by going there, or may be
+        in a room that was not seen yet. An object can be found if one was seen or some place was not searched yet."""
         commands = {(found["word"], found["kind"]) for found in map(_COMMAND.match, admissible) if found}
         seen = {item.kind for item in belief.items if item.name not in belief.carried}
         patterns: dict[Verb, str] = {"find": self.commands.go, "pick": self.commands.take, "put": self.commands.puts[0]}
@@ -327,10 +313,8 @@ class Readings:
 
 
 def goes_round(skills: Sequence[str], then: str) -> int:
-    """How many skills are repeated for a second time if ``then`` comes after ``skills``; 0 if none are.
-
-    Once is no circle: a task about two things takes the same skills twice.
-    """
+    """How many skills are repeated for a second time if ``then`` comes after ``skills``; 0 if none are. Once is no circle: a
+    task about two things takes the same skills twice."""
     whole = len(skills)
     sizes = (size for size in range(1, whole // 2 + 1) if skills[-size:] == skills[-2 * size : whole - size])
     return next((size for size in sizes if skills[-size] == then), 0)
@@ -339,11 +323,9 @@ def goes_round(skills: Sequence[str], then: str) -> int:
 async def read_anew(
     readings: Readings, plan: Sequence[str], conversation: Conversation, skills: Skills, scored: Scored, emit: Emitter
 ) -> Readings | None:
-    """The likeliest reading after those that were carried out, the last of which was ``plan``; None if there is none.
-
-    Those replies of ``conversation`` that are skills begin with the plan. The skills are scored at each place of it that the
-    reading did not begin with, and where it departs. Raises ``ModelError``.
-    """
+    """The likeliest reading after those that were carried out, the last of which was ``plan``; None if there is none. Those
+    replies of ``conversation`` that are skills begin with the plan. The skills are scored at each place of it that the reading
+    did not begin with, and where it departs. Raises ``ModelError``."""
     begun, logprob, others = len(readings.present.skills), readings.present.logprob, list(readings.others)
     replies = [place for place, message in enumerate(conversation) if message.role == "assistant"]
     known = frozenset(map(said, skills))

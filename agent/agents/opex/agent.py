@@ -53,13 +53,10 @@ GENERAL_IDEA = 3  # Looks into the room after which the executor is told that th
 
 @dataclass(frozen=True, slots=True)
 class OpexMemory:
-    """What OPEx remembers.
-
-    ``state`` is the body's: what is known, and the skill in progress. ``unplanned`` and ``unseen`` are the transitions that the
-    planner and the executor have not been shown. ``note`` says how the last skill went, ``described`` what the observer last
-    said for the present objective. ``explored`` counts the looks into the room for it, ``shown`` is what the executor's last
-    message said is known, and ``idle`` what the executor said since the last command.
-    """
+    """What OPEx remembers. ``state`` is the body's: what is known, and the skill in progress. ``unplanned`` and ``unseen`` are
+    the transitions that the planner and the executor have not been shown. ``note`` says how the last skill went, ``described``
+    what the observer last said for the present objective. ``explored`` counts the looks into the room for it, ``shown`` is what
+    the executor's last message said is known, and ``idle`` what the executor said since the last command."""
 
     goal: str
     grants: Grants
@@ -86,8 +83,7 @@ class Opex(BodyPlayer):
     happened since it was asked. Steps: one for each command of a skill. Admissible commands are not shown, since the model
     names skills. The observer's prompts do not grow, and the executor's start again with each subtask; within one it is told
     again only what has changed. An executor that repeats itself without a command has the plan made again, and in the end the
-    game is given up.
-    """
+    game is given up."""
 
     name = "opex"
 
@@ -315,10 +311,8 @@ class OracleMemory:
 
 
 class OraclePlayer(BodyPlayer):
-    """OPEx's action policy with the annotated plan in place of planner, observer and executor. Calls no model.
-
-    A skill that fails is tried once more; if it fails again, the player gives up.
-    """
+    """OPEx's action policy with the annotated plan in place of planner, observer and executor. Calls no model. A skill that
+    fails is tried once more; if it fails again, the player gives up."""
 
     name = "opex"
 

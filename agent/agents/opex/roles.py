@@ -127,10 +127,8 @@ _NOTHING = frozenset({"", "none", "null", "n/a", "nothing"})
 
 
 class SkillCall(NamedTuple):
-    """The executor's answer: a ``skill`` of the library with up to two targets, or the end of the subtask.
-
-    ``done`` is whether the finished subtask succeeded, by the model's word.
-    """
+    """The executor's answer: a ``skill`` of the library with up to two targets, or the end of the subtask. ``done`` is whether
+    the finished subtask succeeded, by the model's word."""
 
     thought: str
     move: CallKind

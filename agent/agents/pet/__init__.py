@@ -25,13 +25,12 @@ if TYPE_CHECKING:
 class PetSettings(ReasonerActorSettings):
     """Which modules are on, and how they work; the settings before ``acting`` are those of the acting agent.
 
-    ``judged``: relevance is judged against the present sub-task (abstract, table 3) or the task (section 3.2). ``scores``:
-    with ``probability``, p(yes) against p(no), one question for each name, as in the paper: 50 to 160 calls a game; with
-    ``answer``, one question with a number for each name, and a plain yes or no for Track; ``auto`` uses probabilities if the
-    model gives log-probabilities. ``threshold`` is the paper's, for its model and its probabilities; ``thresholds`` are those
-    that `housequest modules --calibrate` found for yours, by way of scoring, for places and for objects. ``again`` and
-    ``weights`` are those of Action Attention. Raises ``ConfigurationError`` where another agent is given them.
-    """
+    ``judged``: relevance is judged against the present sub-task (abstract, table 3) or the task (section 3.2). ``scores``: with
+    ``probability``, p(yes) against p(no), one question for each name, as in the paper: 50 to 160 calls a game; with ``answer``,
+    one question with a number for each name, and a plain yes or no for Track; ``auto`` uses probabilities if the model gives
+    log-probabilities. ``threshold`` is the paper's, for its model and its probabilities; ``thresholds`` are those that
+    `housequest modules --calibrate` found for yours, by way of scoring, for places and for objects. ``again`` and ``weights``
+    are those of Action Attention. Raises ``ConfigurationError`` where another agent is given them."""
 
     acting: Literal["react", "reasoner-actor", "action-attention"] = option("react", "the agent that acts")
     plan: bool = option(True, "plan sub-tasks")
@@ -61,10 +60,8 @@ _LARGEST = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Below which score a name of a place or of an object is masked.
-
-    A score means something else for each model and each way, so `housequest modules` writes these for one model (section 3.2).
-    """
+    """Below which score a name of a place or of an object is masked. A score means something else for each model and each way,
+    so `housequest modules` writes these for one model (section 3.2)."""
 
     places: float
     objects: float

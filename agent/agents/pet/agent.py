@@ -178,12 +178,9 @@ MOST_JUDGED = 500  # Names judged for one target; any further ones are shown unj
 
 @dataclass(frozen=True, slots=True)
 class PetMemory:
-    """What PET remembers.
-
-    ``plan`` is None until the planner was asked. ``step`` is the index of the present sub-task, ``len(plan)`` after the last
-    one; ``since`` counts the steps since it began. ``acting`` is the memory of the acting agent, ``began`` its first
-    ``step``.
-    """
+    """What PET remembers. ``plan`` is None until the planner was asked. ``step`` is the index of the present sub-task,
+    ``len(plan)`` after the last one; ``since`` counts the steps since it began. ``acting`` is the memory of the acting agent,
+    ``began`` its first ``step``."""
 
     goal: str
     opening: Observation
@@ -213,8 +210,7 @@ class Pet:
     An unreadable plan uses up the turn, and the task takes its place. A name with an unreadable score is shown; an unreadable
     verdict is a no. Without Track the acting agent gets the task with the whole list, and relevance is judged against the task;
     without Plan there is nothing to track. The held object and the present place are never masked. As in the paper, nothing
-    masked in error comes back, and a sub-task finished in error is not resumed. Outside households nothing is eliminated.
-    """
+    masked in error comes back, and a sub-task finished in error is not resumed. Outside households nothing is eliminated."""
 
     name = "pet"
 

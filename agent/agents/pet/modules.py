@@ -93,10 +93,8 @@ class PlannedSubtasks(NamedTuple):
 
 class SubtaskFigures:
     """Of ``planned`` tasks whose annotation is known, ``right`` had exactly its sub-tasks; ``similarity`` is the mean. A plan
-    that could not be read is empty, wrong, and not similar to anything.
-
-    ``missed`` are the others, as in the paper's table 4.
-    """
+    that could not be read is empty, wrong, and not similar to anything. ``missed`` are the others, as in the paper's table
+    4."""
 
     def __init__(self, pairs: Sequence[PlannedSubtasks], likeness: Likeness = by_words) -> None:
         alike = [likeness(pair.text, pair.annotated_text) if pair.planned else 0.0 for pair in pairs]
@@ -112,9 +110,7 @@ def _words(text: str) -> list[str]:
 
 class WatchedEpisode(NamedTuple):
     """An episode's events, and what an expert touched; ``watched``: the modules were also asked after the last command.
-
-    ``annotated`` are the sub-tasks that its goal consists of; empty where they are not known.
-    """
+    ``annotated`` are the sub-tasks that its goal consists of; empty where they are not known."""
 
     bodies: tuple[Body, ...]
     touched: frozenset[str]
@@ -137,8 +133,7 @@ class MaskingFigures:
     Of the ``touched`` names that were judged, ``shown`` were not masked for some target. ``auc`` is the probability that a
     touched name scores higher than an untouched one, ties counting half (Figure 6). ``curve`` is what other thresholds would
     do, to choose one by, and ``calibrated`` the largest that shows enough of what was touched; 0, which masks nothing, where
-    none does.
-    """
+    none does."""
 
     def __init__(self, seen: Sequence[WatchedEpisode], *, place: bool) -> None:
         said = ((number, body) for number, each in enumerate(seen) for body in each.bodies if isinstance(body, Judged))
@@ -169,12 +164,9 @@ class MaskingFigures:
 
 class TrackingFigures:
     """How well the end was noticed: the last sub-task was called finished ``finished`` times, ``rightly`` when the task had
-    just been won.
-
-    ``planned`` episodes had a plan, and ``won`` of them were won. ``watched`` counts those asked about after the last command.
-    ``precision`` is the share of noticed ends that were right; early ones count against it. ``recall`` is that of won episodes
-    whose end was noticed at once; None where nobody was asked at the end.
-    """
+    just been won. ``planned`` episodes had a plan, and ``won`` of them were won. ``watched`` counts those asked about after the
+    last command. ``precision`` is the share of noticed ends that were right; early ones count against it. ``recall`` is that of
+    won episodes whose end was noticed at once; None where nobody was asked at the end."""
 
     def __init__(self, seen: Iterable[WatchedEpisode]) -> None:
         marks: list[tuple[bool, bool, bool, bool]] = []
@@ -229,10 +221,8 @@ def auc(right: Collection[float], wrong: Collection[float]) -> float | None:
 
 class ModulesReport(Report):
     """The figures of all modules over the episodes ``seen``, any sequences of events: a table for eliminating, sentences for
-    planning and tracking.
-
-    ``likeness`` is that of sub-tasks; ``card`` says under what conditions the episodes were played and judged.
-    """
+    planning and tracking. ``likeness`` is that of sub-tasks; ``card`` says under what conditions the episodes were played and
+    judged."""
 
     def __init__(
         self, seen: Sequence[WatchedEpisode], likeness: Likeness = by_words, card: Mapping[str, str] | None = None
@@ -347,10 +337,8 @@ def watch_own(episode: FinishedEpisode, world: World) -> WatchedEpisode:
 
 
 async def watch(pet: Pet, episode: FinishedEpisode, world: World) -> WatchedEpisode:
-    """Replay somebody else's episode and ask ``pet``'s modules before each command and after the last.
-
-    Each step costs PET's usual calls, except for acting. Raises ``ModelError`` and ``Unsupported``.
-    """
+    """Replay somebody else's episode and ask ``pet``'s modules before each command and after the last. Each step costs PET's
+    usual calls, except for acting. Raises ``ModelError`` and ``Unsupported``."""
     told: list[Body] = [episode.started]
 
     def emit(body: Body, timing: Timing | None = None) -> None:

@@ -23,8 +23,7 @@ class ReactSettings(ModelSettings):
     ``pair`` are the numbers of the two that are shown, in their order: 1 and 0 as released. With ``thoughts=none`` they have no
     thoughts, as in the paper's "Act" (table 3), and one that the model writes all the same takes a turn. With ``window`` each
     prompt has the last steps alone, as verl-agent's; ``window_prompt`` is a copy of its file of prompts, for models trained on
-    its words.
-    """
+    its words."""
 
     exemplars: str = option("", "show two exemplars of the task's type: own, or a file in the form of ReAct's")
     pair: Literal["1-0", "0-1", "0-2", "2-0", "1-2", "2-1"] = option("1-0", "which two exemplars are shown")

@@ -97,12 +97,10 @@ _LABEL = re.compile(r"(?:>\s*|act(?:ion)?(?:\s\d{1,2})?\s*:\s*)+", re.IGNORECASE
 
 @dataclass(frozen=True, slots=True)
 class FewShotMemory:
-    """The goal and opening, and what was said: lines by turns of the world and of the model.
-
-    ``notes`` are its reflections on attempts before this one. ``answer`` is what the model's last line was answered with where
-    that was no command; ``last`` is its last command. ``trimmed``: its last line is not the whole of its last reply. ``seen``
-    is what was seen, whose names a held command may have.
-    """
+    """The goal and opening, and what was said: lines by turns of the world and of the model. ``notes`` are its reflections on
+    attempts before this one. ``answer`` is what the model's last line was answered with where that was no command; ``last`` is
+    its last command. ``trimmed``: its last line is not the whole of its last reply. ``seen`` is what was seen, whose names a
+    held command may have."""
 
     goal: str
     opening: Observation
@@ -372,8 +370,7 @@ class WindowReact:
     Replies are read as verl-agent reads them, and no second one is asked for, unless one that was held broke off. The prompt
     has the goal, the last ``window`` steps, what is seen now, and the admissible commands if they are granted, else the forms
     of commands; or it is that of a copy of verl-agent's file (``window_prompt``). Nothing else is remembered, so a model that
-    was not trained on it searches places again; no prefix of it can be cached beyond its first words.
-    """
+    was not trained on it searches places again; no prefix of it can be cached beyond its first words."""
 
     name = "react"
 

@@ -14,13 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReasonerActorSettings(ModelSettings):
-    """When the reasoner is asked again.
-
-    ``stuck_after``: so many commands in a row were refused, or were the same command with the same answer; with short prompts
-    (`housequest.agent.roles.brief`), so many replies under a plan would have taught nothing. Unless it is 0, the actor may also
-    say that it is stuck. ``on_hint``: the actor sees hints in any case; with short prompts only the reasoner does, and is
-    always asked.
-    """
+    """When the reasoner is asked again. ``stuck_after``: so many commands in a row were refused, or were the same command with
+    the same answer; with short prompts (`housequest.agent.roles.brief`), so many replies under a plan would have taught
+    nothing. Unless it is 0, the actor may also say that it is stuck. ``on_hint``: the actor sees hints in any case; with short
+    prompts only the reasoner does, and is always asked."""
 
     on_subgoal: bool = option(True, "ask the reasoner when the actor moves on to another step")
     stuck_after: int = option(3, "ask it after this many commands that led nowhere (0: never)")

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 PACKAGE = "housequest.agent.agents.reasoner_actor"
 READINGS = 24
 """How often a small model reads a goal again once its plan has failed; the plans are tried in the order of how often it gave
-them.
-"""
+them."""
 PATIENCE = 20  # Commands of a search after which a plan for something that was seen is tried.
 _WARMTH = (1.0, 1.5, 2.0, 2.5)  # The temperatures of those readings, each once all plans of the one before have failed.
 STUCK = "stuck"  # What the actor says in place of a command when the plan cannot be followed.
@@ -94,13 +93,10 @@ ACTOR: Role[ActorReply] = Role("actor", _read_action, stop=("\nObservation:",))
 
 @dataclass(frozen=True, slots=True)
 class PlanMemory:
-    """What reasoner and actor remember.
-
-    ``unreviewed`` are the transitions since the plan was last reviewed; ``asked`` counts how often the reasoner was asked
-    again. Either way of prompting finds its data here, since a person may change the model: ``state`` is what short prompts
-    are rendered from, ``seen`` what the conversations told; ``readings`` are the plans that a small model gave when it read
-    the goal again, in so many ``rounds``.
-    """
+    """What reasoner and actor remember. ``unreviewed`` are the transitions since the plan was last reviewed; ``asked`` counts
+    how often the reasoner was asked again. Either way of prompting finds its data here, since a person may change the model:
+    ``state`` is what short prompts are rendered from, ``seen`` what the conversations told; ``readings`` are the plans that a
+    small model gave when it read the goal again, in so many ``rounds``."""
 
     goal: str
     opening: Observation
@@ -197,10 +193,9 @@ class BriefPrompting:
 
     The reasoner sees goal, rules and hints, so it is asked at the beginning and on a hint. When a plan has failed it reads the
     goal several times, and what it gave most often is tried next (self-consistency, Wang et al., 2023). Hints that say in plain
-    words where to go or what to do are followed without it (`housequest.agent.roles.brief`). If a command was already
-    given with the same knowledge, was declined, or is not admissible where that is granted, the actor chooses another one from
-    a list.
-    """
+    words where to go or what to do are followed without it (`housequest.agent.roles.brief`). If a command was already given
+    with the same knowledge, was declined, or is not admissible where that is granted, the actor chooses another one from a
+    list."""
 
     model: Model
     sampling: Sampling
@@ -343,8 +338,7 @@ class BriefPrompting:
 
 class ReasonerActor:
     """Plays by a plan. Calls a step: 1, 1 more when the plan is made or reviewed, and 1 more after a reply of `stuck`; with
-    short prompts `READINGS` or more once a plan has failed.
-    """
+    short prompts `READINGS` or more once a plan has failed."""
 
     name = "reasoner-actor"
 

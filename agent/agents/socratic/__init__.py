@@ -18,10 +18,8 @@ Decomposition = Literal["questions", "chain-of-thought", "none"]
 
 @dataclass(frozen=True, slots=True)
 class SocraticSettings(CameraSettings):
-    """Decomposition, re-planning, and limits on re-planning, which the paper does not set.
-
-    ``retries``: in a text household the same commands fail again, where the paper's controller may just have had bad luck.
-    """
+    """Decomposition, re-planning, and limits on re-planning, which the paper does not set. ``retries``: in a text household the
+    same commands fail again, where the paper's controller may just have had bad luck."""
 
     max_tokens: int = option(1_024, "the most tokens in a reply")
     search: PlannerSearch = option("llm", "how the next place to search is chosen")

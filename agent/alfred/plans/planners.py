@@ -90,12 +90,11 @@ PACKAGE = "housequest.agent.alfred.plans"
 class PlannerSettings:
     """The settings of all planners; `PLANNERS` says which planner takes which, and its defaults.
 
-    ``pool`` examples are drawn from ``train`` (None: all of it); ``steps`` adds the step-by-step instructions; ``shots`` of
-    the pool are shown, chosen by ``choose``. ``bias``, in nats, favours actions and what the room holds, where the model takes
-    one (LLM-Planner, section 5.3: 0.1). ``replanning`` carries the plan out on the symbolic model, and asks again, at most
+    ``pool`` examples are drawn from ``train`` (None: all of it); ``steps`` adds the step-by-step instructions; ``shots`` of the
+    pool are shown, chosen by ``choose``. ``bias``, in nats, favours actions and what the room holds, where the model takes one
+    (LLM-Planner, section 5.3: 0.1). ``replanning`` carries the plan out on the symbolic model, and asks again, at most
     ``revisions`` times, where that refuses it; ``feedback`` then tells what is held and which subgoal failed, as the paper does
-    not. ``decompose`` is how the Socratic Planner takes an instruction apart.
-    """
+    not. ``decompose`` is how the Socratic Planner takes an instruction apart."""
 
     # A manifest with other settings is damaged.
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -115,9 +114,8 @@ class PlannerSettings:
 
 
 class PlannerSort(NamedTuple):
-    """What kind of planner a name means: where its ``defaults`` differ, and what it ``takes`` that not every planner
-    does. One that ``has_agent`` asks by the prompts of the agent of its name, a part that may not be here.
-    """
+    """What kind of planner a name means: where its ``defaults`` differ, and what it ``takes`` that not every planner does. One
+    that ``has_agent`` asks by the prompts of the agent of its name, a part that may not be here."""
 
     defaults: Mapping[str, Scalar] = {}
     takes: frozenset[str] = frozenset()

@@ -202,8 +202,7 @@ class SeeingState:
 
     Of the skill: ``steps`` are left to do, ``given`` counts its actions. Of the first step: ``aim`` is where it goes, ``sweep``
     the looks that are left there, ``tried`` where it looked in vain, ``vain`` where its action failed, ``refused`` how often,
-    ``turns`` the rotations left of looking round.
-    """
+    ``turns`` the rotations left of looking round."""
 
     map: maps.SemanticMap
     percept: Percept

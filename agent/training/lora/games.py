@@ -93,11 +93,8 @@ class Knowing(Wrapper):
         return taught(self._expert, memory, goal)
 
     def lesson(self, request: Request | None = None, part: str | None = None) -> tuple[Lesson, bool]:
-        """What to do now or, now and then, a random command, which is not to be learned.
-
-        A command names only what the ``request`` tells, where there is one. Raises ``ModelError`` where the agent left out
-        what the expert would name.
-        """
+        """What to do now or, now and then, a random command, which is not to be learned. A command names only what the
+        ``request`` tells, where there is one. Raises ``ModelError`` where the agent left out what the expert would name."""
         lesson = self.move(part)
         if self._random.random() < self._missteps:
             return replace(lesson, command=self._misstep()), False
@@ -149,10 +146,8 @@ LIKE_LLAMA = Capabilities(**dict.fromkeys(_TOLD, True))  # What a ``llama:`` mod
 
 
 class Teacher(Model):
-    """Answers the prompts of ``agent`` by what the expert ``knows``, as a model that ``can`` do so much.
-
-    ``calls`` are what it was asked and said.
-    """
+    """Answers the prompts of ``agent`` by what the expert ``knows``, as a model that ``can`` do so much. ``calls`` are what it
+    was asked and said."""
 
     name = "expert"
 
@@ -234,11 +229,9 @@ DEFAULT_HOUSES = 1_000  # Made-up houses that are played if no number is given.
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """What is played to learn from: so many made-up ``houses``, and games of ``train``, by these ``agents`` in turn.
-
-    With ``people`` each game of ``train`` is played once more for every annotator's goal. ``missteps`` is the share of random
-    commands, whose replies are not learned, and ``settings`` are the agents'.
-    """
+    """What is played to learn from: so many made-up ``houses``, and games of ``train``, by these ``agents`` in turn. With
+    ``people`` each game of ``train`` is played once more for every annotator's goal. ``missteps`` is the share of random
+    commands, whose replies are not learned, and ``settings`` are the agents'."""
 
     agents: tuple[str, ...] = ("lota",)
     settings: Mapping[str, Scalar] | None = None
@@ -284,10 +277,8 @@ def demonstrated(
     left_out: Counter[str] | None = None,
 ) -> Iterator[Conversation]:
     """The conversations of all games that the expert wins through the agents; ``played`` hears how many of how many are over.
-
     ``left_out`` counts the other games, by why, as these are played. ``workers`` processes play at once, or those of a
-    ``cluster``; the conversations are the same whoever plays. Raises ``ConfigurationError``.
-    """
+    ``cluster``; the conversations are the same whoever plays. Raises ``ConfigurationError``."""
     lessons.check()
     tasks = AlfworldWorld(data=data).tasks("train") if lessons.games else ()
     spread = tasks[:: max(1, len(tasks) // max(1, lessons.games))][: lessons.games]
@@ -307,12 +298,9 @@ def of_houses(conversations: Iterable[Conversation], houses: int) -> Iterator[Co
 @dataclass(slots=True)
 class Demonstrations:
     """The expert's games in the prompts of the agents of ``lessons``, in an order drawn by their seed: so many of ``split``, or
-    all.
-
-    ``split`` is ``train``, ``example`` or ``generated``, whose houses begin at the seed in ``generated:SEED``. So many
+    all. ``split`` is ``train``, ``example`` or ``generated``, whose houses begin at the seed in ``generated:SEED``. So many
     ``workers`` play at once, each a process, or those of a ``cluster``; it changes no episode and not their order. With
-    ``shard`` it is every N-th of these games. ``left_out`` counts the games that are not won, by why, as these are played.
-    """
+    ``shard`` it is every N-th of these games. ``left_out`` counts the games that are not won, by why, as these are played."""
 
     lessons: Lessons
     split: str = "train"
@@ -454,10 +442,8 @@ def teach(agent: str, world: World, env: Env) -> tuple[Env, Model] | None:
 
 
 def worked_examples(agent: str, world: World, settings: Mapping[str, Scalar], role: str) -> Sequence[Exchange]:
-    """The first exchanges of ``role`` in a game that the expert wins as ``agent``; none where it cannot play as that.
-
-    It plays text games of households that read as ALFWorld's do. Equal arguments have equal examples.
-    """
+    """The first exchanges of ``role`` in a game that the expert wins as ``agent``; none where it cannot play as that. It plays
+    text games of households that read as ALFWorld's do. Equal arguments have equal examples."""
     if not _teaches(agent, world):
         return ()
     taken = {name: _SETTINGS.get(name, value) for name, value in settings.items()}

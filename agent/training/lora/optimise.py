@@ -37,8 +37,7 @@ _ARCHITECTURES = {**{name: name.upper() for name in _SAME}, "mistral": "LLAMA", 
 """llama.cpp's names of the architectures, by transformers'."""
 _REORDERED = {"llama", "mistral", "smollm3", "granite"}
 """Those whose queries and keys have their rows in another order in llama.cpp: its rotation takes neighbours where that of
-transformers takes halves, so the second matrix is written in that order.
-"""
+transformers takes halves, so the second matrix is written in that order."""
 
 
 class UnknownArchitecture(ConfigurationError):
@@ -55,10 +54,8 @@ def check_architecture(config: Any) -> None:
 
 
 def write_adapter(state: Mapping[str, Any], config: Any, alpha: float, file: Path) -> str:
-    """Write the matrices ``state`` of peft for a model of this ``config`` of transformers; the file's SHA-256.
-
-    Raises ``UnknownArchitecture`` where the layers are not known in llama.cpp's words.
-    """
+    """Write the matrices ``state`` of peft for a model of this ``config`` of transformers; the file's SHA-256. Raises
+    ``UnknownArchitecture`` where the layers are not known in llama.cpp's words."""
     check_architecture(config)
     architecture = gguf.MODEL_ARCH[_ARCHITECTURES[config.model_type]]
     names = gguf.get_tensor_name_map(architecture, config.num_hidden_layers)
@@ -99,10 +96,8 @@ _BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where it is trained: the device, the ``threads`` of a processor, and the tokens that are computed at once.
-
-    With ``bfloat16`` products are computed in that type, while what is trained stays in float32.
-    """
+    """Where it is trained: the device, the ``threads`` of a processor, and the tokens that are computed at once. With
+    ``bfloat16`` products are computed in that type, while what is trained stays in float32."""
 
     device: str = "cpu"
     threads: int | None = None
@@ -116,9 +111,7 @@ class Machine:
 
 def machine(device: str = "auto", threads: int | None = None, room: int | None = None) -> Machine:
     """This machine: a GPU if there is one, unless the ``device`` is named; in bfloat16 where it has instructions for that.
-
-    Raises ``ConfigurationError`` for a GPU that is not there, and for no threads or no room.
-    """
+    Raises ``ConfigurationError`` for a GPU that is not there, and for no threads or no room."""
     for flag, number in (("--threads", threads), ("--room", room)):
         if number is not None and number < 1:
             raise ConfigurationError(f"{flag}: {number} is too few; give at least 1.")
@@ -169,9 +162,7 @@ def train(
     until: int | None = None,
 ) -> Any:
     """Train an adapter of ``network`` and return it; ``folder`` keeps checkpoint and record, and an interrupted run goes on.
-
-    ``heard`` is told of each step. With ``until``, stop after that step.
-    """
+    ``heard`` is told of each step. With ``until``, stop after that step."""
     if where.threads is not None:
         torch.set_num_threads(where.threads)
     torch.manual_seed(recipe.seed)
@@ -224,10 +215,8 @@ def _batches(samples: Sequence[Sample], recipe: Recipe, step: int, steps: int) -
 
 
 def _loss(adapted: Any, part: Sequence[Sample], where: Machine) -> torch.Tensor:
-    """The summed loss of samples that are computed at once, padded at their ends.
-
-    No token sees one after it, so the padding needs no mask.
-    """
+    """The summed loss of samples that are computed at once, padded at their ends. No token sees one after it, so the padding
+    needs no mask."""
     longest = max(len(sample.tokens) for sample in part)
     tokens = torch.zeros((len(part), longest), dtype=torch.long)
     learns = torch.zeros((len(part), longest), dtype=torch.bool)

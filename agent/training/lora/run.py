@@ -48,11 +48,8 @@ class Sample(NamedTuple):
 
 
 def encoded(conversations: Iterable[Conversation], tokenizer: Any, context: int) -> tuple[list[Sample], int]:
-    """The conversations as samples of at most ``context`` tokens, and how many were cut to that.
-
-    One is cut at its end, so it still teaches what came before. Raises ``ConfigurationError`` where the chat template does not
-    take a conversation.
-    """
+    """The conversations as samples of at most ``context`` tokens, and how many were cut to that. One is cut at its end, so it
+    still teaches what came before. Raises ``ConfigurationError`` where the chat template does not take a conversation."""
     samples: list[Sample] = []
     cut = 0
     for conversation in conversations:
@@ -177,11 +174,9 @@ ADAPTER, CARD = "adapter.gguf", "README.md"
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How it is trained: matrices of this ``rank``, scaled by ``alpha / rank``, beside every linear layer.
-
-    ``rate`` is the highest learning rate, reached after the share ``warmup`` of the steps; it falls to 0 from there. A step
-    learns from ``batch`` conversations of at most ``context`` tokens.
-    """
+    """How it is trained: matrices of this ``rank``, scaled by ``alpha / rank``, beside every linear layer. ``rate`` is the
+    highest learning rate, reached after the share ``warmup`` of the steps; it falls to 0 from there. A step learns from
+    ``batch`` conversations of at most ``context`` tokens."""
 
     rank: int = 8
     alpha: int = 16
@@ -212,9 +207,7 @@ class AdapterFolder:
 
     def begun(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
         """What was recorded of the ``wanted`` training; empty where none was begun here, or another that learned nothing yet.
-
-        Raises ``ConfigurationError`` where another training has a checkpoint here.
-        """
+        Raises ``ConfigurationError`` where another training has a checkpoint here."""
         before = self.recipe()
         known, asked = _flat(before), _flat(json.loads(json.dumps(wanted)))
         others = [name for name, value in asked.items() if known.get(name) != value]
@@ -249,10 +242,8 @@ _PACKAGES = ("housequest", "torch", "transformers", "peft", "gguf")
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """All that an adapter is made of; ``runs`` are folders whose won episodes are learned from, ``data`` has the games.
-
-    So many ``workers`` play the lessons, or a ``cluster`` does; that changes no byte.
-    """
+    """All that an adapter is made of; ``runs`` are folders whose won episodes are learned from, ``data`` has the games. So many
+    ``workers`` play the lessons, or a ``cluster`` does; that changes no byte."""
 
     base: BaseModel
     lessons: Lessons
@@ -312,11 +303,9 @@ def of_sizes(training: Training, houses: Iterable[int], folder: Path) -> list[Pl
 
 
 def prepare_all(planned: Sequence[Planned], listener: Listener) -> list[list[Conversation]]:
-    """The conversations that each of ``planned`` learns from: those in its folder if it has all of them, else played.
-
-    They differ in their houses alone, and the last has most, so its games are played, once for all. Raises
-    ``ConfigurationError`` and ``KnowledgeError``. Needs no torch.
-    """
+    """The conversations that each of ``planned`` learns from: those in its folder if it has all of them, else played. They
+    differ in their houses alone, and the last has most, so its games are played, once for all. Raises ``ConfigurationError``
+    and ``KnowledgeError``. Needs no torch."""
     for each in planned:
         each.training.check()
         each.folder.begun(each.training.recorded())
@@ -359,10 +348,8 @@ def _prepared(planned: Planned, listener: Listener, play: Callable[[], Iterable[
 
 
 def recorded(folders: Sequence[Path], listener: Listener) -> Iterator[Conversation]:
-    """The conversations of the won episodes in ``folders``, but for those in the short prompts of ``builtin``.
-
-    Raises ``KnowledgeError`` where there is none.
-    """
+    """The conversations of the won episodes in ``folders``, but for those in the short prompts of ``builtin``. Raises
+    ``KnowledgeError`` where there is none."""
     found = short = 0
     for episode in RecordedEpisodes(folders):
         for conversation in episode.conversations:
@@ -388,10 +375,8 @@ def recorded(folders: Sequence[Path], listener: Listener) -> Iterator[Conversati
 def train_all(
     planned: Sequence[Planned], listener: Listener, *, device: str = "auto", threads: int | None = None, room: int | None = None
 ) -> list[dict[str, Any]]:
-    """Make the adapters one after another, or go on making them, and return what is recorded of each.
-
-    They differ in their houses alone, and the last has most. Raises ``ConfigurationError``.
-    """
+    """Make the adapters one after another, or go on making them, and return what is recorded of each. They differ in their
+    houses alone, and the last has most. Raises ``ConfigurationError``."""
     from housequest.agent.training.lora import optimise
 
     # What may be refused at once is looked at before the games are played.

@@ -162,11 +162,9 @@ class Event:
 
 class Simulator(Protocol):
     """A household that carries out AI2-THOR's actions, one at a time. Its methods raise ``WorldError`` where it fails itself.
-
     ``begin`` sets the scene up and looks round. ``act`` carries out an action by AI2-THOR's name for it and its arguments; what
     is refused has ``ok`` False and says why. ``copy`` gives another one in the same state, or raises ``Unsupported`` where none
-    can be. Nothing is called after ``close``.
-    """
+    can be. Nothing is called after ``close``."""
 
     def begin(self, scene: Scene, /) -> Event: ...
     def act(self, action: str, /, **arguments: object) -> Event: ...

@@ -103,11 +103,8 @@ class TorchNetwork(nn.Module):
         return {name.removesuffix(".weight"): value.detach() for name, value in self.named_parameters()}
 
     def forward(self, context: Tensor, commands: Tensor, given: Tensor) -> Tensor:
-        """Scores, (steps, commands), -inf where there is none.
-
-        ``context`` (steps, 3, embedded) is task, history and observation; ``commands`` (steps, commands, embedded), of which
-        those ``given`` (steps, commands) are real.
-        """
+        """Scores, (steps, commands), -inf where there is none. ``context`` (steps, 3, embedded) is task, history and
+        observation; ``commands`` (steps, commands, embedded), of which those ``given`` (steps, commands) are real."""
         query = self.roles[network.CONTEXT].expand(len(given), 1, -1)
         told = training.normed(context) @ self.enter.T + self.roles[: network.CONTEXT]
         x = torch.cat((told, query, training.normed(commands) @ self.enter.T + self.roles[network.CONTEXT + 1]), 1)
@@ -126,11 +123,9 @@ _POOL = 8
 
 @dataclass(frozen=True, slots=True)
 class Recipe(training.Schedule):
-    """How the network is trained. ``plays`` are those of a batch; ``whole`` is the share of steps under the whole goal,
-    and ``human`` that of people's words among those.
-    Of the permissible ``commands`` so many are drawn (0: all), the expert's among them. ``limit`` uses at most so many plays
-    of each part.
-    """
+    """How the network is trained. ``plays`` are those of a batch; ``whole`` is the share of steps under the whole goal, and
+    ``human`` that of people's words among those. Of the permissible ``commands`` so many are drawn (0: all), the expert's among
+    them. ``limit`` uses at most so many plays of each part."""
 
     steps: int = 1500
     plays: int = 16
@@ -142,11 +137,9 @@ class Recipe(training.Schedule):
 
 
 class Batch(NamedTuple):
-    """Steps of some plays; texts are numbered within the batch.
-
-    ``vectors`` are those of an embedding model, of no size without one: then the ``tokens`` of each ``text`` are read.
-    ``before`` (steps, steps) gives the average of the observations before each step.
-    """
+    """Steps of some plays; texts are numbered within the batch. ``vectors`` are those of an embedding model, of no size without
+    one: then the ``tokens`` of each ``text`` are read. ``before`` (steps, steps) gives the average of the observations before
+    each step."""
 
     vectors: Tensor
     tokens: Tensor
@@ -259,10 +252,8 @@ class Model(training.Learner):
 
 
 def train(folder: Path, run_folder: Path, recipe: Recipe, *, until: int | None = None) -> Model:
-    """Train on the plays in ``folder``, in ``run_folder`` and with ``until`` as `training.train_network` does.
-
-    Where the plays have vectors of an embedding model, texts are these and nothing of them is learned.
-    """
+    """Train on the plays in ``folder``, in ``run_folder`` and with ``until`` as `training.train_network` does. Where the plays
+    have vectors of an embedding model, texts are these and nothing of them is learned."""
     words = len(load_words(folder))
     parts = {name: Plays.load(folder / f"{name}.npz") for name in recipe.shares}
     middle = None

@@ -90,10 +90,9 @@ class Plays(Arrays):
     """Plays as numbers. Ragged lists are one array with where each begins.
 
     ``texts``: each the (word, number, word before) of its tokens; ``vectors``: each as an embedding model gave it (texts,
-    size), of no size where there is none. Of each step: the text ``seen``, its ``permissible``
-    commands, which was ``chosen``, its ``subtasks`` (steps, wordings). Of each play: its ``goals``, both templates and then
-    ``MOST_HUMAN`` in people's words (templates where there are none), and where its ``steps`` begin.
-    """
+    size), of no size where there is none. Of each step: the text ``seen``, its ``permissible`` commands, which was ``chosen``,
+    its ``subtasks`` (steps, wordings). Of each play: its ``goals``, both templates and then ``MOST_HUMAN`` in people's words
+    (templates where there are none), and where its ``steps`` begin."""
 
     texts: Ints
     text_starts: Ints
@@ -173,11 +172,9 @@ def save_plays(
     seed: int,
     embedder: Embedder | None = None,
 ) -> dict[str, Any]:
-    """Play all games, those of the first part ``passes`` times, and return what was counted.
-
-    Vocabulary and plays are written into ``folder``, with the vectors of all texts if there is an ``embedder``. Raises
-    ``ModelError`` and ``ConfigurationError`` where that fails.
-    """
+    """Play all games, those of the first part ``passes`` times, and return what was counted. Vocabulary and plays are written
+    into ``folder``, with the vectors of all texts if there is an ``embedder``. Raises ``ModelError`` and ``ConfigurationError``
+    where that fails."""
 
     def embed(texts: Sequence[str]) -> Halves:
         if embedder is None or not texts:
