@@ -10,19 +10,20 @@ import asyncio
 import math
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, ParamSpec, Protocol
 
-from housequest.agent.config import Prices
+from housequest.agent.base import Attempt
+from housequest.agent.config import Prices, Settings
 from housequest.agent.evaluation.parts import Cluster, ClusterJob
 from housequest.agent.evaluation.runs.batch import RemotePlayers
 from housequest.agent.evaluation.runs.budget import RunHalted, Stopped
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import Result, episode_name
-from housequest.agent.evaluation.runs.spec import Manifest, RunRequest
+from housequest.agent.evaluation.runs.spec import Manifest
 from housequest.agent.models.base import Completion, Timing, Usage
 from housequest.agent.models.keys import KeyRing, load_keys
 from housequest.agent.models.rate_limiter import Call, Verdict
@@ -41,12 +42,13 @@ LOST_IN_A_ROW = 3
 class Order:
     """What a player has to know: what is to be played, and what it must find on its machine.
 
-    No task is in the ``manifest``, since each is sent. ``keys`` names environment variables and holds no key. ``strict``: the
-    budget limits calls, so that each is asked for.
+    No task is in the ``manifest``, since each is sent. ``attempts`` are those before, in a series. ``keys`` names environment
+    variables and holds no key. ``strict``: the budget limits calls, so that each is asked for.
     """
 
-    request: RunRequest
     manifest: Manifest
+    settings: Settings
+    attempts: Mapping[str, tuple[Attempt, ...]]
     keys: KeyRing
     data: str
     strict: bool
@@ -238,7 +240,8 @@ class ClusterPlayer(RemotePlayers):
     async def __aenter__(self) -> ClusterPlayer:
         spec, tracker = self.job.spec, self.job.tracker
         manifest = spec.manifest.model_copy(update={"tasks": ()})
-        order = Order(spec.request, manifest, load_keys(), str(alfworld_data()), strict=tracker.budget.calls is not None)
+        told, strict = (manifest, spec.settings, spec.setup.episode.attempts), tracker.budget.calls is not None
+        order = Order(*told, load_keys(), str(alfworld_data()), strict=strict)
         number = max(1, min(self.job.most, await self._cluster.open(order)))
         self._share = math.ceil(self.job.most / number)
         tracker.models.append(self)

@@ -109,7 +109,13 @@ async def run_batch(
     try:
         metered = None if model is None else MeteredModel(model, tracker, spec.setup.prices)
         agent = spec.setup.make_agent(metered)
-        await _checked(spec.setup, agent, metered, tracker)
+        try:
+            if isinstance(agent, RequiresCapabilities):
+                await agent.check()
+            if metered is not None:
+                await spec.setup.check_model(metered)
+        except RunHalted:
+            raise tracker.ended() from None
         with stopped_when_full(folder), run.locked(), rare_collections():
             begin_shard(run, options.shard)
             run.begin(spec.manifest)
@@ -138,17 +144,6 @@ def stopped_when_full(folder: Path) -> Generator[None]:
             raise
         why = f"{folder} cannot be written to: {error.strerror}."
         raise Stopped(why, "Once there is room, the same command goes on with it.") from error
-
-
-async def _checked(setup: Setup, agent: Agent, model: Model | None, tracker: BudgetTracker) -> None:
-    """Check ``agent`` and its ``model``; raises why the run ended where the model did not answer."""
-    try:
-        if isinstance(agent, RequiresCapabilities):
-            await agent.check()
-        if model is not None:
-            await setup.check_model(model)
-    except RunHalted:
-        raise tracker.ended() from None
 
 
 async def run_workers(workers: Iterable[Coroutine[None, None, T]], *others: Coroutine[None, None, None]) -> list[T]:

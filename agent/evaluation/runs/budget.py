@@ -205,11 +205,11 @@ def _used_up(what: str) -> Stopped:
 class CircuitBreaker:
     """Tells a call that the model cannot answer from a model that answers none. Belongs to one event loop.
 
-    ``question`` asks the model something short; it returns False where that model cannot be asked, and raises ``ModelError``
+    ``question`` asks the model something short; it returns None where that model cannot be asked, and raises ``ModelError``
     where it does not answer.
     """
 
-    def __init__(self, question: Callable[[], Awaitable[bool]]) -> None:
+    def __init__(self, question: Callable[[], Awaitable[Completion | None]]) -> None:
         self._question = question
         self._asking = asyncio.Lock()
         self._moments = itertools.count(1)
@@ -253,7 +253,7 @@ class CircuitBreaker:
             if self._alive > failed:
                 return True
             try:
-                answered = await self._question()
+                answered = await self._question() is not None
             except ModelError as unanswered:
                 self._down = _down(error, f"A short question was not answered either ({unanswered.kind}), so the run stops.")
                 raise self._down from unanswered
@@ -288,7 +288,7 @@ class MeteredModel(ModelWrapper):
         super().__init__(model)
         self._tracker = tracker
         self._prices = prices
-        self._breaker = CircuitBreaker(self._is_alive)
+        self._breaker = CircuitBreaker(self.check_alive)
         self._calling = 0
         self._others: dict[int, MeteredModel] = {}
         tracker.models.append(self)
@@ -301,20 +301,17 @@ class MeteredModel(ModelWrapper):
 
     @property
     def active(self) -> int:
-        limiter = self._limiter
-        return limiter.active if isinstance(limiter, RateLimiter) else self._calling
+        return limiter.active if isinstance(limiter := self._limiter, RateLimiter) else self._calling
 
     @property
     def limit(self) -> int | None:
-        limiter = self._limiter
         # What several models take together would say nothing of one.
-        return limiter.limit if isinstance(limiter, RateLimiter) and not self.roles else None
+        return limiter.limit if isinstance(limiter := self._limiter, RateLimiter) and not self.roles else None
 
     @property
     def most(self) -> int | None:
         """How many calls at once the user allows; None where they did not say."""
-        limiter = self._limiter
-        return limiter.most if isinstance(limiter, RateLimiter) else None
+        return limiter.most if isinstance(limiter := self._limiter, RateLimiter) else None
 
     async def capabilities(self) -> Capabilities:
         return await self._found_out(self.model.capabilities())
@@ -329,7 +326,8 @@ class MeteredModel(ModelWrapper):
         try:
             return await asking
         except ModelError as error:
-            raise self._halted(Stopped(str(error))) from error
+            self._tracker.stop(Stopped(str(error)))
+            raise RunHalted from error
 
     async def complete(self, request: Request) -> Completion:
         async def attempt() -> Completion:
@@ -358,23 +356,15 @@ class MeteredModel(ModelWrapper):
                 completed.append(answer)
         return answer
 
-    async def _is_alive(self) -> bool:
-        return await self.check_alive() is not None
-
     async def _judged(self, attempt: Callable[[], Awaitable[T]]) -> T:
         """What ``attempt`` returns; what concerns the whole run stops it."""
         try:
             return await self._breaker.call(attempt)
-        except ModelError as error:
-            if not error.fatal:
+        except (ModelError, ConfigurationError) as error:
+            if isinstance(error, ModelError) and not error.fatal:
                 raise
-            raise self._halted(Stopped(str(error))) from error
-        except ConfigurationError as error:
-            raise self._halted(error) from error
-
-    def _halted(self, why: HousequestError) -> RunHalted:
-        self._tracker.stop(why)
-        return RunHalted()
+            self._tracker.stop(Stopped(str(error)) if isinstance(error, ModelError) else error)
+            raise RunHalted from error
 
     @asynccontextmanager
     async def _metered(self, calls: int = 1) -> AsyncGenerator[list[Completion]]:

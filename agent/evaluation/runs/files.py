@@ -39,7 +39,10 @@ def begin_run(file: Path, manifest: BaseModel, changed: Callable[[], list[str]])
     damaged file is written again where what is left of it shows that it was this manifest.
     """
     content = file_of(manifest)
-    if not file.exists() or _was(content, read_bytes(file, LARGEST_MANIFEST)):
+    kept = read_bytes(file, LARGEST_MANIFEST) if file.exists() else b""
+    # Its digest has survived, or all but that.
+    whole, digest = content[:-LENGTH_OF_END], content[-LENGTH_OF_END:]
+    if not file.exists() or (kept != content and (kept.startswith(whole) or kept.endswith(digest))):
         atomic_write(file, content)
     elif changes := changed():
         listed = "\n".join(f"  {change}" for change in changes)
@@ -79,12 +82,6 @@ def flattened(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
         else:
             flat[f"{above}{key}"] = value
     return flat
-
-
-def _was(content: bytes, damaged: bytes) -> bool:
-    """Whether ``damaged`` was ``content``: its digest has survived, or all but that."""
-    digest = content[-LENGTH_OF_END:]
-    return damaged != content and (damaged.startswith(content[:-LENGTH_OF_END]) or damaged.endswith(digest))
 
 
 def file_of(record: BaseModel) -> bytes:
@@ -167,8 +164,6 @@ def words_of(error: Exception) -> str:
 
 
 _LARGEST = 1 << 53
-
-
 Number = Annotated[int, Field(ge=0, le=_LARGEST)]
 """A count that a float can hold."""
 

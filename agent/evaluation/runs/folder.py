@@ -164,15 +164,6 @@ class RunFolder:
             faults.append(Fault(str(self.index_file), "its lines are not in the order of the tasks", miscounts=False))
         return found, faults
 
-    def _recorded(self, task: SelectedTask) -> Result | None:
-        """The result of an episode by its file, None where that has no end. Raises ``ConfigurationError`` and ``OSError``."""
-        path = self.episode(task)
-        try:
-            result = result_of(task, list(read_episode(path)))
-            return None if result is None else result.model_copy(update={"episode_sha256": sha256_of(path, sync=True)})
-        except ValidationError as error:
-            raise ConfigurationError(f"{path} is damaged: {words_of(error)}.") from None
-
     def mend(self, tasks: Sequence[SelectedTask]) -> tuple[list[Result], list[Fault]]:
         """The finished episodes that are whole, in the index or not, and what was wrong with others, which are set aside. Their
         tasks can be played again. The index is to be written anew.
@@ -190,15 +181,17 @@ class RunFolder:
             if task.id in known or not path.exists():
                 continue
             try:
-                result = self._recorded(task)
+                result = result_of(task, list(read_episode(path)))
+                if result is not None:
+                    results.append(result.model_copy(update={"episode_sha256": sha256_of(path, sync=True)}))
+                elif not self.part(task).exists():
+                    path.replace(self.part(task))
             except (ConfigurationError, OSError) as error:
                 faults.append(fault_of(path, error))
                 self.set_aside(path)
-                continue
-            if result is not None:
-                results.append(result)
-            elif not self.part(task).exists():
-                path.replace(self.part(task))
+            except ValidationError as error:
+                faults.append(Fault(str(path), f"{words_of(error)}."))
+                self.set_aside(path)
         return results, faults
 
     def set_aside(self, file: Path) -> Path:
@@ -245,7 +238,17 @@ class RunFolder:
             raise ConfigurationError(
                 f"{self.path} is not empty, and is not the folder of a run: it has no run.json; give --out a new folder."
             )
-        self._refuse_links(lock)
+        # What is written in place must be a file, and no link.
+        found = f"{self.episodes}: it is a link, and only a folder is used here" if self.episodes.is_symlink() else ""
+        try:
+            for file in (lock, *(self.path / name for name in APPENDED)):
+                paths.refuse_irregular(file, writing=True)
+        except IrregularFile as error:
+            found = found or str(error)
+        if found:
+            raise ConfigurationError(
+                f"{found}. Nothing was written; move it away, or put a copy of what it names in its place."
+            )
         from filelock import FileLock, Timeout
 
         self.path.mkdir(parents=True, exist_ok=True)
@@ -255,19 +258,6 @@ class RunFolder:
                 yield
         except Timeout:
             raise ConfigurationError(f"{self.path} is being played by another command; wait for it or stop it.") from None
-
-    def _refuse_links(self, *files: Path) -> None:
-        """Raise ``ConfigurationError`` if something that is written in place is a link, or no file at all."""
-        if self.episodes.is_symlink():
-            found = f"{self.episodes}: it is a link, and only a folder is used here"
-        else:
-            try:
-                for file in (*files, *(self.path / name for name in APPENDED)):
-                    paths.refuse_irregular(file, writing=True)
-                return
-            except IrregularFile as error:
-                found = str(error)
-        raise ConfigurationError(f"{found}. Nothing was written; move it away, or put a copy of what it names in its place.")
 
 
 class _Family(BaseModel):

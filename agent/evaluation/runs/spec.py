@@ -113,38 +113,30 @@ class Manifest(Frozen):
         return self.model_copy(update={"prompts": {name: each for name, each in self.prompts.items() if name not in names}})
 
 
-@dataclass(frozen=True, slots=True)
-class RunRequest:
-    """What a run's setup is made of, on whatever machine: resolved settings, and the rules themselves in place of a book.
-    ``attempts`` are those before, in a series.
+def setup_of(manifest: Manifest, settings: Settings, attempts: Mapping[str, tuple[Attempt, ...]]) -> Setup:
+    """The setup of a run on this machine, of its resolved ``settings`` and the ``attempts`` before, in a series. Raises
+    ``ConfigurationError`` where it would be another run.
     """
-
-    settings: Settings
-    curiosity: float | None
-    rules: FrozenRules | None
-    attempts: Mapping[str, tuple[Attempt, ...]]
-
-    def setup(self, manifest: Manifest) -> Setup:
-        """The setup of the run of ``manifest`` on this machine. Raises ``ConfigurationError`` where it would be another run."""
-        setup = set_up(self.settings, rules=self.rules, curiosity=self.curiosity)
-        config = manifest.configuration
-        digest = file_digest(setup.model) if setup.model else None
-        config = config.model_copy(update={"script_sha256": digest, "settings": dict(setup.episode.settings)})
-        here = _manifest(config, setup.world, manifest.of, manifest.tasks)
-        if changes := differences(manifest, here):
-            listed = "".join(f"\n  {change}" for change in changes)
-            raise ConfigurationError(f"it would play another run; give it the same version, data and files:{listed}")
-        return replace(setup, episode=replace(setup.episode, attempts=self.attempts))
+    config = manifest.configuration
+    setup = set_up(settings, rules=config.rules, curiosity=config.curiosity)
+    digest = file_digest(setup.model) if setup.model else None
+    config = config.model_copy(update={"script_sha256": digest, "settings": dict(setup.episode.settings)})
+    if changes := differences(manifest, _manifest(config, setup.world, manifest.of, manifest.tasks)):
+        listed = "".join(f"\n  {change}" for change in changes)
+        raise ConfigurationError(f"it would play another run; give it the same version, data and files:{listed}")
+    return replace(setup, episode=replace(setup.episode, attempts=attempts))
 
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """A run that can begin: its manifest, its tasks, how they are played, and what says all that to another machine."""
+    """A run that can begin: its manifest, its tasks, and how they are played. ``settings`` are resolved, and name no rules: the
+    manifest has these.
+    """
 
     manifest: Manifest
     setup: Setup
     selection: Selection
-    request: RunRequest
+    settings: Settings
 
     @property
     def config(self) -> RunConfig:
@@ -233,8 +225,7 @@ def make_run_spec(
         earlier=place.earlier,
     )
     manifest = _manifest(config, world, selection.of, tuple(SelectedTask.of(task) for task in selection.tasks))
-    request = RunRequest(settings.model_copy(update={"rules": None}), curiosity, setup.rules, place.attempts)
-    return RunSpec(manifest, setup, selection, request)
+    return RunSpec(manifest, setup, selection, settings.model_copy(update={"rules": None}))
 
 
 def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTask, ...]) -> Manifest:

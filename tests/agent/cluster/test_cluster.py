@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.cluster.driver import FromPlayer, Order, PlayerCluster, PlayerLost, RemoteHandle, ToPlayer
-from housequest.agent.cluster.player import RemotePlayer
+from housequest.agent.cluster.local import RemotePlayer
 from housequest.agent.episodes.events import ModelCall
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch

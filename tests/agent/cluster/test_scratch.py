@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from housequest.agent.cluster.player import scratch_folder
+from housequest.agent.cluster.local import scratch_folder
 
 
 def test_a_player_removes_what_killed_players_left_and_nothing_of_the_living(tmp_path: Path) -> None:
