@@ -161,7 +161,7 @@ def _failures(case: EpisodeCase) -> Iterator[Failure]:
         yield _by_camera(case)
     if goal and case.met(goal):
         # The engine or the record is not the game's own.
-        yield _failure(case, FailureKind.UNKNOWN, last, "as far as the text tells, all that the goal asks for was done.")
+        yield case.failure(FailureKind.UNKNOWN, last, "as far as the text tells, all that the goal asks for was done.")
     if goal:
         yield from _wrong_object(case, goal)
     yield from _forgot(case)
@@ -170,7 +170,7 @@ def _failures(case: EpisodeCase) -> Iterator[Failure]:
     yield from _astray(case)
     if ended.reason.startswith("gave up"):
         words = _sentence(f"after {many(last, 'turn')} it {unquoted(ended.reason, LONGEST)}")
-        yield _failure(case, FailureKind.GAVE_UP, last, words)
+        yield case.failure(FailureKind.GAVE_UP, last, words)
     yield from _looped(case)
     if goal:
         yield from _left_undone(case, goal)
@@ -187,7 +187,7 @@ def _failures(case: EpisodeCase) -> Iterator[Failure]:
     left = [many(one.count - one.there, thing) for thing, one in case.errands.items() if one.there < one.count]
     to_bring = f"still to come: {', '.join(left)}" if left else ""
     far = _so_far(case) or ", and ".join(filter(None, (seen, held, to_bring))) or unclear
-    yield _failure(case, FailureKind.OUT_OF_TURNS, last, f"the {many(last, 'turn')} were over: {far}.{often}")
+    yield case.failure(FailureKind.OUT_OF_TURNS, last, f"the {many(last, 'turn')} were over: {far}.{often}")
 
 
 def of_games(lost: Mapping[FailureKind, Collection[object]]) -> dict[LotaClass, int]:
@@ -227,6 +227,11 @@ class ObjectHistory:
     put: int = 0
     where: str | None = None
     treated: int | None = None
+
+    @property
+    def delivery(self) -> str:
+        """Where it was put last, and when, in words."""
+        return f"{self.name} was put in {self.where} in turn {self.put}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,6 +391,11 @@ class EpisodeCase:
         leads = (pattern.format(thing=held, place="") for pattern in patterns)
         return next((command[len(lead) :] for lead in leads if command.startswith(lead)), "")
 
+    def failure(self, kind: FailureKind, turn: int, words: str) -> Failure:
+        """The failure with its sentence, which says so if the goal was guessed."""
+        guess = f" (The goal was guessed: {self.goal}.)" if self.guessed and self.goal else ""
+        return Failure(kind, turn, f"{words[:1].upper()}{words[1:]}{guess}")
+
 
 _MODES = {
     "not found": FailureKind.NOT_FOUND,
@@ -404,17 +414,15 @@ def _wrong_object(case: EpisodeCase, goal: Goal) -> Iterator[Failure]:
         wrong = [thing for thing in case.things.values() if thing.taken and kind(thing.name) != goal.object]
         for thing in sorted(wrong, key=lambda one: one.taken or 0):
             if then := _misused(case, goal, thing):
-                task = f"the task is about {with_article(goal.object)}"
-                words = f"{thing.name} was taken in turn {thing.taken} and {then}; {task}."
-                yield _failure(case, FailureKind.WRONG_OBJECT, thing.taken or 0, words)
+                words = f"{thing.name} was taken in turn {thing.taken} and {then}; {_about(goal.object)}."
+                yield case.failure(FailureKind.WRONG_OBJECT, thing.taken or 0, words)
         return
     # One object was treated, and another of its kind delivered.
     ready = [thing for thing in right if goal.treatment and case.ready(thing)]
     there = [one for one in right if one not in ready and one.where and kind(one.where) == goal.receptacle]
     if ready and there:
-        put, done = there[0], _DONE[goal.treatment or "clean"]
-        words = f"{put.name} was put in {put.where} in turn {put.put}, but {ready[0].name} is the one that was {done}."
-        yield _failure(case, FailureKind.WRONG_OBJECT, put.put, words)
+        words = f"{there[0].delivery}, but {ready[0].name} is the one that was {_DONE[goal.treatment or 'clean']}."
+        yield case.failure(FailureKind.WRONG_OBJECT, there[0].put, words)
 
 
 def _misused(case: EpisodeCase, goal: Goal, thing: ObjectHistory) -> str:
@@ -434,7 +442,7 @@ def _forgot(case: EpisodeCase) -> Iterator[Failure]:
         for step, belief in zip(case.steps[:-1], case.beliefs[1:], strict=False):
             if belief.held and kind(belief.held) == goal.object and case.lamp_here(belief, goal, lit=False):
                 words = f"{belief.held} was held beside the {goal.lamp} in turn {step.turn}, which was not turned on."
-                yield _failure(case, FailureKind.FORGOT_LIGHT, step.turn, words)
+                yield case.failure(FailureKind.FORGOT_LIGHT, step.turn, words)
     meant = case.right(goal) if goal else list(case.things.values())
     put = [thing for thing in meant if thing.where]
     if treatment and put and not any(case.ready(thing) for thing in meant):
@@ -442,36 +450,30 @@ def _forgot(case: EpisodeCase) -> Iterator[Failure]:
         thing = max(put, key=lambda one: (goal is not None and kind(one.where or "") == goal.receptacle, one.put))
         undone = f"and is no longer {treatment}" if thing.treated else f"never {_DONE[treatment]}{_in_vain(case, treatment)}"
         words = f"{thing.name} was found in turn {thing.seen} and put in {thing.where} in turn {thing.put}, {undone}."
-        yield _failure(case, FailureKind(f"forgot_{treatment}"), thing.put, words)
+        yield case.failure(FailureKind(f"forgot_{treatment}"), thing.put, words)
 
 
 def _wrong_place(case: EpisodeCase, goal: Goal) -> Iterator[Failure]:
-    if case.belief.held and kind(case.belief.held) == goal.object:
-        yield from _refused_place(case, goal, case.belief.held)
+    held, belongs = case.belief.held, f"it belongs in {with_article(goal.receptacle or '')}"
+    if held and kind(held) == goal.object:
+        # The world refused to put it in a wrong place, and it was never put in a right one.
+        tries = [(step.turn, place) for step in case.steps if not step.accepted and (place := case.put_in(step.command, held))]
+        right = any(kind(place) == goal.receptacle for _, place in tries)
+        if tries and not right and not goal.lamp and case.ready(case.things[held]):
+            turn, place = tries[0]
+            words = f"{held} was to be put in {unquoted(place, 60)} in turn {turn}, which was refused; {belongs}."
+            yield case.failure(FailureKind.WRONG_PLACE, turn, words)
         return
     put = [thing for thing in case.right(goal) if thing.where and case.ready(thing)]
     astray = [thing for thing in put if kind(thing.where or "") != goal.receptacle]
     if astray:
         thing = max(astray, key=lambda one: one.put)
-        belongs = f"belongs in {with_article(goal.receptacle or '')}"
-        wanted = f"it was to be held under the {goal.lamp}" if goal.lamp else f"it {belongs}"
-        words = f"{thing.name} was put in {thing.where} in turn {thing.put}; {wanted}."
-        yield _failure(case, FailureKind.WRONG_PLACE, thing.put, words)
+        wanted = f"it was to be held under the {goal.lamp}" if goal.lamp else belongs
+        yield case.failure(FailureKind.WRONG_PLACE, thing.put, f"{thing.delivery}; {wanted}.")
     elif put and goal.count > 1 and sum(map(len, case.settled(goal))) >= goal.count:
         thing = max(put, key=lambda one: one.put)
-        words = f"{thing.name} was put in {thing.where} in turn {thing.put}, the other one elsewhere; they belong together."
-        yield _failure(case, FailureKind.WRONG_PLACE, thing.put, words)
-
-
-def _refused_place(case: EpisodeCase, goal: Goal, held: str) -> Iterator[Failure]:
-    """The world refused to put the held object in a wrong place, and it was never put in a right one."""
-    tries = [(step.turn, place) for step in case.steps if not step.accepted and (place := case.put_in(step.command, held))]
-    right = any(kind(place) == goal.receptacle for _, place in tries)
-    if tries and not right and not goal.lamp and case.ready(case.things[held]):
-        turn, place = tries[0]
-        named, belongs = unquoted(place, 60), with_article(goal.receptacle or "")
-        words = f"{held} was to be put in {named} in turn {turn}, which was refused; it belongs in {belongs}."
-        yield _failure(case, FailureKind.WRONG_PLACE, turn, words)
+        words = f"{thing.delivery}, the other one elsewhere; they belong together."
+        yield case.failure(FailureKind.WRONG_PLACE, thing.put, words)
 
 
 def _astray(case: EpisodeCase) -> Iterator[Failure]:
@@ -481,14 +483,13 @@ def _astray(case: EpisodeCase) -> Iterator[Failure]:
     for thing in put:
         errand = short.get(kind(thing.name))
         if errand and kind(thing.where or "") != errand.place:
-            words = f"{thing.name} was put in {thing.where} in turn {thing.put}; it belongs in {with_article(errand.place)}."
-            yield _failure(case, FailureKind.WRONG_PLACE, thing.put, words)
+            words = f"{thing.delivery}; it belongs in {with_article(errand.place)}."
+            yield case.failure(FailureKind.WRONG_PLACE, thing.put, words)
     taken = {kind(thing.name) for thing in case.things.values() if thing.taken}
     never = [name for name in short if name not in taken]
     for thing in put:
         if never and kind(thing.name) not in case.errands and kind(thing.where or "") in {short[name].place for name in never}:
-            words = f"{thing.name} was put in {thing.where} in turn {thing.put}; the task is about {with_article(never[0])}."
-            yield _failure(case, FailureKind.WRONG_OBJECT, thing.put, words)
+            yield case.failure(FailureKind.WRONG_OBJECT, thing.put, f"{thing.delivery}; {_about(never[0])}.")
 
 
 def _looped(case: EpisodeCase) -> Iterator[Failure]:
@@ -510,7 +511,7 @@ def _looped(case: EpisodeCase) -> Iterator[Failure]:
     most = f" ({unquoted(command, 60)}, {times} times)" if times > 1 else ""
     far = f"; {_so_far(case)}" if case.goal else ""
     words = f"from turn {start} on it only repeated what it had done before{most}{far}."
-    yield _failure(case, FailureKind.LOOPED, start, words)
+    yield case.failure(FailureKind.LOOPED, start, words)
 
 
 def _missing(case: EpisodeCase, goal: Goal) -> str:
@@ -528,25 +529,24 @@ def _not_found(case: EpisodeCase, missing: str) -> Failure:
     if case.unseen:
         never = f"{'was' if case.unseen == 1 else 'were'} never looked into"
         rest = f"{case.unseen} of {len(case.belief.receptacles)} places {never}"
-    return _failure(case, FailureKind.NOT_FOUND, case.last, f"{missing} was seen in {many(case.last, 'turn')}; {rest}.")
+    return case.failure(FailureKind.NOT_FOUND, case.last, f"{missing} was seen in {many(case.last, 'turn')}; {rest}.")
 
 
 def _left_undone(case: EpisodeCase, goal: Goal) -> Iterator[Failure]:
     held = case.things.get(case.belief.held or "")
     patient = held is None or case.last - held.since < PATIENCE
     if held and not patient and kind(held.name) != goal.object:
-        task = f"the task is about {with_article(goal.object)}"
-        words = f"{held.name} was taken in turn {held.since} and kept to the end; {task}."
-        yield _failure(case, FailureKind.WRONG_OBJECT, held.since, words)
+        words = f"{held.name} was taken in turn {held.since} and kept to the end; {_about(goal.object)}."
+        yield case.failure(FailureKind.WRONG_OBJECT, held.since, words)
     if missing := _missing(case, goal):
         yield _not_found(case, missing)
     if held and held.taken is not None and not patient:
         words = f"{held.name} was found in turn {held.seen}, taken in turn {held.taken}, and"
         if (treatment := goal.treatment) and not case.ready(held):
             words = f"{words} never {_DONE[treatment]}{_in_vain(case, treatment)}."
-            yield _failure(case, FailureKind(f"forgot_{treatment}"), held.taken, words)
+            yield case.failure(FailureKind(f"forgot_{treatment}"), held.taken, words)
         elif goal.lamp and not any(lamp.lit for lamp in case.lamps(goal)):
-            yield _failure(case, FailureKind.FORGOT_LIGHT, held.taken, f"{words} no {goal.lamp} was turned on.")
+            yield case.failure(FailureKind.FORGOT_LIGHT, held.taken, f"{words} no {goal.lamp} was turned on.")
 
 
 def _so_far(case: EpisodeCase) -> str:
@@ -562,16 +562,13 @@ def _so_far(case: EpisodeCase) -> str:
         treated = f" and {_DONE[goal.treatment]}" if goal.treatment and case.ready(held) else ""
         return f"{held.name}, found in turn {held.seen}{treated}, was in the hand"
     if put := max((thing for thing in right if thing.where), key=lambda one: one.put, default=None):
-        return f"{put.name} was put in {put.where} in turn {put.put}, and another was still to come"
+        return f"{put.delivery}, and another was still to come"
     first = min(right, key=lambda one: one.seen)
     return f"{first.name} was seen in turn {first.seen} and was still to be taken"
 
 
-def _failure(case: EpisodeCase, kind: FailureKind, turn: int, words: str) -> Failure:
-    """The failure with its sentence, which says so if the goal was guessed."""
-    words = f"{words[:1].upper()}{words[1:]}"
-    guess = f" (The goal was guessed: {case.goal}.)" if case.guessed and case.goal else ""
-    return Failure(kind, turn, f"{words}{guess}")
+def _about(thing: str) -> str:
+    return f"the task is about {with_article(thing)}"
 
 
 def _in_vain(case: EpisodeCase, treatment: Treatment) -> str:

@@ -45,10 +45,8 @@ def read_seeds(runs: Sequence[RunFolder], prices: PriceList | None = None, watch
         if one.seed == other.seed:
             raise ConfigurationError(f"{one.name} and {other.name} have the same seed, {one.seed}; name runs of several seeds.")
         if changes := differences(_seedless(one.manifest), _seedless(other.manifest)):
-            listed = "\n".join(f"  {change}" for change in changes)
-            raise ConfigurationError(
-                f"{one.name} and {other.name} differ in more than their seed:\n{listed}\nCompare them two by two."
-            )
+            told = f"{one.name} and {other.name} differ in more than their seed:{changes}"
+            raise ConfigurationError(f"{told}\nCompare them two by two.")
     return found
 
 
@@ -271,10 +269,9 @@ def _clock(clocks: Sequence[EpisodeTiming]) -> EpisodeTiming:
     def known(seconds: Sequence[float | None]) -> float | None:
         return sum(each for each in seconds if each is not None) if None not in seconds else None
 
-    attempts, cached = sum(clock.attempts for clock in clocks), total(clock.cached for clock in clocks)
-    wasted = Waste.joined(clock.wasted for clock in clocks)
+    cached, wasted = total(clock.cached for clock in clocks), Waste.joined(clock.wasted for clock in clocks)
     model, wall = (known([getattr(clock, name) for clock in clocks]) for name in ("model", "wall"))
-    return EpisodeTiming(model, attempts, cached, wall, wasted)
+    return EpisodeTiming(model, cached, wall, wasted)
 
 
 class AttemptsReport(EpisodesReport):

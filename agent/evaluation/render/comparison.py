@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -130,7 +131,7 @@ class Comparison(Report):
     def steps(self) -> PairedMean | None:
         """The difference in steps (executed commands) on tasks that both won; None where there are none."""
         won = [(pair.first.steps, pair.second.steps) for pair in self.pairs if pair.first.won and pair.second.won]
-        return PairedMean.of(Kind("steps", "steps", False, lambda _, result: result.steps), won)
+        return PairedMean.of(Kind("steps", "steps", False, attrgetter("steps")), won)
 
     @cached_property
     def figures(self) -> tuple[PairedMean, ...]:
@@ -138,13 +139,10 @@ class Comparison(Report):
         What the world's benchmark computes stands in place of means of conditions and of path weights.
         """
         own, called = self.first.extras.metrics, any(pair.first.calls or pair.second.calls for pair in self.pairs)
-        ours, theirs = ({each.task.id: each for each in run.summary.overall.played} for run in (self.first, self.second))
-        episodes = [(ours[one.task], one, theirs[other.task], other) for one, other in self.pairs]
+        ours, theirs = ({each.task.id: each for each in run.summary.played} for run in (self.first, self.second))
+        both = [(ours[one.task], theirs[other.task]) for one, other in self.pairs]
         kinds = (*map(_measured, own), *kinds_of(called, own))
-        found = (
-            PairedMean.of(kind, [(kind.value(one, mine), kind.value(other, its)) for one, mine, other, its in episodes])
-            for kind in kinds
-        )
+        found = (PairedMean.of(kind, [(kind.value(one), kind.value(other)) for one, other in both]) for kind in kinds)
         return tuple(each for each in found if each is not None)
 
     def pair(self, reference: str) -> TaskPair:
@@ -249,34 +247,36 @@ class PairedMean(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A figure of each episode, None where it is unknown, by key and label. ``share``: it lies in [0, 1]. ``sums``: it is two
-    terms, of whose sums the figure of several is the ratio.
+    """A figure of each finished episode, None where it is unknown, by key and label. ``share``: it lies in [0, 1]. ``sums``: it
+    is two terms, of whose sums the figure of several is the ratio.
     """
 
     key: str
     label: str
     share: bool
-    value: Callable[[PlayedTask, Result], Any]
+    value: Callable[[PlayedTask], Any]
     sums: bool = False
 
 
 KINDS = (
-    Kind("goal", "goal conditions (GC)", True, lambda each, _: each.goal),
-    Kind("success_by_path", "success by path (SR/path)", True, lambda each, _: each.weighted(float(each.won))),
-    Kind("goal_by_path", "goal conditions by path (GC/path)", True, lambda each, _: each.weighted(each.goal)),
-    Kind("steps", "steps an episode", False, lambda _, result: result.steps),
-    Kind("refused", "refused commands", False, lambda _, result: result.refused),
-    Kind("repeated", "repeated commands", False, lambda _, result: result.repeated),
-    Kind("low_level", "low-level actions", False, lambda _, result: result.low_level),
-    Kind("diverged", "divergences of the simulator", False, lambda _, result: result.diverged),
-    Kind("calls", "calls of the model", False, lambda _, result: result.calls),
-    Kind("tokens", "tokens", False, lambda _, result: result.tokens),
-    Kind("cost", "cost", False, lambda each, _: each.cost),
+    Kind("goal", "goal conditions (GC)", True, attrgetter("goal")),
+    Kind("success_by_path", "success by path (SR/path)", True, lambda each: each.weighted(float(each.won))),
+    Kind("goal_by_path", "goal conditions by path (GC/path)", True, lambda each: each.weighted(each.goal)),
+    Kind("steps", "steps an episode", False, attrgetter("result.steps")),
+    Kind("refused", "refused commands", False, attrgetter("result.refused")),
+    Kind("repeated", "repeated commands", False, attrgetter("result.repeated")),
+    Kind("low_level", "low-level actions", False, attrgetter("result.low_level")),
+    Kind("diverged", "divergences of the simulator", False, attrgetter("result.diverged")),
+    Kind("calls", "calls of the model", False, attrgetter("result.calls")),
+    Kind("tokens", "tokens", False, attrgetter("result.tokens")),
+    Kind("cost", "cost", False, attrgetter("cost")),
 )
+SUCCESS = Kind("success", "success", True, lambda each: float(each.won))
+"""The figure that series are compared by first."""
 
 
 def _measured(metric: Metric) -> Kind:
-    return Kind(metric.key, metric.label, True, lambda each, _: metric.terms(each.measured), sums=True)
+    return Kind(metric.key, metric.label, True, lambda each: metric.terms(each.measured), sums=True)
 
 
 def kinds_of(called: bool, own: Collection[Metric]) -> list[Kind]:
@@ -424,10 +424,6 @@ def _left_out(comparison: Comparison) -> Iterator[str]:
         yield from wrapped(f"{cause} ({len(tasks)}): {named}{more}", "Left out, ", "  ")
 
 
-SUCCESS = Kind("success", "success", True, lambda each, _: float(each.won))
-"""The figure that is compared first."""
-
-
 class Side(NamedTuple):
     """What is compared: one or more ``runs`` of the same tasks under one ``card``, called by ``name``."""
 
@@ -442,13 +438,11 @@ class Side(NamedTuple):
         return f"{who}, seeds {', '.join(str(run.seed) for run in self.runs)}"
 
     @property
-    def finished(self) -> dict[str, list[tuple[PlayedTask, Result]]]:
+    def finished(self) -> dict[str, list[PlayedTask]]:
         """The episodes of each task that every run has finished without a person's help."""
-        found: dict[str, list[tuple[PlayedTask, Result]]] = {}
-        for run in self.runs:
-            for each in run.summary.overall.played:
-                if each.result is not None:
-                    found.setdefault(each.task.id, []).append((each, each.result))
+        found: dict[str, list[PlayedTask]] = {}
+        for each in (each for run in self.runs for each in run.summary.played if each.result is not None):
+            found.setdefault(each.task.id, []).append(each)
         return {task: tries for task, tries in found.items() if len(tries) == len(self.runs)}
 
 
@@ -466,7 +460,7 @@ class RepeatsComparison(Report):
         self.tasks = tuple(task for task in one.manifest.tasks if task.id in ours and task.id in theirs)
         if not self.tasks:
             raise ConfigurationError(f"{first.name} and {second.name} have no task that all their runs finished.")
-        self._tries = [[side[task.id] for task in self.tasks] for side in (ours, theirs)]
+        self._tries = [(ours[task.id], theirs[task.id]) for task in self.tasks]
         # The other tasks of either side.
         known, runs = {task.id for task in self.tasks}, (*first.runs, *second.runs)
         every = dict.fromkeys(task.id for run in runs for task in run.manifest.tasks)
@@ -488,12 +482,11 @@ class RepeatsComparison(Report):
     def _means(self, kind: Kind) -> list[tuple[float | None, float | None]]:
         """The means of a figure over the runs of each task, on both sides; None where a run lacks it."""
 
-        def mean(tries: Sequence[tuple[PlayedTask, Result]]) -> float | None:
-            values = [kind.value(each, result) for each, result in tries]
-            return None if None in values else fmean(value or 0.0 for value in values)
+        def mean(tries: Sequence[PlayedTask]) -> float | None:
+            values = [kind.value(each) for each in tries]
+            return None if None in values else fmean(values)
 
-        ours, theirs = ([mean(tries) for tries in side] for side in self._tries)
-        return list(zip(ours, theirs, strict=True))
+        return [(mean(ours), mean(theirs)) for ours, theirs in self._tries]
 
     def data(self) -> dict[str, object]:
         measured = ("first", "second", "difference", "interval", "tasks", "missing")

@@ -34,9 +34,9 @@ class Fault(NamedTuple):
         return f"{self.where}: {self.what}"
 
 
-def begin_run(file: Path, manifest: BaseModel, changed: Callable[[], list[str]]) -> None:
-    """Write ``manifest`` to ``file``, or raise ``ConfigurationError`` listing what has ``changed`` since it was written. A
-    damaged file is written again where what is left of it shows that it was this manifest.
+def begin_run(file: Path, manifest: BaseModel, changed: Callable[[], str]) -> None:
+    """Write ``manifest`` to ``file``, or raise ``ConfigurationError`` with what has ``changed`` since it was written. A damaged
+    file is written again where what is left of it shows that it was this manifest.
     """
     content = file_of(manifest)
     kept = read_bytes(file, LARGEST_MANIFEST) if file.exists() else b""
@@ -45,22 +45,22 @@ def begin_run(file: Path, manifest: BaseModel, changed: Callable[[], list[str]])
     if not file.exists() or (kept != content and (kept.startswith(whole) or kept.endswith(digest))):
         atomic_write(file, content)
     elif changes := changed():
-        listed = "\n".join(f"  {change}" for change in changes)
         raise ConfigurationError(
-            f"{file.parent} holds a run of another configuration:\n{listed}\n"
+            f"{file.parent} holds a run of another configuration:{changes}\n"
             "Run the same command as before to go on with it, or give --out a new folder."
         )
 
 
-def differences(before: BaseModel, now: BaseModel) -> list[str]:
-    """The differences between two manifests, a line each, without versions that should not matter."""
+def differences(before: BaseModel, now: BaseModel) -> str:
+    """The differences between two manifests, each on a line of its own, without versions that should not matter."""
     old, new = (_compared(manifest) for manifest in (before, now))
     changes = [
         f"{key}: {shown(old.get(key), 80)} is now {shown(new.get(key), 80)}"
         for key in sorted(old.keys() | new.keys())
         if old.get(key) != new.get(key)
     ]
-    return changes if len(changes) <= 12 else [*changes[:12], f"and {len(changes) - 12} more"]
+    more = [f"and {len(changes) - 12} more"] if len(changes) > 12 else []
+    return "".join(f"\n  {change}" for change in (*changes[:12], *more))
 
 
 def _compared(manifest: BaseModel) -> dict[str, object]:

@@ -147,8 +147,7 @@ def _found(shards: Sequence[RunFolder]) -> _Episodes:
     first = manifests[0]
     for shard, manifest in zip(shards, manifests, strict=True):
         if changes := files.differences(first, manifest):
-            listed = "".join(f"\n  {change}" for change in changes)
-            raise ConfigurationError(f"{shards[0].path} and {shard.path} are of different runs, and were not merged:{listed}")
+            raise ConfigurationError(f"{shards[0].path} and {shard.path} are of different runs, and were not merged:{changes}")
     found: dict[str, tuple[RunFolder, Result]] = {}
     for shard in shards:
         for result in shard.results(first.tasks):

@@ -122,8 +122,7 @@ def setup_of(manifest: Manifest, settings: Settings, attempts: Mapping[str, tupl
     digest = file_digest(setup.model) if setup.model else None
     config = config.model_copy(update={"script_sha256": digest, "settings": dict(setup.episode.settings)})
     if changes := differences(manifest, _manifest(config, setup.world, manifest.of, manifest.tasks)):
-        listed = "".join(f"\n  {change}" for change in changes)
-        raise ConfigurationError(f"it would play another run; give it the same version, data and files:{listed}")
+        raise ConfigurationError(f"it would play another run; give it the same version, data and files:{changes}")
     return replace(setup, episode=replace(setup.episode, attempts=attempts))
 
 

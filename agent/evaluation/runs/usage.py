@@ -136,15 +136,14 @@ def used_before(run: RunFolder, tasks: Sequence[SelectedTask], results: Iterable
 
 
 class EpisodeTiming(NamedTuple):
-    """What an episode took: seconds of model calls, attempts, cached prompt tokens, seconds in all, and what was paid beside.
+    """What an episode took: seconds of model calls, cached prompt tokens, seconds in all, and what was paid beside.
 
     ``model`` and ``cached`` are None where no call was timed or no cache reported, ``wall`` where it was not measured.
-    ``wall`` includes time spent on other episodes in flight. It sums the sessions of the episode; the
-    time of a killed session is lost.
+    ``wall`` includes time spent on other episodes in flight. It sums the sessions of the episode; the time of a killed one is
+    lost.
     """
 
     model: float | None = None
-    attempts: int = 0
     cached: int | None = None
     wall: float | None = None
     wasted: Waste | None = None
@@ -158,7 +157,6 @@ class _SessionLine(BaseModel):
 
 class _CallLine(_SessionLine):
     of: int
-    attempts: Number = 1
     cached: Number | None = None
     wasted: tuple[Number, Number, Number] | None = None
 
@@ -179,9 +177,8 @@ def timings_of(run: RunFolder, tasks: Sequence[SelectedTask]) -> dict[str, Episo
         if name in calls or name in walls:
             timed = calls.get(name, [])
             seconds = sum(call.seconds for call in timed) if timed else None
-            attempts, cached = sum(call.attempts for call in timed), total(call.cached for call in timed)
             wasted = Waste.joined(Waste(*call.wasted) if call.wasted else None for call in timed)
-            found[task.id] = EpisodeTiming(seconds, attempts, cached, walls.get(name), wasted)
+            found[task.id] = EpisodeTiming(seconds, total(call.cached for call in timed), walls.get(name), wasted)
     return found
 
 

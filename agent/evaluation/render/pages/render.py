@@ -33,7 +33,6 @@ HERE = Path(__file__).parent
 LONGEST_TEXT = 20_000
 """The most characters of one text (an observation, a message, a reply, a name) on a page."""
 WIDTH = 720
-_LONGEST_LABEL = 34
 _LONGEST_WORDS = 8_000
 _REACHES = (0.04, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Ranges of a difference chart: each and its half are round numbers."""
@@ -179,7 +178,7 @@ def page_environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters.update({"n": _number, "short": _short})
+    environment.filters["n"] = _number
     return environment
 
 
@@ -189,10 +188,6 @@ def _safe(value: object) -> object:
 
 def _number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
-
-
-def _short(label: str) -> str:
-    return label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 1]}…"
 
 
 @cache

@@ -228,7 +228,7 @@ def runs(draw: st.DrawFn) -> tuple[list[SelectedTask], list[Result], Extras]:
         )
     paths = {task.id: PathLengths(draw(st.none() | _COUNTS), draw(st.none() | _COUNTS)) for task in tasks}
     seconds = st.none() | st.floats(0, 100)
-    clocks = {task.id: EpisodeTiming(draw(seconds), 1, draw(_TOKENS), draw(seconds)) for task in tasks}
+    clocks = {task.id: EpisodeTiming(draw(seconds), draw(_TOKENS), draw(seconds)) for task in tasks}
     return tasks, results, Extras(paths, clocks, draw(st.none() | st.just(Prices(input=1, cached=0.1, output=4))))
 
 

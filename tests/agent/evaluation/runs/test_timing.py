@@ -25,23 +25,23 @@ def clock(folder: Path, *lines: object) -> EpisodeTiming | None:
     return timings_of(run, [TASK]).get(TASK.id)
 
 
-def test_calls_are_summed_and_attempts_counted(tmp_path: Path) -> None:
+def test_calls_are_summed(tmp_path: Path) -> None:
     lines = ({"of": 1, "seconds": 1.5, "cached": 10}, {"of": 4, "seconds": 2.0, "attempts": 3})
-    assert clock(tmp_path, *lines) == EpisodeTiming(model=3.5, attempts=4, cached=10)
+    assert clock(tmp_path, *lines) == EpisodeTiming(model=3.5, cached=10)
 
 
 def test_only_the_attempt_that_stands_counts(tmp_path: Path) -> None:
     """An errored episode was played again; then a call was made again, for its event had been lost."""
     first = [{"of": number, "seconds": 100.0} for number in (1, 5, 9)]
     again = [{"of": 1, "seconds": 1.0}, {"of": 5, "seconds": 50.0}, {"of": 5, "seconds": 2.0}]
-    assert clock(tmp_path, *first, *again) == EpisodeTiming(model=3.0, attempts=2)
+    assert clock(tmp_path, *first, *again) == EpisodeTiming(model=3.0)
 
 
 def test_a_line_that_was_cut_off_is_no_clock(tmp_path: Path) -> None:
     """A killed command leaves half a line, and the next one went on behind it."""
     whole = {"of": 1, "seconds": 1.0}
     half = '{"episode": "0001-demo-f'
-    assert clock(tmp_path, half, whole, {"of": 2, "seconds": 3.0}, half) == EpisodeTiming(model=3.0, attempts=1)
+    assert clock(tmp_path, half, whole, {"of": 2, "seconds": 3.0}, half) == EpisodeTiming(model=3.0)
 
 
 @pytest.mark.parametrize(
