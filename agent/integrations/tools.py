@@ -61,10 +61,8 @@ class CommandTools(ABC):
 def _docstring(does: str, returns: str, arguments: dict[str, str] | None = None) -> str:
     """As a docstring of Google's style stands in a class."""
     named = {"Args": [f"{name}: {what}" for name, what in (arguments or {}).items()], "Returns": [returns]}
-    sections = (
-        (f"        {title}:", *(f"            {line}" for line in lines), "") for title, lines in named.items() if lines
-    )
-    return "\n".join((does, "", *(line for section in sections for line in section))) + "        "
+    sections = ("\n            ".join((f"        {title}:", *lines)) for title, lines in named.items() if lines)
+    return "\n\n".join((does, *sections)) + "\n        "
 
 
 for _name, _told in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items():

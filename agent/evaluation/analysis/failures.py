@@ -373,12 +373,10 @@ class EpisodeCase:
             return {}
         steps = self._household.steps(self.started.goal) or ()
         puts = Counter((step.object, step.place) for step in steps if step.action == "put" and step.object and step.place)
-        return {thing: Errand(place, count, self._there(thing, place)) for (thing, place), count in puts.items()}
-
-    def _there(self, thing: str, place: str) -> int:
-        """How many things of a kind are believed in the receptacle of this kind that has most of them."""
-        holders = [self.belief.inside(one) for one in self.belief.receptacles if one.kind == place]
-        return max((sum(kind(name) == thing for name in names) for names in holders), default=0)
+        # What is believed in each receptacle: of those of one kind, that which has most of the things counts.
+        inside = [(one.kind, Counter(map(kind, self.belief.inside(one)))) for one in self.belief.receptacles]
+        there = {(thing, place): max((of[thing] for at, of in inside if at == place), default=0) for thing, place in puts}
+        return {thing: Errand(place, count, there[thing, place]) for (thing, place), count in puts.items()}
 
     @cached_property
     def unseen(self) -> int:

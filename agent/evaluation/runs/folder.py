@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -101,10 +101,6 @@ class RunFolder:
             )
         return results
 
-    def indexed(self, tasks: Sequence[SelectedTask]) -> list[Result]:
-        """The results in the index, whatever became of their episodes: quick, for estimates."""
-        return list(self._index({task.id: task for task in tasks})[0].values())
-
     def examine(
         self, tasks: Sequence[SelectedTask], sha256: Callable[[Path], str] = sha256_of
     ) -> tuple[list[Result], list[Fault], list[SelectedTask]]:
@@ -112,7 +108,7 @@ class RunFolder:
         the order of the index, what is wrong, and the tasks whose episodes are damaged.
         """
         selected = {task.id: task for task in tasks}
-        index, faults = self._index(selected)
+        index, faults = self.index(tasks)
         results: list[Result] = []
         damaged: list[SelectedTask] = []
         for result in index.values():
@@ -136,8 +132,9 @@ class RunFolder:
         faults += [Fault(str(path), missing, miscounts=False) for path in unknown if path.exists()]
         return results, faults, damaged
 
-    def _index(self, selected: Mapping[str, SelectedTask]) -> tuple[dict[str, Result], list[Fault]]:
-        """The results in the index by task, and what is wrong with its lines."""
+    def index(self, tasks: Sequence[SelectedTask]) -> tuple[dict[str, Result], list[Fault]]:
+        """The results in the index by task, whatever became of their episodes, and what is wrong with its lines."""
+        selected = {task.id for task in tasks}
         try:
             content = read_bytes(self.index_file, files.LARGEST_INDEX) if self.index_file.exists() else b""
         except ConfigurationError as error:

@@ -8,6 +8,7 @@ stands apart, in ``shard.json``, so that nothing else differs from the run that 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -227,7 +228,13 @@ def verify_run(folder: RunFolder) -> Verification:
             raise
         return Verification(folder.path, faults=(fault_of(folder.manifest_file, error),))
     results, found, _ = folder.examine(manifest.tasks)
-    unfinished = [fault for task in manifest.tasks if (fault := _unreadable(folder.part(task)))]
+    unfinished: list[Fault] = []
+    for part in filter(Path.exists, map(folder.part, manifest.tasks)):
+        try:
+            deque(read_episode(part), 0)
+        except ConfigurationError as error:
+            why = f"it cannot be gone on with: {str(error).removeprefix(f'{part}:')}"
+            unfinished.append(Fault(str(part), why, miscounts=False))
     kept = ((PathLine, folder.paths_file), (CeilingLine, folder.ceilings_file))
     faults = [fault for kind, file in kept for fault in files.faults_of(kind, file, files.LARGEST_INDEX, lines=True)]
     added = [load_plugin("housequest.files", name, "check of files") for name in plugins("housequest.files")]
@@ -239,13 +246,3 @@ def verify_sweep(folder: SweepFolder) -> list[Verification]:
     """Look at every run of a sweep that has begun. Raises ``ConfigurationError`` where sweep.json is damaged."""
     runs = [folder.run(each.folder) for each in folder.contents().runs]
     return [verify_run(run) for run in runs if run.path.exists()]
-
-
-def _unreadable(part: Path) -> Fault | None:
-    if part.exists():
-        try:
-            for _ in read_episode(part):
-                pass
-        except ConfigurationError as error:
-            return Fault(str(part), f"it cannot be gone on with: {str(error).removeprefix(f'{part}:')}", miscounts=False)
-    return None

@@ -250,7 +250,7 @@ def estimate(spec: RunSpec, folder: Path, runs: Path = Path("runs")) -> Estimate
             alike = sum(takewhile(bool, same))
             if not alike:
                 continue
-            results = run.indexed(manifest.tasks)
+            results = list(run.index(manifest.tasks)[0].values())
             if candidate == folder:
                 done, alike = len(results), alike + 1
             usable = [result for result in results if result.calls and result.outcome != "error" and not result.assisted]

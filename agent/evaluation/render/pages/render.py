@@ -287,8 +287,10 @@ def _comparison_charts(comparison: Comparison) -> list[tuple[Markup, str]]:
     return charts
 
 
-def _rates(counts: PairedCounts) -> tuple[RateBar, RateBar]:
-    return rate_bar(counts.won_first, counts.total), rate_bar(counts.won_second, counts.total)
+def _rates(counts: PairedCounts) -> tuple[RateBar, ...]:
+    """The success of both runs, for a chart."""
+    both = [(won, won / counts.total if counts.total else 0.0) for won in (counts.won_first, counts.won_second)]
+    return tuple(RateBar(of, wilson(won, counts.total), f"{percent(of)} ({won}/{counts.total})") for won, of in both)
 
 
 def _paired(counts: PairedCounts) -> tuple[str, ...]:
@@ -312,12 +314,6 @@ def tokens_an_episode(results: Sequence[Result]) -> float | None:
     """The mean of the results' tokens; None where any is unknown."""
     known = [result.tokens for result in results if result.tokens is not None]
     return sum(known) / len(known) if known and len(known) == len(results) else None
-
-
-def rate_bar(won: int, total: int) -> RateBar:
-    """The success of ``won`` of ``total`` tasks for a chart."""
-    share = won / total if total else 0.0
-    return RateBar(share, wilson(won, total), f"{percent(share)} ({won}/{total})")
 
 
 def endings(summary: Summary) -> list[tuple[str, int]]:
