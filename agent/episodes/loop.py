@@ -85,13 +85,16 @@ async def run_episode(
     *,
     world: World | None = None,
     watcher: base.Watcher | None = None,
+    halt: Callable[[ModelError], None] = lambda _: None,
 ) -> events.Ended:
     """Play one episode to its end and return how its last branch ended; ``listener`` gets every event.
 
     The caller closes ``env``; the loop closes its copies. The grants ``view`` and ``plan`` need the ``world``. ``watcher``
-    gets what a `Watchable` agent recognises in each picture.
+    gets what a `Watchable` agent recognises in each picture. ``halt`` is told of a fatal error of a model before it ends the
+    episode, which it can leave unfinished by a ``BaseException``.
     """
-    return await _Episode(env, env, agent, config, EventEmitter(listener), overseer or base.Unattended(), world, watcher).run()
+    given = (env, env, agent, config, EventEmitter(listener), overseer or base.Unattended(), world, watcher, halt)
+    return await _Episode(*given).run()
 
 
 async def play(
@@ -158,6 +161,7 @@ class _Episode:
     overseer: base.Overseer
     world: World | None
     watcher: base.Watcher | None
+    halt: Callable[[ModelError], None]
     grants: base.Grants = field(default_factory=base.Grants)
     household: Household | None = None
     eyes: Eyes | None = None
@@ -378,6 +382,8 @@ class _Episode:
             try:
                 decision, memory = await self.agent.decide(self.state.memory, turn, reporter)
             except ModelError as error:
+                if error.fatal:
+                    self.halt(error)
                 if self.overseer.attended:
                     return error
                 if error.overflow and self.emitter.mostly_unread:

@@ -44,13 +44,15 @@ async def resume_episode(
     listing: CommandsListener | None = None,
     world: World | None = None,
     watcher: Watcher | None = None,
+    halt: Callable[[ModelError], None] = lambda _: None,
 ) -> Ended:
     """Play on from the end of ``recorded``, and return how the episode ended.
 
     ``env`` is a new one over the same task, and ``config`` that of the record. ``model`` (the last one), ``question`` and
     ``overseer`` are used once the record is used up; ``listener`` gets only new events. ``listing`` gets the possible
     commands at each replayed turn, since ``overseer`` may be asked about a proposal before a turn. What the agent saw is
-    drawn again, and ``watcher`` told of it. Raises ``ConfigurationError`` naming the first event that differs.
+    drawn again, and ``watcher`` told of it; ``halt`` is that of `run_episode`. Raises ``ConfigurationError`` naming the first
+    event that differs.
     """
     script = _Script(recorded, overseer or base.Unattended(), listing)
     agent = script.agent = make_agent(
@@ -65,7 +67,8 @@ async def resume_episode(
             script.enact(event)
 
     try:
-        ended = await run_episode(_RecordedEnv(env, script), agent, config, listen, script, world=world, watcher=watcher)
+        played = _RecordedEnv(env, script)
+        ended = await run_episode(played, agent, config, listen, script, world=world, watcher=watcher, halt=halt)
         if script.next is not None:
             raise script.misfit("the episode was over before it")
     except _Misfit as misfit:

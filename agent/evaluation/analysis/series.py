@@ -390,12 +390,7 @@ class SweepReport(Report):
         return {
             "card": shared_card([arm.card for arm in self.arms if arm.card]),
             "arms": [
-                {
-                    **plain_data(arm, "arm", "seeds"),
-                    "episodes": arm.tasks,
-                    **plain_data(arm, *figures),
-                    "card": dict(arm.card),
-                }
+                {**plain_data(arm, "arm", "seeds"), "episodes": arm.tasks, **plain_data(arm, *figures), "card": dict(arm.card)}
                 for arm in self.arms
             ],
         }

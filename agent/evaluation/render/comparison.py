@@ -109,10 +109,7 @@ class Comparison(Report):
         types = sorted({pair.first.type for pair in pairs})
         self.by_type = {kind: count([pair for pair in pairs if pair.first.type == kind]) for kind in types}
         # The 95 % interval of the difference in success, and McNemar's exact two-sided p.
-        self.interval, self.p = (
-            paired_interval(self.counts),
-            mcnemar(self.counts.only_first, self.counts.only_second),
-        )
+        self.interval, self.p = paired_interval(self.counts), mcnemar(self.counts.only_first, self.counts.only_second)
         # What the expert reaches on the pairs with the location prior of each run; None of an agent that does not search.
         tasks = [pair.first.task for pair in pairs]
         self.ceilings = [run.extras.ceiling and run.extras.ceiling.of(tasks) for run in (first, second)]
@@ -230,17 +227,10 @@ class PairedMean(NamedTuple):
             return None
         ours, theirs = [one for one, _ in known], [other for _, other in known]
         if kind.sums:
-            first, second, interval = (
-                ratio(ours),
-                ratio(theirs),
-                statistics.bootstrap_ratio_difference(ours, theirs),
-            )
+            first, second, interval = ratio(ours), ratio(theirs), statistics.bootstrap_ratio_difference(ours, theirs)
         else:
-            first, second, interval = (
-                fmean(ours),
-                fmean(theirs),
-                statistics.bootstrap_mean([other - one for one, other in known]),
-            )
+            differences = [other - one for one, other in known]
+            first, second, interval = fmean(ours), fmean(theirs), statistics.bootstrap_mean(differences)
         size = len(known)
         return cls(kind.key, kind.label, kind.share, first, second, second - first, interval, size, len(both) - size)
 

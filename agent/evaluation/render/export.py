@@ -214,18 +214,12 @@ class PublishedReport(Report):
     def sections(self) -> Iterator[Section]:
         manifest, config, measured = self.manifest, self.manifest.configuration, self.measured
         notes = (*warnings(manifest, measured), FAMILY, "~ marks figures of other trials or of goals in other words.")
-        yield [
-            "Beside published figures",
-            *(line for note in notes for line in wrapped(note, "! " if note[0] != "~" else "")),
-        ]
+        yield ["Beside published figures", *(line for note in notes for line in wrapped(note, "! " if note[0] != "~" else ""))]
         name = ", ".join(part for part in (config.agent, config.model) if part)
         for each in measured:
             interval = f"95 % interval {percents(each.interval)}"
             terms = wrapped(f"{config.split}; trials: {each.trials}; {config.goals} goals; {interval}", " " * 10)
-            yield [
-                *wrapped(one_line(f"{each.name}: {name}"), f"{percent(each.success):>8}  ", " " * 10),
-                *terms,
-            ]
+            yield [*wrapped(one_line(f"{each.name}: {name}"), f"{percent(each.success):>8}  ", " " * 10), *terms]
         for split, figures in groupby(compare_published(manifest, measured), lambda each: each.figure.split):
             other = " (other games)" if split not in (None, config.split) else ""
             lines = (line for each in figures for line in _figure(each, measured, _wording(manifest)))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeVar
 
-from housequest.agent.base import Agent, AskPerson, Decision, Emitter, Grants, Memory, RequiresCapabilities, Seeing, Turn
+from housequest.agent.base import Agent, RequiresCapabilities
 from housequest.agent.episodes.events import CallTiming, Event
 from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.record import EpisodeRecorder, cut_off_end, read_episode
@@ -32,7 +32,7 @@ from housequest.agent.evaluation.runs.usage import used_before
 from housequest.agent.models.base import Model
 from housequest.agent.models.rate_limiter import RateLimiter
 from housequest.agent.setup import Setup
-from housequest.worlds.base import Observation, Step, Task
+from housequest.worlds.base import Step, Task
 from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import ConfigurationError, ModelError
 from housequest.worlds.paths import IrregularFile, open_file, refuse_irregular
@@ -322,48 +322,23 @@ class LocalPlayer(Player):
                 if isinstance(event, Event):
                     events.append(event)
 
-            def make_agent(model: Model | None, question: AskPerson | None) -> Agent:
-                return _Stopping(self.setup.make_agent(model, question), self.tracker)
+            def halt(error: ModelError) -> None:
+                """Stop the run for a fatal error of any model, such as one for embeddings."""
+                self.tracker.stop(Stopped(str(error)))
+                raise RunHalted from error
 
             try:
                 if recorded:
-                    await resume_episode(env, make_agent, episode, recorded, listen, model=self.model, world=world)
+                    make, model = self.setup.make_agent, self.model
+                    await resume_episode(env, make, episode, recorded, listen, model=model, world=world, halt=halt)
                 else:
-                    await run_episode(env, _Stopping(self.agent, self.tracker), episode, listen, world=world)
+                    await run_episode(env, self.agent, episode, listen, world=world, halt=halt)
             finally:
                 env.close()
                 self.run.clock(selected, time.monotonic() - begun, resumed=bool(recorded))
         result = result_of(selected, events)
         assert result is not None, "an episode ends with an event that says so"
         return result
-
-
-@dataclass(frozen=True, slots=True)
-class _Stopping(Agent):
-    """Plays as ``agent``. A fatal error of any model that it calls, such as one for embeddings, stops the run."""
-
-    agent: Agent
-    tracker: BudgetTracker
-
-    @property
-    def name(self) -> str:
-        return self.agent.name
-
-    @property
-    def picture_size(self) -> tuple[int, int] | None:
-        return self.agent.picture_size if isinstance(self.agent, Seeing) else None
-
-    def begin(self, goal: str, observation: Observation, grants: Grants) -> Memory:
-        return self.agent.begin(goal, observation, grants)
-
-    async def decide(self, memory: Memory, turn: Turn, emit: Emitter) -> tuple[Decision, Memory]:
-        try:
-            return await self.agent.decide(memory, turn, emit)
-        except ModelError as error:
-            if not error.fatal:
-                raise
-            self.tracker.stop(Stopped(str(error)))
-            raise RunHalted from error
 
 
 class _Opening(Wrapper):
