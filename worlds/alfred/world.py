@@ -52,10 +52,9 @@ class AlfredOptions:
 
 
 class AlfredWorld(World):
-    """The trajectories in a data folder and, as the splits ``example`` and ``generated``, ALFWorld's houses without them.
-    ``data`` is the folder that holds ``json_2.1.1`` (else ``$ALFWORLD_DATA``, else ``~/.cache/alfworld``). ``goals`` says whose
-    sentence is the goal (`parse_goal_source`); with ``every``, each annotator's is a task of its own, as ALFRED evaluates.
-    ``failures`` is after how many failed actions an episode ends, 0 for no limit. Raises ``ConfigurationError``."""
+    """The trajectories in a data folder and, as the splits ``example`` and ``generated``, ALFWorld's houses without them. It
+    takes the `AlfredOptions` by name; with the goals ``every``, each annotator's is a task of its own, as ALFRED evaluates.
+    Raises ``ConfigurationError``."""
 
     name = _NAME
     Options = AlfredOptions
@@ -81,34 +80,25 @@ class AlfredWorld(World):
     )
     inline = False
 
-    def __init__(
-        self,
-        engine: str = "boxes",
-        data: str | Path | None = None,
-        goals: str = "human",
-        failures: int = FAILURES,
-        skills: Literal["none", "oracle"] = "none",
-        player: str | None = None,
-    ) -> None:
-        self._simulate, self._version = _simulators(engine, player)
-        self._goals = GoalSource(human=True) if goals == EVERY else parse_goal_source(goals)
+    def __init__(self, **given: Any) -> None:
+        options = AlfredOptions(**given)
+        self._simulate, self._version = _simulators(options.engine, options.player)
+        self._every = options.goals == EVERY
+        self._goals = GoalSource(human=True) if self._every else parse_goal_source(options.goals)
         if not self._goals.human:
             raise ConfigurationError(
                 "ALFRED's goals are people's sentences; give human, human:N (annotator N), human:seed=N, human+steps or every."
             )
-        self._every = goals == EVERY
-        self._data = alfworld_data() if data is None else Path(data)
-        if data is not None and not self._data.joinpath(games.LAYOUT).is_dir():
+        self._data = alfworld_data() if options.data is None else Path(options.data)
+        if options.data is not None and not self._data.joinpath(games.LAYOUT).is_dir():
             raise ConfigurationError(
-                f"{shown(str(data), 400)} holds no folder {games.LAYOUT}, so it is not ALFRED's data. {games.GET_DATA}"
+                f"{shown(str(options.data), 400)} holds no folder {games.LAYOUT}, so it is not ALFRED's data. {games.GET_DATA}"
             )
-        self._failures = failures
-        metrics = METRICS
-        if skills == "oracle":
+        self._failures = options.failures
+        if options.skills == "oracle":
             self.skills = tuple(named_skills())
             self.max_turns, self.manual, self.keys = TURNS_OF_SKILLS, "\n".join(self.skills), ()
-            metrics = UNWEIGHTED
-        first, *rest = metrics
+        first, *rest = UNWEIGHTED if self.skills else METRICS
         about = f"{first.about} All figures are of {self._version}; none of ALFRED's or of a paper's stands beside them."
         self.metrics = replace(first, about=about), *rest
         self._listed: dict[str, tuple[Task, ...]] = {}

@@ -62,10 +62,8 @@ class GraphOptions:
 
 
 class GraphWorld(World):
-    """The tasks in the user's files and, as the splits ``example`` and ``generated``, apartments of our own. ``data`` is a file
-    in WAH-NL's format or a folder of such, ``apartment`` a graph of VirtualHome's in which the made-up tasks take place, and
-    ``goals`` says whose sentence is the goal (`parse_goal_source`); a task without one has ours. With ``skills`` "oracle",
-    commands are LoTa-Bench's skills. Raises ``ConfigurationError`` and ``GameError``."""
+    """The tasks in the user's files and, as the splits ``example`` and ``generated``, apartments of our own. It takes the
+    `GraphOptions` by name; a task without a sentence has ours. Raises ``ConfigurationError`` and ``GameError``."""
 
     name = _NAME
     Options = GraphOptions
@@ -86,24 +84,20 @@ class GraphWorld(World):
     prior = "written habits of where things lie, counted nowhere"
     get_data = GET_DATA
 
-    def __init__(
-        self,
-        data: str | Path | None = None,
-        apartment: str | Path | None = None,
-        goals: str = "human",
-        skills: Literal["none", "oracle"] = "none",
-    ) -> None:
-        self._goals = parse_goal_source(goals)
+    def __init__(self, **given: Any) -> None:
+        options = GraphOptions(**given)
+        self._goals = parse_goal_source(options.goals)
         if self._goals.steps:
             raise ConfigurationError("WAH-NL's people wrote no instructions step by step; give human in place of human+steps.")
-        self._paths = {EXAMPLE: Path(__file__).with_name("example.json"), **({} if data is None else _files(Path(data)))}
+        own = {} if options.data is None else _files(Path(options.data))
+        self._paths = {EXAMPLE: Path(__file__).with_name("example.json"), **own}
         self.first_task = f"{self.default_split}:1"
-        self._apartment = None if apartment is None else Path(apartment)
+        self._apartment = None if options.apartment is None else Path(options.apartment)
         self._file = lru_cache(_KEPT)(read_tasks)
         self._listed: dict[str, tuple[Task, ...]] = {}
         self._reader = GraphHousehold(self._classes if self._apartment or len(self._paths) > 1 else None)
         self.household = self._reader
-        if skills == "oracle":
+        if options.skills == "oracle":
             self.skills, self.max_turns, self.manual = FORMS, TURNS, "\n".join(FORMS)
 
     @property

@@ -28,20 +28,15 @@ class ActionAttentionSettings:
     embedder: str = option("", "the embedding model, where the network was trained with one")
 
 
-def weights_file(settings: Mapping[str, Scalar]) -> Path:
-    """The file of the network that plays with ``settings``."""
-    from housequest.agent.agents.action_attention.network import SHIPPED
-
-    name = str(settings.get("weights", ""))
-    return given_path(name) if name else SHIPPED
+SHIPPED = Path(__file__).with_name("action-attention.weights")
 
 
-def network_digests(settings: Mapping[str, Scalar], household: Household | None) -> dict[str, str]:
+def _digests(settings: Mapping[str, Scalar], _household: Household | None) -> dict[str, str]:
     """The SHA-256 of the network's file, for a record. Raises ``ConfigurationError`` for one that cannot be read."""
     from housequest.agent.networks import digest
 
-    del household
-    return {f"action-attention/{WEIGHTS}": digest(weights_file(settings))}
+    name = str(settings.get("weights", ""))
+    return {f"action-attention/{WEIGHTS}": digest(given_path(name) if name else SHIPPED)}
 
 
 @declare_agent(
@@ -53,11 +48,11 @@ def network_digests(settings: Mapping[str, Scalar], household: Household | None)
     needs_admissible=True,
     takes_rules=False,
     prior="counts",
-    digests=network_digests,
+    digests=_digests,
 )
 def action_attention(parts: AgentParts[ActionAttentionSettings]) -> Agent:
     from housequest.agent.agents.action_attention.agent import ActionAttention
     from housequest.agent.agents.action_attention.network import load_policy
 
-    file = weights_file({"weights": parts.settings.weights})
+    file = given_path(parts.settings.weights) if parts.settings.weights else SHIPPED
     return ActionAttention(load_policy(file, parts.settings.embedder), parts.household, parts.settings)

@@ -17,19 +17,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from housequest.agent.agents.action_attention import SHIPPED
 from housequest.agent.models.embeddings import Embedder, Vector, make_embedder
 from housequest.agent.networks import Floats, WeightsFormat, layer_sizes, normed, shares, silu, title, use_one_thread
 from housequest.knowledge.choosing import cosines
 from housequest.worlds.errors import ConfigurationError, ModelError, shown
 from housequest.worlds.household.goals import SYNONYMS
 
-SHIPPED = Path(__file__).with_name("action-attention.weights")
 UNKNOWN, BEGINNING = "<unknown>", "<beginning>"
 MOST_NUMBER = 63
 NUMBERS = MOST_NUMBER + 1
@@ -69,13 +70,10 @@ class Words:
             if number == 0 and at + 1 < len(pieces) and (joined := word + pieces[at + 1][0]) in self._ids:
                 word, number = joined, pieces[at + 1][1]
                 at += 1
-            tokens.append((self._id(word), min(number, MOST_NUMBER)))
+            forms = (word, SYNONYMS.get(word, ""), word.removesuffix("s"), word.removesuffix("es"))
+            tokens.append((next((self._ids[form] for form in forms if form in self._ids), 0), min(number, MOST_NUMBER)))
             at += 1
         return tuple(tokens)
-
-    def _id(self, word: str) -> int:
-        forms = (word, SYNONYMS.get(word, ""), word.removesuffix("s"), word.removesuffix("es"))
-        return next((self._ids[form] for form in forms if form in self._ids), 0)
 
 
 def embedding_sizes(words: int, size: int) -> dict[str, tuple[int, ...]]:
@@ -219,17 +217,14 @@ class Policy:
         return [known[text] for text in texts]
 
 
-def _fits(shape: Shape) -> bool:
-    return shape.width % shape.heads == 0
-
-
-_BOTH: dict[str, Any] = {
-    "shape": Shape,
-    "fits": _fits,
-    "most": {"embedded": 4096, "width": 4096, "layers": 64, "heads": 64, "hidden": 16384},
-    "refusal": "has no weights of Action Attention",
-    "way_out": "Export some with `python -m housequest.agent.agents.action_attention.training export`.",
-}
+_format = partial(
+    WeightsFormat[Shape, Any],
+    shape=Shape,
+    fits=lambda shape: shape.width % shape.heads == 0,
+    most={"embedded": 4096, "width": 4096, "layers": 64, "heads": 64, "hidden": 16384},
+    refusal="has no weights of Action Attention",
+    way_out="Export some with `python -m housequest.agent.agents.action_attention.training export`.",
+)
 
 
 def _only(words: Sequence[str]) -> str:
@@ -237,21 +232,19 @@ def _only(words: Sequence[str]) -> str:
     return name
 
 
-FORMAT: WeightsFormat[Shape, Words] = WeightsFormat(
+FORMAT: WeightsFormat[Shape, Words] = _format(
     title="housequest action attention 1",
     listed="words",
     vocabulary=Words,
     words=lambda words: words.known,
     sizes=lambda shape, words: {**embedding_sizes(len(words), shape.embedded), **shape.weights()},
-    **_BOTH,
 )
-FROZEN: WeightsFormat[Shape, str] = WeightsFormat(
+FROZEN: WeightsFormat[Shape, str] = _format(
     title="housequest action attention with an embedding model 1",
     listed="embedder",
     vocabulary=_only,
     words=lambda name: (name,),
     sizes=lambda shape, _: {"middle": (shape.embedded,), "probe": (shape.embedded,), **shape.weights()},
-    **_BOTH,
 )
 """The format of a network that was trained with an embedding model, which the file names: it keeps the mean of that model's
 vectors in training, and the probe's."""

@@ -371,9 +371,8 @@ def _planner(knows: Demonstrator, request: Request) -> Reply:
     return Reply(f"Task type: {answer['kind']}\nThought: {answer['thought']}\nPlan:\n{answer['plan']}")
 
 
-def _observer(knows: Demonstrator, request: Request) -> Reply:
+def _observer(_knows: Demonstrator, request: Request) -> Reply:
     """Where the robot is, what it holds, where the things are that the objective names, and how it went."""
-    del knows
     question = asked(request)
     room, here, held, note = (
         told(question, label) for label in ("Room type: ", "In front of the robot: ", "Holding: ", "Last action: ")

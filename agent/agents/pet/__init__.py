@@ -91,9 +91,8 @@ def keep_thresholds(file: Path, way: Way, thresholds: Thresholds) -> None:
         raise ConfigurationError(f"{shown(str(file), 400)} cannot be written: {error}.") from None
 
 
-def threshold_digests(settings: Mapping[str, Scalar], household: Household | None) -> dict[str, str]:
+def _digests(settings: Mapping[str, Scalar], _household: Household | None) -> dict[str, str]:
     """The SHA-256 of the thresholds in pet's ``settings``, for a record; empty without any. Raises ``ConfigurationError``."""
-    del household
     name = str(settings.get("thresholds", ""))
     if not name:
         return {}
@@ -116,7 +115,7 @@ def _refused(file: Path, why: str) -> ConfigurationError:
     wraps=("react", "reasoner-actor", "action-attention"),
     takes_images=True,
     rerenders=True,
-    digests=threshold_digests,
+    digests=_digests,
 )
 def pet(parts: AgentParts[PetSettings]) -> Agent:
     from housequest.agent.agents.pet.agent import Pet

@@ -431,8 +431,7 @@ def _without(observation: Observation, hidden: frozenset[str]) -> Observation:
 # What an expert replies in these roles.
 
 
-def _subtasks(knows: Demonstrator, request: Request) -> Reply:
-    del request
+def _subtasks(knows: Demonstrator, _request: Request) -> Reply:
     return Reply(", ".join(subtasks_of_goal(knows.goal)))
 
 

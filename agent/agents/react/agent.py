@@ -500,9 +500,8 @@ def _labelled(knows: Demonstrator, request: Request) -> Reply:
     return Reply(f"Thought: {lesson.thought}\nAction: {lesson.playable}", learned)
 
 
-def _marked(knows: Demonstrator, request: Request) -> Reply:
+def _marked(knows: Demonstrator, _request: Request) -> Reply:
     """Between marks. The prompt forgets, so a command may name what it no longer tells."""
-    del request
     lesson, learned = knows.lesson()
     return Reply(f"<think>{lesson.thought}</think>\n<action>{lesson.playable}</action>", learned)
 

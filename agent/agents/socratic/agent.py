@@ -319,9 +319,8 @@ def _additions(turn: Turn, memory: SocraticMemory, *, first: bool) -> str:
 # What an expert replies in these roles.
 
 
-def _questioner(knows: expert.Demonstrator, request: Request) -> expert.Reply:
+def _questioner(knows: expert.Demonstrator, _request: Request) -> expert.Reply:
     """What a plan needs to know: the parts, their order, what each is about, and how it is done."""
-    del request
     goal, parts = knows.goal, expert.left_in_words(knows)
     answers = {
         "Which sub-tasks does the task consist of?": expert.sentence(parts),
@@ -334,8 +333,7 @@ def _questioner(knows: expert.Demonstrator, request: Request) -> expert.Reply:
     return expert.Reply(dialogue_text([Exchange(question, answer) for question, answer in answers.items()]))
 
 
-def _decomposer(knows: expert.Demonstrator, request: Request) -> expert.Reply:
-    del request
+def _decomposer(knows: expert.Demonstrator, _request: Request) -> expert.Reply:
     parts, ways = expert.left_in_words(knows), ", then ".join(_ways(knows))
     return expert.Reply(f"The task takes these sub-tasks: {parts}. {expert.sentence(_needs(knows))} So I {ways}.")
 

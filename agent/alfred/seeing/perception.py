@@ -199,10 +199,9 @@ class DetectorPerception:
         return Percept(frame.depth, tuple(found))
 
 
-def read_onnx(path: Path, classes: int) -> Network:
+def read_onnx(path: Path, _classes: int) -> Network:
     """Read a network exported to ONNX: one picture goes in; boxes, labels, scores and masks come out. Raises
     ``ConfigurationError``, and what onnxruntime raises for a broken file."""
-    del classes
     onnxruntime = _imported("onnxruntime", "onnxruntime", "detect")
     session: Any = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     if len(session.get_inputs()) != 1 or len(session.get_outputs()) != _OUTPUTS:

@@ -415,8 +415,7 @@ def start(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Handler]:
     starting.set()
     threading.Thread(target=_watch, args=(controller.server.unity_proc,), daemon=True).start()
 
-    def handle(request: Mapping[str, Any], cancelled: threading.Event) -> dict[str, Any]:
-        del cancelled
+    def handle(request: Mapping[str, Any], _cancelled: threading.Event) -> dict[str, Any]:
         if "scene" in request:
             return _said(controller.reset(request["scene"]))
         try:
