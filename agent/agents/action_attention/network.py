@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -217,14 +216,17 @@ class Policy:
         return [known[text] for text in texts]
 
 
-_format = partial(
-    WeightsFormat[Shape, Any],
-    shape=Shape,
-    fits=lambda shape: shape.width % shape.heads == 0,
-    most={"embedded": 4096, "width": 4096, "layers": 64, "heads": 64, "hidden": 16384},
-    refusal="has no weights of Action Attention",
-    way_out="Export some with `python -m housequest.agent.agents.action_attention.training export`.",
-)
+def _fits(shape: Shape) -> bool:
+    return shape.width % shape.heads == 0
+
+
+_BOTH: dict[str, Any] = {
+    "shape": Shape,
+    "fits": _fits,
+    "most": {"embedded": 4096, "width": 4096, "layers": 64, "heads": 64, "hidden": 16384},
+    "refusal": "has no weights of Action Attention",
+    "way_out": "Export some with `python -m housequest.agent.agents.action_attention.training export`.",
+}
 
 
 def _only(words: Sequence[str]) -> str:
@@ -232,19 +234,21 @@ def _only(words: Sequence[str]) -> str:
     return name
 
 
-FORMAT: WeightsFormat[Shape, Words] = _format(
+FORMAT: WeightsFormat[Shape, Words] = WeightsFormat(
     title="housequest action attention 1",
     listed="words",
     vocabulary=Words,
     words=lambda words: words.known,
     sizes=lambda shape, words: {**embedding_sizes(len(words), shape.embedded), **shape.weights()},
+    **_BOTH,
 )
-FROZEN: WeightsFormat[Shape, str] = _format(
+FROZEN: WeightsFormat[Shape, str] = WeightsFormat(
     title="housequest action attention with an embedding model 1",
     listed="embedder",
     vocabulary=_only,
     words=lambda name: (name,),
     sizes=lambda shape, _: {"middle": (shape.embedded,), "probe": (shape.embedded,), **shape.weights()},
+    **_BOTH,
 )
 """The format of a network that was trained with an embedding model, which the file names: it keeps the mean of that model's
 vectors in training, and the probe's."""
