@@ -6,7 +6,7 @@ import re
 from itertools import dropwhile, takewhile
 
 from housequest.agent.agents.lota.selector import BETWEEN, DONE, VERBS, fixed_skills
-from housequest.agent.alfred.plans.planners import PlanProposal, PlanTask, PromptingPlanner
+from housequest.agent.alfred.plans.planners import Planner, PlanProposal, PlanTask
 from housequest.agent.episodes import events
 from housequest.agent.roles.base import ReplyError, Role, load_prompt
 from housequest.agent.skills.skill import Skill, Verb
@@ -81,17 +81,15 @@ def read_skills(text: str) -> alfred.Plan:
 SKILL_LIST: Role[alfred.Plan] = Role("skill_list", read_skills, stop=("\nHuman:",))
 
 
-class LotaPlanner(PromptingPlanner):
+async def plan_by_skills(planner: Planner, task: PlanTask) -> PlanProposal:
     """Asks for the whole list of skills at once, with examples in their words; one call, or two if it cannot be read."""
-
-    async def plan(self, task: PlanTask) -> PlanProposal:
-        own, prompt, calls = self.settings, load_prompt(_LOTA, "selector"), list[events.ModelCall]()
-        skills = ", ".join((*(skill.text for skill in fixed_skills(HOUSEHOLD).skills), DONE))
-        system = f"{prompt.render('system')}\n{prompt.render('whole', skills=skills)}"
-        shown = [
-            prompt.render("example", goal=one.instruction.text(stepwise=own.steps), skills=skills_of(one.demonstration.plan))
-            for one in await self.shots(task)
-        ]
-        goal = prompt.render("opening", goal=task.instruction.text(stepwise=own.steps))
-        answer = await self.ask(SKILL_LIST, system, "\n".join((*shown, goal, prompt.render("first"))), calls)
-        return PlanProposal(answer.value, answer.reason, calls)
+    own, prompt, calls = planner.settings, load_prompt(_LOTA, "selector"), list[events.ModelCall]()
+    skills = ", ".join((*(skill.text for skill in fixed_skills(HOUSEHOLD).skills), DONE))
+    system = f"{prompt.render('system')}\n{prompt.render('whole', skills=skills)}"
+    shown = [
+        prompt.render("example", goal=one.instruction.text(stepwise=own.steps), skills=skills_of(one.demonstration.plan))
+        for one in await planner.shots(task)
+    ]
+    goal = prompt.render("opening", goal=task.instruction.text(stepwise=own.steps))
+    answer = await planner.ask(SKILL_LIST, system, "\n".join((*shown, goal, prompt.render("first"))), calls)
+    return PlanProposal(answer.value, answer.reason, calls)

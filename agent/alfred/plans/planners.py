@@ -4,9 +4,8 @@ others prompt a language model.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -113,28 +112,6 @@ class PlannerSettings:
     decompose: Literal["questions", "chain-of-thought", "none"] = option("questions")
 
 
-class PlannerSort(NamedTuple):
-    """What kind of planner a name means: where its ``defaults`` differ, and what it ``takes`` that not every planner does. One
-    that ``has_agent`` asks by the prompts of the agent of its name, a part that may not be here."""
-
-    defaults: Mapping[str, Scalar] = {}
-    takes: frozenset[str] = frozenset()
-    needs_model: bool = True
-    has_agent: bool = False
-
-
-_EXAMPLES = frozenset({"embedder"})
-_PROMPTED = _EXAMPLES | {"bias", "replanning", "revisions", "feedback"}
-PLANNERS: dict[str, PlannerSort] = {
-    "nearest": PlannerSort(takes=_EXAMPLES, needs_model=False),
-    "in-context": PlannerSort(takes=_PROMPTED),
-    "llm-planner": PlannerSort({"bias": 0.1, "replanning": True}, _PROMPTED),
-    "socratic": PlannerSort({"shots": 0, "max_tokens": 1024}, _EXAMPLES | {"decompose"}, has_agent=True),
-    "lota": PlannerSort({"shots": 18, "choose": "stratified"}, _EXAMPLES, has_agent=True),
-}
-"""The planners by name. ``llm-planner`` is ``in-context`` with its paper's bias and re-planning."""
-
-
 def _read(text: str) -> alfred.Plan:
     with suppress(alfred.PlanError):
         return alfred.read_plan(text)
@@ -162,32 +139,14 @@ class PlanProposal:
 
 
 @dataclass(frozen=True, slots=True)
-class Planner(ABC):
-    """Writes whole plans by examples of the ``pool``; safe to call concurrently."""
+class Planner:
+    """What plans are written by: examples of the ``pool``, the settings, and the model of a planner that asks one. Safe to use
+    concurrently."""
 
     pool: Pool
     settings: PlannerSettings
-
-    @abstractmethod
-    async def plan(self, task: PlanTask) -> PlanProposal:
-        """Plan for the task's instruction, without examples of its demonstration. Raises ``ModelError``."""
-
-
-class NearestPlanner(Planner):
-    """Copies the plan of the most similar example. It calls no model: the baseline that a model has to beat."""
-
-    async def plan(self, task: PlanTask) -> PlanProposal:
-        text = task.instruction.text(stepwise=self.settings.steps)
-        found = await self.pool.nearest(text, 1, without=task.demonstration.id)
-        return PlanProposal(found[0].demonstration.plan) if found else PlanProposal(None, "There is no example to copy.")
-
-
-@dataclass(frozen=True, slots=True)
-class PromptingPlanner(Planner):
-    """A planner that prompts a language model with examples."""
-
-    model: Model
     seed: int
+    model: Model | None = None
 
     async def ask(
         self, role: Role[Any], system: str, question: str, calls: list[events.ModelCall], bias: Sequence[tuple[str, float]] = ()
@@ -199,6 +158,7 @@ class PromptingPlanner(Planner):
             if isinstance(body, events.ModelCall):
                 calls.append(body)
 
+        assert self.model is not None
         sampling = Sampling(self.settings.max_tokens, self.settings.temperature, self.seed, tuple(bias))
         return await ask(role, self.model, (Message("system", system),), question, listen, sampling)
 
@@ -207,63 +167,72 @@ class PromptingPlanner(Planner):
         return await self.pool.choose(own.choose, text, own.shots, self.seed, without=task.demonstration.id)
 
 
-class InContextPlanner(PromptingPlanner):
+async def _copied(planner: Planner, task: PlanTask) -> PlanProposal:
+    """Copies the plan of the most similar example. It calls no model: the baseline that a model has to beat."""
+    text = task.instruction.text(stepwise=planner.settings.steps)
+    found = await planner.pool.nearest(text, 1, without=task.demonstration.id)
+    return PlanProposal(found[0].demonstration.plan) if found else PlanProposal(None, "There is no example to copy.")
+
+
+async def _in_context(planner: Planner, task: PlanTask) -> PlanProposal:
     """Prompts a language model with examples (LLM-Planner, sections 4.2 and 4.3), and again where its plan fails (4.4). One
     call per instruction, a second where the reply cannot be parsed, and one for each revision. Dynamically the symbolic model
     is the low-level controller: where it refuses a subgoal, the model is told what was carried out and what was seen."""
-
-    async def plan(self, task: PlanTask) -> PlanProposal:
-        own, scene = self.settings, task.demonstration.scene
-        biased = own.bias and (await self.model.capabilities()).bias
-        held = {thing.kind for thing in scene.things} | scene.receptacles
-        # Names stand behind a space, which many vocabularies make part of a token.
-        favoured = (*alfred.ARGUMENTS, *(f" {name}" for name in sorted(held)))
-        bias = tuple((text, own.bias) for text in favoured) if biased else ()
-        calls, shots = list[events.ModelCall](), await self.shots(task)
-        answer = await self.ask(ALFRED_PLAN, instructions(), question(own, shots, task.instruction), calls, bias)
-        first: alfred.Plan | None = answer.value
-        if first is None or not own.replanning:
-            return PlanProposal(first, answer.reason, calls)
-        plan, told, revisions = first, frozenset[str](), 0
-        while (outcome := alfred.execute(plan, scene)).refusal is not None:
-            # Going where it stands already is no progress.
-            done = tuple(step for step, _ in groupby(plan[: outcome.refusal.step - 1]))
-            again = question(own, shots, task.instruction, _grounding(done, outcome, scene, feedback=own.feedback))
-            plan = done
-            if revisions >= own.revisions or (again in told and not own.temperature):
-                break
-            told, revisions = told | {again}, revisions + 1
-            answer = await self.ask(ALFRED_PLAN, instructions(), again, calls, bias)
-            plan = done + (answer.value or ())
-        return PlanProposal(first, "", calls, plan, revisions)
+    own, scene = planner.settings, task.demonstration.scene
+    biased = own.bias and planner.model is not None and (await planner.model.capabilities()).bias
+    held = {thing.kind for thing in scene.things} | scene.receptacles
+    # Names stand behind a space, which many vocabularies make part of a token.
+    favoured = (*alfred.ARGUMENTS, *(f" {name}" for name in sorted(held)))
+    bias = tuple((text, own.bias) for text in favoured) if biased else ()
+    calls, shots = list[events.ModelCall](), await planner.shots(task)
+    answer = await planner.ask(ALFRED_PLAN, instructions(), question(own, shots, task.instruction), calls, bias)
+    first: alfred.Plan | None = answer.value
+    if first is None or not own.replanning:
+        return PlanProposal(first, answer.reason, calls)
+    plan, told, revisions = first, frozenset[str](), 0
+    while (outcome := alfred.execute(plan, scene)).refusal is not None:
+        # Going where it stands already is no progress.
+        done = tuple(step for step, _ in groupby(plan[: outcome.refusal.step - 1]))
+        again = question(own, shots, task.instruction, _grounding(done, outcome, scene, feedback=own.feedback))
+        plan = done
+        if revisions >= own.revisions or (again in told and not own.temperature):
+            break
+        told, revisions = told | {again}, revisions + 1
+        answer = await planner.ask(ALFRED_PLAN, instructions(), again, calls, bias)
+        plan = done + (answer.value or ())
+    return PlanProposal(first, "", calls, plan, revisions)
 
 
-class SocraticPlanner(PromptingPlanner):
+async def _socratic(planner: Planner, task: PlanTask) -> PlanProposal:
     """Has a model take the instruction apart, and then plan by what it found (Socratic Planner, sections 3.3 and 3.4). Two
     calls per instruction, or one with ``decompose=none``, and one more for each reply that cannot be read. Both prompts of the
     decomposer are those of the agent; the plan is asked for as of the other planners."""
+    from housequest.agent.agents.socratic.agent import DECOMPOSER, QUESTIONER, dialogue_text
+    from housequest.agent.agents.socratic.agent import PACKAGE as SOCRATIC
 
-    async def plan(self, task: PlanTask) -> PlanProposal:
-        from housequest.agent.agents.socratic.agent import DECOMPOSER, QUESTIONER, dialogue_text
-        from housequest.agent.agents.socratic.agent import PACKAGE as SOCRATIC
+    own, calls, found = planner.settings, list[events.ModelCall](), ""
+    if own.decompose != "none":
+        questions = own.decompose == "questions"
+        prompt, household = (
+            load_prompt(SOCRATIC, f"socratic_{'questioner' if questions else 'decomposer'}"),
+            load_prompt(SOCRATIC, "socratic"),
+        )
+        system = prompt.render("system", rules=household.render("rules"), subtask=household.render("subtask"))
+        told = prompt.render("task", goal=task.instruction.text(stepwise=own.steps))
+        answer = await planner.ask(QUESTIONER if questions else DECOMPOSER, system, told, calls)
+        if answer.value is None:
+            return PlanProposal(None, answer.reason, calls)
+        words = dialogue_text(answer.value) if questions else answer.value
+        found = load_prompt(PACKAGE, "alfred_found").render("dialogue" if questions else "reasoning", words=words)
+    asked = question(own, await planner.shots(task), task.instruction, found)
+    answer = await planner.ask(ALFRED_PLAN, instructions(), asked, calls)
+    return PlanProposal(answer.value, answer.reason, calls)
 
-        own, calls, found = self.settings, list[events.ModelCall](), ""
-        if own.decompose != "none":
-            questions = own.decompose == "questions"
-            prompt, household = (
-                load_prompt(SOCRATIC, f"socratic_{'questioner' if questions else 'decomposer'}"),
-                load_prompt(SOCRATIC, "socratic"),
-            )
-            system = prompt.render("system", rules=household.render("rules"), subtask=household.render("subtask"))
-            told = prompt.render("task", goal=task.instruction.text(stepwise=own.steps))
-            answer = await self.ask(QUESTIONER if questions else DECOMPOSER, system, told, calls)
-            if answer.value is None:
-                return PlanProposal(None, answer.reason, calls)
-            words = dialogue_text(answer.value) if questions else answer.value
-            found = load_prompt(PACKAGE, "alfred_found").render("dialogue" if questions else "reasoning", words=words)
-        asked = question(own, await self.shots(task), task.instruction, found)
-        answer = await self.ask(ALFRED_PLAN, instructions(), asked, calls)
-        return PlanProposal(answer.value, answer.reason, calls)
+
+async def _by_skills(planner: Planner, task: PlanTask) -> PlanProposal:
+    from housequest.agent.alfred.plans.lota import plan_by_skills
+
+    return await plan_by_skills(planner, task)
 
 
 def question(settings: PlannerSettings, shots: Sequence[PlanTask], instruction: Instruction, known: str = "") -> str:
@@ -304,3 +273,27 @@ def instructions() -> str:
     return load_prompt(PACKAGE, "alfred_plan").render(
         "system", objects=", ".join(sorted(kinds)), places=", ".join(sorted(alfred.receptacles_of(None)))
     )
+
+
+class PlannerSort(NamedTuple):
+    """What a planner's name means: how it writes a ``plan`` for a task's instruction, without examples of its demonstration
+    (this raises ``ModelError``); where its ``defaults`` differ, and what it ``takes`` that not every planner does. One that
+    ``has_agent`` asks by the prompts of the agent of its name, a part that may not be here."""
+
+    plan: Callable[[Planner, PlanTask], Awaitable[PlanProposal]]
+    defaults: Mapping[str, Scalar] = {}
+    takes: frozenset[str] = frozenset()
+    needs_model: bool = True
+    has_agent: bool = False
+
+
+_EXAMPLES = frozenset({"embedder"})
+_PROMPTED = _EXAMPLES | {"bias", "replanning", "revisions", "feedback"}
+PLANNERS: dict[str, PlannerSort] = {
+    "nearest": PlannerSort(_copied, takes=_EXAMPLES, needs_model=False),
+    "in-context": PlannerSort(_in_context, takes=_PROMPTED),
+    "llm-planner": PlannerSort(_in_context, {"bias": 0.1, "replanning": True}, _PROMPTED),
+    "socratic": PlannerSort(_socratic, {"shots": 0, "max_tokens": 1024}, _EXAMPLES | {"decompose"}, has_agent=True),
+    "lota": PlannerSort(_by_skills, {"shots": 18, "choose": "stratified"}, _EXAMPLES, has_agent=True),
+}
+"""The planners by name. ``llm-planner`` is ``in-context`` with its paper's bias and re-planning."""

@@ -22,7 +22,7 @@ import platform
 import random
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
@@ -266,7 +266,7 @@ async def score_plans(
         async def work() -> None:
             while not tracker.over() and (task := next(waiting, None)) is not None:
                 try:
-                    rows[task.id] = await _result(planner, task)
+                    rows[task.id] = await _result(run.config.agent, planner, task)
                 except budget.RunHalted:
                     return
                 errors, cost = sum(row.outcome == "error" for row in rows.values()), tracker.used.money
@@ -275,13 +275,12 @@ async def score_plans(
                 await asyncio.sleep(0)
 
         try:
-            config, planner = run.config, planners.NearestPlanner(run.pool, run.config.settings)
+            planner = planners.Planner(run.pool, run.config.settings, run.config.seed)
             if model is not None:
                 ledger = budget.Ledger(folder / "calls.jsonl")
                 tracker.used += ledger.used(run.prices)
                 metered = budget.MeteredModel(model, tracker, run.prices)
-                remembered = budget.LedgerModel(metered, config.model or "", "alfred_plan", ledger)
-                planner = _planner_class(config.agent)(run.pool, config.settings, remembered, config.seed)
+                planner = replace(planner, model=budget.LedgerModel(metered, run.config.model or "", "alfred_plan", ledger))
             await run_workers([work() for _ in range(options.workers)], tracker.ring())
         finally:
             if model is not None:
@@ -294,19 +293,11 @@ async def score_plans(
     return ordered
 
 
-def _planner_class(name: str) -> type[planners.PromptingPlanner]:
-    if name == "lota":
-        from housequest.agent.alfred.plans.lota import LotaPlanner
-
-        return LotaPlanner
-    return planners.SocraticPlanner if name == "socratic" else planners.InContextPlanner
-
-
-async def _result(planner: planners.Planner, task: planners.PlanTask) -> PlanResult:
+async def _result(agent: str, planner: planners.Planner, task: planners.PlanTask) -> PlanResult:
     one = task.demonstration
     outcome: PlanOutcome = "error"
     try:
-        proposal = await planner.plan(task)
+        proposal = await planners.PLANNERS[agent].plan(planner, task)
         outcome = "unreadable" if proposal.plan is None else "planned"
     except ModelError as error:
         proposal = planners.PlanProposal(None, error.recorded)
