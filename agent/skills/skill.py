@@ -104,9 +104,6 @@ def as_skill(subgoal: GoalStep) -> Skill:
 
 
 _TREATED: dict[str, str] = {"heat": "hot", "cool": "cool", "clean": "clean"}
-_DOES = {verb: f"{verb}s" for verb in _TREATED}
-
-
 _Sight = tuple[Item, Receptacle]  # An object with a receptacle that is known to hold it.
 
 
@@ -249,7 +246,8 @@ class Attempt:
         match self.skill.verb:
             case "find":
                 yield from (self._going(one) for one in self._spots_of(self.wanted))
-                yield from self._to_fetch()
+                for _, where in self._to_find():
+                    yield from self._at(where, f"open {where.name}")
                 for one in self._likeliest():
                     yield from self._look_into(one)
             case "go":
@@ -327,10 +325,6 @@ class Attempt:
         seen = self._sights()
         fresh = [(item, where) for item, where in seen if item.name not in self.state.placed or self.wanted == item.name]
         return fresh if fresh or any(map(self._look_into, self.belief.unsearched)) else seen
-
-    def _to_fetch(self) -> Iterator[str]:
-        for _, where in self._to_find():
-            yield from self._at(where, f"open {where.name}")
 
     def _look_into(self, one: Receptacle) -> list[str]:
         """The commands up to seeing what a receptacle holds, best first; none if they were in vain."""
@@ -459,7 +453,7 @@ class Attempt:
         named = self.skill.receptacle
         if named is None or kind(named) == appliance:
             return None
-        return f"a {kind(named)} {_DOES[self.skill.verb]} nothing; that takes a {appliance}"
+        return f"a {kind(named)} {self.skill.verb}s nothing; that takes a {appliance}"
 
     def _no_spot(self) -> str | None:
         spots = self._spots()

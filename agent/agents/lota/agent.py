@@ -389,10 +389,11 @@ class Lota:
         return {**{text: text in possible for text in skills}, DONE: True}
 
     async def _opening(self, memory: LotaMemory, added: str) -> str:
-        parts = [
-            self._prompt.render("example", goal=example.goal, skills=_numbered(self._carrier.demonstrated(example)))
-            for example in await self._examples.choose(memory.goal, self._carrier.places(memory.state))
-        ]
+        parts: list[str] = []
+        for example in await self._examples.choose(memory.goal, self._carrier.places(memory.state)):
+            skills = enumerate((*self._carrier.demonstrated(example), DONE), 1)
+            numbered = " ".join(f"{number}. {said(skill)}" for number, skill in skills)
+            parts.append(self._prompt.render("example", goal=example.goal, skills=numbered))
         if self._replanning:
             parts.append(in_terms(self._prompt.render("replanning"), self._world))
         return "\n".join((*parts, self._prompt.render("opening", goal=memory.goal) + added, self._prompt.render("first")))
@@ -412,10 +413,6 @@ class Lota:
         failed = taken.pop() if memory.listed and memory.failure else "this skill"
         yield self._prompt.render("carried", skills=", ".join(taken)) if memory.listed and taken else ""
         yield self._prompt.render("failed", skill=failed, reason=memory.failure) if memory.failure else memory.notice
-
-
-def _numbered(skills: Sequence[str]) -> str:
-    return " ".join(f"{number}. {said(skill)}" for number, skill in enumerate((*skills, DONE), 1))
 
 
 def _expert_selects(knows: Demonstrator, request: Request) -> Reply:

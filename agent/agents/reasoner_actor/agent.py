@@ -133,11 +133,6 @@ class ChatPrompting:
         seen = reading.seen_after(self.world.household, memory.seen, memory.opening, played if memory.seen is None else fresh)
         return replace(memory, played=played, unreviewed=memory.unreviewed + fresh, state=None, seen=seen)
 
-    def heed(self, memory: PlanMemory, turn: Turn, emit: Emitter) -> tuple[PlanMemory, Turn]:
-        """Nothing of its own: the model reads all hints."""
-        del emit
-        return memory, turn
-
     def led_nowhere(self, memory: PlanMemory, after: int) -> str | None:
         """Why the reasoner should be asked again, where the last commands, ``after`` or more, brought nothing."""
         latest = memory.unreviewed[-after:]
@@ -355,7 +350,9 @@ class ReasonerActor:
 
     async def decide(self, memory: PlanMemory, turn: Turn, emit: Emitter) -> tuple[Decision, PlanMemory]:
         prompting = self._prompting()
-        memory, turn = prompting.heed(prompting.observe(memory, turn.transitions), turn, emit)
+        memory = prompting.observe(memory, turn.transitions)
+        if isinstance(prompting, BriefPrompting):
+            memory, turn = prompting.heed(memory, turn, emit)
         before = memory.revision
         if reason := self._trigger(memory, turn, prompting):
             failure, memory = await self._plan(prompting, memory, turn, reason, emit)

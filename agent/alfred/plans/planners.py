@@ -213,10 +213,8 @@ async def _socratic(planner: Planner, task: PlanTask) -> PlanProposal:
     own, calls, found = planner.settings, list[events.ModelCall](), ""
     if own.decompose != "none":
         questions = own.decompose == "questions"
-        prompt, household = (
-            load_prompt(SOCRATIC, f"socratic_{'questioner' if questions else 'decomposer'}"),
-            load_prompt(SOCRATIC, "socratic"),
-        )
+        prompt = load_prompt(SOCRATIC, f"socratic_{'questioner' if questions else 'decomposer'}")
+        household = load_prompt(SOCRATIC, "socratic")
         system = prompt.render("system", rules=household.render("rules"), subtask=household.render("subtask"))
         told = prompt.render("task", goal=task.instruction.text(stepwise=own.steps))
         answer = await planner.ask(QUESTIONER if questions else DECOMPOSER, system, told, calls)
