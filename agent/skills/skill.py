@@ -246,8 +246,7 @@ class Attempt:
         match self.skill.verb:
             case "find":
                 yield from (self._going(one) for one in self._spots_of(self.wanted))
-                for _, where in self._to_find():
-                    yield from self._at(where, f"open {where.name}")
+                yield from self._to_fetch()
                 for one in self._likeliest():
                     yield from self._look_into(one)
             case "go":
@@ -325,6 +324,10 @@ class Attempt:
         seen = self._sights()
         fresh = [(item, where) for item, where in seen if item.name not in self.state.placed or self.wanted == item.name]
         return fresh if fresh or any(map(self._look_into, self.belief.unsearched)) else seen
+
+    def _to_fetch(self) -> Iterator[str]:
+        for _, where in self._to_find():
+            yield from self._at(where, f"open {where.name}")
 
     def _look_into(self, one: Receptacle) -> list[str]:
         """The commands up to seeing what a receptacle holds, best first; none if they were in vain."""

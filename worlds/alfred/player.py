@@ -129,8 +129,8 @@ class Player:
         try:
             self._event = self._done(name, arguments)
         except (_Wrong, HousequestError) as error:
-            code = error.code if isinstance(error, _Wrong) else "InvalidArgument"
-            self._event = self._same(name, ok=False, message=str(error))
+            code, message = error.args if isinstance(error, _Wrong) else ("InvalidArgument", str(error))
+            self._event = self._same(name, ok=False, message=message)
         return self._answer(self._event, number, code, draw=draw)
 
     def _done(self, name: str, arguments: Mapping[str, Any]) -> Event:
@@ -171,11 +171,7 @@ class Player:
 
 
 class _Wrong(Exception):
-    """An action that no player carries out; ``code`` is AI2-THOR's word for the reason."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
+    """An action that no player carries out: AI2-THOR's word for the reason, and a message."""
 
 
 def colours_of(objects: tuple[SimulatedObject, ...]) -> dict[str, tuple[int, int, int]]:

@@ -14,7 +14,7 @@ text's opening. The paper has four lines on ALFWorld in table 2, and does not sa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,6 @@ from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator
 from housequest.agent.roles.messages import NOTHING, RoleMemory, emit_thought, numbered, planning
 from housequest.agent.skills.controller import Done, Execute, Failed
 from housequest.agent.skills.skill import Skill, as_skill, example_skills
-from housequest.knowledge.examples import Example
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import ConfigurationError
 
@@ -190,8 +189,12 @@ class Opex(BodyPlayer):
     async def _task(self, memory: OpexMemory) -> str:
         prompt, told = self._plans, self._body.told(memory.state)
         chosen = await self._examples.choose(memory.goal, told.places)
-        shown = "\n\n".join(_shown(example, self._kinds, survey=self._settings.explore) for example in chosen)
-        examples = prompt.render("examples", examples=shown) + "\n" if chosen else ""
+        shown: list[str] = []
+        for example in chosen:
+            steps = planned_steps(example_skills(example), survey=self._settings.explore)
+            answer = planned(self._kinds.get(example.type, "another"), steps)
+            shown.append(prompt.render("example", goal=example.goal, **answer))
+        examples = prompt.render("examples", examples="\n\n".join(shown)) + "\n" if chosen else ""
         text = prompt.render("opening", examples=examples, room=told.room, places=_places(told), goal=memory.goal)
         return f"{text}\n\n{self._body.story(memory.state, memory.unplanned)}" if memory.unplanned else text
 
@@ -289,12 +292,6 @@ def planned(kind: str, steps: Sequence[tuple[str, Skill]]) -> dict[str, str]:
     done = ", then ".join(step for step, _ in steps if step != SURVEY)
     plan = numbered([objective(step) for step, _ in steps], 0)
     return {"kind": kind, "thought": f"The robot has to {done}.", "plan": plan}
-
-
-def _shown(example: Example, kinds: Mapping[str, str], *, survey: bool) -> str:
-    """An example as the planner would have answered it."""
-    answer = planned(kinds.get(example.type, "another"), planned_steps(example_skills(example), survey=survey))
-    return load_prompt(PACKAGE, "opex_planner").render("example", goal=example.goal, **answer)
 
 
 # OPEx by a camera with the annotated plan in place of its language models, which measures the action policy alone.

@@ -79,13 +79,6 @@ _LABEL = re.compile(r"^[\W_]*(?:answer|sub-?tasks|(?:middle )?steps|plan)\b[\s*_
 _THEN = re.compile(r"^(?:and |then |and then |finally )", re.IGNORECASE)
 
 
-def plan_question(task: str, shots: Sequence[tuple[str, Sequence[str]]]) -> str:
-    """The planner's question: the examples, each a task with its sub-tasks, then the task."""
-    prompt = load_prompt(PACKAGE, "subtasks")
-    parts = [prompt.render("example", task=bare(shown), subtasks=", ".join(steps)) for shown, steps in shots]
-    return "\n\n".join([*parts, prompt.render("question", task=bare(task))])
-
-
 def bare(task: str) -> str:
     """A task as part of a sentence: on one line, without its full stop."""
     return " ".join(task.split()).rstrip(".")
@@ -296,8 +289,10 @@ class Pet:
     async def _plan(self, memory: PetMemory, turn: Turn, emit: Emitter) -> tuple[ParseFailure | None, PetMemory]:
         examples = await self._examples.choose(memory.goal, memory.belief.kinds if memory.belief else ())
         # The most similar example comes last, right before the question.
-        shots = [(example.goal, subtasks(example, self._household)) for example in reversed(examples)]
-        text = plan_question(memory.goal, shots)
+        shots = [(bare(example.goal), ", ".join(subtasks(example, self._household))) for example in reversed(examples)]
+        prompt = load_prompt(PACKAGE, "subtasks")
+        parts = [prompt.render("example", task=task, subtasks=listed) for task, listed in shots]
+        text = "\n\n".join([*parts, prompt.render("question", task=bare(memory.goal))])
         text += additions(replace(turn, admissible=None), (), memory.grants, first=True)
         emit_rules(turn.rules, (), emit)
         answer = await self._ask(SUBTASKS, text, emit)
