@@ -230,12 +230,8 @@ _TREATMENTS: dict[str, tuple[str, Property, Property | None]] = {
 }
 """The appliance, the property that the thing gains and the one that it loses."""
 _NEEDED = {
-    "PickupObject": "pickupable",
-    "SliceObject": "sliceable",
-    "ToggleObject": "toggleable",
-    "CleanObject": "cleanable",
-    "HeatObject": "heatable",
-    "CoolObject": "coolable",
+    **{"PickupObject": "pickupable", "SliceObject": "sliceable", "ToggleObject": "toggleable"},
+    **{action: f"{treatment}able" for action, treatment in TREATMENTS.items()},
 }
 """What the thing must allow."""
 

@@ -222,13 +222,11 @@ def _key(item: str) -> str:
     return "".join(word for word in words if word not in _FILLERS)
 
 
+_ABLE: tuple[Verb, ...] = ("heat", "cool", "clean", "slice")
 _NEEDED: dict[Verb, str] = {
     "pick": "pickupable",
     "put": "pickupable",
-    "heat": "heatable",
-    "cool": "coolable",
-    "clean": "cleanable",
-    "slice": "sliceable",
+    **{verb: f"{verb}able" for verb in _ABLE},
     "use": "toggleable",
 }
 """What must hold for a kind of object."""

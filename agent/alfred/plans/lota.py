@@ -15,14 +15,8 @@ from housequest.worlds.alfworld.text import HOUSEHOLD
 
 _LOTA = "housequest.agent.agents.lota"
 _VERBS: dict[alfred.ActionName, Verb] = {
-    "GotoLocation": "find",
-    "PickupObject": "pick",
-    "PutObject": "put",
-    "SliceObject": "slice",
-    "CleanObject": "clean",
-    "HeatObject": "heat",
-    "CoolObject": "cool",
-    "ToggleObject": "use",
+    **{"GotoLocation": "find", "PickupObject": "pick", "PutObject": "put", "SliceObject": "slice", "ToggleObject": "use"},
+    **{"CleanObject": "clean", "HeatObject": "heat", "CoolObject": "cool"},
 }
 _ACTIONS: dict[Verb, alfred.ActionName] = {verb: action for action, verb in _VERBS.items()}
 """What a skill means in a plan; opening and closing are implied there."""

@@ -330,15 +330,9 @@ _LONGEST_NAME = 4  # Words that a name may be written with: "hand towel holder".
 _SHORTEST_PART = 3  # Letters of a word that may mean a part of a name.
 _WORD = re.compile(r"[a-z]+")
 _CAUSES: dict[Cause, LotaClass] = {
-    "unknown name": LotaClass.SELECTION,
-    "not in this room": LotaClass.SELECTION,
-    "not here": LotaClass.SEEING,
-    "hand full": LotaClass.PHYSICS,
-    "does not go there": LotaClass.PHYSICS,
-    "not possible with it": LotaClass.PHYSICS,
-    "not in hand": LotaClass.PLANNING,
-    "no knife in hand": LotaClass.PLANNING,
-    "not at the appliance": LotaClass.PLANNING,
+    **{"unknown name": LotaClass.SELECTION, "not in this room": LotaClass.SELECTION, "not here": LotaClass.SEEING},
+    **dict.fromkeys(("hand full", "does not go there", "not possible with it"), LotaClass.PHYSICS),
+    **dict.fromkeys(("not in hand", "no knife in hand", "not at the appliance"), LotaClass.PLANNING),
 }
 """What a refusal says of the plan: that a thing is not where it looked for it, what the robot's body does not allow, or that a
 step is missing before it."""
