@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Literal, ParamSpec, Protocol
 
 from housequest.agent.base import Attempt
@@ -40,10 +39,9 @@ LOST_IN_A_ROW = 3
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a player has to know: what is to be played, and what it must find on its machine.
-
-    No task is in the ``manifest``, since each is sent. ``attempts`` are those before, in a series. ``keys`` names environment
-    variables and holds no key. ``strict``: the budget limits calls, so that each is asked for.
+    """What a player has to know: what is to be played, and what it must find on its machine. No task is in the ``manifest``,
+    since each is sent. ``attempts`` are those before, in a series. ``keys`` names environment variables and holds no key.
+    ``strict``: the budget limits calls, so that each is asked for.
     """
 
     manifest: Manifest
@@ -249,9 +247,7 @@ class ClusterPlayer(RemotePlayers):
             self.start(self._serve, number)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

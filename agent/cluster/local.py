@@ -55,9 +55,8 @@ BEAT = 1.0
 
 
 class RemotePlayer:
-    """A player in its own process; belongs to one event loop, and begins when it is first heard.
-
-    What it says to the driver is gathered until it is asked for.
+    """A player in its own process; belongs to one event loop, and begins when it is first heard. What it says to the driver is
+    gathered until it is asked for.
     """
 
     def __init__(self, order: Order) -> None:

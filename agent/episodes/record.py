@@ -14,7 +14,6 @@ from io import BufferedReader
 from itertools import count
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
@@ -29,10 +28,9 @@ LONGEST_LINE = 16_000_000
 
 
 class EpisodeRecorder:
-    """Writes an episode's events to ``path``; an ``EventListener`` and a context manager.
-
-    Until the episode has ended, the file's name ends in ``.part``. ``resume`` continues an existing record, and drops a last
-    line that was cut off. Timings go to ``clock`` with the episode's ``label``.
+    """Writes an episode's events to ``path``; an ``EventListener`` and a context manager. Until the episode has ended, the
+    file's name ends in ``.part``. ``resume`` continues an existing record, and drops a last line that was cut off. Timings go
+    to ``clock`` with the episode's ``label``.
     """
 
     def __init__(self, path: Path, *, clock: BinaryIO | None = None, label: str = "", resume: bool = False) -> None:
@@ -70,7 +68,7 @@ class EpisodeRecorder:
         self._file.flush()
         self._ended = isinstance(event.body, Ended)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         assert self._file is not None
         self._file.close()
         if self._ended:

@@ -85,10 +85,9 @@ class _Misfit(BaseException):
 
 
 class _Script:
-    """The recorded events, and which of them comes next.
-
-    As an overseer it repeats what the person did, then hands over to the ``live`` one. If nobody intervened and nobody attends,
-    replaying takes no longer than playing. ``agent`` is the one that plays. ``free``: replies were not to be held.
+    """The recorded events, and which of them comes next. As an overseer it repeats what the person did, then hands over to the
+    ``live`` one. If nobody intervened and nobody attends, replaying takes no longer than playing. ``agent`` is the one that
+    plays. ``free``: replies were not to be held.
     """
 
     agent: Agent

@@ -48,9 +48,8 @@ def evaluate(*, out: Path | str | None = None, retry_errors: bool = False, **set
 
 
 def report(run: Path | str) -> dict[str, object]:
-    """The figures of a run, a series or a sweep in a folder, as ``housequest report --json`` prints them.
-
-    Raises ``ConfigurationError``.
+    """The figures of a run, a series or a sweep in a folder, as ``housequest report --json`` prints them. Raises
+    ``ConfigurationError``.
     """
     return read_report([Path(run)], configure(uses=()).settings.prices_of).data()
 
@@ -77,9 +76,8 @@ def read_report(places: Sequence[Path], prices: PriceList, watcher: Watcher | No
 
 
 def read_side(place: Path, prices: PriceList) -> Run | Side:
-    """What ``housequest compare`` takes: a run, retries as the run that they come to, or repeats.
-
-    Raises ``ConfigurationError``.
+    """What ``housequest compare`` takes: a run, retries as the run that they come to, or repeats. Raises
+    ``ConfigurationError``.
     """
     folder = SweepFolder(place)
     kind = folder.contents().series if folder.begun else ""

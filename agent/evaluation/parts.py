@@ -34,10 +34,9 @@ _FAMILY = re.compile(rb'"family": "([a-z0-9-]{1,40})"')
 
 @dataclass(frozen=True, slots=True)
 class RunFamily:
-    """What is done with runs of a family. ``about`` says in words what they have in place of episodes.
-
-    ``report`` and ``verify`` read the folder of a run, ``sweep_report`` that of a sweep; they raise ``ConfigurationError``.
-    ``commands`` is the module with the ``evaluate`` and ``sweep`` that ``housequest eval`` calls, as those of ALFRED's plans.
+    """What is done with runs of a family. ``about`` says in words what they have in place of episodes. ``report`` and
+    ``verify`` read the folder of a run, ``sweep_report`` that of a sweep; they raise ``ConfigurationError``. ``commands`` is
+    the module with the ``evaluate`` and ``sweep`` that ``housequest eval`` calls, as those of ALFRED's plans.
     """
 
     about: str
@@ -72,7 +71,6 @@ def family_of_sweep(folder: SweepFolder) -> RunFamily | None:
 
 class ClusterJob(NamedTuple):
     """A run whose episodes are played elsewhere, at most ``most`` at once; what is kept of them lies here, in ``run``.
-
     ``tracker`` and ``limiter`` count and hold back all calls, timings of calls go to ``clock``, ``set_aside`` renames records
     that cannot be used, and ``say`` tells a person something.
     """
@@ -100,10 +98,8 @@ class Cluster(Protocol):
 
 
 class ClusterKind(NamedTuple):
-    """A kind of cluster.
-
-    ``forms`` says in words how one is named. ``read`` takes what follows the kind's name, with its colon, and returns
-    None where that means nothing.
+    """A kind of cluster. ``forms`` says in words how one is named. ``read`` takes what follows the kind's name, with its colon,
+    and returns None where that means nothing.
     """
 
     forms: str

@@ -176,10 +176,9 @@ def told_of(error: HousequestError) -> str:
 
 
 class HostedGame:
-    """One game in play, or one that has ended: an episode, and its agent, whose decisions a client makes.
-
-    ``client`` is who began it, None where there is only one client. ``waiting`` is set while the next decision can be made, and
-    once the game is over. ``listener`` gets every event.
+    """One game in play, or one that has ended: an episode, and its agent, whose decisions a client makes. ``client`` is who
+    began it, None where there is only one client. ``waiting`` is set while the next decision can be made, and once the game is
+    over. ``listener`` gets every event.
     """
 
     name = "mcp"

@@ -28,10 +28,9 @@ async def serve_until_interrupted(
     known: Container[asyncio.Transport],
     strangers: int = MOST_STRANGERS,
 ) -> None:
-    """Serve ``app`` until Ctrl-C or SIGTERM; ``announce`` is called with the port once clients are answered.
-
-    ``port`` 0 takes a free one. ``known`` are the connections that count as no strangers. Raises ``ConfigurationError`` if the
-    address is not available.
+    """Serve ``app`` until Ctrl-C or SIGTERM; ``announce`` is called with the port once clients are answered. ``port`` 0 takes a
+    free one. ``known`` are the connections that count as no strangers. Raises ``ConfigurationError`` if the address is not
+    available.
     """
     log = logging.getLogger("housequest.serve")
     # What is no HTTP is the client's mistake: it is answered so, and is no news here.

@@ -68,6 +68,7 @@ class Session:
     def __init__(self, number: int, sessions: Sessions) -> None:
         self.number, self.state = number, SessionState()
         self.last: TextObservation | None = None
+        self.expiry: asyncio.TimerHandle | None = None
         self._sessions, self._served = sessions, sessions.served
         self._turn = asyncio.Lock()
         self._env: Env | None = None
@@ -160,7 +161,6 @@ class Sessions(AbstractAsyncContextManager["Sessions"]):
         self._tasks = () if len(every) > MANY else select(served.world, served.split, served.types).tasks
         self._drawn_from = sorted(self._tasks, key=lambda task: task.id)
         self._open: dict[int, Session] = {}
-        self._kept: dict[int, asyncio.TimerHandle] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._begun = 0
         # Only one thread at a time may use a world.
@@ -204,26 +204,26 @@ class Sessions(AbstractAsyncContextManager["Sessions"]):
 
     def keep(self, session: Session) -> None:
         """Let clients find this session by its number, until nobody has used it for long."""
-        if (before := self._kept.get(session.number)) is not None:
-            before.cancel()
-        self._kept[session.number] = asyncio.get_running_loop().call_later(self.served.idle, self._expire, session.number)
+        if session.expiry is not None:
+            session.expiry.cancel()
+        session.expiry = asyncio.get_running_loop().call_later(self.served.idle, self._expire, session.number)
 
     def used(self, number: int) -> Session:
         """The kept session with this number. Raises ``ConfigurationError``."""
-        if number not in self._kept:
+        session = self._open.get(number)
+        if session is None or session.expiry is None:
             raise ConfigurationError(
                 f"There is no session {number} here: it was never created, it was closed, or nobody used it for "
                 f"{self.served.idle:,.0f} seconds."
             )
-        session = self._open[number]
         self.keep(session)
         return session
 
     async def end(self, number: int) -> None:
         """Close the session with this number, if it is open."""
-        if (expiry := self._kept.pop(number, None)) is not None:
-            expiry.cancel()
         if (session := self._open.pop(number, None)) is not None:
+            if session.expiry is not None:
+                session.expiry.cancel()
             await session.close()
 
     def _expire(self, number: int) -> None:

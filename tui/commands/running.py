@@ -18,7 +18,6 @@ import typer
 
 from housequest.agent.config import Configuration, Prices, configure
 from housequest.agent.evaluation.parts import family_named, read_cluster
-from housequest.agent.evaluation.render.comparison import sides
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Interrupted, Stopped, read_budget
 from housequest.agent.evaluation.runs.folder import RunFolder
@@ -205,7 +204,7 @@ def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool)
         print_report(comparison)
         runs = f"{comparison.first.folder.path} {comparison.second.folder.path}"
         print_lines(["", f"The runs: housequest compare {runs}"])
-    finish(1 if any(each.outcome == "error" for side in sides(comparison) for each in side) else 0)
+    finish(1 if any(each.outcome == "error" for side in comparison.sides for each in side) else 0)
 
 
 def _would_play(configuration: Configuration, spec: RunSpec, folder: Path) -> Iterator[str]:

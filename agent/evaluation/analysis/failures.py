@@ -55,11 +55,9 @@ _DONE: dict[Treatment, str] = {"clean": "cleaned", "heat": "heated", "cool": "co
 
 
 class LotaClass(StrEnum):
-    """LoTa-Bench's six classes of failure (Choi et al., ICLR 2024, table 1), in its order and in few words.
-
-    People assigned them there, and rules do here. Of a game they follow from its `FailureKind`: a text world has no space to
-    run out of, and what somebody meant is not in it, so three of them are never told. Of a whole plan all six are, where it is
-    scored.
+    """LoTa-Bench's six classes of failure (Choi et al., ICLR 2024, table 1), in its order and in few words. People assigned
+    them there, and rules do here. Of a game they follow from its `FailureKind`: a text world has no space to run out of, and
+    what somebody meant is not in it, so three of them are never told. Of a whole plan all six are, where it is scored.
     """
 
     PLANNING = "action planning"
@@ -191,10 +189,8 @@ def _failures(case: EpisodeCase) -> Iterator[Failure]:
 
 
 def of_games(lost: Mapping[FailureKind, Collection[object]]) -> dict[LotaClass, int]:
-    """How many of the games ``lost``, by their own class, are in each class.
-
-    What broke, was stopped or could not be read is in none: no plan failed there, nor where a robot that sees only bumped into
-    things, failed to act on them or left them closed.
+    """How many of the games ``lost``, by their own class, are in each class. What broke, was stopped or could not be read is in
+    none: no plan failed there, nor where a robot that sees only bumped into things, failed to act on them or left them closed.
     """
     return counted(kind.lota for kind, games in lost.items() for _ in games)
 
@@ -215,9 +211,7 @@ def told(counts: dict[LotaClass, int]) -> str:
 @dataclass(slots=True)
 class ObjectHistory:
     """The history of one object: the turns in which it was first seen, first taken, last taken (``since``), last put somewhere
-    and first treated.
-
-    ``where`` is the receptacle that the player put it in; None once it is taken again.
+    and first treated. ``where`` is the receptacle that the player put it in; None once it is taken again.
     """
 
     name: str

@@ -60,10 +60,9 @@ class Ceiling(NamedTuple):
 
 
 class CeilingFigures(NamedTuple):
-    """How many of ``tasks`` the expert won with ``prior``, and in how many turns on average of those that it won.
-
-    ``missing`` are the tasks more of which it is not known. ``counted`` are the figures with the counts, where the run's model
-    names the places.
+    """How many of ``tasks`` the expert won with ``prior``, and in how many turns on average of those that it won. ``missing``
+    are the tasks more of which it is not known. ``counted`` are the figures with the counts, where the run's model names the
+    places.
     """
 
     prior: str
@@ -137,10 +136,8 @@ class PlayedTask:
 
     @property
     def goal(self) -> float | None:
-        """The share of goal conditions true at the end, in [0, 1]; None where the world does not report it.
-
-        1 for a won task, 0 for one that is unfinished or had no command executed. For an errored episode, the share when it
-        broke.
+        """The share of goal conditions true at the end, in [0, 1]; None where the world does not report it. 1 for a won task, 0
+        for one that is unfinished or had no command executed. For an errored episode, the share when it broke.
         """
         if self.won:
             return 1.0

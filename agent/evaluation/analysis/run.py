@@ -252,10 +252,9 @@ def world_of_run(manifest: Manifest) -> World | None:
 
 
 def path_lengths(world: World, task: Task, *, turns: int = TURNS, seconds: float | None = None) -> PathLengths:
-    """Compute the path lengths of ``task``; ``seconds`` limits the search in addition to the world's own limit.
-
-    Blocks for up to a second or two: call it in a thread from an event loop. Deterministic without ``seconds``. Raises
-    ``GameError`` where the task cannot be played.
+    """Compute the path lengths of ``task``; ``seconds`` limits the search in addition to the world's own limit. Blocks for up
+    to a second or two: call it in a thread from an event loop. Deterministic without ``seconds``. Raises ``GameError`` where
+    the task cannot be played.
     """
     if (annotated := world.annotated(task)) is not None:
         return PathLengths(annotated.actions, annotated=annotated.actions, conditions=annotated.conditions)
@@ -267,10 +266,9 @@ def path_lengths(world: World, task: Task, *, turns: int = TURNS, seconds: float
 
 
 def expert_turns(world: World, task: Task, turns: int = TURNS, settings: Mapping[str, Any] | None = None) -> int | None:
-    """How many commands the world's expert needs to win ``task``; None if not within ``turns``.
-
-    Raises ``GameError``, ``Unsupported`` where the world has no expert or no house for it to play in, and
-    ``ConfigurationError`` for ``settings`` that the expert does not have.
+    """How many commands the world's expert needs to win ``task``; None if not within ``turns``. Raises ``GameError``,
+    ``Unsupported`` where the world has no expert or no house for it to play in, and ``ConfigurationError`` for ``settings``
+    that the expert does not have.
     """
     expert, env = world.expert(**(settings or {})), world.sandbox(task)
     try:

@@ -174,9 +174,8 @@ def _figures(summary: Summary) -> dict[str, float | None]:
 
 
 def over_tasks(runs: Sequence[Run]) -> dict[str, Interval]:
-    """The 95 % interval of each figure's mean over tasks like these, as far as every run has it of the same tasks.
-
-    A task counts once, with its mean over the runs (bootstrap); success as
+    """The 95 % interval of each figure's mean over tasks like these, as far as every run has it of the same tasks. A task
+    counts once, with its mean over the runs (bootstrap); success as
     `housequest.agent.evaluation.analysis.statistics.clustered`.
     """
     found = {"success": joined([run.summary for run in runs]).overall.interval}
@@ -202,10 +201,9 @@ _OF_TASK: Mapping[str, Callable[[PlayedTask], float | None]] = {
 
 
 def pass_at_k(runs: Sequence[Run]) -> dict[int, float]:
-    """The share of tasks that at least one of k runs would win, for each k up to the number of runs (`pass_at`).
-
-    Empty where the runs did not play the same tasks. What was not won, for whatever reason, counts as lost; what a person
-    helped with is left out.
+    """The share of tasks that at least one of k runs would win, for each k up to the number of runs (`pass_at`). Empty where
+    the runs did not play the same tasks. What was not won, for whatever reason, counts as lost; what a person helped with is
+    left out.
     """
     if not same_tasks(runs) or len(runs) < 2:
         return {}

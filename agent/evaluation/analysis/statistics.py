@@ -17,10 +17,9 @@ V = TypeVar("V")
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """The exact two-sided p of McNemar's test for tasks that exactly one of two runs won.
-
-    Only the discordant pairs count; under the null hypothesis each falls to either side with even chance. Source: Q. McNemar,
-    Psychometrika 12 (1947), 153-157, with the binomial distribution in place of the normal one. 1 without discordant pairs.
+    """The exact two-sided p of McNemar's test for tasks that exactly one of two runs won. Only the discordant pairs count;
+    under the null hypothesis each falls to either side with even chance. Source: Q. McNemar, Psychometrika 12 (1947), 153-157,
+    with the binomial distribution in place of the normal one. 1 without discordant pairs.
     """
     if min(only_first, only_second) < 0:
         raise ValueError("a count is not negative.")
@@ -60,11 +59,9 @@ class PairedCounts(NamedTuple):
 
 
 def paired_interval(counts: PairedCounts) -> Interval:
-    """The 95 % interval of ``counts.difference``, for paired rates.
-
-    Wilson's intervals of both rates, combined with the correlation of the pairs. Source: R. G. Newcombe, "Improved confidence
-    intervals for the difference between binomial proportions based on paired data", Statistics in Medicine 17 (1998),
-    2635-2650, method 10. [-1, 1] for no tasks.
+    """The 95 % interval of ``counts.difference``, for paired rates. Wilson's intervals of both rates, combined with the
+    correlation of the pairs. Source: R. G. Newcombe, "Improved confidence intervals for the difference between binomial
+    proportions based on paired data", Statistics in Medicine 17 (1998), 2635-2650, method 10. [-1, 1] for no tasks.
     """
     total = counts.total
     if not total:
@@ -111,26 +108,23 @@ def clustered(tasks: Sequence[tuple[int, int]]) -> Interval:
     return wilson(rate * effective, effective)
 
 
-def bootstrap_mean(values: Sequence[float], seed: int = 0) -> Interval:
-    """The 95 % percentile bootstrap interval of the mean of ``values``; for paired data, of their differences.
-
-    Source: B. Efron and R. J. Tibshirani, "An introduction to the bootstrap" (1993), chapter 13. The same values and ``seed``
-    give the same interval. Raises ``ValueError`` for no values.
+def bootstrap_mean(values: Sequence[float]) -> Interval:
+    """The 95 % percentile bootstrap interval of the mean of ``values``; for paired data, of their differences. Source: B. Efron
+    and R. J. Tibshirani, "An introduction to the bootstrap" (1993), chapter 13. The same values give the same interval. Raises
+    ``ValueError`` for no values.
     """
-    return _bootstrap(values, lambda drawn: math.fsum(drawn) / len(drawn), seed)
+    return _bootstrap(values, lambda drawn: math.fsum(drawn) / len(drawn))
 
 
-def bootstrap_ratio(terms: Sequence[tuple[float, float]], seed: int = 0) -> Interval:
+def bootstrap_ratio(terms: Sequence[tuple[float, float]]) -> Interval:
     """The same interval of a ratio of sums: of all first ``terms`` over all second ones, which are positive."""
-    return _bootstrap(terms, ratio, seed)
+    return _bootstrap(terms, ratio)
 
 
-def bootstrap_ratio_difference(
-    first: Sequence[tuple[float, float]], second: Sequence[tuple[float, float]], seed: int = 0
-) -> Interval:
+def bootstrap_ratio_difference(first: Sequence[tuple[float, float]], second: Sequence[tuple[float, float]]) -> Interval:
     """The same interval of the ratio of ``second`` less that of ``first``, whose terms are paired."""
     pairs = list(zip(first, second, strict=True))
-    return _bootstrap(pairs, lambda drawn: ratio([its for _, its in drawn]) - ratio([ours for ours, _ in drawn]), seed)
+    return _bootstrap(pairs, lambda drawn: ratio([its for _, its in drawn]) - ratio([ours for ours, _ in drawn]))
 
 
 def ratio(terms: Sequence[tuple[float, float]]) -> float:
@@ -138,10 +132,10 @@ def ratio(terms: Sequence[tuple[float, float]]) -> float:
     return math.fsum(above for above, _ in terms) / math.fsum(below for _, below in terms)
 
 
-def _bootstrap(values: Sequence[V], figure: Callable[[Sequence[V]], float], seed: int) -> Interval:
+def _bootstrap(values: Sequence[V], figure: Callable[[Sequence[V]], float]) -> Interval:
     if not values:
         raise ValueError("no values have no mean.")
-    chance, size = random.Random(seed), len(values)
+    chance, size = random.Random(0), len(values)
     resamples = max(1_000, min(RESAMPLES, MOST_DRAWS // size))
     found = sorted(figure(chance.choices(values, k=size)) for _ in range(resamples))
     return Interval(_percentile(found, 0.025), _percentile(found, 0.975))
@@ -177,7 +171,6 @@ def mean_over_seeds(values: Sequence[float], *, share: bool = False) -> Mean:
 
 def pass_at(k: int, tries: int, won: int) -> float:
     """The chance that at least one of ``k`` tries wins, estimated without bias from ``tries`` of which ``won`` were won.
-
     Source: M. Chen et al., "Evaluating Large Language Models Trained on Code" (2021), section 2.1. Raises ``ValueError`` where
     there are fewer tries than ``k``.
     """

@@ -56,10 +56,9 @@ def _settings(manifest: Manifest) -> dict[str, object]:
 
 
 def refuse_unlike(first: Manifest, second: Manifest) -> None:
-    """Raise ``ConfigurationError`` where two runs did not play the same games.
-
-    Other wordings of their goals and other turn limits are allowed: the card says so. A world's digest over its games may
-    include people's goals; so it decides nothing where only the wording differs.
+    """Raise ``ConfigurationError`` where two runs did not play the same games. Other wordings of their goals and other turn
+    limits are allowed: the card says so. A world's digest over its games may include people's goals; so it decides nothing
+    where only the wording differs.
     """
     one, other = first.configuration, second.configuration
     compared = [
@@ -77,9 +76,8 @@ def refuse_unlike(first: Manifest, second: Manifest) -> None:
 
 
 class Comparison(Report):
-    """``second`` against ``first``, task by task: rates and differences are shares, differences are second less first.
-
-    Tasks that only one run selected or finished, and those where a person intervened, are left out and listed. Raises
+    """``second`` against ``first``, task by task: rates and differences are shares, differences are second less first. Tasks
+    that only one run selected or finished, and those where a person intervened, are left out and listed. Raises
     ``ConfigurationError`` where the runs cannot be paired.
     """
 
@@ -114,7 +112,8 @@ class Comparison(Report):
         tasks = [pair.first.task for pair in pairs]
         self.ceilings = [run.extras.ceiling and run.extras.ceiling.of(tasks) for run in (first, second)]
         # How many of the pairs each run failed for one reason, without reasons that neither has.
-        one, other = (Counter(each.failure.kind for each in side if each.failure) for side in sides(self))
+        self.sides = (tuple(pair.first for pair in pairs), tuple(pair.second for pair in pairs))
+        one, other = (Counter(each.failure.kind for each in side if each.failure) for side in self.sides)
         self.failures = {kind: (one[kind], other[kind]) for kind in FailureKind if one[kind] or other[kind]}
         # The tasks that only one of them won, in task order.
         self.flipped = tuple(pair for pair in pairs if pair.first.won != pair.second.won)
@@ -161,8 +160,8 @@ class Comparison(Report):
     def data(self) -> dict[str, object]:
         measured, ended = ("first", "second", "difference", "interval"), ("outcome", "reason", "turns", "steps")
         return {
-            "first": _run(self.first, [pair.first for pair in self.pairs], self.ceilings[0]),
-            "second": _run(self.second, [pair.second for pair in self.pairs], self.ceilings[1]),
+            "first": _run(self.first, self.sides[0], self.ceilings[0]),
+            "second": _run(self.second, self.sides[1], self.ceilings[1]),
             "card": shared_card([self.first.card, self.second.card]),
             "unlike": self.unlike,
             "changes": self.changes,
@@ -342,18 +341,13 @@ def conclusions(comparison: Comparison) -> Iterator[str]:
         means = f"{steps.first:.1f} and {steps.second:.1f}, difference {steps.difference:+.1f}"
         within = f"{steps.interval.low:+.1f} to {steps.interval.high:+.1f} (bootstrap)"
         yield f"Steps on {many(steps.tasks, 'task')} that both won: {means}, 95 % interval {within}."
-    first, second = (sum(each.outcome == "error" for each in side) for side in sides(comparison))
+    first, second = (sum(each.outcome == "error" for each in side) for side in comparison.sides)
     if first or second:
         yield f"Errors, counted as not won: {first} in the first, {second} in the second."
     runs = (("first", comparison.first), ("second", comparison.second))
     for (name, run), ceiling in zip(runs, comparison.ceilings, strict=True):
         if prior_of(run.manifest.configuration) is not None:
             yield f"Of the {name}: {ceiling_words(ceiling, run.manifest)}"
-
-
-def sides(comparison: Comparison) -> tuple[tuple[Result, ...], tuple[Result, ...]]:
-    """The paired results of the first and of the second run."""
-    return tuple(pair.first for pair in comparison.pairs), tuple(pair.second for pair in comparison.pairs)
 
 
 def _figures(comparison: Comparison) -> Iterator[str]:

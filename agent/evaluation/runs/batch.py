@@ -49,10 +49,9 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """How far a run is. ``resumed`` of the ``done`` episodes were finished before this command began.
-
-    ``won`` is None where nothing can be won, as when rules are learned. ``active`` model calls are in flight, at most ``limit``
-    (None: no limit so far). ``cost`` covers all sessions, None where no price is known.
+    """How far a run is. ``resumed`` of the ``done`` episodes were finished before this command began. ``won`` is None where
+    nothing can be won, as when rules are learned. ``active`` model calls are in flight, at most ``limit`` (None: no limit so
+    far). ``cost`` covers all sessions, None where no price is known.
     """
 
     done: int
@@ -239,10 +238,8 @@ class _Batch:
 
 
 class _Index:
-    """Adds finished episodes to a run's index while others are played.
-
-    Until a disk has synced an episode takes milliseconds, and what finishes meanwhile is synced together. A kill costs nothing:
-    what has no line yet is read again from its episode.
+    """Adds finished episodes to a run's index while others are played. Until a disk has synced an episode takes milliseconds,
+    and what finishes meanwhile is synced together. A kill costs nothing: what has no line yet is read again from its episode.
     """
 
     def __init__(self, run: RunFolder) -> None:

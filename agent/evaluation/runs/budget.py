@@ -203,10 +203,9 @@ def _used_up(what: str) -> Stopped:
 
 
 class CircuitBreaker:
-    """Tells a call that the model cannot answer from a model that answers none. Belongs to one event loop.
-
-    ``question`` asks the model something short; it returns None where that model cannot be asked, and raises ``ModelError``
-    where it does not answer.
+    """Tells a call that the model cannot answer from a model that answers none. Belongs to one event loop. ``question`` asks
+    the model something short; it returns None where that model cannot be asked, and raises ``ModelError`` where it does not
+    answer.
     """
 
     def __init__(self, question: Callable[[], Awaitable[Completion | None]]) -> None:
@@ -221,10 +220,9 @@ class CircuitBreaker:
         self._down: ModelError | None = None
 
     async def call(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        """What ``attempt`` returns. Once it has failed and the question is answered, it is made once more.
-
-        Raises ``ModelError``: fatal where the run should stop, for the question was not answered either, or calls fail alike
-        one after another; otherwise only this call cannot be answered.
+        """What ``attempt`` returns. Once it has failed and the question is answered, it is made once more. Raises
+        ``ModelError``: fatal where the run should stop, for the question was not answered either, or calls fail alike one after
+        another; otherwise only this call cannot be answered.
         """
         began = next(self._moments)
         for last in (False, True):
@@ -278,10 +276,8 @@ def _down(error: ModelError, why: str) -> ModelError:
 
 
 class MeteredModel(ModelWrapper):
-    """Calls ``model`` while the budget of ``tracker`` lasts; after that, calls raise ``RunHalted``.
-
-    An error that every other call would meet too also raises it: it stops the run, not one episode. A `CircuitBreaker` judges
-    the others.
+    """Calls ``model`` while the budget of ``tracker`` lasts; after that, calls raise ``RunHalted``. An error that every other
+    call would meet too also raises it: it stops the run, not one episode. A `CircuitBreaker` judges the others.
     """
 
     def __init__(self, model: Model, tracker: BudgetTracker, prices: Prices | None) -> None:
@@ -407,10 +403,8 @@ class LedgerCall(Frozen):
 
 
 class Ledger:
-    """The calls in the file ``path``, one JSON line each.
-
-    Each is written as soon as it is answered, so a killed process loses only calls in flight. Raises ``ConfigurationError``
-    with the line of a damaged call.
+    """The calls in the file ``path``, one JSON line each. Each is written as soon as it is answered, so a killed process loses
+    only calls in flight. Raises ``ConfigurationError`` with the line of a damaged call.
     """
 
     def __init__(self, path: Path) -> None:

@@ -223,10 +223,8 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Generator[None, None, None]:
-        """Lock the folder, and remove what a killed command left half written.
-
-        Raises ``ConfigurationError`` if another running command has locked it, if it holds something else, or if a link leads
-        what would be written out of it.
+        """Lock the folder, and remove what a killed command left half written. Raises ``ConfigurationError`` if another running
+        command has locked it, if it holds something else, or if a link leads what would be written out of it.
         """
         lock = self.path / ".lock"
         # A command that was killed before its run began may have left these.
@@ -411,10 +409,8 @@ def joined_roles(results: Sequence[Result]) -> dict[str, Use] | None:
 
 def repeats(steps: Iterable[Stepped]) -> int:
     """How many of ``steps`` were repeats: the same command had the same answer before, and nothing has changed since, that is,
-    every answer in between was one that its command had had before.
-
-    In ``look, look`` the second is a repeat. In A, B, A, B the second A is not, for B was new in between; the second B is, and
-    so is each that follows.
+    every answer in between was one that its command had had before. In ``look, look`` the second is a repeat. In A, B, A, B the
+    second A is not, for B was new in between; the second B is, and so is each that follows.
     """
     last: dict[tuple[str, str], int] = {}
     changed, repeated = -1, 0

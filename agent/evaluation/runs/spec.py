@@ -80,10 +80,8 @@ class Versions(Frozen):
 
 
 class Manifest(Frozen):
-    """A run's own record of itself (``run.json``).
-
-    ``prompts`` are digests of all prompt templates, of examples, and of an agent's own network. ``of`` is the size of the split
-    that ``tasks`` were selected from.
+    """A run's own record of itself (``run.json``). ``prompts`` are digests of all prompt templates, of examples, and of an
+    agent's own network. ``of`` is the size of the split that ``tasks`` were selected from.
     """
 
     format: Format = FORMAT
@@ -151,10 +149,8 @@ class RunSpec:
 
 
 class Place(NamedTuple):
-    """Where a run stands in a series: which ``repeat`` and which ``attempt`` it is, from 1.
-
-    An attempt after the first plays those ``tasks`` (ids) that were not won before; ``attempts`` are what was played of each,
-    and ``earlier`` is their digest.
+    """Where a run stands in a series: which ``repeat`` and which ``attempt`` it is, from 1. An attempt after the first plays
+    those ``tasks`` (ids) that were not won before; ``attempts`` are what was played of each, and ``earlier`` is their digest.
     """
 
     repeat: int = 1

@@ -296,10 +296,9 @@ class Measurement(NamedTuple):
 
 
 def plan_measurement(configuration: Configuration, name: str, ids: Sequence[str] = (), *, alone: bool = False) -> Measurement:
-    """Plan to measure the rules ``ids`` of the book ``name``, together with its other accepted rules or ``alone``.
-
-    Without ids the whole book is measured against no rules. Raises ``KnowledgeError``, and ``ConfigurationError`` where the
-    agent takes no rules or the book has none to show.
+    """Plan to measure the rules ``ids`` of the book ``name``, together with its other accepted rules or ``alone``. Without ids
+    the whole book is measured against no rules. Raises ``KnowledgeError``, and ``ConfigurationError`` where the agent takes no
+    rules or the book has none to show.
     """
     settings = configuration.settings
     agent = settings.agent or USUAL_AGENT

@@ -136,11 +136,9 @@ def used_before(run: RunFolder, tasks: Sequence[SelectedTask], results: Iterable
 
 
 class EpisodeTiming(NamedTuple):
-    """What an episode took: seconds of model calls, cached prompt tokens, seconds in all, and what was paid beside.
-
-    ``model`` and ``cached`` are None where no call was timed or no cache reported, ``wall`` where it was not measured.
-    ``wall`` includes time spent on other episodes in flight. It sums the sessions of the episode; the time of a killed one is
-    lost.
+    """What an episode took: seconds of model calls, cached prompt tokens, seconds in all, and what was paid beside. ``model``
+    and ``cached`` are None where no call was timed or no cache reported, ``wall`` where it was not measured. ``wall`` includes
+    time spent on other episodes in flight. It sums the sessions of the episode; the time of a killed one is lost.
     """
 
     model: float | None = None
@@ -162,10 +160,9 @@ class _CallLine(_SessionLine):
 
 
 def timings_of(run: RunFolder, tasks: Sequence[SelectedTask]) -> dict[str, EpisodeTiming]:
-    """The timing of each episode that has one, by task id.
-
-    Only the last attempt counts: a second timing for the same event starts a new attempt there. Lines damaged by a killed
-    command are skipped. Raises ``ConfigurationError`` for a file that cannot be read.
+    """The timing of each episode that has one, by task id. Only the last attempt counts: a second timing for the same event
+    starts a new attempt there. Lines damaged by a killed command are skipped. Raises ``ConfigurationError`` for a file that
+    cannot be read.
     """
     calls = _timed_calls(run)
     walls: dict[str, float] = {}
@@ -232,10 +229,9 @@ class Estimate(NamedTuple):
 
 
 def estimate(spec: RunSpec, folder: Path, runs: Path = Path("runs")) -> Estimate | None:
-    """Estimate the rest of the run in ``folder``; None where no run there or below ``runs`` is similar enough.
-
-    Takes the most similar run: this one, else one with the same agent, settings and model, else the same agent and model, else
-    the same agent. Unreadable folders are skipped.
+    """Estimate the rest of the run in ``folder``; None where no run there or below ``runs`` is similar enough. Takes the most
+    similar run: this one, else one with the same agent, settings and model, else the same agent and model, else the same agent.
+    Unreadable folders are skipped.
     """
     found: list[tuple[int, int, Path, list[Result]]] = []
     done = 0

@@ -83,11 +83,9 @@ def alfworld(
     set: str | list[str] | Mapping[str, Any] | None = None,
     world_option: str | list[str] | Mapping[str, Any] | None = None,
 ) -> Any:
-    """The games of a split of ALFWorld, a sample each.
-
-    ``agent`` is ``tools`` (without a ``protocol``, the default): the model calls a tool for each command; or it is the name of
-    an agent of ours, which asks the model by text. All others are the settings of ``housequest eval``. Raises
-    ``ConfigurationError``.
+    """The games of a split of ALFWorld, a sample each. ``agent`` is ``tools`` (without a ``protocol``, the default): the model
+    calls a tool for each command; or it is the name of an agent of ours, which asks the model by text. All others are the
+    settings of ``housequest eval``. Raises ``ConfigurationError``.
     """
     given = dict(locals())
     by_tools = agent == TOOLS or (agent is None and protocol is None)

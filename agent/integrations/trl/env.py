@@ -31,11 +31,9 @@ def dataset_rows(split: str, instruction: str = "", *, world: Mapping[str, Any] 
 
 
 class ToolEnvironment(CommandTools):
-    """One game at a time, played by calls of its methods.
-
-    ``max_steps`` ends a game; ``world`` are options of the world, such as ``{"goals": "human:1"}``. ``won``, ``steps``,
-    ``refused`` and the goal conditions that are ``met`` of all ``conditions`` are there for reward functions of your own, which
-    TRL gives the ``environments``. Raises ``ConfigurationError``.
+    """One game at a time, played by calls of its methods. ``max_steps`` ends a game; ``world`` are options of the world, such
+    as ``{"goals": "human:1"}``. ``won``, ``steps``, ``refused`` and the goal conditions that are ``met`` of all ``conditions``
+    are there for reward functions of your own, which TRL gives the ``environments``. Raises ``ConfigurationError``.
     """
 
     def __init__(self, max_steps: int = 50, world: Mapping[str, Any] | None = None) -> None:

@@ -218,7 +218,10 @@ class Drawings:
         """The drawings of an episode's branch, as many as fit; none where there is nothing to draw. They are drawn one by one:
         an episode may have thousands of turns.
         """
-        turns = () if self._full else _turns(path)
+        try:
+            turns = () if self._full else [(_turn(event), scene) for event, scene in scenes(path)]
+        except Unsupported:
+            turns = ()
         if not turns:
             return EpisodeDrawings()
         first = turns[0][1]
@@ -246,12 +249,8 @@ class Drawings:
         return EpisodeDrawings(pictures, first.room.made_up and bool(pictures))
 
 
-def _turns(path: Sequence[Event]) -> Sequence[tuple[int, Scene]]:
-    """The number and the scene of each turn, 0 for the opening; empty where there is nothing to draw."""
-    try:
-        return [(event.body.turn if isinstance(event.body, Stepped | TurnSpent) else 0, scene) for event, scene in scenes(path)]
-    except Unsupported:
-        return ()
+def _turn(event: Event) -> int:
+    return event.body.turn if isinstance(event.body, Stepped | TurnSpent) else 0
 
 
 def _opening(scene: Scene) -> tuple[Frame, tuple[int, int, int, int] | None]:

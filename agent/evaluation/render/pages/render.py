@@ -20,7 +20,7 @@ from markupsafe import Markup
 from housequest.agent.evaluation.analysis.metrics import Summary
 from housequest.agent.evaluation.analysis.run import Run
 from housequest.agent.evaluation.analysis.statistics import Interval, PairedCounts, paired_interval, wilson
-from housequest.agent.evaluation.render.comparison import Comparison, conclusions, figure_cells, sides
+from housequest.agent.evaluation.render.comparison import Comparison, conclusions, figure_cells
 from housequest.agent.evaluation.render.pages.episodes import Episodes, Limits
 from housequest.agent.evaluation.render.report import EpisodesReport, RunReport, groups, heading, pick, shares
 from housequest.agent.evaluation.render.table import Column, percent, percents, points
@@ -280,7 +280,7 @@ def _comparison_charts(comparison: Comparison) -> list[tuple[Markup, str]]:
         (difference, "Success of the second run less the first's, in points, with its 95 % interval."),
         (by_type, "Success by type of task over the pairs; the whiskers are 95 % intervals of each run by itself."),
     ]
-    means = [tokens_an_episode(side) for side in sides(comparison)]
+    means = [tokens_an_episode(side) for side in comparison.sides]
     runs = [(name, mean, rate) for name, mean, rate in zip(names, means, _rates(counts), strict=True) if mean is not None]
     if len(runs) == len(names) and any(means):
         charts.append((points_chart("Tokens against success", runs, "tokens an episode"), "What an episode took."))
