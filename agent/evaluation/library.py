@@ -72,7 +72,7 @@ def read_report(places: Sequence[Path], prices: PriceList, watcher: Watcher | No
         case "attempts":
             return AttemptsReport(series.read_attempts(folder, prices, watcher))
         case "repeats":
-            return SeedsReport(series.read_repeats(folder, prices, watcher))
+            return SeedsReport(series.read_seeds(folder.begun_runs("--repeat N"), prices, watcher))
 
 
 def read_side(place: Path, prices: PriceList) -> Run | Side:
@@ -87,7 +87,7 @@ def read_side(place: Path, prices: PriceList) -> Run | Side:
         case "attempts":
             return series.read_attempts(folder, prices)
         case "repeats":
-            repeats = SeedsReport(series.read_repeats(folder, prices))
+            repeats = SeedsReport(series.read_seeds(folder.begun_runs("--repeat N"), prices))
             return Side(place.resolve().name, repeats.parts, repeats.card)
         case _:
             raise ConfigurationError(f"{place} is a sweep; name two of its runs, which have folders of their own.")

@@ -50,11 +50,6 @@ def read_seeds(runs: Sequence[RunFolder], prices: PriceList | None = None, watch
     return found
 
 
-def read_repeats(folder: SweepFolder, prices: PriceList | None = None, watcher: Watcher | None = None) -> list[Run]:
-    """The repeats in ``folder`` that have begun. Raises ``ConfigurationError``."""
-    return read_seeds(folder.begun_runs("--repeat N"), prices, watcher)
-
-
 def _seedless(manifest: Manifest) -> Manifest:
     """``manifest`` without its seed, and without the tasks if the seed drew them."""
     config = manifest.configuration

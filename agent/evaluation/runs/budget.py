@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import math
 import re
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -95,16 +96,15 @@ def _seconds(text: str) -> float | None:
 
 
 class Caller(Protocol):
-    """Makes calls of a model: `MeteredModel` here, and players elsewhere."""
+    """Makes calls of a model: `MeteredModel` here, and players elsewhere. ``active`` calls are in flight, without those that
+    wait for the endpoint, which takes ``limit`` at once; None while it has stated no limit.
+    """
 
     @property
-    def active(self) -> int:
-        """How many calls are in flight, without those that wait for the endpoint."""
-        ...
+    def active(self) -> int: ...
 
     @property
-    def limit(self) -> int | None:
-        """How many calls the endpoint takes at once; None while it has stated no limit."""
+    def limit(self) -> int | None: ...
 
     def close(self) -> None:
         """Let calls that are in flight be answered, and none that waits for the endpoint begin."""
@@ -119,7 +119,7 @@ class BudgetTracker:
         self.budget = budget or Budget()
         self.used = Spending()
         self.calling = 0
-        self._began = time.monotonic()
+        self._until = math.inf if self.budget.seconds is None else time.monotonic() + self.budget.seconds
         self._why: HousequestError | None = None
         self.models: list[Caller] = []
         """Who makes the calls."""
@@ -128,11 +128,6 @@ class BudgetTracker:
     def active(self) -> int:
         """How many calls are in flight, without those that wait for the endpoint."""
         return sum(model.active for model in self.models)
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Seconds until the time is up; None without a time limit."""
-        return None if self.budget.seconds is None else self._began + self.budget.seconds - time.monotonic()
 
     def ended(self) -> HousequestError:
         """The exception that says why the run ended early, with all that was used."""
@@ -173,21 +168,20 @@ class BudgetTracker:
 
     def over(self) -> bool:
         """Whether nothing more may begin."""
-        budget, used, left = self.budget, self.used, self.seconds_left
+        budget, used = self.budget, self.used
         if self._why is None:
             if budget.tokens is not None and used.tokens.prompt + used.tokens.completion >= budget.tokens:
                 self.stop(_used_up(f"{budget.tokens:,} tokens"))
             elif budget.money is not None and used.money is not None and used.money >= budget.money:
                 self.stop(_used_up(amount(budget.money)))
-            elif left is not None and left <= 0:
+            elif time.monotonic() >= self._until:
                 self.stop(Stopped("The time of this session is up."))
         return self._why is not None
 
     async def ring(self) -> None:
         """Stop when the time is up, even while nothing else happens."""
-        left = self.seconds_left
-        if left is not None:
-            await asyncio.sleep(max(0.0, left))
+        if self._until < math.inf:
+            await asyncio.sleep(max(0.0, self._until - time.monotonic()))
             self.over()
 
     def stop(self, why: HousequestError) -> None:

@@ -45,8 +45,6 @@ LONGEST_LINE = 160
 """The most characters of a folded thought."""
 MOST_SHARED = 64
 LONGEST_SHARED = 40_000
-_ROLES = ("reasoner", "actor", "react", "expert", "person")
-"""Roles with their own colour in the style; others share one."""
 
 
 class Limits(NamedTuple):
@@ -64,28 +62,19 @@ class Episodes:
 
     def __init__(self, environment: Environment, page: Path, limits: Limits) -> None:
         filters: dict[str, Any] = {"asides": notes, "called": model_calls, "words": _call_words, "shared": self._number}
-        filters |= {"fits": _fits, "line": _line, "role": _role}
+        filters |= {"fits": _fits, "line": _line}
         environment.filters.update(filters)
         self.environment = environment
         self._page = page
         self._limits = limits
         self._room = limits.transcripts
         self._calls = limits.calls
-        self._shared: dict[str, int] = {}
+        self.shared: dict[str, int] = {}
+        """The system messages that calls refer to, with their numbers, from 1."""
         self.drawings = Drawings(environment, limits.drawings)
         self.embedded = 0
         self.with_calls = 0
         self.linked = 0
-
-    @property
-    def full(self) -> bool:
-        """Whether the page takes no more."""
-        return self.linked > 0
-
-    @property
-    def shared(self) -> list[str]:
-        """The system messages that calls refer to, numbered from 1."""
-        return list(self._shared)
 
     @property
     def bound(self) -> str:
@@ -101,7 +90,7 @@ class Episodes:
 
     def transcript(self, *records: Path, names: tuple[str, ...] = ()) -> Markup:
         """The transcript of one record, or of two beside each other under ``names``, aligned by turn; or links to them."""
-        if self.full:
+        if self.linked:
             return self._link(records)
         try:
             paths = [branch(list(read_episode(record))) for record in records]
@@ -146,18 +135,14 @@ class Episodes:
         """The number of a system message under which the page shows it once; None for others, and for long or further ones."""
         if message.role != "system" or len(message.content) > LONGEST_SHARED:
             return None
-        if message.content not in self._shared and len(self._shared) < MOST_SHARED:
-            self._shared[message.content] = len(self._shared) + 1
-        return self._shared.get(message.content)
+        if message.content not in self.shared and len(self.shared) < MOST_SHARED:
+            self.shared[message.content] = len(self.shared) + 1
+        return self.shared.get(message.content)
 
 
 def _fits(text: str) -> bool:
     """Whether a note fits on one line and need not be folded."""
     return len(text) <= LONGEST_LINE and "\n" not in text
-
-
-def _role(name: str) -> str:
-    return name if name in _ROLES else "other"
 
 
 def _line(text: str) -> str:

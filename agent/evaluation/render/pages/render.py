@@ -94,7 +94,7 @@ def figures_page(figures: EpisodesReport, page: Path, limits: Limits = _LIMITS) 
         assisted=summary.assisted,
         outcomes=sorted({row.outcome for row in rows}),
         task_columns=[(column.heading, column.number) for column in OF_TASK],
-        bound=f"{episodes.bound}{' What was not won was taken first.' if episodes.full else ''}",
+        bound=f"{episodes.bound}{' What was not won was taken first.' if episodes.linked else ''}",
     )
 
 
