@@ -9,10 +9,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -32,10 +31,7 @@ from housequest.worlds.text import cut, printable
 HERE = Path(__file__).parent
 LONGEST_TEXT = 20_000
 """The most characters of one text (an observation, a message, a reply, a name) on a page."""
-WIDTH = 720
 _LONGEST_WORDS = 8_000
-_REACHES = (0.04, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
-"""Ranges of a difference chart: each and its half are round numbers."""
 _LIMITS = Limits()
 
 
@@ -45,10 +41,6 @@ class RateBar(NamedTuple):
     value: float
     interval: Interval
     note: str
-
-
-RateGroup = tuple[str, tuple[RateBar, ...]]
-"""The name of a group (a task type) and its rates, one per series."""
 
 
 class Row(NamedTuple):
@@ -178,7 +170,7 @@ def page_environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters["n"] = _number
+    environment.filters.update({"n": _number, "ticks": ticks})
     return environment
 
 
@@ -190,50 +182,10 @@ def _number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-@cache
-def _charts() -> Any:
-    return page_environment().get_template("charts.svg").module
-
-
-def rates_chart(title: str, groups: Sequence[RateGroup], series: Sequence[str] = ()) -> Markup:
-    """Success by group: a bar for each series, with a whisker for the 95 % interval."""
-    words = "; ".join(f"{label}: {', '.join(rate.note for rate in rates)}" for label, rates in groups)
-    return _charts().rates(title, _words(title, words), groups, series, max((len(rates) for _, rates in groups), default=1))
-
-
-def counts_chart(title: str, amounts: Sequence[tuple[str, int]]) -> Markup:
-    """Counts by name as horizontal bars; all but the first share a colour."""
-    words = "; ".join(f"{label}: {value}" for label, value in amounts)
-    return _charts().counts(title, _words(title, words), amounts, max((value for _, value in amounts), default=0) or 1)
-
-
-def histogram_chart(title: str, bins: Sequence[tuple[str, tuple[int, ...]]], series: Sequence[str], unit: str) -> Markup:
-    """How many episodes lie in each bin, by its label; the series are stacked from the bottom up."""
-    words = "; ".join(
-        f"{label} {unit}: " + ", ".join(f"{value} {name}" for name, value in zip(series, values, strict=True))
-        for label, values in bins
-    )
-    most = max((sum(values) for _, values in bins), default=0) or 1
-    return _charts().histogram(title, _words(title, words), bins, series, unit, most, ticks(most))
-
-
-def points_chart(title: str, points: Sequence[tuple[str, float, RateBar]], unit: str) -> Markup:
-    """What an episode uses (x) against success with its interval (y), one point per run, by its name."""
-    words = "; ".join(f"{label}: {used:,.0f} {unit}, success {rate.note}" for label, used, rate in points)
-    most = max((used for _, used, _ in points), default=0.0) or 1.0
-    return _charts().points(title, _words(title, words), points, unit, most, ticks(most))
-
-
-def difference_chart(title: str, value: float, interval: Interval) -> Markup:
-    """A difference of two rates, in points, with its interval on a line through zero."""
-    words = f"{value * 100:+.1f} points, 95 % interval {interval.low * 100:+.1f} to {interval.high * 100:+.1f}"
-    furthest = max(abs(interval.low), abs(interval.high), abs(value))
-    reach = next((each for each in _REACHES if each >= furthest), 1.0)
-    return _charts().difference(title, _words(title, words), value, interval, reach)
-
-
-def _words(title: str, words: str) -> str:
-    return cut(f"{title}: {words}", _LONGEST_WORDS)
+def chart(name: str, title: str, words: Iterable[str], *data: object) -> Markup:
+    """The chart of this ``name`` in ``charts.svg``; ``words`` are what it shows, for who does not see it."""
+    said = cut(f"{title}: {'; '.join(words)}", _LONGEST_WORDS)
+    return getattr(page_environment().get_template("charts.svg").module, name)(title, said, *data)
 
 
 def ticks(most: float) -> list[int]:
@@ -260,22 +212,27 @@ def _run_charts(summary: Summary) -> list[tuple[Markup, str]]:
     played = summary.overall.results
     bins = step_bins(played, max((result.steps for result in played), default=1))
     groups = [*summary.by_type.items(), ("all", summary.overall)]
-    bars = [(name, RateBar(of.success, of.interval, f"{percent(of.success)} ({of.won}/{of.episodes})")) for name, of in groups]
-    by_type = rates_chart("Success by type", [(name, (bar,)) for name, bar in bars])
-    steps = histogram_chart("Steps", bins, ("won", "not won"), "executed commands an episode")
-    ended = counts_chart("How the episodes ended", endings(summary))
+    notes = [(name, of, f"{percent(of.success)} ({of.won}/{of.episodes})") for name, of in groups]
+    rates = [(name, (RateBar(of.success, of.interval, note),)) for name, of, note in notes]
+    unit, ended = "executed commands an episode", endings(summary)
+    taken = [f"{label} {unit}: {won} won, {others} not won" for label, (won, others) in bins]
+    words = [f"{label}: {number}" for label, number in ended]
     return [
-        (by_type, "Success by type of task; the whiskers are 95 % intervals."),
-        (steps, "How many commands the episodes took."),
-        (ended, "How the episodes ended, and why those were lost that were not won."),
+        (_rates_chart(rates, ()), "Success by type of task; the whiskers are 95 % intervals."),
+        (chart("histogram", "Steps", taken, bins, ("won", "not won"), unit), "How many commands the episodes took."),
+        (
+            chart("counts", "How the episodes ended", words, ended),
+            "How the episodes ended, and why those were lost that were not won.",
+        ),
     ]
 
 
 def _comparison_charts(comparison: Comparison) -> list[tuple[Markup, str]]:
     counts, names = comparison.counts, (comparison.first.name, comparison.second.name)
     groups = [(kind, _rates(each)) for kind, each in [*comparison.by_type.items(), ("all", counts)]]
-    difference = difference_chart("Difference in success", counts.difference, comparison.interval)
-    by_type = rates_chart("Success by type", groups, (f"first: {names[0]}", f"second: {names[1]}"))
+    words = [f"{counts.difference * 100:+.1f} points, 95 % interval {points(comparison.interval)}"]
+    difference = chart("difference", "Difference in success", words, counts.difference, comparison.interval)
+    by_type = _rates_chart(groups, (f"first: {names[0]}", f"second: {names[1]}"))
     charts = [
         (difference, "Success of the second run less the first's, in points, with its 95 % interval."),
         (by_type, "Success by type of task over the pairs; the whiskers are 95 % intervals of each run by itself."),
@@ -283,8 +240,15 @@ def _comparison_charts(comparison: Comparison) -> list[tuple[Markup, str]]:
     means = [tokens_an_episode(side) for side in comparison.sides]
     runs = [(name, mean, rate) for name, mean, rate in zip(names, means, _rates(counts), strict=True) if mean is not None]
     if len(runs) == len(names) and any(means):
-        charts.append((points_chart("Tokens against success", runs, "tokens an episode"), "What an episode took."))
+        unit = "tokens an episode"
+        words = [f"{name}: {mean:,.0f} {unit}, success {rate.note}" for name, mean, rate in runs]
+        charts.append((chart("points", "Tokens against success", words, runs, unit), "What an episode took."))
     return charts
+
+
+def _rates_chart(groups: Sequence[tuple[str, Sequence[RateBar]]], series: Sequence[str]) -> Markup:
+    words = [f"{label}: {', '.join(rate.note for rate in rates)}" for label, rates in groups]
+    return chart("rates", "Success by type", words, groups, series)
 
 
 def _rates(counts: PairedCounts) -> tuple[RateBar, ...]:

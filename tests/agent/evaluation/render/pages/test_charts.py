@@ -10,19 +10,7 @@ from hypothesis import strategies as st
 
 from housequest.agent.evaluation.analysis.metrics import summarise
 from housequest.agent.evaluation.analysis.statistics import Interval, wilson
-from housequest.agent.evaluation.render.pages.render import (
-    WIDTH,
-    RateBar,
-    counts_chart,
-    difference_chart,
-    endings,
-    histogram_chart,
-    points_chart,
-    rates_chart,
-    step_bins,
-    ticks,
-    tokens_an_episode,
-)
+from housequest.agent.evaluation.render.pages.render import RateBar, chart, endings, step_bins, ticks, tokens_an_episode
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import Result
 
@@ -40,24 +28,24 @@ def rate(won: int, tasks: int) -> RateBar:
 def test_charts_are_well_formed_and_inside_their_frame(label: str, won: int, number: int) -> None:
     each = rate(won, 9)
     charts = (
-        rates_chart(label, [(label, (each, each))], (label, label)),
-        counts_chart(label, [(label, number), (label, 0)]),
-        histogram_chart(label, [(label[:8], (number, won))], (label, label), label),
-        points_chart(label, [(label, float(number), each)], label),
-        difference_chart(label, won / 9 - 0.5, Interval(-0.6, 0.6)),
+        chart("rates", label, [label], [(label, (each, each))], (label, label)),
+        chart("counts", label, [label], [(label, number), (label, 0)]),
+        chart("histogram", label, [label], [(label[:8], (number, won))], (label, label), label),
+        chart("points", label, [label], [(label, float(number), each)], label),
+        chart("difference", label, [label], won / 9 - 0.5, Interval(-0.6, 0.6)),
     )
-    for chart in charts:
-        svg = ET.fromstring(chart)
+    for drawn in charts:
+        svg = ET.fromstring(drawn)
         assert svg.get("role") == "img"
         assert svg.get("aria-label")
-        height = float(svg.attrib["viewBox"].split()[-1])
+        width, height = map(float, svg.attrib["viewBox"].split()[-2:])
         for rect in svg.iter("rect"):
             x, y, wide, tall = (float(rect.attrib[name]) for name in ("x", "y", "width", "height"))
-            assert x >= 0 and y >= 0 and x + wide <= WIDTH and y + tall <= height
+            assert x >= 0 and y >= 0 and x + wide <= width and y + tall <= height
 
 
 def test_whiskers_stand_at_the_ends_of_the_interval() -> None:
-    svg = ET.fromstring(rates_chart("s", [("heat", (RateBar(0.5, Interval(0.25, 0.75), "1/2"),))]))
+    svg = ET.fromstring(chart("rates", "s", ["heat: 1/2"], [("heat", (RateBar(0.5, Interval(0.25, 0.75), "1/2"),))], ()))
     line = next(line for line in svg.iter("line") if line.get("class") == "whisker")
     (bar,) = svg.iter("rect")
     start, wide = float(bar.attrib["x"]), float(bar.attrib["width"])
