@@ -122,8 +122,8 @@ class ModelCall(_Frozen):
     chat. ``held`` is for a reply that had to keep a form: ``kept``; ``cut`` off at its limit of tokens; ``broken`` all the
     same; or ``refused``, when the model did not take the form. ``weighed`` is set if a text that was said before was scored
     beside others, of which ``reply`` is one; what the role said until then led nowhere. ``thinking`` is what the model thought
-    before its reply, if its server told that apart, and ``thinking_tokens`` are those of it. ``untaken`` names what was asked
-    for, such as a temperature, and left to the server.
+    before its reply, if its server told that apart, and ``thinking_tokens`` are those of it. ``learned`` says how the model's
+    server had to be asked, such as without a temperature.
     """
 
     kind: Literal["called"] = "called"
@@ -141,7 +141,7 @@ class ModelCall(_Frozen):
     weighed: Literal[True] | None = None
     thinking: str | None = None
     thinking_tokens: Count = None
-    untaken: tuple[str, ...] | None = None
+    learned: tuple[str, ...] | None = None
 
 
 class ParseFailed(_Frozen):

@@ -279,7 +279,7 @@ class _RecordedModel(models.ModelWrapper):
         begun = tuple((one.text, one.logprob) for one in called.candidates or ())
         tokens = (models.TokenChoice(*begun[0], begun),) if begun else ()
         completion = models.Completion(called.reply, called.finish, _usage(called), tokens=tokens, held=called.held)
-        return replace(completion, thinking=called.thinking or "", untaken=called.untaken or ())
+        return replace(completion, thinking=called.thinking or "", learned=called.learned or ())
 
     async def score(self, messages: Sequence[models.Message], continuations: Sequence[str]) -> models.Scores:
         called = await self._call()

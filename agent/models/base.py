@@ -54,6 +54,8 @@ class Usage:
     thinking: int | None = None
 
 
+OWN_TEMPERATURE = "temperature not taken: the server's default holds"
+"""What is learned of a server that lets nobody choose."""
 MOST_TOKENS = 1 << 32
 """Tokens that one call, or one scoring of many texts, is believed to have used: thousands of times what any model reads."""
 
@@ -118,7 +120,8 @@ class Completion:
     ``read`` are the tokens of the prompt, if they were asked for, without the first one, which nothing precedes. ``held`` is
     what came of the form that was asked for, if the model knows: ``refused`` if it replied freely, ``broken`` or ``cut`` if
     ``text`` is none of the choices. A recorded reply knows. ``thinking`` is what the model thought before it replied, if its
-    server tells that apart. ``untaken`` names what was asked for, such as a temperature, and left to the server.
+    server tells that apart. ``learned`` says how the
+    server had to be asked, other than at first: what it does not take, and what it needs.
     """
 
     text: str
@@ -129,7 +132,7 @@ class Completion:
     read: tuple[PromptToken, ...] = ()
     held: Held | None = None
     thinking: str = ""
-    untaken: tuple[str, ...] = ()
+    learned: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

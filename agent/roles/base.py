@@ -208,7 +208,7 @@ def call_event(
         completion_tokens=completion.usage.completion,
         thinking=clean(completion.thinking) or None,
         thinking_tokens=completion.usage.thinking,
-        untaken=completion.untaken or None,
+        learned=completion.learned or None,
         candidates=tuple(events.Candidate(text=text, logprob=logprob) for text, logprob in candidates) or None,
         **further,
     )

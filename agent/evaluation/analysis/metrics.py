@@ -276,8 +276,8 @@ class Figures:
         self.wasted = Waste.joined(each.clock.wasted for each in played)
         # Of these, tokens of thinking; None where the endpoint never told them apart.
         self.thinking_tokens = total(result.thinking_tokens for result in results)
-        # What the agent asked for and the model's server did not take, such as a temperature.
-        self.untaken = sorted({name for result in results for name in result.untaken or ()})
+        # How the model's server had to be asked, such as without a temperature.
+        self.learned = sorted({words for result in results for words in result.learned or ()})
         # What each role used where roles have models of their own; else None.
         self.roles = joined_roles(results)
         counted = [each.tokens for each in played if each.tokens is not None]
@@ -321,8 +321,7 @@ class Figures:
         """How the model was asked, in words."""
         plain = sum(result.plain or 0 for result in self.results)
         ways = [way for way, calls in (("as a chat", self.calls - plain), ("as plain text", plain)) if calls]
-        without = f"; {' and '.join(self.untaken)} not taken" if self.untaken else ""
-        return f"{' and '.join(ways) or 'no model'}{without}"
+        return "; ".join((" and ".join(ways) or "no model", *self.learned))
 
 
 @dataclass

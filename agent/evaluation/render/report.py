@@ -15,6 +15,7 @@ from housequest.agent.evaluation.render.table import Column, Report, Section, St
 from housequest.agent.evaluation.runs.folder import Result
 from housequest.agent.evaluation.runs.spec import MANY, Manifest
 from housequest.agent.evaluation.runs.usage import Tokens, cost, money, price_tables
+from housequest.agent.models.base import OWN_TEMPERATURE
 from housequest.agent.models.registry import models_of
 from housequest.worlds.base import Metric
 from housequest.worlds.registry import is_out
@@ -127,7 +128,7 @@ class EpisodesReport(Report):
             calls, read, written = overall.wasted
             what = "to find out what it can do, or for replies that had to be asked for again"
             yield f"Beside these, {table.many(calls, 'call')} {what}: {read:,} tokens read, {written:,} written."
-        if "temperature" in overall.untaken:
+        if OWN_TEMPERATURE in overall.learned:
             asked = "Greedy replies were" if not manifest.configuration.settings.get("temperature") else "A temperature was"
             yield f"{asked} asked for and not given: the model's server takes no temperature, so its own default holds."
 

@@ -293,8 +293,8 @@ class Result(Frozen):
     ``conditions`` goal conditions held after the last command; None if none was executed or the world does not say.
     ``enacted`` commands were carried out in a simulator too, by ``low_level`` actions; ``diverged`` of them could not be done
     there as in the world. All three are None where none was. ``repeated`` counts as `repeats` does. ``failure`` says why it was
-    not won. ``plain`` counts the ``calls`` that were of plain text and no chat. ``untaken`` names what the model's server did
-    not take. ``roles`` says what each role used, if roles had models of their own. ``episode_sha256`` is the digest of the
+    not won. ``plain`` counts the ``calls`` that were of plain text and no chat. ``learned`` says how the model's server had to
+    be asked. ``roles`` says what each role used, if roles had models of their own. ``episode_sha256`` is the digest of the
     episode's file; None before it is in the index.
     """
 
@@ -320,7 +320,7 @@ class Result(Frozen):
     prompt_tokens: Number | None = None
     completion_tokens: Number | None = None
     thinking_tokens: Number | None = None
-    untaken: tuple[str, ...] | None = None
+    learned: tuple[str, ...] | None = None
     roles: dict[str, Use] | None = None
     boundary: Boundary | None = None
     message: str | None = None
@@ -366,7 +366,8 @@ def result_of(task: SelectedTask, events: Sequence[Event]) -> Result | None:
         low_level=sum(enacted) if enacted else None,
         diverged=sum(step.diverged is not None for step in steps) if enacted else None,
         **used_in(played),
-        untaken=tuple(sorted({name for body in played if isinstance(body, ModelCall) for name in body.untaken or ()})) or None,
+        learned=tuple(sorted({words for body in played if isinstance(body, ModelCall) for words in body.learned or ()}))
+        or None,
         roles=by_role(played),
         failure=failure_of(events),
     )

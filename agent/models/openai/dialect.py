@@ -11,12 +11,12 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from housequest.agent.models.base import Message, Request, encodable
+from housequest.agent.models.base import OWN_TEMPERATURE, Message, Request, encodable
 from housequest.agent.models.openai.protocol import LIMITS, PROMPT_TOKENS, STREAMED, chat, conversation, is_table
 from housequest.agent.models.openai.redaction import Redactor
 
@@ -28,8 +28,9 @@ LEAST_CUT, GROWN = 1_000, 2.0
 _LONGEST_WORDS = 8_000
 _MOST_LEAVES = 400
 _NEEDED = frozenset({"model", "messages", "prompt"})
-_OPTIONAL = ("temperature", "seed", "stop")
-_TOLD = ("message", "detail", "error", "msg", "title", "description", "reason", "raw")
+_OPTIONAL = ("seed", "stop", "temperature")
+"""What a reply can do without, the least missed first."""
+_TOLD = ("message", "detail", "error", "msg", "status_msg", "errorMessage", "title", "description", "reason", "raw")
 """Where the words of an error stand, those for people first."""
 _APART = frozenset(
     {"param", "params", "parameter", "parameters", "field", "fields", "loc", "location", "property", "argument", "path"}
@@ -41,7 +42,8 @@ _UNTAKEN = re.compile(
     re.IGNORECASE,
 )
 _NO_SYSTEM = re.compile(
-    r"\b(system|developer)\b.{0,12}(role|message|prompt|instruction)|\brole\b.{0,120}\b(system|developer)\b",
+    r"(?<!optional )(?<!optional\) )(system|developer)\b.{0,12}(role|message|prompt|instruction)"
+    r"|role\b.{0,120}(system|developer)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _IN_TURN = re.compile(
@@ -49,9 +51,23 @@ _IN_TURN = re.compile(
 )
 _WANTED_BACK = re.compile(r"\b(reasoning_content|reasoning|thinking)\b(?!_)")
 _BACK = re.compile(r"(missing|required|must|passed back|sent back|include)(?=.*(assistant|message|turn))", re.I | re.DOTALL)
-_NUMBER = re.compile(r"(?<![\w.])\d{1,8}(?![\w])")
-_LEAST = re.compile(r"at least|minimum|>=|greater|below|too (small|low)", re.IGNORECASE)
-_MOST = re.compile(r"at most|maximum|<=|less than|exceed|up to|between|range|too (large|big|high)", re.IGNORECASE)
+_NUMBER = re.compile(r"(?<![\w.-])\d{1,8}(?![\w-]|\.\d|\s?(?:[KMG]i?B\b|s\b|sec|min|image|%))")
+_ALLOWED = re.compile(
+    r"(?:at (?:least|most)|less|greater|minimum|max(?:imum)?(?!\w)|[<>]=?|up to|exceed|between|range|limit|below|above)"
+    r".{0,60}",
+    re.IGNORECASE,
+)
+"""Where a refusal says which numbers are allowed; others are codes, or belong to names."""
+_LEAST = re.compile(r"at least|minimum|>=|greater|below|too (small|low)|between|range", re.IGNORECASE)
+_MOST = re.compile(r"at most|maximum|<=|less than|exceed|up to|too (large|big|high|many)", re.IGNORECASE)
+LEAST_BOUND = 16
+"""Tokens; a lower bound of a reply is a number of something else."""
+_STREAMS = re.compile(r"stream.{0,40}(only|mode|must|requir|enabl)|only.{0,40}stream|non-?stream", re.IGNORECASE | re.DOTALL)
+_ALIASES = (
+    (*LIMITS, "max_new_tokens", "max_output_tokens", "n_predict"),
+    ("stop", "stop_sequences", "stop_words"),
+    ("seed", "random_seed"),
+)
 NO_THOUGHT = "(nothing)"
 """Sent as the thinking of a reply that came without any, to a server that wants some with each."""
 
@@ -113,13 +129,14 @@ def _leaves(value: object, key: str) -> Iterator[tuple[str, str]]:
         yield key, str(value)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Dialect:
     """What a model takes, and what it needs.
 
     ``limit`` is what the limit of a reply's tokens is called, ``least`` and ``most`` are its bounds, and ``room`` what it has
     for thoughts. ``left_out`` are parameters that it does not take. ``folded``: it takes no system message; ``in_turn``: its
-    roles have to take turns; ``thinking_back``: the field in which it wants its thinking back. ``way`` is how it is told to
+    roles have to take turns; ``thinking_back``: the field in which it wants its thinking back; ``streams``: it replies in
+    pieces alone; ``speaks``: it has said something beside its thinking, so that it always does. ``way`` is how it is told to
     think as ``thinking`` says.
     """
 
@@ -129,10 +146,12 @@ class Dialect:
     least: int = 1
     most: int | None = None
     room: int = 0
-    left_out: set[str] = field(default_factory=set[str])
+    left_out: frozenset[str] = frozenset()
     folded: bool = False
     in_turn: bool = False
     thinking_back: str = ""
+    streams: bool = False
+    speaks: bool = False
     way: int = 0
     heedless: bool = False
     """Whether it thinks although it was told not to, in every way."""
@@ -149,6 +168,7 @@ class Dialect:
             "temperature": request.temperature,
             "stop": [encodable(word) for word in request.stop] or None,
             "seed": request.seed,
+            **(STREAMED if self.streams and not request.raw and PROMPT_TOKENS not in wanted else {}),
             **wanted,
         }
         kept = {name: value for name, value in parameters.items() if value is not None and name not in self.left_out}
@@ -164,84 +184,117 @@ class Dialect:
                     message[self.thinking_back] = one.thinking or NO_THOUGHT
         if self.folded:
             for message in sent:
-                message["role"] = "user" if message["role"] == "system" else message["role"]
+                message["role"] = "user" if message["role"] == SYSTEM else message["role"]
         return _joined(sent) if self.folded or self.in_turn else sent
 
     def _told_to_think(self) -> Mapping[str, Any]:
         ways = ways_to_think(self.thinking)
         return ways[self.way] if self.way < len(ways) else {}
 
-    def learn(self, sent: Mapping[str, Any], refusal: Refusal, *, surely: bool = False) -> None:
-        """Take what a refusal of ``sent`` says into account; whoever asks sees by the next ``body`` whether that changes it.
+    def otherwise(self, sent: Mapping[str, Any], refusal: Refusal, *, surely: bool, doubtful: bool) -> Iterator[Dialect]:
+        """How else to ask after a refusal of ``sent``, the likeliest way first.
 
-        With ``surely``, only what it names apart or in quotes counts: it may be no refusal at all.
+        With ``surely``, only parameters that it names apart or in quotes count: it may be no refusal at all. Where it is
+        ``doubtful`` what it is about, what every reply can do without is left out at last.
         """
         words = f"{refusal.message}\n{refusal.words}"[:_LONGEST_WORDS]
         said = cast("Sequence[Mapping[str, Any]]", sent.get("messages", ()))
-        if any(message["role"] == "system" for message in said) and _NO_SYSTEM.search(words):
-            self.folded = True
-            return
+        system = any(message["role"] == SYSTEM for message in said)
+        folded = replace(self, folded=True)
+        if system and _NO_SYSTEM.search(words):
+            yield folded
         if said and _IN_TURN.search(words):
-            self.in_turn = True
-            return
+            yield replace(self, in_turn=True)
+            yield folded
         back = _WANTED_BACK.search(words)
         if back and back[0] not in sent and not self.thinking_back and _BACK.search(words):
-            self.thinking_back = back[0]
-            return
-        for name in blamed(sent, refusal, surely=surely):
-            self._drop(name, sent, words)
-
-    def _drop(self, name: str, sent: Mapping[str, Any], words: str) -> None:
-        if name in LIMITS:
-            other = LIMITS[name == LIMITS[0]]
-            bound = None if other in words and other not in self.left_out else _bound(words, cast("int", sent[name]))
-            if bound is not None:
-                self.least, self.most = (bound, self.most) if bound > cast("int", sent[name]) else (self.least, bound)
+            yield replace(self, thinking_back=back[0])
+        if "stream" not in sent and _STREAMS.search(words):
+            yield replace(self, streams=True)
+        for name, way in ((name, number) for number, one in enumerate(ways_to_think(self.thinking)) for name in one):
+            if name not in sent and re.search(rf"(?<!\w){name}(?!\w)", words):
+                yield replace(self, way=way)
+        groups = blamed(sent, refusal, surely=surely)
+        for names in groups:
+            if len(names) == 1:
+                yield from self._without(names[0], sent, words)
             else:
-                # A refused name of the limit is never tried again, so that the two cannot alternate.
-                self.left_out.add(name)
-                self.limit = other
+                yield self._without_all(names, sent, words)
+        if doubtful:
+            spared = [name for name in (*_OPTIONAL, *STREAMED) if name in sent]
+            if system:
+                yield folded
+            yield from (self.leaving(name) for name in spared if name in _OPTIONAL)
+            yield self.leaving(*spared)
+            yield replace(self.leaving(*spared), folded=system or self.folded)
+
+    def leaving(self, *names: str) -> Dialect:
+        return replace(self, left_out=self.left_out | {*names})
+
+    def _without_all(self, names: Sequence[str], sent: Mapping[str, Any], words: str) -> Dialect:
+        found = self
+        for name in names:
+            found = next(found._without(name, sent, words), found)
+        return found
+
+    def _without(self, name: str, sent: Mapping[str, Any], words: str) -> Iterator[Dialect]:
+        """How to ask without ``name``, or with another value."""
+        if name in LIMITS:
+            other, given = LIMITS[name == LIMITS[0]], cast("int", sent[name])
+            # A refused name of the limit is never tried again, so that the two cannot alternate.
+            renamed = [replace(self.leaving(name), limit=other)] if other not in self.left_out else []
+            if other in words:
+                yield from renamed
+            for bound in _bounds(words, given):
+                yield replace(self, least=bound) if bound > given else replace(self, most=bound)
+            yield from renamed
+            if _MOST.search(words):
+                yield replace(self, most=max(given // 2, 1))
+            yield self.leaving(name)
         elif name in self._told_to_think():
-            # The user asked for it, so it is not left out in silence: the next way is tried, and after the last it is refused.
-            self.way += self.way + 1 < len(ways_to_think(self.thinking))
-        elif name in (*_OPTIONAL, *STREAMED):
-            self.left_out.add(name)
+            # The user asked for it, so it is not left out in silence: after the last way it is refused.
+            yield from (replace(self, way=way) for way in range(self.way + 1, len(ways_to_think(self.thinking))))
+        elif name in STREAMED or name in _OPTIONAL:
+            yield self.leaving(name)
 
-    def spare(self, sent: Mapping[str, Any]) -> set[str]:
-        """Leave out from now on what a reply can do without of ``sent``; the names of that."""
-        spared = {*_OPTIONAL, *STREAMED} & sent.keys()
-        self.left_out |= spared
-        return spared
+    def smaller(self) -> Iterator[Dialect]:
+        """With less room for thoughts, where the context is too short."""
+        room = self.room
+        while (room := room // 2) >= LEAST_ROOM:
+            yield replace(self, room=room)
 
-    def heeds(self, *, thought: bool) -> None:
-        """Whether it ``thought``, though it may have been told not to: then another way is tried with the next call."""
-        if thought and self.thinking == "off" and not self.heedless:
-            self.heedless = self.way + 1 >= len(ways_to_think("off"))
-            self.way += not self.heedless
+    def with_learned(self, before: Dialect, after: Dialect) -> Dialect:
+        """This, with what ``after`` has learned since ``before``; others may have learned meanwhile, too."""
+        pairs = ((name, getattr(before, name), getattr(after, name)) for name in self.__dataclass_fields__)
+        changed = {name: new for name, old, new in pairs if old != new}
+        return replace(self, **{**changed, "left_out": self.left_out | (after.left_out - before.left_out)})
 
-    def reads(self, characters: int, tokens: int | None) -> None:
-        """It read a prompt of so many ``characters`` as so many ``tokens``."""
+    def heeding(self, *, thought: bool, way: int) -> Dialect:
+        """This after a reply that was asked for in ``way``, and for which it ``thought``: if it was told not to, it is told so
+        in the next way."""
+        if not thought or self.thinking != "off" or way != self.way or self.heedless:
+            return self
+        last = self.way + 1 >= len(ways_to_think("off"))
+        return replace(self, heedless=last, way=self.way + (not last))
+
+    def reading(self, characters: int, tokens: int | None) -> Dialect:
+        """This after a prompt of so many ``characters``, which it read as so many ``tokens``."""
         before, most = self.longest
         if tokens is not None and tokens > most:
-            self.longest = (characters, tokens)
-        elif tokens is not None and most >= LEAST_CUT and characters > GROWN * before:
-            self.cuts = True
-
-    def untaken(self, request: Request) -> tuple[str, ...]:
-        """What ``request`` asks for and does not get: its sampling is the server's own, or it thinks all the same."""
-        wanted = {"temperature": True, "seed": request.seed is not None}
-        names = (name for name, asked in wanted.items() if asked and name in self.left_out)
-        odd = {"thinking=off": self.heedless, "the beginning of long prompts": self.cuts}
-        return (*names, *(name for name, holds in odd.items() if holds))
+            return replace(self, longest=(characters, tokens))
+        if tokens is not None and most >= LEAST_CUT and characters > GROWN * before:
+            return replace(self, cuts=True)
+        return self
 
     def told(self) -> tuple[str, ...]:
-        """What was learned, in words for people."""
+        """What was learned, in words for people, which a run records."""
         way = self._told_to_think()
         ways = {
-            "temperature not taken: the server's default holds": "temperature" in self.left_out,
+            OWN_TEMPERATURE: "temperature" in self.left_out,
             "seed not taken": "seed" in self.left_out,
             "stop texts not taken: replies are cut here": "stop" in self.left_out,
             "replies are not streamed": "stream" in self.left_out,
+            "replies are streamed alone": self.streams,
             f"the limit is called {self.limit}": LIMITS[0] in self.left_out and self.limit not in self.left_out,
             "no limit of a reply's tokens is taken": {*LIMITS} <= self.left_out,
             f"replies of at most {self.most or 0:,} tokens": self.most is not None,
@@ -257,16 +310,16 @@ class Dialect:
         return tuple(words for words, holds in ways.items() if holds)
 
     def copy(self) -> dict[str, Any]:
-        """What was learned, as values; `restore` takes them."""
+        """What was learned, as values; `restored` takes them."""
         kept = asdict(self)
         return {name: value for name, value in kept.items() if name not in _ASKED} | {"left_out": sorted(self.left_out)}
 
-    def restore(self, learned: Mapping[str, Any]) -> None:
-        """Know what `copy` gave."""
-        for name, value in learned.items():
-            setattr(self, name, set(value) if name == "left_out" else value)
+    def restored(self, learned: Mapping[str, Any]) -> Dialect:
+        """This, knowing what `copy` gave."""
+        return replace(self, **{**learned, "left_out": frozenset(learned["left_out"]), "longest": tuple(learned["longest"])})
 
 
+SYSTEM = "system"
 _ASKED = ("thinking", "more")
 """What the user asked for, which nobody learns."""
 
@@ -288,18 +341,32 @@ def _filled(shape: Any, value: object) -> Any:
     return value if shape == "$" else shape
 
 
-def blamed(sent: Mapping[str, Any], refusal: Refusal, *, surely: bool = False) -> list[str]:
-    """The parameters of ``sent`` that a refusal names: those apart, else those in quotes, else those in its words."""
+def blamed(sent: Mapping[str, Any], refusal: Refusal, *, surely: bool = False) -> list[list[str]]:
+    """The parameters of ``sent`` that a refusal names: those apart together, or else each by itself, those in quotes first, and
+    then all.
+
+    A name in quotes before a colon counts less: servers repeat what was sent.
+    """
     names = [name for name in sent if name not in _NEEDED and name != PROMPT_TOKENS]
     words = f"{refusal.message}\n{refusal.words}"[:_LONGEST_WORDS]
     apart = {_plain(name) for name in refusal.apart}
-    if found := [name for name in names if _plain(name) in apart]:
-        return found
-    if found := [name for name in names if re.search(rf"['\"`“‘«]{_spelled(name)}['\"`”’»=:]", words, re.IGNORECASE)]:
-        return found
-    if surely or not _UNTAKEN.search(f"{refusal.code} {words}"):
-        return []
-    return [name for name in names if re.search(rf"(?<![\w-]){_spelled(name)}(?![\w-])", words, re.IGNORECASE)]
+    if found := [name for name in names if apart & {_plain(each) for each in _names(name)}]:
+        return [found]
+    patterns = [r"['\"`“‘«\[]{}['\"`”’»\]](?!\s*:)", r"['\"`“‘«]?(?<![\w-]){}['\"`”’»]?\s*[=:]"]
+    if not surely and _UNTAKEN.search(f"{refusal.code} {words}"):
+        patterns.append(r"(?<![A-Za-z0-9_-]){}(?![A-Za-z0-9_-])")
+    found = dict.fromkeys(
+        name
+        for pattern in patterns[: 1 if surely else None]
+        for name in names
+        if re.search(pattern.format(_spelled(name)), words, re.IGNORECASE)
+    )
+    return [*([name] for name in found), *([list(found)] if len(found) > 1 else [])]
+
+
+def _names(name: str) -> tuple[str, ...]:
+    """What servers call a parameter."""
+    return next((names for names in _ALIASES if name in names), (name,))
 
 
 def _plain(name: str) -> str:
@@ -307,17 +374,15 @@ def _plain(name: str) -> str:
 
 
 def _spelled(name: str) -> str:
-    """A pattern for a name as servers write it: max_tokens, maxTokens, max-tokens, max tokens."""
-    return "[_ -]?".join(map(re.escape, name.split("_")))
+    """A pattern for the names of a parameter as servers write them: max_tokens, maxTokens, max-tokens, max tokens."""
+    return f"(?:{'|'.join('[_ -]?'.join(map(re.escape, each.split('_'))) for each in _names(name))})"
 
 
-def _bound(words: str, sent: int) -> int | None:
-    """The nearest number of tokens that is allowed, as far as a refusal of ``sent`` says one."""
-    numbers = {int(number) for number in _NUMBER.findall(words)} - {sent, 0}
-    more, less = [each for each in numbers if each > sent], [each for each in numbers if each < sent]
-    if more and _LEAST.search(words):
-        return min(more)
-    return max(less, default=None) if _MOST.search(words) else None
+def _bounds(words: str, sent: int) -> list[int]:
+    """The numbers of tokens that a refusal of ``sent`` says are allowed, the nearest first."""
+    numbers = {int(number) for found in _ALLOWED.findall(words) for number in _NUMBER.findall(found)} - {sent, 0}
+    less, more = sorted(each for each in numbers if LEAST_BOUND <= each < sent), sorted(each for each in numbers if each > sent)
+    return [*(more[:1] if _LEAST.search(words) else ()), *less[::-1][:2]]
 
 
 def _joined(sent: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ import logging
 import math
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from hashlib import sha256
@@ -41,7 +41,7 @@ from housequest.agent.models.base import (
 )
 from housequest.agent.models.forms import Choice, grammar_of
 from housequest.agent.models.openai import extra_body
-from housequest.agent.models.openai.dialect import LEAST_ROOM, THOUGHT_ROOM, Dialect
+from housequest.agent.models.openai.dialect import THOUGHT_ROOM, Dialect
 from housequest.agent.models.openai.protocol import (
     HEAR,
     LIMITS,
@@ -54,7 +54,7 @@ from housequest.agent.models.openai.protocol import (
     scoring_parameters,
     with_beginning,
 )
-from housequest.agent.models.openai.server import LONGEST_WAIT, OVERFLOW, Attempts, Failure, Server
+from housequest.agent.models.openai.server import BROKEN, LONGEST_WAIT, OVERFLOW, Attempts, Failure, Server
 from housequest.agent.models.rate_limiter import Call, Limiter, RateLimiter, Verdict
 from housequest.agent.models.registry import CallOptions
 from housequest.worlds.errors import ModelError
@@ -68,6 +68,8 @@ if TYPE_CHECKING:
 
 LONGEST_MESSAGE = 700
 SCORED_AT_ONCE = 16
+MOST_TRIED = 24
+"""Ways of asking that are tried for one call."""
 PROBED_AGAIN = 2
 """Further attempts at a probe that broke; a server may break at each, so they are few."""
 KEPT = 24 * 3600.0
@@ -118,6 +120,8 @@ class OpenAIModel(Model):
         self._dialect = Dialect(served.options.thinking, extra, LIMITS[served.endpoint.official])
         self._taken: set[str] = set()
         """What requests that were answered had in them, so that no refusal is about that."""
+        self._broken = 0
+        """Streamed replies in a row that broke off."""
         self._wasted = Waste()
         """What was paid for since the last reply, and brought none."""
         self._hollow = 0
@@ -157,7 +161,7 @@ class OpenAIModel(Model):
             kept = json.loads(read_file(self._kept, LARGEST_KEPT))
             if time.time() - kept["at"] < KEPT:
                 found = {name: Capabilities(**can) for name, can in kept["found"].items()}
-                self._dialect.restore(kept["dialect"])
+                self._dialect = self._dialect.restored(kept["dialect"])
                 self._chats = bool(kept["chats"])
                 self._found = {probe: found[probe.__name__] for probe in self._probes if probe.__name__ in found}
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
@@ -321,25 +325,16 @@ class OpenAIModel(Model):
         finally:
             self.trouble, self._hearing = "", None
 
-    def _more_room(self, completion: Completion, room: int) -> bool:
-        """Whether it is asked again with more than ``room`` for thoughts, which took what there was; each model once."""
-        if completion.finish != "length" or completion.read or self._least_tokens or not _thought(completion):
-            return False
-        if room == self._dialect.room == 0:
-            self._dialect.room = THOUGHT_ROOM
-            _log.warning("%s thinks: its replies have %s tokens more for that from here on.", self.name, f"{THOUGHT_ROOM:,}")
-        return room != self._dialect.room
-
     def _heeded(self, completion: Completion, request: Request) -> Completion:
         """``completion``, without what a stop text would have cut off. Raises ``ModelError`` if it is nothing but thinking."""
-        self._dialect.heeds(thought=_thought(completion))
         if completion.text.strip() or completion.finish != "length" or not _thought(completion):
             self._hollow = 0
-            end = stop_at(completion.text, request.stop) if "stop" in self._dialect.left_out else None
+            # Some servers pass over stop texts.
+            end = stop_at(completion.text, request.stop)
             return completion if end is None else replace(completion, text=completion.text[:end], finish="stop")
         self._hollow += 1
         limit = max(request.max_tokens, self._least_tokens) + self._dialect.room
-        what = f"spent all {limit:,} tokens of its reply on thinking"
+        what = f"spent all {min(limit, self._dialect.most or limit):,} tokens of its reply on thinking"
         way_out = (
             f"Name it with more, ?max_completion_tokens={4 * limit}, or have it think less, ?thinking=off or ?thinking=low."
         )
@@ -358,25 +353,27 @@ class OpenAIModel(Model):
     async def _attempt(
         self, request: Request, more: Mapping[str, Any], call: Call | None = None, *, first_of_all: bool = False
     ) -> tuple[Completion | Failure, int]:
-        """The outcome without the parameters that the endpoint does not take, and after how many attempts. Each is made once
-        the limiter admits it: ``first_of_all`` before the others."""
+        """The outcome of asking as the endpoint wants it, and after how many attempts. Each is made once the limiter admits it:
+        ``first_of_all`` before the others. What an endpoint takes is learned from what it answers, not from what it refuses.
+        """
         clients, limiter, redactor = await self._connected(), self.limiter, self._server.redactor
-        call, attempts = call or Call(), 0
+        call, path = call or Call(), "/completions" if request.raw else "/chat/completions"
+        before = tried = self._dialect
+        others: Iterator[Dialect] = iter(())
         first: Failure | None = None
-        spared: set[str] = set()
-        path = "/completions" if request.raw else "/chat/completions"
+        attempts = 0
 
         def read(answer: Response) -> Completion:
             return read_completion(answer.content, answer.headers.get("content-type", ""), redactor, raw=request.raw)
 
         while True:
-            body, room = self._dialect.body(self._model, request, more), self._dialect.room
             attempts += 1
+            body = tried.body(self._model, request, more)
             await limiter.enter(call, first=first_of_all)
             verdict: Verdict = "other"
             wait = 0.0
             try:
-                HEAR.set(self._hear if "stream" in body else None)
+                HEAR.set(self._hear if self._calls.attended and "stream" in body else None)
                 outcome = await self._server.ask(clients, path, body, read)
                 if isinstance(outcome, Completion):
                     verdict = "answered"
@@ -386,42 +383,81 @@ class OpenAIModel(Model):
                     wait = asked * self._calls.wait if asked <= LONGEST_WAIT else 0.0
             finally:
                 limiter.leave(call, verdict, wait)
-            if isinstance(outcome, Completion) and self._more_room(outcome, room):
-                self._wasted = self._wasted.plus(1, outcome.usage)
-                continue
             if isinstance(outcome, Completion):
-                self._taken |= body.keys()
-                if not request.has_images:
-                    self._dialect.reads(sum(len(message.content) for message in request.messages), outcome.usage.prompt)
-                if spared:
-                    _log.warning("%s: %s.", self.name, "; ".join(self._dialect.told()))
-                return replace(outcome, untaken=self._dialect.untaken(request)), attempts
-            if self._corrected(outcome, body, request, more):
+                better = self._fuller(outcome, tried)
+                if better is None or better.body(self._model, request, more) == body:
+                    return self._answered(outcome, request, body, before, tried), attempts
+                self._wasted = self._wasted.plus(1, outcome.usage)
+                tried = better
                 continue
-            if first is not None:
-                # The plainest request is refused as well, so it was about something else.
-                self._dialect.left_out -= spared
+            if first is None or _complaint(outcome) != _complaint(first):
+                # What was changed before was not in vain.
+                first = outcome
+                others = self._others(tried, body, outcome, request, more, first_of_all=first_of_all)
+            if (following := next(others, None)) is None or attempts >= MOST_TRIED:
                 return first, attempts
-            # It may be about anything that no answered request had.
-            doubtful = outcome.unsaid and not (first_of_all or request.has_images or more.keys() - STREAMED.keys())
-            if not doubtful or body.keys() <= self._taken:
-                return outcome, attempts
-            first, spared = outcome, self._dialect.spare(body)
-            if not spared:
-                return outcome, attempts
+            tried = following
 
-    def _corrected(self, failure: Failure, sent: Mapping[str, Any], request: Request, more: Mapping[str, Any]) -> bool:
-        """Whether a failure tells how to ask, so that the next request is another one than was ``sent``."""
-        before = self._dialect.told()
-        if failure.refusal is not None:
-            self._dialect.learn(sent, failure.refusal, surely=not failure.unsaid)
-        elif failure.kind == OVERFLOW and self._dialect.room > LEAST_ROOM:
-            self._dialect.room //= 2
+    def _others(
+        self,
+        known: Dialect,
+        sent: Mapping[str, Any],
+        failure: Failure,
+        request: Request,
+        more: Mapping[str, Any],
+        *,
+        first_of_all: bool,
+    ) -> Iterator[Dialect]:
+        """How else to ask after a ``failure`` of what was ``sent``."""
+        if failure.kind == BROKEN and "stream" in sent and not known.streams:
+            self._broken += 1
+            ways = iter([known.leaving(*STREAMED)] if self._broken > 1 else [])
+        elif failure.kind == OVERFLOW:
+            ways = known.smaller()
+        elif failure.refusal is None:
+            return
         else:
-            return False
-        for new in set(self._dialect.told()) - set(before):
+            # It may be about anything that no answered request had.
+            new = not _parts(sent) <= self._taken
+            doubtful = failure.unsaid and new and not (first_of_all or request.has_images or more.keys() - STREAMED.keys())
+            ways = known.otherwise(sent, failure.refusal, surely=not failure.unsaid, doubtful=doubtful)
+        tried = [sent]
+        for way in ways:
+            if (body := way.body(self._model, request, more)) not in tried:
+                tried.append(body)
+                if failure.again and failure.refusal is not None:
+                    # An error of the server's own tells something of the request if it comes twice.
+                    failure = replace(failure, again=False)
+                    yield known
+                yield way
+
+    def _fuller(self, completion: Completion, tried: Dialect) -> Dialect | None:
+        """How to ask for a reply again that is nothing but thinking, or was cut off because of that; None: it is as it is."""
+        if completion.read or not _thought(completion):
+            return None
+        if completion.finish == "length" and not self._least_tokens and tried.room < (self._dialect.room or THOUGHT_ROOM):
+            return replace(tried, room=max(self._dialect.room, THOUGHT_ROOM))
+        # Stop texts cut off thinking, too.
+        hollow = completion.finish == "stop" and not completion.text.strip()
+        return tried.leaving("stop") if hollow else None
+
+    def _answered(
+        self, completion: Completion, request: Request, sent: Mapping[str, Any], before: Dialect, tried: Dialect
+    ) -> Completion:
+        """``completion`` with how it was asked for; what brought it is known from now on, to all episodes."""
+        self._taken |= _parts(sent)
+        self._broken = 0 if "stream" in sent else self._broken
+        if completion.text.strip() and completion.thinking:
+            tried = replace(tried, speaks=True)
+        known, self._dialect = self._dialect, self._dialect.with_learned(before, tried)
+        for new in set(self._dialect.told()) - set(known.told()):
             _log.warning("%s: %s.", self.name, new)
-        return self._dialect.body(self._model, request, more) != sent
+        self._dialect = self._dialect.heeding(thought=_thought(completion), way=tried.way)
+        if not request.has_images and completion.timing.cached is None:
+            self._dialect = self._dialect.reading(
+                sum(len(message.content) for message in request.messages), completion.usage.prompt
+            )
+        return replace(completion, learned=tried.told())
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         """log p of each continuation as the next message, by a call each, and one for the prompt alone; see `score_gain`."""
@@ -500,7 +536,19 @@ class OpenAIModel(Model):
 def _thought(completion: Completion) -> bool:
     """Whether it thought, by what it tells: its thinking, its count of that, or tokens without a text."""
     used = completion.usage
-    return bool(completion.thinking or used.thinking or (used.completion or 0) > len(completion.text))
+    return bool(completion.thinking or used.thinking or (used.completion or 0) > 2 * len(completion.text) + 16)
+
+
+def _complaint(failure: Failure) -> str:
+    """What a failure is about, without the numbers and tables in it, which may be of what was sent."""
+    return (
+        f"{failure.kind} {re.sub(r'[{].*[}]|[0-9]+', '', failure.refusal.message if failure.refusal else '', flags=re.DOTALL)}"
+    )
+
+
+def _parts(sent: Mapping[str, Any]) -> set[str]:
+    """What a server takes if it answers this request: the parameters, and a system message."""
+    return {*sent, *(message["role"] for message in sent.get("messages", ()))}
 
 
 def score_gain(alone: Sequence[PromptToken], whole: Sequence[PromptToken]) -> float | None:

@@ -47,15 +47,26 @@ LONGEST_WAIT = 60.0
 """Seconds that a server may ask for before the next attempt; asking for more counts as a refusal."""
 MOST_EARLY = 60
 """Refusals of one call that are not counted as failures, because the limit was lowered after it was sent."""
+PATIENCE = 3
+"""Further attempts after the others, each after some `LONGEST_BACKOFF`, at a server that is busy or not ready."""
 SLOW_RETRIES = 2
 """Further attempts at most after one that ran out of time: each takes as long again, and may be paid for."""
-OVERFLOW = "context"
+OVERFLOW, BROKEN = "context", "a dropped connection"
 _AGAIN = frozenset({408, 409, 429})
 _MANY_IMAGES = re.compile(r"\b\d+ image|\btoo many images\b", re.IGNORECASE)
 """How servers refuse the images of a prompt for their number, which grows with each episode."""
-_TOO_LONG = re.compile(r"context.{0,20}(size|length|window)|exceed_context_size|maximum context", re.I)
+_TOO_LONG = re.compile(
+    r"(?<![\w])context[ _](?:size|length|window|limit)(?![\w])|maximum context|context .{0,30}overflow"
+    r"|(?:prompt|inputs?|messages?|tokens? in request|token count)\b.{0,60}"
+    r"(?:too long|too many|exceed|maximum|must have less|must be <=)"
+    r"|too many tokens|range of input length|reduce the (?:length|size)|exceed\w* model token limit",
+    re.IGNORECASE | re.DOTALL,
+)
+_TOO_LONG_CODE = re.compile(r"context_length|context_size|context_window", re.IGNORECASE)
 """How servers refuse a prompt because the context does not hold it."""
 _NUMBER = re.compile(r"\d+")
+_BROKE = re.compile(r"insufficient.{0,3}(quota|balance|credit|fund)|per.day", re.IGNORECASE)
+"""How servers say that nothing is left to spend, which no waiting mends."""
 
 _log = logging.getLogger(__name__)
 
@@ -98,7 +109,7 @@ def _refused(
     said = f" ({refusal.message})" if refusal.message else ""
     if status is None:
         way_out = "Try again later; if it lasts, check that the address is an OpenAI-compatible one (it often ends in /v1)."
-        return Failure(f"answered without a reply{said}", way_out, "no reply", again=True)
+        return Failure(f"answered without a reply{said}", way_out, "no reply", again=True, refusal=refusal)
     what, kind = f"answered {'200 with the error ' * inside}{status}{said}", f"status {status}"
     if 300 <= status < 400:
         what = f"sends on to {headers.get('location', 'nowhere')}, and a key is not carried to another address"
@@ -108,16 +119,16 @@ def _refused(
     if status == 404:
         way_out = "Check the model's name, and that the address is complete (it often ends in /v1)."
         return Failure(what, way_out, kind, fatal=not answered)
-    if refusal.code == "insufficient_quota":
-        return Failure(what, "Check the account's quota.", kind, fatal=True)
+    if status == 402 or _BROKE.search(f"{refusal.code} {refusal.message}"):
+        return Failure(what, "Check the account's balance and quota.", kind, fatal=True)
     if status in _AGAIN or status >= 500:
-        asked = retry_after(headers, time.time())
+        asked = retry_after(headers, time.time(), reset=status == 429)
         wish = f" and asks to wait {asked:.0f} seconds" if asked is not None and asked > LONGEST_WAIT else ""
         way_out = "Try again later, or with fewer workers."
         # A template that raises is an error of the server's own, to some.
         told = refusal if status in {500, 501} else None
         return Failure(f"{what}{wish}", way_out, kind, again=True, asked=asked, crowded=status == 429, refusal=told)
-    if _TOO_LONG.search(f"{refusal.code} {refusal.message}"):
+    if _TOO_LONG_CODE.search(refusal.code) or _TOO_LONG.search(refusal.message):
         # No parameter is to blame, so it is no refusal of one. The largest number that is named is that of the prompt's tokens.
         named = [int(number) for number in _NUMBER.findall(refusal.message[:2_000]) if len(number) < 9]
         more = -(-(max(named) + 1_024) // 1_024) * 1_024 if named else "N"
@@ -130,8 +141,11 @@ def _refused(
     return Failure(what, way_out, kind, refusal=refusal, unsaid=status in {400, 422})
 
 
-def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds that a server asks to wait, in seconds, milliseconds or as a date after ``now``; None where it asks for none."""
+def retry_after(headers: Mapping[str, str], now: float, *, reset: bool = False) -> float | None:
+    """Seconds that a server asks to wait, in seconds, milliseconds or as a date after ``now``; None where it asks for none.
+
+    With ``reset``, the time at which its limit begins anew counts, too: a date, or seconds as ``6m0s``.
+    """
     for header, seconds in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             asked = float(headers.get(header, "")) * seconds
@@ -142,7 +156,19 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
         left = parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - now
         return left if left > 0 else None
     except (ValueError, TypeError, OverflowError, OSError):
-        return None
+        pass
+    waits = [_until(headers.get(f"x-ratelimit-reset{of}", ""), now) for of in ("", "-requests", "-tokens")] if reset else []
+    return min((wait for wait in waits if wait > 0), default=None)
+
+
+def _until(told: str, now: float) -> float:
+    """Seconds until a time that is told in seconds or milliseconds, of a clock or from now, or in units; 0 if otherwise."""
+    if re.fullmatch(r"[0-9]{1,16}(\.[0-9]{1,9})?", told):
+        number = float(told)
+        return number / 1_000 - now if number > 1e11 else number - now if number > 1e8 else number
+    parts = re.fullmatch(r"(?:(\d{1,4})h)?(?:(\d{1,4})m(?!s))?(?:(\d{1,5}(?:\.\d{1,9})?)s)?(?:(\d{1,5})ms)?", told)
+    units = (3_600.0, 60.0, 1.0, 0.001)
+    return sum(float(part) * unit for part, unit in zip(parts.groups(), units, strict=True) if part) if parts else 0.0
 
 
 def backoff(failures: int, chance: float, asked: float | None = None) -> float:
@@ -173,7 +199,10 @@ class Attempts:
         return f", attempt {made} of at most {most}" if failure.again else ""
 
     def _retries(self, failure: Failure) -> int:
-        return min(self._calls.retries, SLOW_RETRIES) if failure.slow else self._calls.retries
+        if failure.slow:
+            return min(self._calls.retries, SLOW_RETRIES)
+        # Limits of calls a minute, and loading a model, take longer than other faults.
+        return self._calls.retries + PATIENCE * (self._calls.retries > 0 and (failure.crowded or failure.kind == "status 503"))
 
 
 async def _bound(response: Response) -> None:
@@ -326,7 +355,7 @@ class Server:
                 way_out = "Check the address, and that the server is running."
                 return Failure(f"cannot be reached ({error})", way_out, "not reached", fatal=True)
             way_out = "Check the connection and the server's log."
-            return Failure(f"dropped the connection ({error})", way_out, "a dropped connection", again=True)
+            return Failure(f"dropped the connection ({error})", way_out, BROKEN, again=True)
         self.answered = self.answered or not isinstance(found, Failure)
         return found
 

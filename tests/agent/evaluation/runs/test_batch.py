@@ -84,7 +84,7 @@ def test_what_a_server_does_not_take_is_said_in_its_report(tmp_path: Path, serve
         play(plan(tmp_path, agent="react", model=server.model(), max_steps=2), tmp_path / name, workers=8)
     runs = {name: RunReport(read_for_comparison(RunFolder(tmp_path / name))) for name in ("taken", "untaken", "thinking")}
     assert runs["taken"].card["asked"] == "as a chat"
-    assert runs["untaken"].card["asked"] == "as a chat; temperature not taken"
+    assert runs["untaken"].card["asked"] == "as a chat; temperature not taken: the server's default holds"
     assert any("Greedy replies were asked for and not given" in line for line in runs["untaken"].sentences())
     assert any(" of them thinking)" in line for line in runs["thinking"].sentences())
     assert episodes(tmp_path / "untaken").keys() == episodes(tmp_path / "taken").keys()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,21 @@ def refused(body: object) -> Refusal:
     return read_refusal(json.dumps(body).encode(), PLAIN)
 
 
+def ways(dialect: Dialect, said: object, request: Request = ASKED, more: Mapping[str, Any] = STREAMED) -> list[Dialect]:
+    """How else it asks after a server said that."""
+    before = dialect.body("m", request, more)
+    refusal = said if isinstance(said, Refusal) else refused(said)
+    every = dialect.otherwise(before, refusal, surely=False, doubtful=False)
+    return [one for one in every if one.body("m", request, more) != before]
+
+
+def after(dialect: Dialect, *said: object, request: Request = ASKED) -> Dialect:
+    """How it asks first after a server said each of these."""
+    for each in said:
+        dialect = ways(dialect, each, request)[0]
+    return dialect
+
+
 def wordings(name: str) -> st.SearchStrategy[object]:
     """What a server may say of a parameter: in a sentence, apart, or as the place of what is wrong."""
     sentences = (f"Unsupported parameter: '{name}'", f"`{name}` is not supported", f'Unknown name "{name}": cannot find field')
@@ -63,9 +79,8 @@ def test_a_refusal_in_any_shape_that_names_a_parameter_is_met(data: st.DataObjec
     said = wordings(name)
     for _ in range(data.draw(st.integers(0, 3))):
         said = within(said)
-    dialect = Dialect()
-    dialect.learn(sent(dialect), refused(data.draw(said)))
-    assert name not in sent(dialect)
+    drawn = data.draw(said)
+    dialect = next(one for one in ways(Dialect(), drawn) if name not in sent(one))
     assert len(sent(dialect).keys() & {*LIMITS}) == 1
     assert dialect.told() or name == "stream_options"
 
@@ -74,9 +89,7 @@ def test_a_refusal_in_any_shape_that_names_a_parameter_is_met(data: st.DataObjec
 def test_any_error_body_is_read(body: bytes) -> None:
     refusal = read_refusal(body, PLAIN)
     assert all(isinstance(word, str) for word in (refusal.message, refusal.words, refusal.code, *refusal.apart))
-    dialect = Dialect()
-    dialect.learn(sent(dialect), refusal)
-    assert {"model", "messages"} <= sent(dialect).keys()
+    assert all({"model", "messages"} <= sent(one).keys() for one in ways(Dialect(), refusal))
 
 
 def test_what_a_server_says_is_told_to_people() -> None:
@@ -96,10 +109,9 @@ def test_a_dialect_begins_with_what_the_host_is_known_for() -> None:
 
 
 def test_one_name_of_the_limit_gives_way_to_the_other_and_never_back() -> None:
-    dialect = Dialect()
-    dialect.learn(sent(dialect), refused({"error": "'max_tokens' is not supported. Use 'max_completion_tokens' instead."}))
+    dialect = after(Dialect(), {"error": "'max_tokens' is not supported. Use 'max_completion_tokens' instead."})
     assert sent(dialect)["max_completion_tokens"] == 512
-    dialect.learn(sent(dialect), refused({"error": "Unknown parameter: 'max_completion_tokens'"}))
+    dialect = after(dialect, {"error": "Unknown parameter: 'max_completion_tokens'"})
     assert not sent(dialect).keys() & {*LIMITS}
     assert "no limit of a reply's tokens is taken" in dialect.told()
 
@@ -110,19 +122,33 @@ def test_one_name_of_the_limit_gives_way_to_the_other_and_never_back() -> None:
         ("max_tokens is too large: 512. This model supports at most 100 completion tokens; you gave 512.", 512, 100),
         ("max_tokens must be between 1 and 256", 512, 256),
         ("Invalid 'max_tokens': integer below minimum value. Expected a value >= 16, but got 1 instead.", 1, 16),
+        ("max_tokens=8704 cannot be greater than max_model_len=4096. Please request fewer output tokens.", 8_704, 4_096),
+        ("Range of max_tokens should be [16, 8192]", 9_000, 8_192),
+        ("'max_tokens' cannot exceed 256 on the free tier (quota resets in 300 s)", 512, 256),
     ],
 )
 def test_a_limit_of_the_limit_is_kept(said: str, asked: int, limit: int) -> None:
-    dialect, request = Dialect(), replace(ASKED, max_tokens=asked)
-    dialect.learn(dialect.body("m", request, {}), refused({"error": {"message": said, "param": "max_tokens", "code": 400}}))
-    assert dialect.body("m", request, {})["max_tokens"] == limit
+    request = replace(ASKED, max_tokens=asked)
+    first = ways(Dialect(), {"error": {"message": said, "param": "max_tokens", "code": 400}}, request, {})[0]
+    assert first.body("m", request, {})["max_tokens"] == limit
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "max_tokens is too large for claude-3-haiku",
+        "Error code: 400 - {'error': {'message': 'max_tokens is too large for this model.'}}. Model Group=claude-3-haiku",
+        "max_tokens too large, HTTP 400. Your request must be less than 4 MB.",
+    ],
+)
+def test_numbers_of_something_else_are_no_limit(said: str) -> None:
+    found = [sent(one) for one in ways(Dialect(), {"error": {"message": said, "code": 400}})]
+    assert {body.get("max_tokens", 512) for body in found} <= {512, 256}
 
 
 @pytest.mark.parametrize("said", [{}, {"message": "Bad Request"}, {"error": "the model is not available", "param": "model"}])
 def test_a_refusal_that_names_nothing_changes_nothing(said: object) -> None:
-    dialect = Dialect()
-    dialect.learn(sent(dialect), refused(said))
-    assert sent(dialect) == sent(Dialect())
+    assert not ways(Dialect(), said)
 
 
 @pytest.mark.parametrize(
@@ -135,26 +161,23 @@ def test_a_refusal_that_names_nothing_changes_nothing(said: object) -> None:
     ],
 )
 def test_a_system_message_is_folded_where_it_is_refused(said: object) -> None:
-    dialect = Dialect()
-    dialect.learn(sent(dialect), refused(said))
-    assert sent(dialect)["messages"] == [{"role": "user", "content": "Be brief.\n\nWhat now?"}]
+    assert sent(after(Dialect(), said))["messages"] == [{"role": "user", "content": "Be brief.\n\nWhat now?"}]
 
 
 def test_a_prompt_that_grows_while_its_tokens_stand_still_was_cut() -> None:
     dialect = Dialect()
     for characters, tokens in ((4_000, 1_000), (9_000, 2_100), (17_000, 4_096), (9_000, 2_100), (30_000, 4_090), (10, None)):
-        dialect.reads(characters, tokens)
+        dialect = dialect.reading(characters, tokens)
         assert not dialect.cuts
-    dialect.reads(36_000, 4_096)
-    assert dialect.untaken(ASKED) == ("the beginning of long prompts",)
+    dialect = dialect.reading(36_000, 4_096)
     assert dialect.told() == ("the beginning of prompts of more than about 4,096 tokens is dropped",)
 
 
 def test_what_was_learned_is_known_again() -> None:
-    dialect, other = Dialect(), Dialect()
-    for said in ("unknown: 'seed'", "System role not supported", "Missing `reasoning_content` in assistant message"):
-        dialect.learn(sent(dialect), refused(said))
-    other.restore(json.loads(json.dumps(dialect.copy())))
+    said = ("unknown: 'seed'", "System role not supported", "Missing `reasoning_content` in assistant message")
+    replied = (*ASKED.messages, Message("assistant", "Look."), Message("user", "And now?"))
+    dialect = after(Dialect(), *said, request=replace(ASKED, messages=replied))
+    other = Dialect().restored(json.loads(json.dumps(dialect.copy())))
     assert sent(other) == sent(dialect)
     assert len(other.told()) == 3
 

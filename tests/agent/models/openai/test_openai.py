@@ -86,8 +86,8 @@ def test_dropped_connections_are_made_again(server: Server) -> None:
 def test_retries_end(server: Server) -> None:
     server.behave(otherwise=backend.status(503))
     message = refusal(server, retries=2)
-    assert "answered 503 (no luck (503)), attempt 3 of at most 3" in message
-    assert len(server.requests) == 3
+    assert "answered 503 (no luck (503)), attempt 6 of at most 6" in message
+    assert len(server.requests) == 6
 
 
 def test_a_time_out_and_an_empty_answer_are_tried_again(server: Server) -> None:
@@ -118,14 +118,14 @@ def test_alive_is_what_answers_one_short_question(server: Server) -> None:
 def test_a_refusal_is_not_repeated(server: Server, code: int) -> None:
     server.behave(otherwise=backend.status(code))
     assert f"{code} (no luck ({code}))" in refusal(server)
-    assert len(server.requests) == (2 if code in {400, 422} else 1), "a refusal that names nothing may be about anything"
+    assert len(server.requests) == (4 if code in {400, 422} else 1), "a refusal that names nothing may be about anything"
 
 
 def test_an_unreasonable_wait_and_a_spent_quota_end_it_at_once(server: Server) -> None:
     server.behave(backend.status(429, retry_after="3600"))
     assert "asks to wait 3600 seconds" in refusal(server)
     server.behave(backend.status(429, {"error": {"message": "You have no money", "code": "insufficient_quota"}}))
-    assert "Check the account's quota" in refusal(server)
+    assert "Check the account's balance and quota" in refusal(server)
     assert len(server.requests) == 2
 
 
