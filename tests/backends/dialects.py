@@ -274,6 +274,125 @@ def no_system_role(code: int, shape: Callable[[str], Body]) -> Callable[[Recorde
     return refuse
 
 
+def turns_alone(recorded: Recorded) -> Response | None:
+    """No system role, told as a fault of turns. Seen with templates of Mistral's at vLLM."""
+    for place, message in enumerate(recorded.body.get("messages", ())):
+        if message["role"] != ("user", "assistant")[place % 2]:
+            said = "Conversation roles must alternate user/assistant/user/assistant/..."
+            return JSONResponse({"object": "error", "message": said, "type": "BadRequestError", "code": 400}, 400)
+    return None
+
+
+def without_system(status: int, body: Body) -> Callable[[Recorded], Response | None]:
+    """Any role but user and assistant is refused, in words that do not name it. Seen at LM Studio, Bedrock, Z.AI and others."""
+
+    def refuse(recorded: Recorded) -> Response | None:
+        roles = {message["role"] for message in recorded.body.get("messages", ())}
+        return JSONResponse(body, status) if roles - {"user", "assistant"} else None
+
+    return refuse
+
+
+def streams_alone(recorded: Recorded) -> Response | None:
+    """Whole replies are refused. Seen with QwQ and Qwen at DashScope."""
+    if recorded.body.get("stream"):
+        return None
+    said = "This model only support stream mode, please enable the stream parameter to access the model. "
+    error = {"code": "invalid_parameter_error", "param": None, "message": said, "type": "invalid_request_error"}
+    return JSONResponse({"error": error, "request_id": "1"}, 400)
+
+
+def positive_temperature(recorded: Recorded) -> Response | None:
+    """Greedy is no temperature. Seen at text-generation-inference."""
+    if recorded.body.get("temperature", 1) > 0:
+        return None
+    said = "Input validation error: `temperature` must be strictly positive"
+    return JSONResponse({"error": said, "error_type": "validation"}, 422)
+
+
+def temperature_in_chinese(recorded: Recorded) -> Response | None:
+    """The name without a blank around it. Seen at Z.AI."""
+    if 0 < recorded.body.get("temperature", 0.5) < 1:
+        return None
+    said = "temperature\u53c2\u6570\u975e\u6cd5\u3002\u53d6\u503c\u8303\u56f4(0,1)\u3002"
+    return JSONResponse({"error": {"code": "1210", "message": said}}, 400)
+
+
+def repeating(recorded: Recorded) -> Response | None:
+    """The seed is refused, and all that was sent is repeated. Seen at gateways in Python."""
+    if "seed" not in recorded.body:
+        return None
+    sent = {name: value for name, value in recorded.body.items() if name != "messages"}
+    return JSONResponse({"detail": f"ValidationError for request {sent!r}: Extra inputs are not permitted: 'seed'"}, 422)
+
+
+def under_another_name(recorded: Recorded) -> Response | None:
+    """The name that the model's own interface has. Seen at Bedrock."""
+    if "stop" not in recorded.body:
+        return None
+    said = (
+        "Malformed input request: #: extraneous key [stopSequences] is not permitted, please reformat your input and try again."
+    )
+    return JSONResponse({"message": said}, 400)
+
+
+def nested_text(recorded: Recorded) -> Response | None:
+    """JSON in JSON in JSON. Seen at gateways of functions."""
+    if "temperature" not in recorded.body:
+        return None
+    inner = {"error": {"message": "Unsupported parameter: 'temperature'", "param": "temperature"}}
+    return JSONResponse({"errorMessage": json.dumps({"statusCode": 400, "body": json.dumps(inner)})}, 400)
+
+
+def no_more_than(most: int, error: Callable[[int, str], Response]) -> Callable[[Recorded], Response | None]:
+    """A limit of a reply above ``most`` is refused."""
+
+    def refuse(recorded: Recorded) -> Response | None:
+        name = "max_tokens" if "max_tokens" in recorded.body else "max_completion_tokens"
+        given = recorded.body.get(name) or 0
+        return error(given, name) if given > most else None
+
+    return refuse
+
+
+def unsaid_bound(given: int, name: str) -> Response:
+    """Numbers, none of which is the bound. Seen at LiteLLM."""
+    said = (
+        "litellm.BadRequestError: OpenAIException - Error code: 400 - {'error': {'message': 'max_tokens is too large for this "
+        "model.', 'type': 'invalid_request_error'}}. Received Model Group=claude-3-haiku"
+    )
+    return _error(said, param=None)
+
+
+def bound_of_context(given: int, name: str) -> Response:
+    """The bound is the context's, and no prompt leaves that much. Seen at vLLM."""
+    said = f"{name}={given} cannot be greater than max_model_len=2048. Please request fewer output tokens."
+    return _error(f"{said} (parameter={name}, value={given})", param=name, code=400)
+
+
+class OnceAnError:
+    """One call fails by no fault of its own, in words that sound like a refusal."""
+
+    def __init__(self, error: Callable[[Body], Response]) -> None:
+        self._error, self._count = error, 0
+
+    def __call__(self, recorded: Recorded) -> Response | None:
+        self._count += 1
+        return self._error(recorded.body) if self._count == 3 else None
+
+
+def internal_error(body: Body) -> Response:
+    """Seen at gateways."""
+    error = {"message": "Internal system error. Message id: 7f3a-21, please retry.", "type": "server_error", "code": 500}
+    return JSONResponse({"error": error}, 500)
+
+
+def memory_error(body: Body) -> Response:
+    """What was sent is repeated. Seen at servers in Python."""
+    sent = {name: value for name, value in body.items() if name != "messages"}
+    return JSONResponse({"detail": f"CUDA out of memory while processing request {sent!r}"}, 500)
+
+
 def thinking_wanted_back(recorded: Recorded) -> Response | None:
     """Each reply must come back with its thinking. Seen at DeepSeek, at times."""
     for place, message in enumerate(recorded.body.get("messages", ())):
@@ -434,6 +553,32 @@ def dialects() -> dict[str, Dialect]:
             "no system role, 500",
             no_system_role(500, lambda said: {"error": {"code": 500, "message": f"Jinja Exception: {said}"}}),
         ),
+        Dialect("no system role, as turns", turns_alone),
+        Dialect("two roles", without_system(400, {"message": "Only user and assistant roles are supported!"})),
+        Dialect(
+            "the user first",
+            without_system(400, {"message": "A conversation must start with a user message. Try again with one that does."}),
+        ),
+        Dialect(
+            "a role of a list",
+            without_system(
+                400, {"errors": [{"loc": ["body", "messages", 0, "role"], "msg": "Input should be 'user' or 'assistant'"}]}
+            ),
+        ),
+        Dialect(
+            "no system role, in Chinese",
+            without_system(400, {"error": {"code": "1214", "message": "\u4e0d\u652f\u6301system\u89d2\u8272"}}),
+        ),
+        Dialect("streams alone", streams_alone),
+        Dialect("a positive temperature", positive_temperature),
+        Dialect("a temperature in Chinese", temperature_in_chinese),
+        Dialect("what was sent is repeated", repeating),
+        Dialect("another name for stop", under_another_name),
+        Dialect("a refusal in text in text", nested_text),
+        Dialect("an unsaid bound", no_more_than(500, unsaid_bound)),
+        Dialect("a bound of the context", no_more_than(2_048, bound_of_context), thinking, beside("reasoning_content")),
+        Dialect("an error of the system", OnceAnError(internal_error)),
+        Dialect("an error that repeats what was sent", OnceAnError(memory_error)),
         Dialect("thinking takes the limit", think=thinking, speak=beside("reasoning_content")),
         Dialect("thinking under another name", think=thinking, speak=beside("reasoning")),
         Dialect("thinking until turned off", think=thinking_unless_off, speak=beside("reasoning_content")),

@@ -23,7 +23,7 @@ from housequest.agent.models.openai.server import SLOW_RETRIES
 from housequest.agent.models.registry import make_model, portable_name
 from housequest.worlds.errors import ConfigurationError, ModelError, Unsupported
 from tests.backends import server as backend
-from tests.backends.dialects import Dialect, header_wanted
+from tests.backends.dialects import Dialect, dialects, header_wanted
 from tests.backends.server import Behaviour, Policy, Recorded, Server
 
 PROMPT = [Message("system", "You act."), Message("user", "A room. \ud800")]
@@ -69,6 +69,66 @@ def test_a_conversation_goes_out_and_a_reply_comes_back(server: Server) -> None:
         "stop": ["\nObservation:"],
         "seed": 7,
     }
+
+
+@pytest.mark.parametrize(
+    ("dialect", "learned"),
+    [
+        ("extra forbidden, bare", ("seed not taken",)),
+        ("one temperature", ("temperature not taken: the server's default holds",)),
+        ("a positive temperature", ("temperature not taken: the server's default holds",)),
+        ("a temperature in Chinese", ("temperature not taken: the server's default holds",)),
+        ("what was sent is repeated", ("seed not taken",)),
+        ("another name for stop", ("stop texts not taken: replies are cut here",)),
+        ("a refusal in text in text", ("temperature not taken: the server's default holds",)),
+        ("an unsaid bound", ("replies of at most 256 tokens",)),
+        ("no system role, as turns", ("the system message stands in the first message",)),
+        ("two roles", ("the system message stands in the first message",)),
+        ("the user first", ("the system message stands in the first message",)),
+        ("no system role, in Chinese", ("the system message stands in the first message",)),
+        ("an error of the system", ()),
+        ("an error that repeats what was sent", ()),
+    ],
+)
+def test_nothing_is_learned_but_what_a_reply_shows(dialect: str, learned: tuple[str, ...], server: Server) -> None:
+    server.behave(otherwise=dialects()[dialect])
+
+    async def ask_often() -> None:
+        model = model_of(server)
+        try:
+            asked = Request(PROMPT, stop=("x",), seed=3)
+            replies = [await model.complete(asked) for _ in range(4)]
+            assert [reply.learned for reply in replies] == [learned] * 4
+            assert model.learned() == learned
+        finally:
+            await model.aclose()
+
+    asyncio.run(ask_often())
+
+
+def test_what_one_call_tries_is_not_what_others_are_asked(server: Server) -> None:
+    """One prompt is refused without a word, while others are answered as they are."""
+
+    async def refuses_one(recorded: Recorded, policy: Policy) -> Response:
+        await asyncio.sleep(0.01)
+        return await (backend.status(400) if "refuse me" in recorded.text else backend.answer)(recorded, policy)
+
+    server.behave(otherwise=refuses_one)
+
+    async def ask_both() -> None:
+        model = model_of(server)
+        try:
+            bad = Request([Message("user", "refuse me")], seed=3)
+            outcomes = await asyncio.gather(
+                model.complete(bad), *(model.complete(Request(PROMPT, seed=3)) for _ in range(20)), return_exceptions=True
+            )
+            assert [type(one) for one in outcomes] == [ModelError, *[Completion] * 20]
+        finally:
+            await model.aclose()
+
+    asyncio.run(ask_both())
+    others = [request.body for request in server.requests if "refuse me" not in request.text]
+    assert all({"seed", "temperature"} <= body.keys() for body in others)
 
 
 @pytest.mark.parametrize("code", [408, 409, 429, 500, 502, 503, 529])
@@ -170,6 +230,49 @@ def test_thinking_is_turned_off_by_the_field_that_a_server_heeds(server: Server,
     assert said == sorted(said, reverse=True), "it is found out once"
     assert not said[-1]
     assert model.learned() == (f"thinking=off by {field}",)
+
+
+def test_calls_at_once_turn_thinking_off_together(server: Server) -> None:
+    replies = itertools.count()
+
+    async def obeying(recorded: Recorded, policy: Policy) -> Response:
+        await asyncio.sleep(0.01)
+        if recorded.body.get("reasoning_effort") != "none":
+            return await backend.saying("look", reasoning_content="Hmm.")(recorded, policy)
+        return await backend.saying("look" if next(replies) % 5 else "")(recorded, policy)
+
+    server.behave(otherwise=obeying)
+    model = thinking(server, "thinking=off")
+
+    async def run() -> None:
+        for _ in range(6):
+            await asyncio.gather(*(model.complete(Request(PROMPT)) for _ in range(8)))
+        await model.aclose()
+
+    asyncio.run(run())
+    assert model.learned() == ("thinking=off by reasoning_effort",)
+    assert all(request.body.get("reasoning_effort") == "none" for request in server.requests[-16:])
+
+
+def test_stop_texts_that_cut_off_thinking_are_cut_here(server: Server) -> None:
+    """Once a server has told its reply from its thinking, thinking alone is no reply."""
+    thought = "I could look.\nObservation: no. So I go on."
+
+    async def thinks(recorded: Recorded, policy: Policy) -> Response:
+        if len(server.requests) % 3 == 0 and "stop" in recorded.body:
+            return await backend.saying("", reasoning_content=thought.split("\nObservation:")[0])(recorded, policy)
+        return await backend.saying("Action: go", reasoning_content=thought)(recorded, policy)
+
+    server.behave(otherwise=thinks)
+    model = model_of(server)
+
+    async def run() -> list[str]:
+        said = [(await model.complete(Request(PROMPT, stop=("\nObservation:",)))).text for _ in range(6)]
+        await model.aclose()
+        return said
+
+    assert asyncio.run(run()) == ["Action: go"] * 6
+    assert model.learned() == ("stop texts not taken: replies are cut here",)
 
 
 def test_who_thinks_all_the_same_says_so(server: Server) -> None:
