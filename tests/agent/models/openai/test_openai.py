@@ -260,7 +260,7 @@ def test_stop_texts_that_cut_off_thinking_are_cut_here(server: Server) -> None:
 
     async def thinks(recorded: Recorded, policy: Policy) -> Response:
         if len(server.requests) % 3 == 0 and "stop" in recorded.body:
-            return await backend.saying("", reasoning_content=thought.split("\nObservation:")[0])(recorded, policy)
+            return await backend.saying("", reasoning_content=thought.split("\nObservation:", maxsplit=1)[0])(recorded, policy)
         return await backend.saying("Action: go", reasoning_content=thought)(recorded, policy)
 
     server.behave(otherwise=thinks)
