@@ -27,7 +27,7 @@ from housequest.agent.base import (
 )
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import CallTiming, Event
-from housequest.agent.episodes.loop import EpisodeConfig, play, run_episode
+from housequest.agent.episodes.loop import MOST_UNREAD, EpisodeConfig, play, run_episode
 from housequest.agent.roles.messages import emit_rules
 from housequest.worlds.base import Env, Observation, Step, World
 from housequest.worlds.env import Wrapper
@@ -77,6 +77,10 @@ class Person(Unattended):
         return self.verdicts[self.asked - 1] if self.asked <= len(self.verdicts) else Accept()
 
 
+class Watching(Person):
+    attended = True
+
+
 def episode(
     env: Env, agent: Agent, person: Person | None = None, *, max_turns: int = 50, grants: frozenset[str] = frozenset()
 ) -> list[Event]:
@@ -120,6 +124,17 @@ def test_an_unreadable_reply_spends_a_turn_and_the_limit_ends_the_episode(world:
     assert [turn.left for turn in agent.turns] == [3, 2, 1]
     assert [[t.command for t in turn.transitions] for turn in agent.turns] == [[], ["look"], []]
     assert of_kind(told, "stepped")[-1].body.model_dump()["truncated"]
+
+
+def test_an_episode_of_which_nothing_can_be_read_is_lost_unless_a_person_looks_on(world: World) -> None:
+    unread = [ParseFailure("actor", "rubbish")] * MOST_UNREAD
+    decisions = [*unread[1:], Act("look"), *unread, Act("look")]
+    alone = episode(world.open(world.task("demo:1")), Reciter(decisions))
+    assert (ended(alone).outcome, ended(alone).steps) == ("lost", 1), "a command that is read begins the count anew"
+    assert "5 turns in a row" in ended(alone).reason
+    watched = episode(world.open(world.task("demo:1")), Reciter(decisions), Watching(), max_turns=len(decisions))
+    assert ended(watched).steps == 2
+    assert "in a row" not in ended(watched).reason
 
 
 @pytest.mark.parametrize(("fault", "boundary"), [(ModelError("the endpoint is down"), "model"), (ValueError("a bug"), "agent")])
