@@ -23,6 +23,7 @@ PARTS = (
     "rules",
     "expert_rules",
     "batch",
+    "streams",
     "prompts",
     "planners",
     "lota",
