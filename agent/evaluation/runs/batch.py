@@ -195,7 +195,7 @@ class _Batch:
         self.run.rewrite(sorted(self.results, key=lambda result: result.number))
 
     @asynccontextmanager
-    async def _player(self, clock: BinaryIO) -> AsyncGenerator[Player]:
+    async def _player(self, clock: BinaryIO) -> AsyncGenerator[LocalPlayer | RemotePlayers]:
         cluster = self.options.cluster
         if cluster is None or not self._left:
             yield LocalPlayer(self.run, self.spec.setup, self.agent, self.model, self.tracker, clock, self._set_aside)
@@ -207,7 +207,7 @@ class _Batch:
             self._caller = players
             yield players
 
-    async def _work(self, player: Player) -> None:
+    async def _work(self, player: LocalPlayer | RemotePlayers) -> None:
         while not self.tracker.over() and (task := next(self._waiting, None)) is not None:
             try:
                 result = await player.play(task)
@@ -273,17 +273,11 @@ class _Index:
                 raise
 
 
-class Player(Protocol):
-    """Plays a run's episodes, many at once; what is recorded of them lies in the run's folder."""
-
-    async def play(self, task: Task) -> Result:
-        """Resume the episode of ``task``, or play it from the start. Raises ``RunHalted`` where the run ends before."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
-class LocalPlayer(Player):
-    """Plays in this process; timings of calls go to ``clock``."""
+class LocalPlayer:
+    """Plays a run's episodes in this process, many at once; what is recorded of them lies in the run's folder, and timings of
+    calls go to ``clock``.
+    """
 
     run: RunFolder
     setup: Setup
@@ -294,6 +288,7 @@ class LocalPlayer(Player):
     set_aside: SetAside
 
     async def play(self, task: Task) -> Result:
+        """Resume the episode of ``task``, or play it from the start. Raises ``RunHalted`` where the run ends before."""
         selected = SelectedTask.of(task)
         part = self.run.part(selected)
         try:
@@ -358,8 +353,10 @@ class _Opening(Wrapper):
             self.env.close()
 
 
-class RemotePlayers(Player, Caller, Protocol):
-    """Players elsewhere, as one player here whose calls are counted."""
+class RemotePlayers(Caller, Protocol):
+    """Players elsewhere, as one that plays as `LocalPlayer` does, and whose calls are counted."""
+
+    async def play(self, task: Task) -> Result: ...
 
 
 @contextmanager

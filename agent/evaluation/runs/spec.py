@@ -72,16 +72,10 @@ class RunConfig(Frozen):
     earlier: str | None = Field(default=None, exclude_if=operator.not_)
 
 
-class Versions(Frozen):
-    """Versions that should not affect a run; a difference is reported, not refused."""
-
-    python: str
-    openai: str | None
-
-
 class Manifest(Frozen):
     """A run's own record of itself (``run.json``). ``prompts`` are digests of all prompt templates, of examples, and of an
-    agent's own network. ``of`` is the size of the split that ``tasks`` were selected from.
+    agent's own network. ``of`` is the size of the split that ``tasks`` were selected from. ``versions`` should not affect a
+    run; a difference in them is not refused.
     """
 
     format: Format = FORMAT
@@ -92,7 +86,7 @@ class Manifest(Frozen):
     prompts: dict[str, str]
     of: int
     tasks: tuple[SelectedTask, ...]
-    versions: Versions
+    versions: dict[str, str | None]
 
     @property
     def unused_templates(self) -> frozenset[str]:
@@ -242,7 +236,7 @@ def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTas
         prompts=prompts,
         of=of,
         tasks=tasks,
-        versions=Versions(python=platform.python_version(), openai=installed_version("openai")),
+        versions={"python": platform.python_version(), "openai": installed_version("openai")},
     )
 
 

@@ -55,7 +55,6 @@ _CUT_OFF = "not played to its end"
 
 def _ours(made: T) -> T:
     """``made`` with our distribution's name before its own, which inspect_ai takes from the module."""
-    import_module("housequest")
     made.__module__ = "housequest"
     return made
 

@@ -27,7 +27,7 @@ from housequest.agent.episodes.record import EpisodeRecorder, with_digest, witho
 from housequest.agent.evaluation.analysis.run import Run, read_for_comparison
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import RunFolder, result_of
-from housequest.agent.evaluation.runs.spec import Manifest, RunConfig, Versions
+from housequest.agent.evaluation.runs.spec import Manifest, RunConfig
 from housequest.worlds.paths import FORMAT
 
 Said = Callable[[str], str]
@@ -92,7 +92,7 @@ def run(
         tasks=tuple(
             SelectedTask(number=each.number, id=f"demo/{each.number}{said('-task')}", type=said(each.type)) for each in lived
         ),
-        versions=Versions(python="3.11", openai=None),
+        versions={"python": "3.11", "openai": None},
     )
     run = RunFolder(folder)
     run.begin(manifest)

@@ -11,7 +11,7 @@ import hashlib
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -170,7 +170,8 @@ def page_environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters.update({"n": _number, "ticks": ticks})
+    filters: dict[str, Any] = {"n": _number, "ticks": ticks}
+    environment.filters.update(filters)
     return environment
 
 
