@@ -34,7 +34,7 @@ from weakref import WeakKeyDictionary
 from housequest.agent.cluster.driver import FromPlayer, Order, PlayerCluster, PlayerLost, Remote, RemoteHandle, ToPlayer
 from housequest.agent.config import Prices
 from housequest.agent.evaluation.parts import ClusterKind
-from housequest.agent.evaluation.runs.batch import LocalPlayer, rare_collections
+from housequest.agent.evaluation.runs.batch import LocalPlayer, rare_collections, run_workers
 from housequest.agent.evaluation.runs.budget import BudgetTracker, MeteredModel, RunHalted, Stopped
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import RunFolder
@@ -393,13 +393,9 @@ async def _serve(order: Order, line: socket.socket) -> None:
                 said = traceback.format_exc()
             await _send(line, said)
 
-    both = [asyncio.create_task(hear()), asyncio.create_task(say())]
     try:
-        await asyncio.gather(*both)
+        await run_workers((hear(), say()))
     finally:
-        for each in both:
-            each.cancel()
-        await asyncio.gather(*both, return_exceptions=True)
         await player.aclose()
 
 

@@ -23,11 +23,13 @@ PersonAction = Literal["replace", "hint", "again", "another", "play", "stop", "i
 Outcome = Literal["won", "lost", "error", "stopped"]
 
 
-class _Frozen(BaseModel):
+class Frozen(BaseModel):
+    """Base of all that is written of episodes and runs."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Started(_Frozen):
+class Started(Frozen):
     """An episode begins. ``task`` and ``number`` are for people and metrics, never for an agent."""
 
     kind: Literal["started"] = "started"
@@ -57,7 +59,7 @@ POLICY = "policy"
 """The role of an action policy. Its thoughts say what went wrong, and begin with the error mode."""
 
 
-class Thought(_Frozen):
+class Thought(Frozen):
     """A role's thought; ``answers``: it is said to the person, about their hint."""
 
     kind: Literal["thought"] = "thought"
@@ -66,7 +68,7 @@ class Thought(_Frozen):
     answers: Literal[True] | None = None
 
 
-class Planned(_Frozen):
+class Planned(Frozen):
     """A role made or revised the plan; ``revision`` counts from 0, ``reason`` says what asked for it."""
 
     kind: Literal["planned"] = "planned"
@@ -76,7 +78,7 @@ class Planned(_Frozen):
     reason: str
 
 
-class Progressed(_Frozen):
+class Progressed(Frozen):
     """The plan has reached ``step``, counted from 0."""
 
     kind: Literal["progressed"] = "progressed"
@@ -84,7 +86,7 @@ class Progressed(_Frozen):
     step: int
 
 
-class PromptMessage(_Frozen):
+class PromptMessage(Frozen):
     """One message of a prompt. ``image`` is the digest of its picture, which can be drawn again and is not recorded."""
 
     role: Literal["system", "user", "assistant"]
@@ -101,7 +103,7 @@ class PromptMessage(_Frozen):
         return self.content if self.image is None else f"{self.content}\n\n[a picture of what it sees, {self.image[:12]}]"
 
 
-class Candidate(_Frozen):
+class Candidate(Frozen):
     """A text that a model might have written, with its log-probability in nats."""
 
     text: str
@@ -112,7 +114,7 @@ Count = Annotated[int | None, AfterValidator(believed)]
 """A count that a model stated; None if it stated none, or one that cannot be true (`believed`)."""
 
 
-class ModelCall(_Frozen):
+class ModelCall(Frozen):
     """A role called its model.
 
     The prompt is the first ``kept`` messages of the role's previous conversation, reply included, and then ``added``. So it can
@@ -144,7 +146,7 @@ class ModelCall(_Frozen):
     learned: tuple[str, ...] | None = None
 
 
-class ParseFailed(_Frozen):
+class ParseFailed(Frozen):
     """A reply could not be read; if ``final``, a second one neither, and the agent loses the turn or goes on without it."""
 
     kind: Literal["unreadable"] = "unreadable"
@@ -154,7 +156,7 @@ class ParseFailed(_Frozen):
     final: bool
 
 
-class Relevance(_Frozen):
+class Relevance(Frozen):
     """How relevant a receptacle (``place``) or an object is, in [0, 1]; None, and not masked, if that could not be read."""
 
     name: str
@@ -163,7 +165,7 @@ class Relevance(_Frozen):
     score: float | None = None
 
 
-class Judged(_Frozen):
+class Judged(Frozen):
     """A role judged how relevant things are to ``target``, a task or sub-task. The acting agent does not see masked names."""
 
     kind: Literal["judged"] = "judged"
@@ -177,7 +179,7 @@ class Judged(_Frozen):
         return f"for \u201c{self.target}\u201d it leaves out {', '.join(masked) or f'none of {len(self.things)}'}"
 
 
-class Proposed(_Frozen):
+class Proposed(Frozen):
     """The agent wants to execute ``command``. The overseer sees this before it happens."""
 
     kind: Literal["proposed"] = "proposed"
@@ -185,7 +187,7 @@ class Proposed(_Frozen):
     command: str
 
 
-class RulesShown(_Frozen):
+class RulesShown(Frozen):
     """Rules that the next prompt shows for the first time, with their ids in the rulebook. A short prompt cuts long rules."""
 
     kind: Literal["consulted"] = "consulted"
@@ -193,7 +195,7 @@ class RulesShown(_Frozen):
     ids: tuple[str, ...] = ()
 
 
-class ModelFailed(_Frozen):
+class ModelFailed(Frozen):
     """The model failed, and the person who plays is asked what to do. Without a person, a failure ends the episode."""
 
     kind: Literal["failed"] = "failed"
@@ -202,7 +204,7 @@ class ModelFailed(_Frozen):
     message: str
 
 
-class Intervened(_Frozen):
+class Intervened(Frozen):
     """A person stepped in.
 
     ``action``: ``replace`` a command, give a ``hint``, ask ``again`` or for ``another`` command, ``play`` themselves, ``stop``
@@ -221,7 +223,7 @@ class Intervened(_Frozen):
         return self.action not in {"interrupt", "retry"}
 
 
-class Stepped(_Frozen):
+class Stepped(Frozen):
     """A command was executed. ``met`` of the goal's ``conditions`` hold now, if the world reports them. ``enacted`` counts
     the low-level actions of a simulator, and ``diverged`` says why it could not follow.
     """
@@ -242,7 +244,7 @@ class Stepped(_Frozen):
     diverged: str | None = None
 
 
-class TurnSpent(_Frozen):
+class TurnSpent(Frozen):
     """A turn passed without a command: the reply was unreadable, or ``reason`` says why nothing could be carried out."""
 
     kind: Literal["spent"] = "spent"
@@ -250,7 +252,7 @@ class TurnSpent(_Frozen):
     reason: str | None = None
 
 
-class Ended(_Frozen):
+class Ended(Frozen):
     """The episode is over. After an error, ``boundary`` and ``message`` say where and why. A ``message`` without a
     ``boundary`` is what the model said when its own unreadable replies had filled its context.
     """
@@ -285,7 +287,7 @@ Body = Annotated[
 ]
 
 
-class Event(_Frozen):
+class Event(Frozen):
     """One thing that happened, in its place in the tree."""
 
     id: int
@@ -293,7 +295,7 @@ class Event(_Frozen):
     body: Body
 
 
-class CallTiming(_Frozen):
+class CallTiming(Frozen):
     """The timing of the event whose id is ``of``: wall seconds, attempts, prompt tokens that came from a cache, and what was
     paid for beside it (`Waste`)."""
 

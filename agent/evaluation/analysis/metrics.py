@@ -102,11 +102,6 @@ class Extras:
     ceiling: Ceiling | None = None
     metrics: tuple[Metric, ...] = ()
 
-    def played(self, task: SelectedTask, result: Result | None) -> PlayedTask:
-        """``task`` with its ``result`` and what is known beside it."""
-        par, clock = self.paths.get(task.id, PathLengths()), self.clocks.get(task.id, EpisodeTiming())
-        return PlayedTask(task, result, par, clock, self)
-
 
 @dataclass(frozen=True, slots=True)
 class PlayedTask:
@@ -365,11 +360,15 @@ class Summary:
 
 def summarise(tasks: Sequence[SelectedTask], results: Iterable[Result], extras: Extras | None = None) -> Summary:
     """The figures of the selected ``tasks``; a task without a result is unfinished."""
-    extras, found = extras or Extras(), {result.task: result for result in results}
-    assisted = tuple(task.id for task in tasks if task.id in found and found[task.id].assisted)
-    left_out = set(assisted)
-    played = tuple(extras.played(task, found.get(task.id)) for task in tasks if task.id not in left_out)
-    return Summary(played, assisted, extras.prices, extras.metrics)
+    known, found = extras or Extras(), {result.task: result for result in results}
+    assisted = [task.id for task in tasks if task.id in found and found[task.id].assisted]
+    paths, clocks, left_out = known.paths, known.clocks, set(assisted)
+    played = (
+        PlayedTask(of, found.get(of.id), paths.get(of.id, PathLengths()), clocks.get(of.id, EpisodeTiming()), known)
+        for of in tasks
+        if of.id not in left_out
+    )
+    return Summary(tuple(played), tuple(assisted), known.prices, known.metrics)
 
 
 def joined(summaries: Sequence[Summary]) -> Summary:

@@ -24,16 +24,13 @@ from housequest.agent.evaluation.analysis.statistics import Interval, PairedCoun
 from housequest.agent.evaluation.render import table
 from housequest.agent.evaluation.render.report import ceiling_data, ceiling_words, first_lines
 from housequest.agent.evaluation.render.table import Report, Section, Strong, Table, Warned, many, percent, plain_data, wrapped
-from housequest.agent.evaluation.runs.files import flattened
+from housequest.agent.evaluation.runs.files import few, flattened
 from housequest.agent.evaluation.runs.folder import Result
 from housequest.agent.evaluation.runs.spec import Manifest
 from housequest.agent.evaluation.runs.usage import money
 from housequest.worlds.base import Metric
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.text import printable
-
-_NAMED = 3
-"""Tasks left out that are named."""
 
 
 def _without(tasks: Sequence[str], others: Collection[str]) -> tuple[str, ...]:
@@ -403,9 +400,8 @@ def _played(result: Result) -> str:
 
 def _left_out(comparison: Comparison) -> Iterator[str]:
     for cause, tasks in comparison.left_out:
-        named = ", ".join(table.one_line(task) for task in tasks[:_NAMED])
-        more = f", and {len(tasks) - _NAMED} more; --json names them all" if len(tasks) > _NAMED else ""
-        yield from wrapped(f"{cause} ({len(tasks)}): {named}{more}", "Left out, ", "  ")
+        named = few([table.one_line(task) for task in tasks], ", and {} more; --json names them all")
+        yield from wrapped(f"{cause} ({len(tasks)}): {named}", "Left out, ", "  ")
 
 
 class Side(NamedTuple):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
+from housequest.agent.episodes.events import Frozen
 from housequest.agent.episodes.record import LENGTH_OF_END, with_digest, without_digest
 from housequest.worlds.base import Task
 from housequest.worlds.errors import ConfigurationError, shown, unquoted
@@ -18,6 +19,8 @@ T = TypeVar("T", bound=BaseModel)
 
 LARGEST_MANIFEST = 64 << 20
 LARGEST_INDEX = 256 << 20
+NAMED = 3
+"""How many of many a message names."""
 EVAL_REWRITES = " Delete the file: `housequest eval` makes it anew."
 
 
@@ -71,6 +74,11 @@ def _compared(manifest: BaseModel) -> dict[str, object]:
         return flattened(dumped)
     ids = " ".join(task if isinstance(task, str) else task["id"] for task in tasks)
     return {**flattened(dumped), "tasks": len(tasks), "tasks' ids": ids}
+
+
+def few(names: Sequence[str], more: str = " and {} more") -> str:
+    """The first of these names, and how many ``more`` there are."""
+    return ", ".join(names[:NAMED]) + (more.format(len(names) - NAMED) if len(names) > NAMED else "")
 
 
 def flattened(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
@@ -166,12 +174,6 @@ def words_of(error: Exception) -> str:
 _LARGEST = 1 << 53
 Number = Annotated[int, Field(ge=0, le=_LARGEST)]
 """A count that a float can hold."""
-
-
-class Frozen(BaseModel):
-    """Base of everything written to a run's folder."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class SelectedTask(Frozen):

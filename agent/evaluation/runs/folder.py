@@ -40,8 +40,6 @@ from housequest.worlds.text import printable
 APPENDED = ("timing.jsonl", "walls.jsonl", "calls.jsonl")
 """Files that are written line by line; all others are replaced as a whole."""
 MANIFEST_WAY_OUT = " Take it from a copy of the run, or play into a new folder."
-_NAMED = 3
-"""How many faults an error names."""
 
 
 class RunFolder:
@@ -93,8 +91,8 @@ class RunFolder:
         """
         results, faults, _ = self.examine(tasks, sha256)
         if wrong := [fault for fault in faults if fault.miscounts]:
-            more = (f"and {len(wrong) - _NAMED} more",) if len(wrong) > _NAMED else ()
-            listed = "".join(f"\n  {line}" for line in (*wrong[:_NAMED], *more))
+            more = (f"and {len(wrong) - files.NAMED} more",) if len(wrong) > files.NAMED else ()
+            listed = "".join(f"\n  {line}" for line in (*wrong[: files.NAMED], *more))
             raise ConfigurationError(
                 f"{self.path} is damaged, and nothing of it is counted:{listed}\n"
                 f"`housequest verify {self.path}` tells all; the same `housequest eval` plays again what is not whole."

@@ -28,8 +28,6 @@ from housequest.worlds.registry import load_plugin, plugins
 
 T = TypeVar("T")
 MOST_SHARDS = 10_000
-_NAMED = 3
-"""How many of many an error names."""
 _SUFFIX = re.compile(r"-shard-\d+-of-\d+")
 
 
@@ -166,9 +164,8 @@ def _found(shards: Sequence[RunFolder]) -> _Episodes:
 def _missing(shards: Sequence[RunFolder], tasks: Sequence[SelectedTask], missing: Sequence[SelectedTask]) -> str:
     """Which episodes are missing, and which shard has to play them."""
     places = {shard: run for run in shards if (shard := shard_of(run)) is not None}
-    more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-    named = ", ".join(episode_name(task) for task in missing[:_NAMED])
-    lines = [f"{len(missing)} of {len(tasks)} episodes are missing: {named}{more}."]
+    named = files.few([episode_name(task) for task in missing])
+    lines = [f"{len(missing)} of {len(tasks)} episodes are missing: {named}."]
     for of in sorted({shard.of for shard in places}):
         for number in range(1, of + 1):
             shard = Shard(number=number, of=of)
@@ -197,9 +194,8 @@ class Verification(NamedTuple):
 
     def data(self) -> dict[str, object]:
         """For JSON."""
-        faults = [{"where": fault.where, "what": fault.what, "miscounts": fault.miscounts} for fault in self.faults]
         counts = {"tasks": self.tasks, "finished": self.finished}
-        return {"run": str(self.path), "whole": self.whole, **counts, "faults": faults}
+        return {"run": str(self.path), "whole": self.whole, **counts, "faults": [fault._asdict() for fault in self.faults]}
 
     def lines(self) -> Iterator[str]:
         """For people."""
@@ -228,18 +224,17 @@ def verify_run(folder: RunFolder) -> Verification:
             raise
         return Verification(folder.path, faults=(fault_of(folder.manifest_file, error),))
     results, found, _ = folder.examine(manifest.tasks)
-    unfinished: list[Fault] = []
     for part in filter(Path.exists, map(folder.part, manifest.tasks)):
         try:
             deque(read_episode(part), 0)
         except ConfigurationError as error:
             why = f"it cannot be gone on with: {str(error).removeprefix(f'{part}:')}"
-            unfinished.append(Fault(str(part), why, miscounts=False))
-    kept = ((PathLine, folder.paths_file), (CeilingLine, folder.ceilings_file))
-    faults = [fault for kind, file in kept for fault in files.faults_of(kind, file, files.LARGEST_INDEX, lines=True)]
-    added = [load_plugin("housequest.files", name, "check of files") for name in plugins("housequest.files")]
-    faults += [fault for check in added for fault in check(folder.path)]
-    return Verification(folder.path, len(manifest.tasks), len(results), (*found, *unfinished, *faults))
+            found.append(Fault(str(part), why, miscounts=False))
+    for kind, file in ((PathLine, folder.paths_file), (CeilingLine, folder.ceilings_file)):
+        found += files.faults_of(kind, file, files.LARGEST_INDEX, lines=True)
+    for name in plugins("housequest.files"):
+        found += load_plugin("housequest.files", name, "check of files")(folder.path)
+    return Verification(folder.path, len(manifest.tasks), len(results), tuple(found))
 
 
 def verify_sweep(folder: SweepFolder) -> list[Verification]:

@@ -153,11 +153,6 @@ class Place(NamedTuple):
     attempts: Mapping[str, tuple[Attempt, ...]] = {}
     earlier: str | None = None
 
-    @property
-    def later(self) -> int:
-        """How many runs of its series begin before it: each has a seed of its own."""
-        return self.repeat + self.attempt - 2
-
 
 FIRST = Place()
 """A run by itself."""
@@ -177,7 +172,8 @@ def make_run_spec(
     if settings.agent == HUMAN:
         raise ConfigurationError("The agent 'human' needs a terminal; use `housequest play --agent human`.")
     drawn = settings.seed or 0
-    settings = settings.model_copy(update={"seed": drawn + place.later})
+    # Each run of a series has a seed of its own.
+    settings = settings.model_copy(update={"seed": drawn + place.repeat + place.attempt - 2})
     setup = set_up(settings, rules=rules, curiosity=curiosity)
     setup = replace(setup, episode=replace(setup.episode, attempts=place.attempts))
     world, episode = setup.world, setup.episode

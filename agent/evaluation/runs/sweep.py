@@ -42,7 +42,7 @@ from housequest.agent.episodes.events import ParseFailed, RulesShown, Stepped, T
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.analysis.run import PriceList, read_for_comparison
 from housequest.agent.evaluation.render.comparison import Comparison
-from housequest.agent.evaluation.runs.files import Frozen, SelectedTask, file_of, parsed, read_bytes
+from housequest.agent.evaluation.runs.files import Frozen, SelectedTask, few, file_of, parsed, read_bytes
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import FIRST, Place, RunSpec, make_run_spec, slug
 from housequest.agent.models.registry import beside
@@ -55,8 +55,6 @@ from housequest.worlds.paths import FORMAT, Format, atomic_write, parse_yaml, re
 
 USUAL_AGENT = "reasoner-actor"
 WITHOUT, WITH = "without", "with"
-_NAMED = 3
-"""How many rules a label names; the rest are counted."""
 REFLECTION = "reflection"
 """The role whose thought says what went wrong in the attempt before."""
 LARGEST_FILE = 1 << 18
@@ -317,7 +315,7 @@ def plan_measurement(configuration: Configuration, name: str, ids: Sequence[str]
     configuration = replace(configuration, settings=settings.model_copy(update={"agent": agent, "rules": None}))
 
     def trial(arm: str, rules: tuple[Rule, ...]) -> ArmRun:
-        part = f"{_listed([rule.id for rule in rules])} alone" if alone else _part(rules, usual)
+        part = f"{few([unquoted(rule.id) for rule in rules])} alone" if alone else _part(rules, usual)
         spec = make_run_spec(configuration, rules=frozen_rules(book, rules, settings.rules_budget, part) if rules else None)
         return ArmRun(arm, spec.config.seed, arm, configuration, spec)
 
@@ -339,15 +337,10 @@ def measured(measurement: Measurement, folder: SweepFolder, prices: PriceList | 
 
 def _part(rules: Sequence[Rule], usual: Sequence[Rule]) -> str:
     """How ``rules`` differ from the ``usual`` rules of their book, in words."""
-    more = [rule.id for rule in rules if rule not in usual]
-    missing = [rule.id for rule in usual if rule not in rules]
-    parts = (f"and {_listed(more)}" if more else "", f"without {_listed(missing)}" if missing else "")
+    more = [unquoted(rule.id) for rule in rules if rule not in usual]
+    missing = [unquoted(rule.id) for rule in usual if rule not in rules]
+    parts = (f"and {few(more)}" if more else "", f"without {few(missing)}" if missing else "")
     return " ".join(filter(None, parts))
-
-
-def _listed(ids: Sequence[str]) -> str:
-    named = ", ".join(unquoted(each) for each in ids[:_NAMED])
-    return named if len(ids) <= _NAMED else f"{named} and {len(ids) - _NAMED} more"
 
 
 def series_kind(settings: Settings) -> SeriesKind | None:
