@@ -34,11 +34,7 @@ SEVERAL = 3
 
 
 class ListenerError(BaseException):
-    """The listener failed while the agent decided. Not an ``Exception``, so that the agent is not blamed for it."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__(str(error))
-        self.error = error
+    """The listener failed, with this error, while the agent decided. Not an ``Exception``, so that the agent is not blamed."""
 
 
 class EventEmitter:

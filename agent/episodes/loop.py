@@ -179,7 +179,7 @@ class _Episode:
                 except _RewindTo as rewind:
                     begin = partial(self._rewind, *rewind.args)
         except ListenerError as failure:
-            raise failure.error from None
+            raise failure.args[0] from None
         finally:
             if self.env is not self.given_env:
                 self.env.close()

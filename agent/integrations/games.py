@@ -183,17 +183,8 @@ class HostedGame:
 
     name = "mcp"
 
-    def __init__(
-        self,
-        id: str,
-        env: Env,
-        config: EpisodeConfig,
-        record: Path | None,
-        client: str | None = None,
-        listener: EventListener | None = None,
-    ) -> None:
-        self.id = id
-        self.client = client
+    def __init__(self, env: Env, config: EpisodeConfig, record: Path | None, listener: EventListener | None = None) -> None:
+        self.client: str | None = None
         self.config = config
         self.turn: Turn | None = None
         self.waiting = asyncio.Event()
@@ -371,7 +362,8 @@ class GameHost(AbstractAsyncContextManager["GameHost"]):
             id = secrets.token_hex(6)
             name = f"{time.strftime('%Y%m%d-%H%M%S')}-{slug(task.reference)}-{HostedGame.name}-{id}.jsonl"
             record = None if self.options.records is None else self.options.records / name
-            game = self._games[id] = HostedGame(id, env, config, record, client)
+            game = self._games[id] = HostedGame(env, config, record)
+            game.client = client
         await game.waiting.wait()
         if game.started is None or (game.episode.done() and game.outcome == "error"):
             raise HousequestError(game.reason)
@@ -414,11 +406,11 @@ class GameHost(AbstractAsyncContextManager["GameHost"]):
 
     def _make_room(self, client: str | None) -> None:
         """Forget the oldest ended games; raises ``ConfigurationError`` if too many are in play, of ``client`` or of all."""
-        over = [game for game in self._games.values() if game.episode.done()]
-        for game in over[: max(0, len(over) - MOST_OVER + 1)]:
-            del self._games[game.id]
+        over = [id for id, game in self._games.items() if game.episode.done()]
+        for id in over[: max(0, len(over) - MOST_OVER + 1)]:
+            del self._games[id]
         playing, now = self._playing, time.monotonic()
-        own = [game.id for game in playing if client is not None and game.client == client]
+        own = [id for id, game in self._games.items() if game in playing and client is not None and game.client == client]
         if len(own) >= MOST_EACH:
             raise ConfigurationError(
                 f"You have {len(own)} games in play, which is your share; play on or give up one first: {', '.join(own)}."

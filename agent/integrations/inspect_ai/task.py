@@ -232,7 +232,7 @@ def game_with_tools(spec: RunSpec, games: dict[str, HostedGame]) -> Any:
         del generate
         task, setup = tasks[state.sample_id], spec.setup
         env = await asyncio.to_thread(setup.open, task)
-        game = HostedGame(state.uuid, env, setup.episode, None, listener=_Record(task, state.store))
+        game = HostedGame(env, setup.episode, None, _Record(task, state.store))
         games[state.uuid] = game
         await game.waiting.wait()
         _raise_error(game)
