@@ -188,20 +188,26 @@ class OpenAIModel(Model):
         return self._found[probe]
 
     async def _probe_holding(self) -> Capabilities:
-        held = await self._probe(extra_parameters(Request((), choices=_WORDS)))
-        by_schema = held is not None and parse_choice(held.text, _WORDS) is not None
-        by_grammar = await self._spells_out(raw=False)
-        return Capabilities(self._chats, choices=by_schema or by_grammar, schema=by_schema, grammar=by_grammar)
+        chosen = await self._probe(extra_parameters(Request((), choices=_WORDS)))
+        by_schema = chosen is not None and parse_choice(chosen.text, _WORDS) is not None
+        spelt = await self._spelt(raw=False)
+        held = spelt or (chosen if by_schema else None)
+        if held is not None and not _thought(held) and (free := await self._probe({})) is not None and _thought(free):
+            # What it cannot think about first is worth less than what it says in its own form.
+            _log.warning("%s thinks, but not where its replies are held to a form, so they are free.", self.name)
+            return Capabilities(self._chats)
+        return Capabilities(self._chats, choices=held is not None, schema=by_schema, grammar=spelt is not None)
 
     async def _probe_continuing(self) -> Capabilities:
         """Whether it continues plain text, and is held to a grammar then: two calls, or one where it does not."""
         if await self._probe({}, tokens=1, raw=True) is None:
             return Capabilities()
-        return Capabilities(completions=True, grammar=await self._spells_out(raw=True))
+        return Capabilities(completions=True, grammar=await self._spelt(raw=True) is not None)
 
-    async def _spells_out(self, *, raw: bool) -> bool:
+    async def _spelt(self, *, raw: bool) -> Completion | None:
+        """A reply that a grammar held; None where it did not."""
         spelt = await self._probe(extra_parameters(Request((), grammar=grammar_of(Choice(_WORDS)))), raw=raw)
-        return spelt is not None and spelt.text in _WORDS
+        return spelt if spelt is not None and spelt.text in _WORDS else None
 
     async def _probe_all(self) -> Capabilities:
         """What it can do with a chat, beside that: four calls, or six where it gives prompt log-probabilities."""

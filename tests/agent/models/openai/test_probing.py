@@ -66,14 +66,33 @@ def test_a_server_that_does_more_is_found_out_once_and_used(server: Server) -> N
         asked = model(server)
         both = await asyncio.gather(asked.capabilities(), asked.capabilities())
         assert set(both) == {Capabilities(log_probabilities=True, choices=True, schema=True, bias=True, images=True)}
-        assert (len(server.probes), len(server.requests)) == (6, 0)
+        assert (len(server.probes), len(server.requests)) == (7, 0)
         likely = await asked.complete(Request(HELLO, top_logprobs=2))
         assert likely.tokens[0].alternatives == (("ready", -0.1), ("no", -2.5))
         assert (await asked.complete(Request(HELLO, choices=["go to fridge 1", "look"]))).text == "look"
         form = {"type": "object", "properties": {"n": {"enum": [3]}}}
         assert json.loads((await asked.complete(Request(HELLO, schema=form))).text) == {"n": 3}
         assert "mug" in (await asked.complete(Request(HELLO, bias={"mug": 2.0}))).text
-        assert (len(server.probes), len(server.requests)) == (6, 4)
+        assert (len(server.probes), len(server.requests)) == (7, 4)
+        await asked.aclose()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("keeps_both", [False, True])
+def test_a_model_that_thinks_is_held_where_it_can_do_both(server: Server, keeps_both: bool) -> None:
+    async def thinking(recorded: Recorded, policy: Policy) -> Response:
+        answered = await able(recorded, policy)
+        said = json.loads(bytes(answered.body))
+        if keeps_both or "response_format" not in recorded.body:
+            said["choices"][0]["message"]["reasoning_content"] = "They want a word."
+        return JSONResponse(said)
+
+    server.probing = server.otherwise = thinking
+
+    async def run() -> None:
+        asked = model(server)
+        assert await asked.holding() == Capabilities(choices=keeps_both, schema=keeps_both)
         await asked.aclose()
 
     asyncio.run(run())
