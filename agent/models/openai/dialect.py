@@ -60,8 +60,8 @@ _ALLOWED = re.compile(
 """Where a refusal says which numbers are allowed; others are codes, or belong to names."""
 _LEAST = re.compile(r"at least|minimum|>=|greater|below|too (small|low)|between|range", re.IGNORECASE)
 _MOST = re.compile(r"at most|maximum|<=|less than|exceed|up to|too (large|big|high|many)", re.IGNORECASE)
-LEAST_BOUND = 16
-"""Tokens; a lower bound of a reply is a number of something else."""
+LEAST_BOUND, LEAST_HALF = 16, 256
+"""Tokens: a lower bound of a reply is a number of something else; a bound that is not told is sought down to here."""
 _STREAMS = re.compile(r"stream.{0,40}(only|mode|must|requir|enabl)|only.{0,40}stream|non-?stream", re.IGNORECASE | re.DOTALL)
 _ALIASES = (
     (*LIMITS, "max_new_tokens", "max_output_tokens", "n_predict"),
@@ -221,6 +221,7 @@ class Dialect:
             else:
                 yield self._without_all(names, sent, words)
         if doubtful:
+            # The words may be in any language, and name nothing.
             spared = [name for name in (*_OPTIONAL, *STREAMED) if name in sent]
             if system:
                 yield folded
@@ -248,8 +249,8 @@ class Dialect:
             for bound in _bounds(words, given):
                 yield replace(self, least=bound) if bound > given else replace(self, most=bound)
             yield from renamed
-            if _MOST.search(words):
-                yield replace(self, most=max(given // 2, 1))
+            while _MOST.search(words) and (given := given // 2) >= LEAST_HALF:
+                yield replace(self, most=given)
             yield self.leaving(name)
         elif name in self._told_to_think():
             # The user asked for it, so it is not left out in silence: after the last way it is refused.
