@@ -26,6 +26,7 @@ from housequest.agent.base import Emitter
 from housequest.agent.episodes import events
 from housequest.agent.models.base import Capabilities, Completion, Held, Image, Message, Model, Request, encodable
 from housequest.agent.models.forms import Form, FormChoice
+from housequest.agent.models.thoughts import split_thoughts
 from housequest.worlds.errors import ModelError, Unsupported
 
 T = TypeVar("T")
@@ -37,9 +38,6 @@ ROOM_WITHOUT_THOUGHT = 256
 """Tokens at least for a reply that is asked for again without its thought: those of a command, or of a short plan."""
 _CUT = " [the rest of this reply is left out]"
 SECTION = re.compile(r"^=== (\w+) ===\n", re.MULTILINE)
-_THOUGHT_BEFORE = re.compile(r"\A.*</(think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
-"""Some servers mark only the end of a model's reasoning, since the opening mark was in the prompt."""
-_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 Exchange = tuple[str, str]
 Examples = Callable[[str], Sequence[Exchange]]
 """What a role was asked elsewhere, and replied, in its own form; nothing where none are known. May take a second."""
@@ -110,7 +108,7 @@ class Role(Generic[T]):
         return replace(self, form=form)
 
     def read(self, reply: str) -> T:
-        return self.reader(reply if self.reasoning else _THOUGHT_BEFORE.sub("", _THINKING.sub("", reply)).strip())
+        return self.reader(reply if self.reasoning else split_thoughts(reply, midst=True)[0].strip())
 
 
 @dataclass(frozen=True, slots=True)

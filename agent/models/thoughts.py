@@ -1,0 +1,43 @@
+"""What a model thought, where that stands in the text of its reply."""
+
+from __future__ import annotations
+
+import re
+
+_NAME = r"(?:\w{1,12}:)?(?:think|thinking|thought|reasoning)"
+_CHANNEL = r"(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>"
+_MARK = re.compile(
+    rf"(?=[<\[◁])(?:(?P<over></{_NAME}>|(?-i:\[/THINK\])|◁/think▷|<\|end_(?:of_)?{_NAME}\|>|{_CHANNEL}final<\|message\|>)"
+    rf"|(?P<begun><{_NAME}>|(?-i:\[THINK\])|◁think▷|<\|(?:begin_of|start)_{_NAME}\|>|{_CHANNEL}analysis<\|message\|>)"
+    r"|<\|(?:begin_of_|end_of_|start_|end_)(?:solution|response)\|>|<\|return\|>)",
+    re.IGNORECASE,
+)
+"""The end of a thought, its beginning, and what some models set around the reply beside that."""
+
+
+def split_thoughts(text: str, *, midst: bool = False) -> tuple[str, str]:
+    """The reply and the thinking in ``text``; a thought in the ``midst`` of a reply is left there, unless it is told to go too.
+
+    All before an end without a beginning was thought: the beginning was in the prompt, to some models. All after a beginning
+    without an end was thought too: that thought was cut off.
+    """
+    said, thought, at, silent = list[str](), list[str](), 0, True
+    begun: re.Match[str] | None = None
+    for mark in (*_MARK.finditer(text), None):
+        start, end = mark.span() if mark else (len(text), len(text))
+        if begun is None:
+            said.append(text[at:start])
+            silent, at = silent and not said[-1].strip(), end
+            if mark and mark["over"]:
+                thought.append("".join(said))
+                said, silent = [], True
+            begun = mark if mark and mark["begun"] else None
+        elif mark is None or mark["over"]:
+            if midst or silent:
+                thought.append(text[at:start])
+            else:
+                said.append(text[begun.start() : end])
+            begun, at = None, end
+    if not thought:
+        return text, ""
+    return "".join(said).lstrip(), "\n".join(filter(None, map(str.strip, thought)))
