@@ -7,9 +7,10 @@ say what is odd, not who does it; the docstring of each says where it was seen.
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -53,6 +54,14 @@ class Dialect:
     """How one event of a stream is written."""
     begins: bytes = b""
     """What a stream begins with."""
+    whole: Callable[[Body], Response] = JSONResponse
+    """How a whole reply is sent."""
+    unasked: bool = False
+    """Whether it streams to those, too, who did not ask for that."""
+    kind: str = "text/event-stream"
+    """The type of content that a stream is said to be."""
+    count: Callable[[Body], Body] = lambda usage: usage
+    """How it counts tokens."""
     asked: list[Body] = field(default_factory=list)
     context: int | None = None
     """Tokens of a prompt that are read, the last ones; those before are dropped without a word. Seen at Ollama."""
@@ -75,14 +84,15 @@ class Dialect:
         usage = usage_of(recorded, said)
         if self.context is not None:
             usage["prompt_tokens"] = min(usage["prompt_tokens"], self.context)
-        if recorded.body.get("stream"):
-            return StreamingResponse(self._events(recorded, deltas, said, usage), media_type="text/event-stream")
+        usage = self.count(usage)
+        if recorded.body.get("stream") or self.unasked:
+            return StreamingResponse(self._events(recorded, deltas, said, usage), media_type=self.kind)
         message: dict[str, Any] = {"role": "assistant", "content": None}
         for delta in deltas:
             for key, value in delta.items():
                 message[key] = value if message.get(key) is None else message[key] + value
         choice = {"index": 0, "message": message, "finish_reason": said.finish}
-        return JSONResponse(_head(recorded, "chat.completion") | {"choices": [choice], "usage": usage})
+        return self.whole(_head(recorded, "chat.completion") | {"choices": [choice], "usage": usage})
 
     async def _events(
         self, recorded: Recorded, deltas: Sequence[Mapping[str, Any]], said: Said, usage: Body
@@ -416,6 +426,28 @@ def header_wanted(name: str, value: str) -> Callable[[Recorded], Response | None
     return refuse
 
 
+def refused_in_a_200(recorded: Recorded) -> Response | None:
+    """A refusal that a gateway passes on once it has begun to answer, without its number. Seen at proxies that stream."""
+    if "temperature" not in recorded.body:
+        return None
+    said = "Unsupported parameter: 'temperature' is not supported with this model."
+    return _inside(recorded, {"error": {"message": said, "type": "invalid_request_error", "code": "unsupported_parameter"}})
+
+
+def positive_temperature_in_a_200(recorded: Recorded) -> Response | None:
+    """Greedy is no temperature; the error is a text, in a stream inside a 200. Seen at Text Generation Inference."""
+    if recorded.body.get("temperature", 1) > 0:
+        return None
+    error = {"error": "Input validation error: `temperature` must be strictly positive", "error_type": "validation"}
+    return _inside(recorded, error) if recorded.body.get("stream") else JSONResponse(error, 422)
+
+
+def _inside(recorded: Recorded, body: Body) -> Response:
+    if recorded.body.get("stream"):
+        return Response(f": OPENROUTER PROCESSING\n\ndata: {json.dumps(body)}\n\n", media_type="text/event-stream")
+    return JSONResponse(body)
+
+
 class FailsAtTimes:
     """Each ``every``-th request fails inside a 200. Seen at OpenRouter."""
 
@@ -424,12 +456,7 @@ class FailsAtTimes:
 
     def __call__(self, recorded: Recorded) -> Response | None:
         self._count += 1
-        if self._count % self._every:
-            return None
-        if recorded.body.get("stream"):
-            told = f": OPENROUTER PROCESSING\n\ndata: {json.dumps(self._body)}\n\n"
-            return Response(told, media_type="text/event-stream")
-        return JSONResponse(self._body)
+        return None if self._count % self._every else _inside(recorded, self._body)
 
 
 BUSY_IN_200: Body = {
@@ -447,6 +474,12 @@ BUSY_IN_200: Body = {
     "user_id": "user_1",
 }
 NO_CHOICES: Body = {"id": "gen-1", "object": "chat.completion", "created": 1, "model": "m", "choices": []}
+BUSY_BESIDE: Body = {"id": "0", "choices": None, "base_resp": {"status_code": 1002, "status_msg": "rate limit"}}
+"""Seen at MiniMax."""
+BUSY_AT_THE_TOP: Body = {"code": 429, "message": "Request was rejected due to rate limiting.", "data": None}
+"""Seen at SiliconFlow, and like it at gateways."""
+FLAT_ERROR: Body = {"object": "error", "message": "Overloaded", "type": "InternalServerError", "param": None, "code": 503}
+"""Seen at older versions of vLLM, in streams."""
 ENDED_BY_ERROR: Body = {
     "id": "gen-1",
     "object": "chat.completion",
@@ -483,6 +516,17 @@ def thinking_a_little(recorded: Recorded, text: str) -> Said:
     return within(limit_of(recorded.body), Said(text, "The task names a place. So I go on."))
 
 
+def cut_in_other_words(word: str) -> Callable[[Recorded, str], Said]:
+    """A reply that its limit cut off ends in a word of the server behind a gateway. Seen at gateways to Anthropic, Gemini and
+    Mistral; as ``stop``, at servers that know no other word."""
+
+    def think(recorded: Recorded, text: str) -> Said:
+        said = thinking(recorded, text)
+        return replace(said, finish=word) if said.finish == "length" else said
+
+    return think
+
+
 def beside(key: str) -> Callable[[Said], Sequence[Body]]:
     """Thinking in a field of its own: ``reasoning_content`` (DeepSeek, vLLM, SGLang), ``reasoning`` (OpenRouter, Ollama)."""
 
@@ -498,6 +542,14 @@ def in_tags(said: Said) -> Sequence[Body]:
     return plain(Said(thought + said.text if said.text or not thought else f"<think>\n{said.thinking}"))
 
 
+def in_marks(begun: str, over: str) -> Callable[[Said], Sequence[Body]]:
+    """Thinking in the text in other marks, a command in its midst that is none of the reply's.
+
+    Seen with Magistral (``[THINK]``), Seed-OSS, Kimi (``◁think▷``), OpenThinker and, with its channels, gpt-oss.
+    """
+    return lambda said: plain(Said(f"{begun}{said.thinking} Perhaps\nAction: look\nBut no.{over}{said.text}"))
+
+
 def in_parts(said: Said) -> Sequence[Body]:
     """Content as a list of parts, thinking among them, the text in two. Seen at Mistral's models that think."""
     half = len(said.text) // 2
@@ -509,6 +561,36 @@ def in_parts(said: Said) -> Sequence[Body]:
 def as_thinking(said: Said) -> Sequence[Body]:
     """The answer where thinking belongs, and an empty text. Seen at LM Studio, and at vLLM with a wrong parser."""
     return [{"content": "", "reasoning_content": said.text}]
+
+
+# Bodies.
+
+
+def ended_as_a_stream(body: Body) -> Response:
+    """A whole reply that ends as a stream does, and says that it is one. Seen at gateways before servers that stream."""
+    return Response(f"{json.dumps(body)}\n\ndata: [DONE]\n\n", media_type="text/event-stream")
+
+
+def kept_alive(body: Body) -> Response:
+    """Blank lines until the reply is there. Seen at OpenRouter and DeepSeek."""
+    return Response(f"\n         \n\n         \n{json.dumps(body)}", media_type="application/json")
+
+
+def compressed(body: Body) -> Response:
+    """A compressed body, whatever was asked for. Seen behind content delivery networks."""
+    content = gzip.compress(json.dumps(body).encode())
+    return Response(content, media_type="application/json", headers={"content-encoding": "gzip"})
+
+
+def thinking_beside_the_count(usage: Body) -> Body:
+    """Thinking is in the total alone. Seen at xAI, and without the details at Gemini's compatible address."""
+    thought = usage.get("completion_tokens_details", {}).get("reasoning_tokens", 0)
+    return usage | {"completion_tokens": usage["completion_tokens"] - thought}
+
+
+def nothing_counted(usage: Body) -> Body:
+    """Zeros for what nobody counts. Seen at gateways, for streams above all."""
+    return dict.fromkeys(usage, 0)
 
 
 # Streams.
@@ -583,12 +665,40 @@ def dialects() -> dict[str, Dialect]:
         Dialect("thinking under another name", think=thinking, speak=beside("reasoning")),
         Dialect("thinking until turned off", think=thinking_unless_off, speak=beside("reasoning_content")),
         Dialect("thinking in tags", think=thinking, speak=in_tags),
+        *(
+            Dialect(f"the limit in other words, {word}", think=cut_in_other_words(word), speak=beside("reasoning_content"))
+            for word in ("max_tokens", "MAX_TOKENS", "model_length", "stop")
+        ),
+        *(
+            Dialect(f"thinking in other marks, {marks[0]}", think=thinking_a_little, speak=in_marks(*marks))
+            for marks in (
+                ("[THINK]", "[/THINK]"),
+                ("<seed:think>", "</seed:think>"),
+                ("◁think▷", "◁/think▷"),
+                ("<|begin_of_thought|>", "<|end_of_thought|>\n\n"),
+                ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+            )
+        ),
+        Dialect(
+            "thinking beside the count", think=thinking, speak=beside("reasoning_content"), count=thinking_beside_the_count
+        ),
+        Dialect("nothing counted", count=nothing_counted),
         Dialect("content in parts", think=thinking_a_little, speak=in_parts),
         Dialect("the answer as thinking", speak=as_thinking),
         Dialect("thinking wanted back", thinking_wanted_back, thinking_a_little, beside("reasoning_content")),
         Dialect("busy in a 200", FailsAtTimes(BUSY_IN_200)),
         Dialect("no choices in a 200", FailsAtTimes(NO_CHOICES)),
         Dialect("ended by an error", FailsAtTimes(ENDED_BY_ERROR)),
+        Dialect("busy in a 200, beside", FailsAtTimes(BUSY_BESIDE)),
+        Dialect("busy in a 200, at the top", FailsAtTimes(BUSY_AT_THE_TOP)),
+        Dialect("a flat error in a 200", FailsAtTimes(FLAT_ERROR)),
+        Dialect("refused in a 200", refused_in_a_200),
+        Dialect("refused in a 200, as text", positive_temperature_in_a_200),
+        Dialect("a whole reply that ends as a stream", whole=ended_as_a_stream),
+        Dialect("a whole reply after blank lines", whole=kept_alive),
+        Dialect("a whole reply, compressed", whole=compressed),
+        Dialect("a stream unasked", unasked=True),
+        Dialect("a stream that is said to be text", unasked=True, kind="text/plain; charset=utf-8"),
         Dialect("a stream with a mark at its beginning", begins=b"\xef\xbb\xbf"),
         Dialect("a stream with lines that end in CR", frame=crs),
         Dialect("a stream with data over several lines", frame=several_lines),

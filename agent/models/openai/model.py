@@ -370,7 +370,9 @@ class OpenAIModel(Model):
         attempts = 0
 
         def read(answer: Response) -> Completion:
-            return read_completion(answer.content, answer.headers.get("content-type", ""), redactor, raw=request.raw)
+            limit = next((body[name] for name in LIMITS if name in body), None)
+            told = answer.headers.get("content-type", "")
+            return read_completion(answer.content, told, redactor, raw=request.raw, limit=limit)
 
         while True:
             attempts += 1

@@ -30,6 +30,7 @@ from housequest.agent.models.base import (
     printable_line,
 )
 from housequest.agent.models.openai.redaction import Redactor
+from housequest.agent.models.thoughts import split_thoughts
 
 STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 LIMITS = ("max_tokens", "max_completion_tokens")
@@ -97,9 +98,19 @@ _LONGEST_TOKEN = 200
 _LONGEST_NUMBER = 10
 _OF_THOUGHT = re.compile(r"^(?!.*(token|count|signature|encrypted|effort|_id$)).*(reasoning|thinking|thought)", re.IGNORECASE)
 """The names of fields and parts that hold what a model thought."""
-_MARKED = r"(think|thinking|thought|reasoning)"
-_BEGUN = re.compile(rf"\s*<{_MARKED}>", re.IGNORECASE)
-_OVER = re.compile(rf"</{_MARKED}>", re.IGNORECASE)
+_CUT_OFF = re.compile(r"length|limit|max.*token|window", re.IGNORECASE)
+"""How servers say that a reply was cut off."""
+_CACHED = (("prompt_tokens_details", "cached_tokens"), ("prompt_cache_hit_tokens",), ("cache_read_input_tokens",))
+_CODES = ("code", "status", "statusCode", "status_code", "http_code", "type", "error_type")
+_WORDS = ("message", "msg", "status_msg", "error_msg", "errorMessage", "detail")
+_MEANS = {
+    402: r"insufficient.{0,20}(balance|quota|credit|fund)|payment.?required|arrear",
+    429: r"rate.?limit|throttl|quota|capacity|overload|too.?many|exhausted",
+    401: r"authenti|unauthori|api.?key",
+    400: r"unsupported|not.?support|validation|bad.?request|invalid.{0,12}(request|param|argument|value|input)",
+}
+"""The status that the words of an error stand for; the first that fits."""
+_FIELD = re.compile(rb"(data|event|id|retry)?:")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _MARK = b"\xef\xbb\xbf"
 Hear = Callable[["StreamedReply"], None]
@@ -152,23 +163,26 @@ class FailedInside(Exception):
         self.status, self.body = status, body
 
 
-def read_completion(body: bytes, content_type: str, redactor: Redactor, *, raw: bool = False) -> Completion:
-    """Read a chat completion, or one of plain text (``raw``), without the key. Raises ``NotACompletion``, ``FailedInside``."""
+def read_completion(
+    body: bytes, content_type: str, redactor: Redactor, *, raw: bool = False, limit: int | None = None, speaks: bool = False
+) -> Completion:
+    """Read a chat completion, or one of plain text (``raw``), without the key; ``limit`` is that of its tokens, as it was sent.
+    If the server ``speaks``, answers were no thinking before. Raises ``NotACompletion``, ``FailedInside``."""
     try:
-        answer: object = json.loads(body.decode("utf-8-sig"))
+        # Some end a whole answer as they end a stream.
+        answer: object = json.loads(body.rstrip().removesuffix(b"[DONE]").rstrip().removesuffix(b"data:").decode("utf-8-sig"))
         if not is_table(answer):
             raise NotACompletion("answered with JSON that is not a chat completion")
         # There are thousands of these tokens, of which numbers alone are kept.
         tokens = read_tokens(answer)
         # Decoded first: JSON has many ways of writing a key.
-        reply: object = redactor.reply({name: each for name, each in answer.items() if name != PROMPT_TOKENS})
+        reply: Mapping[str, object] = redactor.reply({name: each for name, each in answer.items() if name != PROMPT_TOKENS})
     except (ValueError, RecursionError):
         kind = printable_line(redactor.text(content_type), 60) or "no content type"
         raise NotACompletion(f"answered with {len(body)} bytes of {kind} that are not JSON") from None
     choices = listed(at(reply, "choices"))
     choice = next((each for each in choices if at(each, "index") in {0, None}), None)
-    error = at(reply, "error") or at(choice, "error")
-    if error or at(choice, "finish_reason") == "error":
+    if (error := _error_in(reply, choice)) is not None:
         raise FailedInside(_status_of(error), body)
     if choice is None:
         if "choices" in answer and not listed(at(answer, "choices")):
@@ -185,31 +199,61 @@ def read_completion(body: bytes, content_type: str, redactor: Redactor, *, raw: 
     refusal = at(message, "refusal")
     if not content and isinstance(refusal, str) and refusal:
         content, finish = refusal, "refusal"
-    if not raw:
-        content, thinking = _apart(content, thinking, ended=finish != "length")
     usage = at(reply, "usage")
+    finish = printable_line(finish if isinstance(finish, str) else "", LONGEST_FINISH) or "stop"
+    used, cached = _used(usage, wrote=bool(content))
+    full = limit is not None and limit in (count(usage, "completion_tokens"), used.completion)
+    if _CUT_OFF.search(finish) or (full and finish == "stop"):
+        finish = "length"
+    if not raw:
+        content, thinking = _apart(content, thinking, speaks=speaks or finish == "length")
     return Completion(
         encodable(content),
-        printable_line(finish if isinstance(finish, str) else "", LONGEST_FINISH) or "stop",
-        Usage(
-            count(usage, "prompt_tokens"),
-            count(usage, "completion_tokens"),
-            count(usage, "completion_tokens_details", "reasoning_tokens"),
-        ),
-        Timing(cached=count(usage, "prompt_tokens_details", "cached_tokens")),
+        finish,
+        used,
+        Timing(cached=cached),
         _without_key(token_choices(choice), redactor),
         tokens,
         thinking=encodable(thinking),
     )
 
 
-def _status_of(error: object) -> int | None:
-    """The status that an error inside a 200 stands for; None where it does not say."""
-    code = at(error, "code") or at(error, "status") or at(error, "type")
-    number = int(code) if isinstance(code, int) or (isinstance(code, str) and code.isdecimal() and len(code) < 4) else 0
-    if 400 <= number < 600:
-        return number
-    return 429 if isinstance(code, str) and re.search("rate|quota|capacity|too.?many", code, re.IGNORECASE) else None
+def _error_in(reply: Mapping[str, object], choice: object) -> Mapping[str, object] | None:
+    """The error that a reply is, or its ``choice``, in whatever words; None where it is none."""
+    error = at(reply, "error") or at(choice, "error")
+    if error or at(choice, "finish_reason") == "error":
+        return {**reply, **(error if is_table(error) else {"message": error or "the reply ended by an error"})}
+    if choice is not None:
+        return None
+    flat = {**reply, **about} if is_table(about := at(reply, "base_resp")) else reply
+    told = any(isinstance(words := flat.get(name), str) and words for name in _WORDS)
+    return flat if told or flat.get("object") == "error" or _status_of(flat) else None
+
+
+def _status_of(error: Mapping[str, object]) -> int | None:
+    """The status that an error stands for, by a number, by what it is called, or by its words; None where it does not say."""
+    for names in (_CODES, _WORDS):
+        said = [str(value) for name in names if isinstance(value := error.get(name), str | int)]
+        found = [int(one) for one in said if re.fullmatch("[45][0-9]{2}", one)]
+        found += [status for status, words in _MEANS.items() if re.search(words, " ".join(said)[:1_000], re.IGNORECASE)]
+        if found:
+            return found[0]
+    return None
+
+
+def _used(usage: object, *, wrote: bool) -> tuple[Usage, int | None]:
+    """The tokens of a call, and those of its prompt that a cache served. Some servers leave thinking out of those that were
+    written, and tell it by the total alone; some count nothing, which is told as zeros."""
+    cached = max((found for path in _CACHED if (found := count(usage, *path)) is not None), default=None)
+    prompt, written = count(usage, "prompt_tokens") or None, count(usage, "completion_tokens")
+    thinking = count(usage, "completion_tokens_details", "reasoning_tokens")
+    beside = (count(usage, "total_tokens") or 0) - (prompt or 0) - (written or 0)
+    if prompt and beside > 0 and beside != cached:  # some count what was cached in the total alone
+        thinking = thinking or (beside if written or not wrote else None)
+        written = (written or 0) + beside
+    elif written is not None and (thinking or 0) > written:
+        written += thinking or 0
+    return Usage(prompt, believed(written) if written or (prompt and not wrote) else None, thinking), cached
 
 
 def text_of(content: object) -> tuple[str, str]:
@@ -252,19 +296,12 @@ def _texts(value: object) -> Iterator[str]:
                 yield from _texts(each)
 
 
-def _apart(content: str, thinking: str, *, ended: bool) -> tuple[str, str]:
+def _apart(content: str, thinking: str, *, speaks: bool) -> tuple[str, str]:
     """The reply and the thinking: a thought in marks is taken from the reply, and a reply taken for a thought is one again."""
-    begun = _BEGUN.match(content)
-    over = _OVER.search(content)
-    if over and (begun or not _BEGUN.search(content[: over.start()])):
-        # Some servers mark only the end, since the opening mark was in the prompt.
-        thinking = thinking or content[begun.end() if begun else 0 : over.start()].strip()
-        content = content[over.end() :].lstrip()
-    elif begun:
-        thinking, content = thinking or content[begun.end() :].strip(), ""
-    elif not content.strip() and thinking and ended:
-        content, thinking = _OVER.split(thinking)[-1].strip(), ""
-    return content, thinking
+    if not speaks and not content.strip() and (reply := split_thoughts(thinking)[0].strip()):
+        return reply, ""
+    content, found = split_thoughts(content)
+    return content, thinking or found
 
 
 def _without_key(tokens: Sequence[TokenChoice], redactor: Redactor) -> tuple[TokenChoice, ...]:
@@ -317,7 +354,8 @@ class StreamedReply:
     def __init__(self, hear: Hear) -> None:
         self._hear, self._over = hear, False
         self._line, self._data, self._ended = bytearray(), list[bytes](), b""
-        self._begun = False
+        self._begun = self.streams = False
+        self._bare = list[bytes]()  # the lines of what is no stream
         self._said: dict[str, list[str]] = {"content": [], "thinking": [], "refusal": []}
         self._tokens: list[object] = []
         self._last: dict[str, object] = {}
@@ -348,6 +386,8 @@ class StreamedReply:
             self._data.append(line[5:].removeprefix(b" "))
         elif not line and self._data:
             self._dispatch()
+        elif line and not self.streams and not _FIELD.match(line):
+            self._bare.append(line)
 
     def _dispatch(self) -> None:
         data, self._data = b"\n".join(self._data).strip(), []
@@ -362,14 +402,15 @@ class StreamedReply:
 
     def add(self, event: object) -> None:
         """The next piece."""
+        self.streams = True
         choice = next((each for each in listed(at(event, "choices")) if at(each, "index") in {0, None}), None)
         finish = at(choice, "finish_reason")
-        error = at(event, "error") or at(choice, "error") or ("the reply ended by an error" if finish == "error" else None)
+        error = _error_in(event, choice or self._last.get("finish")) if is_table(event) else None
         told = {"usage": at(event, "usage"), "finish": finish, "error": error}
         self._last |= {name: value for name, value in told.items() if value}
         self._tokens += listed(at(choice, "logprobs", "content"))
-        delta = at(choice, "delta")
-        delta = delta if is_table(delta) else {"content": at(choice, "text")}
+        # Some send a whole answer as one event.
+        delta = next(filter(is_table, (at(choice, "delta"), at(choice, "message"))), {"content": at(choice, "text")})
         try:
             content, thinking = text_of(delta.get("content"))
         except TypeError:
@@ -383,15 +424,19 @@ class StreamedReply:
             self._hear(self)
 
     def whole(self) -> bytes | None:
-        """The completion as an endpoint writes it that does not stream, an error as one too; None where it broke off."""
+        """What an endpoint writes that does not stream: the completion, an error, what came without events; None where it
+        broke off."""
         with suppress(NotACompletion):  # what comes last may have no end, or be half an event
             self._take_line(bytes(self._line))
             self._take_line(b"")
         if "error" in self._last:
             return json.dumps({"error": self._last["error"]}).encode()
+        if not self.streams and self._bare:
+            return b"\n".join(self._bare)
         if not self._over and "finish" not in self._last:
             return None
         content, thinking, refusal = map("".join, self._said.values())
         message = {"content": content or (None if refusal else ""), "reasoning": thinking or None, "refusal": refusal or None}
-        choice = {"message": message, "finish_reason": self._last.get("finish"), "logprobs": {"content": self._tokens}}
+        ended = {"finish_reason": self._last.get("finish"), "logprobs": {"content": self._tokens}}
+        choice = {"message": message, "text": content, **ended}
         return json.dumps({"choices": [choice], "usage": self._last.get("usage")}).encode()

@@ -12,6 +12,7 @@ import math
 import random
 import re
 import time
+import zlib
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -208,25 +209,28 @@ class Attempts:
 async def _bound(response: Response) -> None:
     import httpx2
 
-    # Compressed, a small answer can be a huge one; it was asked for uncompressed.
-    if response.headers.get("content-encoding", "identity").lower() != "identity":
-        raise NotACompletion("answered with a compressed body, which was not asked for")
+    # Compressed, a small answer can be a huge one. It was asked for uncompressed, which some do not heed.
+    packed = response.headers.pop("content-encoding", "identity").lower()
+    if packed not in {"identity", "gzip", "x-gzip", "deflate"}:
+        raise NotACompletion(f"answered with a compressed body ({packed}), which was not asked for")
+    unpack = None if packed == "identity" else zlib.decompressobj(zlib.MAX_WBITS | 32)
     stream, content, size = cast("AsyncByteStream", response.stream), bytearray(), 0
-    hear, pieces = HEAR.get(), response.headers.get("content-type", "").startswith("text/event-stream")
-    reply = StreamedReply(hear) if hear is not None and pieces and response.status_code == 200 else None
-    most = LARGEST_ANSWER if reply is None else LARGEST_STREAM
+    # Events come unasked, or as another type of content: they show by themselves.
+    reply = StreamedReply(HEAR.get() or (lambda _: None)) if response.status_code == 200 else None
+    take = content.extend if reply is None else reply.take
     try:
         async for chunk in stream:
-            size += len(chunk)
+            most = LARGEST_STREAM if reply is not None and reply.streams else LARGEST_ANSWER
+            piece = unpack.decompress(chunk, most - size + 1) if unpack else chunk
+            size += len(piece)
             if size > most:
                 raise NotACompletion(f"answered with more than {most >> 20} MiB")
-            if reply is None:
-                content += chunk
-            else:
-                reply.take(chunk)
+            take(piece)
+    except zlib.error:
+        raise NotACompletion("answered with a compressed body that cannot be read") from None
     finally:
         await stream.aclose()
-    whole = bytes(content) if reply is None else reply.whole()
+    whole = bytes(content) if reply is None or not size else reply.whole()
     if whole is None:
         raise httpx2.RemoteProtocolError("the reply broke off")
     response.stream = httpx2.ByteStream(whole)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import itertools
 import json
 import logging
@@ -364,6 +365,8 @@ def test_the_time_limit_holds_for_the_whole_call(server: Server, behaviour: Beha
         (backend.raw(b"x" * (2 << 20)), "more than 1 MiB"),
         (backend.raw(b"x" * (2 << 20), code=500), "more than 1 MiB"),
         (backend.raw(b"\x1f\x8b" + b"x" * 50, content_encoding="gzip"), "compressed"),
+        (backend.raw(gzip.compress(bytes(2 << 20)), content_encoding="gzip"), "more than 1 MiB"),
+        (backend.raw(b"{}", content_encoding="br"), "a compressed body (br)"),
         (backend.raw(bytes(range(256)), content_type="image/png"), "256 bytes of image/png"),
         (backend.status(500, {"error": "x" * 50_000}), "answered 500"),
     ],
@@ -385,7 +388,7 @@ def test_rubbish_is_a_reply(server: Server, text: str) -> None:
 def test_a_length_a_refusal_and_a_wrong_content_type_are_replies(server: Server) -> None:
     server.behave(backend.saying("Action: lo", finish="length"), backend.saying(None, refusal="I will not."))
     assert complete(server).finish == "length"
-    assert complete(server) == Completion("I will not.", "refusal", Usage(5, 0))
+    assert complete(server) == Completion("I will not.", "refusal", Usage(5))
     server.behave(backend.raw(b'{"choices": [{"message": {"content": "a"}}]}', content_type="text/plain"))
     assert complete(server).text == "a"
 

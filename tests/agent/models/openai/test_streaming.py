@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import threading
+import zlib
 from typing import Any
 
 import pytest
+from starlette.responses import Response
 
 from housequest.agent.models.base import Completion, Message, Request
-from housequest.agent.models.keys import KeyRing
-from housequest.agent.models.openai.protocol import NotACompletion, StreamedReply
+from housequest.agent.models.keys import PLACEHOLDER, KeyRing
+from housequest.agent.models.openai.protocol import FailedInside, NotACompletion, StreamedReply, read_completion
+from housequest.agent.models.openai.redaction import Redactor
 from housequest.agent.models.registry import make_model
 from housequest.worlds.errors import ModelError
 from tests.backends import server as backend
-from tests.backends.server import Server
+from tests.backends.server import Policy, Recorded, Server
 
 REPLY = "Thought: eggs are kept cold.\nAction: open fridge 1"
 ASKED = Request([Message("user", "A kitchen.")])
@@ -63,6 +67,90 @@ async def test_a_server_that_takes_no_streams_is_asked_without(server: Server) -
     assert sent == [(True, True), (True, False), (None, False)]
 
 
+WHOLE = {"choices": [{"message": {"content": REPLY}, "finish_reason": "stop"}]}
+JSON = json.dumps(WHOLE).encode()
+EVENTS = b"".join(
+    f"data: {json.dumps({'choices': [{'delta': {'content': word}}]})}\n\n".encode() for word in (REPLY[:9], REPLY[9:])
+)
+DONE = b"data: [DONE]\n\n"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("attended", [False, True])
+@pytest.mark.parametrize("content_type", ["application/json", "text/event-stream", "text/plain; charset=utf-8", ""])
+@pytest.mark.parametrize(
+    "body",
+    [
+        JSON,
+        JSON + b"\n\n" + DONE,
+        b"\xef\xbb\xbf" + JSON,
+        b": PROCESSING\n\n: PROCESSING\r\n    \n" + json.dumps(WHOLE, indent=2).encode(),
+        EVENTS + DONE,
+        b"\xef\xbb\xbf\r\n\n: PROCESSING\n\nevent: message\n" + EVENTS + DONE,
+        b"id: 1\ndata: " + JSON + b"\n\n" + DONE,
+    ],
+)
+async def test_what_comes_is_told_by_itself(server: Server, body: bytes, content_type: str, attended: bool) -> None:
+    server.behave(otherwise=backend.raw(body, content_type=content_type))
+    assert (await replied(server, attended=attended)).text == REPLY
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("encoding", "content"),
+    [("gzip", gzip.compress(EVENTS + DONE)), ("deflate", zlib.compress(JSON)), ("GZIP", gzip.compress(JSON))],
+)
+async def test_what_comes_compressed_unasked_is_read(server: Server, encoding: str, content: bytes) -> None:
+    server.behave(otherwise=backend.raw(content, content_encoding=encoding))
+    assert (await replied(server)).text == REPLY
+
+
+@pytest.mark.anyio
+async def test_events_of_another_type_are_told_while_they_come(server: Server) -> None:
+    more = threading.Event()
+    events = backend.streamed(REPLY, more)
+
+    async def as_text(recorded: Recorded, policy: Policy) -> Response:
+        answer = await events(recorded, policy)
+        answer.headers["content-type"] = "text/plain; charset=utf-8"
+        return answer
+
+    server.behave(as_text)
+    model = make_model(server.model(), keys=KeyRing(), timeout=30.0, attended=True)
+    call = asyncio.create_task(model.complete(ASKED))
+    while model.heard != "Thought: eggs are ":
+        assert not call.done()
+        await asyncio.sleep(0.005)
+    more.set()
+    assert (await call).text == REPLY
+    await model.aclose()
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"object": "error", "message": "The engine is dead", "type": "InternalServerError", "code": 500},
+        {"error": "The engine is dead", "error_type": "generation", "status": 500},
+        {"code": "500", "msg": "The engine is dead"},
+        {"choices": [{"delta": {}, "error": {"code": 500, "message": "The engine is dead"}}]},
+    ],
+)
+def test_an_error_among_events_is_one_in_whatever_words(event: object) -> None:
+    reply = StreamedReply(lambda reply: None)
+    reply.take(EVENTS + b"data:" + json.dumps(event).encode() + b"\n\n" + DONE)
+    body = reply.whole() or b""
+    with pytest.raises(FailedInside) as raised:
+        read_completion(body, "", Redactor(PLACEHOLDER))
+    assert (raised.value.status, b"The engine is dead" in raised.value.body) == (500, True)
+
+
+def test_a_word_after_the_end_of_a_reply_is_no_error() -> None:
+    reply = StreamedReply(lambda reply: None)
+    ended = b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\n'
+    reply.take(EVENTS + ended + b'data: {"message": "thank you"}\n\n' + DONE)
+    assert read_completion(reply.whole() or b"", "", Redactor(PLACEHOLDER)).text == REPLY
+
+
 @pytest.mark.anyio
 async def test_a_stream_that_breaks_off_is_no_reply(server: Server) -> None:
     server.behave(backend.streamed(REPLY, ending=""), backend.streamed(REPLY))
@@ -87,6 +175,7 @@ def test_an_event_may_come_in_pieces_and_tokens_are_kept() -> None:
     whole = json.loads(reply.whole() or b"")
     assert whole["choices"][0] == {
         "message": {"content": "ä b", "reasoning": None, "refusal": None},
+        "text": "ä b",
         "finish_reason": "length",
         "logprobs": {"content": [token]},
     }

@@ -70,6 +70,14 @@ def test_any_answer_is_a_completion_or_none(body: bytes) -> None:
         (reply("", "content_filter"), "", "content_filter"),
         (reply(None, refusal="I will not."), "I will not.", "refusal"),
         (reply("a", None), "a", "stop"),
+        (reply("a", "max_tokens"), "a", "length"),
+        (reply("a", "model_length"), "a", "length"),
+        (reply("a", "token_limit"), "a", "length"),
+        (reply("a", "maxOutputTokens"), "a", "length"),
+        (reply("a", "model_context_window_exceeded"), "a", "length"),
+        (reply("a", "eos_token"), "a", "eos_token"),
+        (reply("a") + b"\n\ndata: [DONE]\n\n", "a", "stop"),
+        (b"\n    \n\n" + reply("a") + b"\n", "a", "stop"),
         (reply("a", 7), "a", "stop"),
         (reply("a", "x" * 100), "a", "x" * (LONGEST_FINISH - 1) + "…"),
         (reply("\u202e\x00"), "\u202e\x00", "stop"),
@@ -88,6 +96,7 @@ def test_what_the_model_said_is_a_reply(body: bytes, text: str, finish: str) -> 
         (b"[1]", "not a chat completion"),
         (b"null", "not a chat completion"),
         (b"{}", "no choices"),
+        (b'{"code": 0, "message": {"role": "assistant", "content": "a"}}', "no choices"),
         (b'{"choices": [3]}', "holds no message"),
         (b'{"choices": [{"text": "a"}]}', "holds no message"),
         (reply([7]), "content is not text"),
@@ -104,12 +113,27 @@ def test_what_is_no_completion_says_why(body: bytes, complaint: str) -> None:
     [
         (b'{"choices": []}', None),
         (b'{"choices": {}}', None),
-        (b'{"error": {"message": "overloaded"}}', None),
+        (b'{"error": {"message": "upstream is down"}}', None),
+        (b'{"error": {"message": "overloaded"}}', 429),
         (b'{"error": {"message": "overloaded", "code": 503}}', 503),
         (b'{"error": {"code": "429"}}', 429),
         (b'{"error": {"code": "rate_limit_exceeded"}}', 429),
         (b'{"choices": [{"message": {"content": ""}, "error": {"code": 529}}]}', 529),
         (reply("", "error"), None),
+        (b'{"error": {"type": "overloaded_error", "message": "Overloaded"}}', 429),
+        (b'{"error": {"type": "invalid_request_error", "code": "unsupported_parameter", "message": "no rate limit"}}', 400),
+        (b'{"error": {"type": "invalid_request_error", "code": "invalid_api_key"}}', 401),
+        (b'{"error": {"type": "insufficient_balance_error", "code": "invalid_request_error"}}', 402),
+        (b'{"error": {"code": "insufficient_quota", "message": "You exceeded your current quota"}}', 402),
+        (b'{"error": {"message": "could not generate: invalid JSON from upstream"}}', None),
+        (b'{"error": "`temperature` must be positive", "error_type": "validation"}', 400),
+        (b'{"error": "no luck", "status": 503}', 503),
+        (b'{"choices": null, "base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}', 402),
+        (b'{"choices": null, "base_resp": {"status_code": 1002, "status_msg": "rate limit"}}', 429),
+        (b'{"code": 429, "message": "no", "data": null}', 429),
+        (b'{"statusCode": "401", "body": {}}', 401),
+        (b'{"object": "error", "code": null}', None),
+        (b'{"msg": "try again"}', None),
     ],
 )
 def test_an_error_inside_a_success_counts_as_what_it_names(body: bytes, status: int | None) -> None:
@@ -135,6 +159,9 @@ THOUGHT = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}, {"ty
         (reply("I say <think> and </think> it"), "I say <think> and </think> it", ""),
         (reply("", reasoning_content="look"), "look", ""),
         (reply("", reasoning_content="Hmm.</think>look"), "look", ""),
+        (reply("", reasoning_content="<think>Hmm."), "", "<think>Hmm."),
+        (reply("[THINK]Hmm.[/THINK]look"), "look", "Hmm."),
+        (reply(None, "MAX_TOKENS", reasoning_content="Hmm."), "", "Hmm."),
         (reply(None, "length", reasoning_content="Hmm."), "", "Hmm."),
         (reply("look", reasoning_tokens=3, reasoning_signature="s", reasoning=None), "look", ""),
     ],
@@ -144,12 +171,52 @@ def test_thinking_is_told_apart_wherever_it_stands(body: bytes, text: str, think
     assert (completion.text, completion.thinking) == (text, thinking)
 
 
-def test_usage_is_taken_where_it_is_sound() -> None:
-    def usage(**fields: Any) -> tuple[Usage, int | None]:
-        body = json.dumps({"choices": [{"message": {"content": ""}}], "usage": fields}).encode()
-        completion = read_completion(body, "", PLAIN)
-        return completion.usage, completion.timing.cached
+def test_an_empty_reply_of_a_server_that_speaks_is_empty() -> None:
+    completion = read_completion(reply("", reasoning_content="look"), "", PLAIN, speaks=True)
+    assert (completion.text, completion.thinking) == ("", "look")
 
+
+def test_a_reply_that_fills_its_limit_was_cut_off() -> None:
+    def finish(told: str, tokens: int, **more: int) -> str:
+        choice = {"message": {"content": "a"}, "finish_reason": told}
+        usage = {"prompt_tokens": 3, "completion_tokens": tokens, **more}
+        return read_completion(json.dumps({"choices": [choice], "usage": usage}).encode(), "", PLAIN, limit=512).finish
+
+    assert [finish("stop", tokens) for tokens in (511, 512, 513)] == ["stop", "length", "stop"]
+    assert finish("stop", 2, total_tokens=515) == "length"
+    assert finish("content_filter", 512) == "content_filter"
+
+
+def usage(text: str = "", **fields: Any) -> tuple[Usage, int | None]:
+    body = json.dumps({"choices": [{"message": {"content": text}}], "usage": fields}).encode()
+    completion = read_completion(body, "", PLAIN)
+    return completion.usage, completion.timing.cached
+
+
+def test_thinking_that_the_total_alone_counts_was_written_too() -> None:
+    told = {"completion_tokens_details": {"reasoning_tokens": 400}}
+    assert usage("a", prompt_tokens=5, completion_tokens=9, total_tokens=414, **told)[0] == Usage(5, 409, 400)
+    assert usage("a", prompt_tokens=5, completion_tokens=9, total_tokens=414)[0] == Usage(5, 409, 400)
+    assert usage("a", prompt_tokens=5, completion_tokens=9, **told)[0] == Usage(5, 409, 400)
+    assert usage("a", prompt_tokens=5, completion_tokens=409, total_tokens=414, **told)[0] == Usage(5, 409, 400)
+    assert usage("", prompt_tokens=5, total_tokens=405)[0] == Usage(5, 400, 400)
+    assert usage("a", prompt_tokens=5, total_tokens=405)[0] == Usage(5, 400, None)
+    assert usage("a", prompt_tokens=5, completion_tokens=9, total_tokens=0)[0] == Usage(5, 9, None)
+
+
+def test_nothing_counted_is_not_zero() -> None:
+    assert usage("a", prompt_tokens=0, completion_tokens=0, total_tokens=0)[0] == Usage()
+    assert usage("", prompt_tokens=5, completion_tokens=0, total_tokens=5)[0] == Usage(5, 0)
+
+
+def test_what_a_cache_served_is_found_under_each_name() -> None:
+    assert usage(prompt_tokens=9, prompt_cache_hit_tokens=4, prompt_cache_miss_tokens=5) == (Usage(9), 4)
+    assert usage(prompt_tokens=9, cache_read_input_tokens=4, prompt_tokens_details={"cached_tokens": 0}) == (Usage(9), 4)
+    # One that leaves it out of the prompt's tokens may count it in the total.
+    assert usage("a", prompt_tokens=5, completion_tokens=2, total_tokens=11, cache_read_input_tokens=4) == (Usage(5, 2), 4)
+
+
+def test_usage_is_taken_where_it_is_sound() -> None:
     assert usage(prompt_tokens=5, completion_tokens=2, prompt_tokens_details={"cached_tokens": 4}) == (Usage(5, 2), 4)
     assert usage(prompt_tokens=5) == (Usage(5, None), None)
     assert usage(prompt_tokens=-1, completion_tokens=True, prompt_tokens_details=3) == (Usage(), None)
