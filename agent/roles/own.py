@@ -1,6 +1,6 @@
-"""A user's own prompt templates: a folder of files called as those that ship, each with all of their sections or some.
+"""A user's own prompt templates: a folder of files called as those that ship, all or some, each with all of their sections.
 
-What a file leaves out is as it ships. A run knows them by their digest, not by their folder, and an agent carries its own, so
+A file that is not there is as it ships. A run knows them by their digest, not by their folder, and an agent carries its own, so
 that others play beside it with theirs.
 """
 
@@ -49,7 +49,7 @@ def read_own(agent: str, given: str, packages: Iterable[str]) -> str:
         if (place := known.get(file.stem)) is None:
             listed = f"known: {', '.join(sorted(known))}.{nearest(file.stem, list(known))}"
             raise ConfigurationError(f"{file}: the agent {agent!r} has no prompt of that name; {listed}")
-        if (own := _read(file, shipped_prompt(*place))) != shipped_prompt(*place):
+        if (own := _read(file, shipped_prompt(*place), agent)) != shipped_prompt(*place):
             found[place] = own
     told = sorted((*place, own.digest) for place, own in found.items())
     digest = sha256(repr(told).encode()).hexdigest()[:12] if told else ""
@@ -57,8 +57,8 @@ def read_own(agent: str, given: str, packages: Iterable[str]) -> str:
     return digest
 
 
-def _read(file: Path, shipped: Prompt) -> Prompt:
-    """``shipped`` with the sections that ``file`` has. Raises ``ConfigurationError``."""
+def _read(file: Path, shipped: Prompt, agent: str) -> Prompt:
+    """``shipped`` with the sections of ``file`` instead. Raises ``ConfigurationError``."""
     try:
         if len(content := read_file(file, LARGEST + 1)) > LARGEST:
             raise ValueError(f"it is larger than {LARGEST >> 10} KiB")
@@ -69,6 +69,9 @@ def _read(file: Path, shipped: Prompt) -> Prompt:
     if (odd := next((line for line in headings if line not in known or headings.count(line) > 1), None)) or not headings:
         what = f"{shown(odd)} begins no section, or one that was there" if odd else "it has no section"
         raise ConfigurationError(f"{file}: {what}; known: {', '.join(known)}.{nearest(odd or '', known)}")
+    if missing := [heading for heading in known if heading not in headings]:
+        way_out = f"`housequest prompts write {agent} FOLDER` writes all of them, and `prompts show {agent}` what is sent"
+        raise ConfigurationError(f"{file}: the section {missing[0]} is missing; {way_out}.")
     sections, [_, *parts] = dict(shipped.sections), SECTION.split(text)
     for name, body in zip(parts[::2], parts[1::2], strict=True):
         given, filled = ({f"${each}" for each in Template(one).get_identifiers()} for one in (body, sections[name]))

@@ -74,4 +74,4 @@ def write(agent: str, folder: Path) -> None:
     for file, shipped in found.items():
         atomic_write(file, shipped.joinpath(file.name).read_bytes())
     print_lines(map(str, found))
-    terminal.note(f"A section that you leave out stays as it ships. Play with --agent {agent} --set prompts={folder}")
+    terminal.note(f"A file that you leave out stays as it ships. Play with --agent {agent} --set prompts={folder}")

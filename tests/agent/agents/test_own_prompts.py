@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from housequest.agent.agents.spec import make_agent, resolve_settings
+from housequest.agent.agents.spec import agent_spec, make_agent, resolve_settings
 from housequest.agent.base import Act, Decision, Emitter, Grants, Turn
 from housequest.agent.config import configure
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
@@ -19,7 +19,7 @@ from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.models.registry import make_model
 from housequest.agent.roles.base import load_prompt, template_hashes
-from housequest.agent.roles.own import carrying, read_own
+from housequest.agent.roles.own import carrying, read_own, templates
 from housequest.agent.setup import worked
 from housequest.worlds.base import Observation
 from housequest.worlds.errors import ConfigurationError
@@ -38,13 +38,21 @@ def folder(place: Path, **files: str) -> str:
     return str(place)
 
 
+def with_rest(name: str, *sections: str, agent: str = "reasoner-actor") -> str:
+    """A template with these sections, and the others as they ship."""
+    shipped = load_prompt(*templates(agent_spec(agent).templates)[name]).sections
+    own = {section.split()[1] for section in sections}
+    return "\n".join([*sections, *(f"=== {each} ===\n{body}" for each, body in shipped.items() if each not in own)])
+
+
 def spec(prompts: str, agent: str = "reasoner-actor", **more: Any) -> RunSpec:
     given = {"world": "scripted", "agent": agent, "model": "openai:NAME", "set": {"prompts": prompts}, "limit": 1}
     return make_run_spec(configure({**given, **more}))
 
 
 def test_what_a_folder_says_is_sent_and_the_rest_as_it_ships(tmp_path: Path) -> None:
-    own = folder(tmp_path / "own", actor=f"=== turn ===\n{WORDS} $observation\n", additions="=== hint ===\nPsst: $hint\n")
+    additions = with_rest("additions", "=== hint ===\nPsst: $hint\n")
+    own = folder(tmp_path / "own", actor=with_rest("actor", f"=== turn ===\n{WORDS} $observation\n"), additions=additions)
     with serve(Solver()) as server:
         world = make_world("alfworld")
         task = world.task("example:1")
@@ -60,7 +68,10 @@ def test_what_a_folder_says_is_sent_and_the_rest_as_it_ships(tmp_path: Path) -> 
 def test_agents_with_prompts_of_their_own_play_at_once(tmp_path: Path) -> None:
     world = make_world("scripted")
     with serve(saying_look) as server:
-        names = [folder(tmp_path / name, react=f"=== turn ===\n{name}: $observation") for name in ("one", "two")]
+        names = [
+            folder(tmp_path / name, react=with_rest("react", f"=== turn ===\n{name}: $observation", agent="react"))
+            for name in ("one", "two")
+        ]
 
         async def all_at_once() -> None:
             model, task = make_model(server.model()), world.task("demo:1")
@@ -89,11 +100,10 @@ def saying_look(messages: list[dict[str, str]]) -> str:
         ("actor", "You act.", "actor.txt: it has no section; known: === system ==="),
         (
             "actor",
-            "=== turn ===\n$obs $observation",
-            r"the section turn has \$obs \$observation where \$observation is",
+            "=== turn ===\n$observation",
+            "actor.txt: the section === system === is missing; `housequest prompts write reasoner-actor FOLDER` writes all of "
+            "them, and `prompts show reasoner-actor`",
         ),
-        ("actor", "=== opening ===\n$goal", r"section opening has \$goal where \$goal \$observation \$plan is filled in"),
-        ("actor", "=== turn ===\n$observation for $5", "a dollar sign is written"),
         ("reasoner", "x" * (1 << 19), "larger than 256 KiB"),
         ("acter", "=== turn ===\n$observation", "acter.txt: the agent 'reasoner-actor' has no prompt.*Did you mean 'actor'"),
     ],
@@ -101,6 +111,19 @@ def saying_look(messages: list[dict[str, str]]) -> str:
 def test_what_would_be_lost_is_refused(name: str, text: str, told: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=f"(?s){told}"):
         resolve_settings("reasoner-actor", {"prompts": folder(tmp_path / "own", **{name: text})})
+
+
+@pytest.mark.parametrize(
+    ("section", "told"),
+    [
+        ("=== turn ===\n$obs $observation", r"the section turn has \$obs \$observation where \$observation is"),
+        ("=== opening ===\n$goal", r"section opening has \$goal where \$goal \$observation \$plan is filled in"),
+        ("=== turn ===\n$observation for $5", "a dollar sign is written"),
+    ],
+)
+def test_names_that_would_not_be_filled_in_are_refused(section: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=told):
+        resolve_settings("reasoner-actor", {"prompts": folder(tmp_path / "own", actor=with_rest("actor", section))})
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
@@ -116,9 +139,10 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_card_has_the_digests_of_what_is_used_and_not_the_folder(tmp_path: Path) -> None:
-    text = f"=== turn ===\n{WORDS} $observation\n"
+    text = with_rest("actor", f"=== turn ===\n{WORDS} $observation\n")
+    reasoner = with_rest("reasoner", "=== review ===\n$story $plan $reason")
     usual, one = spec(""), spec(folder(tmp_path / "one", actor=text))
-    other = spec(folder(tmp_path / "other", actor=text.replace("\n", "\r\n"), reasoner="=== review ===\n$story $plan $reason"))
+    other = spec(folder(tmp_path / "other", actor=text.replace("\n", "\r\n"), reasoner=reasoner))
     same = spec(folder(tmp_path / "same", actor=f"A note.\n{text}\n\n"))
     assert "prompts" not in usual.config.settings
     assert one.manifest == same.manifest
@@ -134,13 +158,13 @@ def differing(one: RunSpec, other: RunSpec) -> set[str]:
 
 
 def test_a_run_goes_on_with_the_same_prompts_alone(tmp_path: Path) -> None:
-    own = folder(tmp_path / "own", react=f"=== turn ===\n{WORDS} $observation")
+    own = folder(tmp_path / "own", react=with_rest("react", f"=== turn ===\n{WORDS} $observation", agent="react"))
     with serve(saying_look) as server:
         begun = spec(own, "react", model=server.model(), max_steps=4)
         asyncio.run(run_batch(begun, tmp_path / "run"))
         assert any(WORDS in one.text for one in server.requests)
         asyncio.run(run_batch(spec(own, "react", model=server.model(), max_steps=4), tmp_path / "run"))
-        folder(tmp_path / "own", react="=== turn ===\nNow: $observation")
+        folder(tmp_path / "own", react=with_rest("react", "=== turn ===\nNow: $observation", agent="react"))
         changed = spec(own, "react", model=server.model(), max_steps=4)
         with pytest.raises(ConfigurationError, match=r"(?s)another configuration.*settings\.prompts.*prompts\.react"):
             asyncio.run(run_batch(changed, tmp_path / "run"))
@@ -151,14 +175,15 @@ def test_a_run_goes_on_with_the_same_prompts_alone(tmp_path: Path) -> None:
 
 
 def test_the_model_that_ships_reads_no_other_prompts(tmp_path: Path) -> None:
-    own = folder(tmp_path / "own", actor=f"=== turn ===\n{WORDS} $observation")
+    own = folder(tmp_path / "own", actor=with_rest("actor", f"=== turn ===\n{WORDS} $observation"))
     for model in ("builtin", None):
         with pytest.raises(ConfigurationError, match="nor other prompts"):
             spec(own, world="alfworld", split="example", model=model)
 
 
 def test_examples_for_plain_text_have_the_same_prompts(tmp_path: Path) -> None:
-    own = resolve_settings("react", {"prompts": folder(tmp_path / "own", react=f"=== turn ===\n{WORDS} $observation")})
+    text = with_rest("react", f"=== turn ===\n{WORDS} $observation", agent="react")
+    own = resolve_settings("react", {"prompts": folder(tmp_path / "own", react=text)})
     if examples := worked("react", make_world("alfworld"), own, "react"):
         assert examples[1][0].startswith(WORDS)
         assert not worked("react", make_world("alfworld"), resolve_settings("react", {}), "react")[1][0].startswith(WORDS)

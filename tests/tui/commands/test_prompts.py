@@ -37,8 +37,9 @@ def test_what_is_shown_is_what_a_game_sends(agent: str, tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir()
     for name, place in templates([agent_spec(agent).prompts or ""]).items():
-        if system := load_prompt(*place).sections.get("system"):
-            (own / f"{name}.txt").write_text(f"=== system ===\n{WORDS}\n{system}", "utf-8")
+        sections = load_prompt(*place).sections
+        text = "".join(f"=== {each} ===\n{WORDS * (each == 'system')}\n{body}\n" for each, body in sections.items())
+        (own / f"{name}.txt").write_text(text, "utf-8")
     with serve(Solver()) as server:
         world = make_world("alfworld")
         record, settings = tmp_path / "episode.jsonl", {"prompts": str(own)}
