@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -37,6 +37,17 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_.])?|\[[0-9a-f:.]{2,45}\]")
 _ADDRESS = re.compile(r"((?P<scheme>https?)://)?(?P<host>\[[^\]]*\]|[^:\[\]/@]+)(:(?P<port>\d{1,5}))?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
+_SECRET = re.compile(
+    r"(api|access|account|private|secret|subscription)key|secret|passw|credential|authorization|(access|auth|bearer)token|^token$"
+)
+"""Names of secrets, in their small letters alone; a model's tokens are none."""
+_SAID = {
+    **dict.fromkeys(("model", "messages", "prompt", "stream", "stop"), "take it out"),
+    **dict.fromkeys(("max_tokens", "max_completion_tokens"), "name the model with ?max_completion_tokens=NUMBER"),
+    "temperature": "choose it with --set temperature=NUMBER",
+    "seed": "choose it with --seed NUMBER",
+}
+"""What every request says itself, and records, with what to do instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,21 +145,35 @@ class KeyRing:
         return self.limits.get(endpoint.origin, self.limits.get(endpoint.address))
 
     def extra_body(self, endpoint: Endpoint) -> Mapping[str, Any]:
-        """What each request to ``endpoint`` says beside what is asked."""
-        return self.extra.get(endpoint.origin, self.extra.get(endpoint.address, {}))
+        """What each request to ``endpoint`` says beside what is asked, as it is recorded: without the values of variables."""
+        bound = self.extra.get(endpoint.address, {})
+        return self.extra.get(endpoint.origin, bound if endpoint.private or not _variables(bound) else {})
+
+    def sent_body(self, endpoint: Endpoint) -> dict[str, Any]:
+        """The same with the values of variables. Raises ``ConfigurationError``."""
+        body = self.extra_body(endpoint)
+        return _filled(body, lambda _, value: _secret(named, endpoint) if (named := _variable(value)) else value)
+
+    def _header_variables(self, endpoint: Endpoint) -> Mapping[str, str]:
+        bound = self.headers.get(endpoint.address) if endpoint.private else None
+        return self.headers.get(endpoint.origin, bound) or {}
 
     def more_headers(self, endpoint: Endpoint) -> dict[str, str]:
         """The headers that each request to ``endpoint`` has, with their values. Raises ``ConfigurationError``."""
         self.check_private(endpoint)
-        bound = self.headers.get(endpoint.address) if endpoint.private else None
-        named = self.headers.get(endpoint.origin, bound) or {}
-        return {name: _secret(variable, endpoint) for name, variable in named.items()}
+        return {name: _secret(each, endpoint) for name, each in self._header_variables(endpoint).items()}
+
+    def named(self, endpoint: Endpoint) -> tuple[str, ...]:
+        """The environment variables whose values go to ``endpoint``."""
+        headers, body = self._header_variables(endpoint).values(), _variables(self.extra_body(endpoint))
+        return tuple(dict.fromkeys(filter(None, (self.variable(endpoint), *headers, *body))))
 
     def check_private(self, endpoint: Endpoint) -> None:
         """Raise ``ConfigurationError`` for an http address of a host whose key is for https, unless the user named it."""
-        if endpoint.private or endpoint.origin in {*self.variables, *self.limits, *self.headers}:
+        if endpoint.private or endpoint.origin in {*self.variables, *self.limits, *self.headers, *self.extra}:
             return
-        keyed = (*self.variables, *self.headers, _OFFICIAL_ORIGIN)
+        secretive = (name for name, body in self.extra.items() if _variables(body))
+        keyed = (*self.variables, *self.headers, *secretive, _OFFICIAL_ORIGIN)
         if any(_host(name) == endpoint.host for name in keyed if not name.startswith("http://")):
             raise ConfigurationError(
                 f"{endpoint.host} has a key, which goes over https alone, and {endpoint.url} could be read by anybody on the "
@@ -162,11 +187,11 @@ class KeyRing:
         variable = self.variable(endpoint)
         if variable is None:
             return PLACEHOLDER
-        return _secret(variable, endpoint)
+        return _secret(variable, endpoint, blanks=False)
 
 
-def _secret(variable: str, endpoint: Endpoint) -> str:
-    """The key in an environment variable. Raises ``ConfigurationError``."""
+def _secret(variable: str, endpoint: Endpoint, *, blanks: bool = True) -> str:
+    """The value of an environment variable, which may have ``blanks`` inside. Raises ``ConfigurationError``."""
     key = os.environ.get(variable, "")
     if not key:
         alternative = (
@@ -175,9 +200,10 @@ def _secret(variable: str, endpoint: Endpoint) -> str:
             else f", or take the entry for it out of {config_folder() / 'housequest.toml'}"
         )
         raise ConfigurationError(f"{endpoint.address} wants a key: set {variable}{alternative}.")
-    if len(key) > LONGEST_KEY or not all("!" <= character <= "~" for character in key):
+    least = " " if blanks and key == key.strip() else "!"
+    if len(key) > LONGEST_KEY or not all(least <= character <= "~" for character in key):
         raise ConfigurationError(
-            f"The value of {variable} cannot be a key: it is too long or holds spaces, line ends, control or non-ASCII "
+            f"The value of {variable} cannot be sent: it is too long or holds spaces, line ends, control or non-ASCII "
             "characters. Set it again without them."
         )
     return key
@@ -272,7 +298,39 @@ def _checked_table(table: object, where: str, *, bodies: bool) -> dict[str, Any]
     return found
 
 
-def check_extra(body: Mapping[str, Any], where: str) -> None:
-    """Raise ``ConfigurationError`` if ``body`` would say again what every request says."""
-    if taken := sorted({"model", "messages", "prompt", "stream"} & body.keys()):
-        raise ConfigurationError(f"{where}: {taken[0]} is said by every request itself; take it out.")
+def check_extra(body: Mapping[str, Any], where: str, *, named: bool = False) -> None:
+    """Raise ``ConfigurationError`` if ``body`` would say again what every request says, or shows a secret; in a model's name
+    (``named``), which others may have written, also if it names an environment variable."""
+    if taken := sorted(_SAID.keys() & body.keys()):
+        raise ConfigurationError(f"{where}: {taken[0]} is said by every request itself; {_SAID[taken[0]]}.")
+
+    def check(names: tuple[str, ...], value: object) -> None:
+        variable = _variable(value)
+        secret = any(_SECRET.search(re.sub("[^a-z]", "", name.lower())) for name in names)
+        if (named or not _VARIABLE.fullmatch(variable)) if variable else secret and not isinstance(value, bool):
+            way_out = f'name an environment variable in your own extra_body: {names[-1]} = {{ env = "NAME" }}'
+            raise ConfigurationError(f"{where}: what {names[-1]} is stays out of files and names; {way_out}.")
+
+    _filled(body, check)
+
+
+def _variable(value: object) -> str:
+    """The environment variable that a value ``{ env = "NAME" }`` names; "" if it is another."""
+    table = cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    name = table.get("env")
+    return name if isinstance(name, str) and len(table) == 1 else ""
+
+
+def _variables(body: Mapping[str, Any]) -> list[str]:
+    found: list[str] = []
+    _filled(body, lambda _, value: found.append(_variable(value)))
+    return [*filter(None, found)]
+
+
+def _filled(value: Any, fill: Callable[[tuple[str, ...], Any], object], *names: str) -> Any:
+    """A table with what ``fill`` makes of each single value, or variable, and the names that it stands under."""
+    if isinstance(value, list):
+        return [_filled(each, fill, *names) for each in cast("list[Any]", value)]
+    if not (names and _variable(value)) and isinstance(value, dict):
+        return {name: _filled(each, fill, *names, name) for name, each in cast("dict[str, Any]", value).items()}
+    return fill(names, value)

@@ -53,6 +53,11 @@ class EndpointName:
         extra = "&".join(f"{_EXTRA}{quote(pair, safe=_UNQUOTED)}" for pair in self.extra)
         return f"{named}{'&' if '?' in named else '?'}{extra}" if extra else named
 
+    @property
+    def body(self) -> dict[str, Any]:
+        """What ``extra`` says, as each request does."""
+        return _body(self.extra)
+
 
 class OpenAIProvider(ModelProvider):
     """Any OpenAI-compatible endpoint."""
@@ -70,8 +75,9 @@ class OpenAIProvider(ModelProvider):
 
     def portable(self, rest: str) -> str:
         parsed = read_openai_name(rest)
-        usual = (f"{name}={json.dumps(value)}" for name, value in load_keys().extra_body(parsed.endpoint).items())
-        return replace(parsed, extra=tuple(sorted((*usual, *parsed.extra)))).named
+        usual, own = load_keys().extra_body(parsed.endpoint), parsed.body
+        more = (f"{name}={json.dumps(value)}" for name, value in usual.items() if name not in own)
+        return replace(parsed, extra=tuple(sorted((*more, *parsed.extra)))).named
 
     def elsewhere(self, rest: str) -> str | None:
         return told_destination(read_openai_name(rest).endpoint)
@@ -86,8 +92,8 @@ def told_destination(endpoint: Endpoint) -> str | None:
     """The server that is asked and the key that goes along, in words; None for this machine. Raises ``ConfigurationError``."""
     keys = load_keys()
     keys.check_private(endpoint)
-    variable = keys.variable(endpoint)
-    key = f"with the key in {variable}" if variable else "without a key"
+    variables = " and ".join(keys.named(endpoint))
+    key = f"with the key in {variables}" if variables else "without a key"
     return None if endpoint.loopback else f"{'/'.join(endpoint.url.split('/')[:3])} {key}"
 
 
@@ -104,7 +110,7 @@ def read_openai_name(rest: str) -> EndpointName:
         raise ConfigurationError(f"{shown(model, 60)} is not the name of a model.")
     if at < 0 and _FORGOTTEN_SCHEME.search(named):
         raise ConfigurationError(f"{shown(named, 60)} would go to the official host; write http:// after the @.")
-    extra_body(extra)
+    _body(extra)
     return EndpointName(model, options, parse_endpoint(url), extra)
 
 
@@ -118,7 +124,7 @@ def _apart(named: str) -> tuple[str, tuple[str, ...]]:
     return (named, ()) if not extra else (f"{name}?{rest}" if rest else name, unquoted)
 
 
-def extra_body(extra: Sequence[str]) -> dict[str, Any]:
+def _body(extra: Sequence[str]) -> dict[str, Any]:
     """The parameters that ``KEY.KEY=VALUE`` stand for; a value is JSON, or else a text. Raises ``ConfigurationError``."""
     body: dict[str, Any] = {}
     for pair in extra:
@@ -128,10 +134,10 @@ def extra_body(extra: Sequence[str]) -> dict[str, Any]:
         for table in tables:
             inner = cast("dict[str, Any]", found) if isinstance(found := inner.setdefault(table, {}), dict) else {}
         if not all((*tables, last)):
-            raise ConfigurationError(f"{shown(f'{_EXTRA}{pair}', 80)} in the model's name is no parameter.")
+            raise ConfigurationError(f"{shown(f'{_EXTRA}{path}', 80)} in the model's name is no parameter.")
         try:
             inner[last] = json.loads(value)
         except ValueError:
             inner[last] = value
-    check_extra(body, "The model's name")
+    check_extra(body, "The model's name", named=True)
     return body

@@ -40,7 +40,6 @@ from housequest.agent.models.base import (
     stop_at,
 )
 from housequest.agent.models.forms import Choice, grammar_of
-from housequest.agent.models.openai import extra_body
 from housequest.agent.models.openai.dialect import THOUGHT_ROOM, Dialect
 from housequest.agent.models.openai.protocol import (
     HEAR,
@@ -116,8 +115,9 @@ class OpenAIModel(Model):
         self.name = name
         self._model, self._calls, self._server = served.model, calls, Server(served.endpoint, calls)
         self._least_tokens = served.options.max_completion_tokens or 0
-        extra = {**self._server.keys.extra_body(served.endpoint), **extra_body(served.extra)}
+        extra = {**self._server.extra, **served.body}
         self._dialect = Dialect(served.options.thinking, extra, LIMITS[served.endpoint.official])
+        self._blank = self._dialect
         self._taken: set[str] = set()
         """What requests that were answered had in them, so that no refusal is about that."""
         self._broken = 0
@@ -137,7 +137,8 @@ class OpenAIModel(Model):
         """False once it said that the model has no chat template."""
         self._found: dict[Callable[[], Awaitable[Capabilities]], Capabilities] = {}
         self._probes = (self._probe_all, self._probe_holding, self._probe_continuing)
-        self._kept = cache_folder() / "models" / f"{sha256(name.encode()).hexdigest()[:24]}.json"
+        asked = repr((name, self._server.keys.extra_body(served.endpoint)))
+        self._kept = cache_folder() / "models" / f"{sha256(asked.encode()).hexdigest()[:24]}.json"
         self._recall()
 
     @property
@@ -154,6 +155,12 @@ class OpenAIModel(Model):
         kept = {"at": time.time(), "dialect": self._dialect.copy(), "found": found, "chats": self._chats}
         with suppress(OSError):  # it is found out again
             atomic_write(self._kept, json.dumps(kept).encode())
+
+    def forget_learned(self) -> None:
+        self._dialect = self._blank
+        self._chats, self._found = True, {}
+        with suppress(OSError):  # there may be nothing
+            self._kept.unlink()
 
     def _recall(self) -> None:
         """Know what was kept of this model within a day."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import os
 import random
 import re
 import time
@@ -22,7 +23,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from housequest.agent.models.base import printable_line
-from housequest.agent.models.keys import Endpoint, load_keys
+from housequest.agent.models.keys import PLACEHOLDER, Endpoint, load_keys
 from housequest.agent.models.openai.dialect import Refusal, read_refusal
 from housequest.agent.models.openai.protocol import HEAR, FailedInside, NotACompletion, StreamedReply, at, count, listed
 from housequest.agent.models.openai.redaction import Redactor
@@ -279,6 +280,8 @@ class Clients:
                 name: value for name, value in request.headers.items() if name in _HEADERS or name.startswith("x-stainless-")
             }
             ours = {"accept-encoding": "identity", "authorization": f"Bearer {key}"}
+            if headers and key == PLACEHOLDER:
+                del ours["authorization"]  # who takes the key elsewhere may refuse one that is none
             request.headers = httpx2.Headers(kept | ours | {name.lower(): value for name, value in headers.items()})
 
         connections = httpx2.AsyncClient(
@@ -317,7 +320,10 @@ class Server:
         self.calls = calls
         self.keys = load_keys() if calls.keys is None else calls.keys
         self._key, self._headers = self.keys.key(endpoint), self.keys.more_headers(endpoint)
-        self.redactor = Redactor(self._key, *self._headers.values())
+        self.extra = self.keys.sent_body(endpoint)
+        secrets = [os.environ[name] for name in self.keys.named(endpoint)]
+        # Of "Bearer KEY", the key alone may come back.
+        self.redactor = Redactor(*secrets, *(secret.split()[-1] for secret in secrets))
         self.redactor.guard_logs()
         self._reached = False
         """Whether the endpoint sent anything, and so is there."""
@@ -365,9 +371,9 @@ class Server:
 
     def _failed(self, status: int | None, answer: Response, body: bytes, *, inside: bool = False) -> Failure:
         """The failure of ``status`` with an error's ``body``, which may have come ``inside`` a 200."""
-        variable = self.keys.variable(self.endpoint)
+        named, refusal = " and ".join(self.keys.named(self.endpoint)), read_refusal(body, self.redactor)
         own = f"Name its key by key_env under {self.endpoint.entry} in your own housequest.toml."
-        advice, refusal = f"Check the key in {variable}." if variable else own, read_refusal(body, self.redactor)
+        advice = f"Check the key in {named}." if named else own
         return _refused(status, answer.headers, refusal, advice, answered=self.answered, inside=inside)
 
     async def _send(self, clients: Clients, url: str, body: Mapping[str, Any] | None = None) -> Response:

@@ -224,6 +224,12 @@ def test_a_key_that_cannot_be_sent_is_refused_by_its_variable(
         (b'[endpoints."host:1"]\nheaders = "A"', "is not a table"),
         (b'[endpoints."host:1"]\nextra_body = {}', "is not a table"),
         (b'[endpoints."host:1"]\nextra_body = { model = "m" }', "model is said by every request itself"),
+        (b'[endpoints."host:1"]\nextra_body = { temperature = 1 }', "itself; choose it with --set temperature="),
+        (b'[endpoints."host:1"]\nextra_body = { max_tokens = 1 }', "name the model with ?max_completion_tokens="),
+        (b'[endpoints."host:1"]\nextra_body = { api_key = "precious" }', 'api_key = { env = "NAME" }'),
+        (b'[endpoints."host:1"]\nextra_body = { a = [{ Access-Token = "precious" }] }', 'Access-Token = { env = "NAME" }'),
+        (b'[endpoints."host:1"]\nextra_body = { credentials = { a = "precious" } }', "what a is stays out"),
+        (b'[endpoints."host:1"]\nextra_body = { api_key = { env = "sk-precious" } }', "name an environment variable"),
         (b'[endpoints."host:1"]\nkey_env = "OPENAI_API_KEY"', "api.openai.com alone"),
         (b'[endpoints."http://api.openai.com:443"]\nkey_env = "OPENAI_API_KEY"', "api.openai.com alone"),
     ],
@@ -236,6 +242,21 @@ def test_a_damaged_file_is_named(content: bytes, complaint: str, own_file: Path)
     assert str(own_file) in str(caught.value)
     assert complaint in str(caught.value)
     assert "precious" not in str(caught.value)
+
+
+def test_a_body_may_speak_of_tokens_and_name_variables(own_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = '{ stop_token_ids = [1], min_tokens = 3, eos_token = "</s>", token = { env = "BODY_KEY" }, env = "prod" }'
+    own_file.write_text(f'[endpoints."h.example:8000"]\nextra_body = {body}\n')
+    with pytest.raises(ConfigurationError, match="set BODY_KEY"):
+        load_keys().sent_body(parse_endpoint("https://h.example:8000"))
+    monkeypatch.setenv("BODY_KEY", "precious words")
+    ring, endpoint = load_keys(), parse_endpoint("https://h.example:8000")
+    said = ring.extra_body(endpoint)
+    assert (said["token"], said["env"], said["eos_token"]) == ({"env": "BODY_KEY"}, "prod", "</s>")
+    assert ring.sent_body(endpoint) == {**said, "token": "precious words"}
+    assert ring.named(endpoint) == ("BODY_KEY",)
+    with pytest.raises(ConfigurationError, match="over https alone"):
+        ring.key(parse_endpoint("http://h.example:8000"))
 
 
 @given(st.binary(max_size=200) | st.text(max_size=80).map(lambda text: f"[endpoints.{text}]\nkey_env = 'A'".encode()))

@@ -494,21 +494,73 @@ def test_an_endpoint_gets_the_headers_and_parameters_that_its_table_names(
     asyncio.run(ask(make_model(name)))
     plain, named = (request.body for request in server.requests)
     assert (plain["top_k"], named["top_k"], named["chat_template_kwargs"]) == (20, 1, {"enable_thinking": False})
+    assert "authorization" not in server.requests[0].headers
     assert portable_name(server.model()) == "openai:tester?extra.top_k=20"
+    assert "top_k=20" not in portable_name(name)
     assert PRECIOUS not in portable_name(name)
     with pytest.raises(ModelError) as raised:
         server.behave(backend.status(401, {"message": f"no access with {PRECIOUS}"}))
         asyncio.run(ask(make_model(server.model())))
-    assert "no access with [key]" in str(raised.value)
+    assert "no access with [key]). Check the key in TEAM_KEY." in str(raised.value)
     monkeypatch.delenv("TEAM_KEY")
     with pytest.raises(ConfigurationError, match="set TEAM_KEY"):
         make_model(server.model())
 
 
-@pytest.mark.parametrize("said", ["extra.model=1", "extra.messages=[]", "extra.=1", "extra..a=1"])
-def test_what_every_request_says_is_not_said_again(said: str) -> None:
-    with pytest.raises(ConfigurationError, match="model's name"):
+@pytest.mark.parametrize(
+    "said",
+    [
+        *(
+            "extra.model=1",
+            "extra.messages=[]",
+            "extra.=1",
+            "extra..a=1",
+            "extra.temperature=0.9",
+            "extra.seed=1",
+            "extra.stop=x",
+        ),
+        *("extra.max_tokens=9", "extra.max_completion_tokens=9", "extra..api_key=precious", "extra.api_key=precious"),
+        *("extra.api_key=123", 'extra.a={"client_secret": "precious"}', "extra.user.env=HOME", 'extra.user={"env": "HOME"}'),
+    ],
+)
+def test_what_every_request_says_is_not_said_again_and_no_secret_is_in_a_name(said: str) -> None:
+    with pytest.raises(ConfigurationError, match="model's name") as raised:
         make_model(f"openai:x?{said}@http://127.0.0.1:1/v1")
+    assert "precious" not in str(raised.value)
+
+
+def test_a_key_may_go_into_the_body(server: Server, own_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BODY_KEY", PRECIOUS)
+    table = 'extra_body = { top_k = 2, metadata = { keys = [{ api_key = { env = "BODY_KEY" } }] } }'
+    own_file.write_text(f'[endpoints."127.0.0.1:{server.port}"]\n{table}\n')
+
+    def wants_a_key(recorded: Recorded) -> Response | None:
+        given = recorded.body.get("metadata") == {"keys": [{"api_key": PRECIOUS}]}
+        told = {"error": {"message": f"No access: {recorded.body.get('metadata')}"}}
+        return None if given else backend.JSONResponse(told, 401)
+
+    server.behave(otherwise=replace(Dialect("a proxy"), refuse=wants_a_key))
+    model = make_model(server.model("tester?extra.top_k=1"))
+    asyncio.run(ask(model))
+    assert (
+        portable_name(model.name) == 'openai:tester?extra.metadata={"keys": [{"api_key": {"env": "BODY_KEY"}}]}&extra.top_k=1'
+    )
+    server.behave(otherwise=backend.status(401, {"message": f"no access with {PRECIOUS}"}))
+    with pytest.raises(ModelError, match=r"no access with \[key\]\)\. Check the key in BODY_KEY\."):
+        asyncio.run(ask(model))
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "Basic"])
+def test_a_header_of_the_users_own_takes_the_place_of_the_key(
+    scheme: str, server: Server, own_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEAM_KEY", f"{scheme} {PRECIOUS}")
+    own_file.write_text(f'[endpoints."127.0.0.1:{server.port}"]\nheaders = {{ Authorization = "TEAM_KEY" }}\n')
+    server.behave(otherwise=replace(Dialect("a gateway"), refuse=header_wanted("authorization", f"{scheme} {PRECIOUS}")))
+    asyncio.run(ask(make_model(server.model())))
+    server.behave(backend.status(403, {"message": f"{PRECIOUS} may not"}))
+    with pytest.raises(ModelError, match=r"\[key\] may not"):
+        asyncio.run(ask(make_model(server.model())))
 
 
 def test_what_is_meant_for_this_machine_goes_through_no_proxy(
