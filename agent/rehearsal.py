@@ -19,6 +19,8 @@ from housequest.worlds.errors import HousequestError, ModelError
 TURNS = 2
 _SIZES = (1_000, 2_000, 4_000, 8_000, 16_000)
 """Tokens of the prompts that show how much of one is kept, about; a game of 50 turns takes up to half of the last."""
+_LEAST = 2_000
+"""Tokens of a prompt that a game of some turns needs."""
 _LINE = "Line {}: the drawer is closed, and the mug stands on the shelf.\n"
 _TOKENS_A_LINE = 18
 _PASSWORD = "axolotl"
@@ -36,14 +38,31 @@ class Pass(NamedTuple):
     wrong: str
 
     @property
+    def way(self) -> str:
+        """Which pass it is."""
+        return "in pieces" if self.attended else "whole"
+
+    @property
+    def fault(self) -> str:
+        """Why play would fail in this way; "" if it would not."""
+        if self.wrong or not self.calls or len(self.unreadable) < len(self.calls):
+            return self.wrong
+        begun = " ".join(self.calls[0].reply.split())[:60] or "(an empty reply)"
+        none = f"None of its {len(self.calls)} replies could be read: {self.unreadable[0]} The first began: {begun}."
+        return f"{none} Take a larger model, or one that was tuned for chats."
+
+    @property
     def words(self) -> str:
         """What they cost."""
         read = sum(call.prompt_tokens or 0 for call in self.calls)
         written = sum(call.completion_tokens or 0 for call in self.calls)
         thought = sum(call.thinking_tokens or 0 for call in self.calls)
         told = f" ({thought:,} of them thinking)" if thought else ""
-        calls = f"{len(self.calls)} call{'s' * (len(self.calls) != 1)}, {read:,} tokens read, {written:,} written{told}"
-        return f"{calls}, {self.seconds / max(1, len(self.calls)):.2f} s a call, {len(self.unreadable)} unreadable"
+        # No prompt is empty: a server that counts 0 does not count.
+        counted = all(call.prompt_tokens and call.completion_tokens is not None for call in self.calls)
+        tokens = f"{read:,} tokens read, {written:,} written{told}" if counted else "tokens not counted"
+        calls = f"{len(self.calls)} call{'s' * (len(self.calls) != 1)}"
+        return f"{calls}, {tokens}, {self.seconds / max(1, len(self.calls)):.2f} s a call, {len(self.unreadable)} unreadable"
 
 
 class Rehearsal(NamedTuple):
@@ -77,29 +96,24 @@ async def rehearse(setup: Setup, task: Task) -> Rehearsal:
     """
     assert setup.model is not None
     passes: list[Pass] = []
-    alike, context, learned = None, "", ()
+    alike, context, small, learned = None, "", "", ()
     for attended in (False, True):
         made = setup.make_model(attended=attended)
         assert made is not None
         async with aclosing(made) as model:
+            if not passes:
+                model.forget_learned()
             heard = _Heard(model)
             passes.append(await _played(setup, task, heard, attended=attended))
-            if not attended and not passes[0].wrong and heard.first is not None:
+            if alike is None and not passes[-1].wrong and heard.first is not None:
                 alike = (await model.complete(heard.first[0])).text == heard.first[1].text
-                context = "" if model.brief else await _kept(model)
+                context, small = ("", "") if model.brief else await _kept(model)
             learned = model.learned()
             model.keep_learned()
-        if passes[-1].wrong:
-            break
-    faults = [each.wrong for each in passes if each.wrong]
-    calls = [call for each in passes for call in each.calls]
-    unreadable = [reason for each in passes for reason in each.unreadable]
-    if calls and len(unreadable) >= len(calls):
-        begun = " ".join(calls[0].reply.split())[:60] or "(an empty reply)"
-        way_out = "Take a larger model, or one that was tuned for chats."
-        faults.append(f"None of its {len(calls)} replies could be read: {unreadable[0]} The first began: {begun}. {way_out}")
-    if "in silence" in context:
-        faults.append(f"The server {context}: long episodes lose their beginning unnoticed. Start it with a larger context.")
+    ways = {each.fault: " and ".join(other.way for other in passes if other.fault == each.fault) for each in passes}
+    faults = [f"{way}: {fault}" for fault, way in ways.items() if fault]
+    if small:
+        faults.append(f"{small}: start the server with a larger context. It {context.rstrip('.')}.")
     return Rehearsal(tuple(passes), learned, context, alike, tuple(faults))
 
 
@@ -136,36 +150,38 @@ async def _played(setup: Setup, task: Task, model: Model, *, attended: bool) -> 
     return Pass(attended, tuple(calls), tuple(unreadable), seconds, wrong)
 
 
-async def _kept(model: Model) -> str:
-    """How much of a prompt the model's server keeps, in words, by its own tokenizer or by a word before a long text."""
+async def _kept(model: Model) -> tuple[str, str]:
+    """How much of a prompt the model's server keeps, in words, by its own tokenizer or by a word before a long text; and what
+    that does to play, if it is a fault."""
     try:
         room = await model.room([Message("user", _PASSWORD)])
         if room is not None:
-            return f"has a context of some {room:,} tokens, as it says itself"
-        before = await _asked(model, 0)
-        if before is None:
-            return "was not tried: it does not find a word in a short prompt"
-        for size, last in zip(_SIZES, (0, *_SIZES), strict=False):
-            found = await _asked(model, size)
-            grown = None if found is None or found[1] is None or before[1] is None else found[1] - before[1]
-            if found is None or (grown < _GROWS * (size - last) if grown is not None else not found[0]):
-                silently = "cuts longer ones in silence" if found is not None else "refuses longer ones"
-                return f"keeps about {last:,} tokens of a prompt, and {silently}"
-            before = found
+            return f"has a context of some {room:,} tokens, as it says itself", ""
+        found, before = await _asked(model, 0)
     except HousequestError as error:
-        return f"was not tried to its end: {error}"
-    return f"keeps at least {_SIZES[-1]:,} tokens of a prompt"
+        return f"was not tried: {error}", ""
+    if not found:
+        return "was not tried: it does not find a word in a short prompt", ""
+    for size, last in zip(_SIZES, (0, *_SIZES), strict=False):
+        kept = f"keeps about {last:,} tokens of a prompt"
+        try:
+            found, tokens = await _asked(model, size)
+        except HousequestError as error:
+            too_long = isinstance(error, ModelError) and error.overflow
+            what = "refuses longer ones" if too_long else f"a prompt of some {size:,} tokens was refused: {error}"
+            return f"{kept}, and {what}", "Episodes would end after some turns" if last < _LEAST else ""
+        # Some count without what a cache served, so a word that is found says more than a count.
+        if not found and (tokens is None or before is None or tokens - before < _GROWS * (size - last)):
+            return f"{kept}, and cuts longer ones in silence", "Long episodes lose their beginning unnoticed"
+        if not found:
+            return f"counts {tokens:,} tokens of a prompt and does not find a word at its beginning", ""
+        before = tokens
+    return f"keeps at least {_SIZES[-1]:,} tokens of a prompt", ""
 
 
-async def _asked(model: Model, size: int) -> tuple[bool, int | None] | None:
-    """Whether a word before ``size`` tokens is found, and the tokens that the model read; None if there is no room for them."""
+async def _asked(model: Model, size: int) -> tuple[bool, int | None]:
+    """Whether a word before ``size`` tokens is found, and the tokens that the model counts."""
     filler = "".join(_LINE.format(number) for number in range(size // _TOKENS_A_LINE))
     text = f"The password is {_PASSWORD}.\n{filler}\nWhat is the password? Answer with that word alone."
-    try:
-        completion = await model.complete(Request([Message("user", text)], max_tokens=64))
-    except ModelError as error:
-        if error.overflow:
-            return None
-        raise
-    found = _PASSWORD in completion.text.lower()
-    return (found, completion.usage.prompt) if found or size else None
+    completion = await model.complete(Request([Message("user", text)], max_tokens=64))
+    return _PASSWORD in completion.text.lower(), completion.usage.prompt

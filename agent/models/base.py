@@ -280,6 +280,10 @@ class Model(Protocol):
         """Keep what was `learned`, and found out of what it can do, for the next hours; another model of its name knows it."""
         return
 
+    def forget_learned(self) -> None:
+        """Forget all that `keep_learned` keeps, here and for the next model of its name."""
+        return
+
     async def capabilities(self) -> Capabilities:
         """What this model can do. It is found out once."""
         return Capabilities()
@@ -372,6 +376,10 @@ class RoleModels(ModelWrapper):
     def keep_learned(self) -> None:
         for each in self._every:
             each.keep_learned()
+
+    def forget_learned(self) -> None:
+        for each in self._every:
+            each.forget_learned()
 
     async def aclose(self) -> None:
         for each in self._every:

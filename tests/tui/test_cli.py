@@ -214,7 +214,7 @@ def test_a_model_that_fails_is_an_exit_code(call: Run) -> None:
         gone = call("models", "check", server.model())
     assert (mute.returncode, gone.returncode) == (1, 1)
     assert "The first began: ready \\x1b[31m." in mute.stdout
-    assert "Play would fail: The model answered 404" in gone.stdout
+    assert "Play would fail: whole and in pieces: The model answered 404" in gone.stdout
 
 
 @pytest.mark.parametrize("arguments", [("nonsense",), ("scripted:/nowhere",), ("openai:x@http://user:secret@h/v1",)])

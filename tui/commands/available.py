@@ -179,7 +179,7 @@ def check(flags: options.Flags, model: str | None = None) -> None:
     if setup.model is not None:
         task = setup.world.tasks(setup.world.splits()[-1])[0]
         seen = asyncio.run(rehearse(setup, task))
-        ways = [f"{'in pieces' if each.attended else 'whole':<11} {each.words}" for each in seen.passes if not each.wrong]
+        ways = [f"{each.way:<11} {each.words}" for each in seen.passes if not each.wrong]
         told = {True: "have equal replies", False: "have different replies", None: ""}[seen.alike]
         print_lines(
             [
