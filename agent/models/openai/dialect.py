@@ -30,7 +30,19 @@ _MOST_LEAVES = 400
 _NEEDED = frozenset({"model", "messages", "prompt"})
 _OPTIONAL = ("seed", "stop", "temperature")
 """What a reply can do without, the least missed first."""
-_TOLD = ("message", "detail", "error", "msg", "status_msg", "errorMessage", "title", "description", "reason", "raw")
+_TOLD = (
+    "message",
+    "detail",
+    "error",
+    "msg",
+    "status_msg",
+    "error_msg",
+    "errorMessage",
+    "title",
+    "description",
+    "reason",
+    "raw",
+)
 """Where the words of an error stand, those for people first."""
 _APART = frozenset(
     {"param", "params", "parameter", "parameters", "field", "fields", "loc", "location", "property", "argument", "path"}

@@ -379,7 +379,7 @@ class OpenAIModel(Model):
         def read(answer: Response) -> Completion:
             limit = next((body[name] for name in LIMITS if name in body), None)
             told = answer.headers.get("content-type", "")
-            return read_completion(answer.content, told, redactor, raw=request.raw, limit=limit)
+            return read_completion(answer.content, told, redactor, raw=request.raw, limit=limit, speaks=tried.speaks)
 
         while True:
             attempts += 1
