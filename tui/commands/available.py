@@ -165,9 +165,9 @@ def check(flags: options.Flags, model: str | None = None) -> None:
     import asyncio
 
     from housequest.agent.config import configure, world_of
+    from housequest.agent.evaluation.rehearsal import rehearse
     from housequest.agent.models.checking import check_model
     from housequest.agent.models.registry import DEFAULT_MODEL, destination, make_model
-    from housequest.agent.rehearsal import rehearse
     from housequest.agent.setup import set_up
 
     settings = configure({"model": model, **flags}).settings

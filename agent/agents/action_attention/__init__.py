@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from housequest.agent.agents.spec import WEIGHTS, AgentParts, declare_agent
@@ -28,11 +27,9 @@ class ActionAttentionSettings:
     embedder: str = option("", "the embedding model, where the network was trained with one")
 
 
-SHIPPED = Path(__file__).with_name("action-attention.weights")
-
-
 def _digests(settings: Mapping[str, Scalar], _household: Household | None) -> dict[str, str]:
     """The SHA-256 of the network's file, for a record. Raises ``ConfigurationError`` for one that cannot be read."""
+    from housequest.agent.agents.action_attention.network import SHIPPED
     from housequest.agent.networks import digest
 
     name = str(settings.get("weights", ""))
@@ -52,7 +49,7 @@ def _digests(settings: Mapping[str, Scalar], _household: Household | None) -> di
 )
 def action_attention(parts: AgentParts[ActionAttentionSettings]) -> Agent:
     from housequest.agent.agents.action_attention.agent import ActionAttention
-    from housequest.agent.agents.action_attention.network import load_policy
+    from housequest.agent.agents.action_attention.network import SHIPPED, load_policy
 
     file = given_path(parts.settings.weights) if parts.settings.weights else SHIPPED
     return ActionAttention(load_policy(file, parts.settings.embedder), parts.household, parts.settings)

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from housequest.agent.agents.action_attention import SHIPPED
 from housequest.agent.models.embeddings import Embedder, Vector, make_embedder
 from housequest.agent.networks import Floats, WeightsFormat, layer_sizes, normed, shares, silu, title, use_one_thread
 from housequest.knowledge.choosing import cosines
 from housequest.worlds.errors import ConfigurationError, ModelError, shown
 from housequest.worlds.household.goals import SYNONYMS
 
+SHIPPED = Path(__file__).with_name("action-attention.weights")
 UNKNOWN, BEGINNING = "<unknown>", "<beginning>"
 MOST_NUMBER = 63
 NUMBERS = MOST_NUMBER + 1

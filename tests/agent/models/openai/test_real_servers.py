@@ -11,7 +11,7 @@ import pytest
 from housequest.agent.config import Settings, world_of
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, Stepped
 from housequest.agent.episodes.loop import run_episode
-from housequest.agent.rehearsal import rehearse
+from housequest.agent.evaluation.rehearsal import rehearse
 from housequest.agent.setup import Setup, set_up
 from tests.agent.playing import installed
 from tests.backends.real_servers import SERVERS

@@ -12,9 +12,9 @@ import pytest
 from starlette.responses import JSONResponse, Response
 
 from housequest.agent.config import Settings, world_of
+from housequest.agent.evaluation.rehearsal import Rehearsal, rehearse
 from housequest.agent.models.base import Message, Request
 from housequest.agent.models.registry import make_model
-from housequest.agent.rehearsal import Rehearsal, rehearse
 from housequest.agent.setup import set_up
 from housequest.worlds.paths import config_folder
 from tests.backends.dialects import Dialect, dialects, no_temperature
