@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from housequest.tui.cli import app
 from housequest.worlds.errors import HousequestError
-from tests.agent.test_rehearsal import talking
+from tests.agent.evaluation.test_rehearsal import talking
 from tests.backends.policy import Solver
 from tests.backends.server import serve, status
 from tests.parts import needs

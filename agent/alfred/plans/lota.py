@@ -6,14 +6,12 @@ import re
 from itertools import dropwhile, takewhile
 
 from housequest.agent.agents.lota.selector import BETWEEN, DONE, VERBS, fixed_skills
-from housequest.agent.alfred.plans.planners import Planner, PlanProposal, PlanTask
-from housequest.agent.episodes import events
 from housequest.agent.roles.base import ReplyError, Role, load_prompt
 from housequest.agent.skills.skill import Skill, Verb
 from housequest.worlds.alfred import model as alfred
 from housequest.worlds.alfworld.text import HOUSEHOLD
 
-_LOTA = "housequest.agent.agents.lota"
+LOTA = "housequest.agent.agents.lota"
 _VERBS: dict[alfred.ActionName, Verb] = {
     **{"GotoLocation": "find", "PickupObject": "pick", "PutObject": "put", "SliceObject": "slice", "ToggleObject": "use"},
     **{"CleanObject": "clean", "HeatObject": "heat", "CoolObject": "cool"},
@@ -75,15 +73,8 @@ def read_skills(text: str) -> alfred.Plan:
 SKILL_LIST: Role[alfred.Plan] = Role("skill_list", read_skills, stop=("\nHuman:",))
 
 
-async def plan_by_skills(planner: Planner, task: PlanTask) -> PlanProposal:
-    """Asks for the whole list of skills at once, with examples in their words; one call, or two if it cannot be read."""
-    own, prompt, calls = planner.settings, load_prompt(_LOTA, "selector"), list[events.ModelCall]()
-    skills = ", ".join((*(skill.text for skill in fixed_skills(HOUSEHOLD).skills), DONE))
-    system = f"{prompt.render('system')}\n{prompt.render('whole', skills=skills)}"
-    shown = [
-        prompt.render("example", goal=one.instruction.text(stepwise=own.steps), skills=skills_of(one.demonstration.plan))
-        for one in await planner.shots(task)
-    ]
-    goal = prompt.render("opening", goal=task.instruction.text(stepwise=own.steps))
-    answer = await planner.ask(SKILL_LIST, system, "\n".join((*shown, goal, prompt.render("first"))), calls)
-    return PlanProposal(answer.value, answer.reason, calls)
+def list_instructions() -> str:
+    """What comes before all examples: the task, and the skills there are."""
+    prompt, skills = load_prompt(LOTA, "selector"), fixed_skills(HOUSEHOLD).skills
+    listed = ", ".join((*(skill.text for skill in skills), DONE))
+    return f"{prompt.render('system')}\n{prompt.render('whole', skills=listed)}"

@@ -228,9 +228,18 @@ async def _socratic(planner: Planner, task: PlanTask) -> PlanProposal:
 
 
 async def _by_skills(planner: Planner, task: PlanTask) -> PlanProposal:
-    from housequest.agent.alfred.plans.lota import plan_by_skills
+    """Asks for the whole list of skills at once, with examples in their words; one call, or two if it cannot be read."""
+    from housequest.agent.alfred.plans.lota import LOTA, SKILL_LIST, list_instructions, skills_of
 
-    return await plan_by_skills(planner, task)
+    stepwise, prompt, calls = planner.settings.steps, load_prompt(LOTA, "selector"), list[events.ModelCall]()
+    shown = [
+        prompt.render("example", goal=one.instruction.text(stepwise=stepwise), skills=skills_of(one.demonstration.plan))
+        for one in await planner.shots(task)
+    ]
+    goal = prompt.render("opening", goal=task.instruction.text(stepwise=stepwise))
+    asked = "\n".join((*shown, goal, prompt.render("first")))
+    answer = await planner.ask(SKILL_LIST, list_instructions(), asked, calls)
+    return PlanProposal(answer.value, answer.reason, calls)
 
 
 def question(settings: PlannerSettings, shots: Sequence[PlanTask], instruction: Instruction, known: str = "") -> str:
