@@ -40,12 +40,10 @@ _LEAST = 2
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One moment of an episode as it is drawn.
-
-    ``came`` is where the last turn's move began. ``new`` names what the last turn told something new of, and ``kinds`` are
-    those that the goal names. ``true``: the situation is the true state, not what is believed. ``camera`` is the player's
-    own, if any. ``enacted`` is what became of the commands in a simulator; ``move`` is the one that is drawn, None for what
-    follows the last one.
+    """One moment of an episode as it is drawn. ``came`` is where the last turn's move began. ``new`` names what the last turn
+    told something new of, and ``kinds`` are those that the goal names. ``true``: the situation is the true state, not what is
+    believed. ``camera`` is the player's own, if any. ``enacted`` is what became of the commands in a simulator; ``move`` is the
+    one that is drawn, None for what follows the last one.
     """
 
     room: Room

@@ -172,11 +172,10 @@ async def wait_for_end(task: asyncio.Task[object]) -> None:
 
 @dataclass(slots=True)
 class EpisodeState:
-    """The state of an episode between two events; its values are immutable, so a shallow copy is a snapshot.
-
-    ``hints`` and ``unseen`` transitions were not given to the agent yet. ``rules`` may be shown to its model, and
-    ``reported`` are the statements that were. ``notes`` are what was found out about the model; ``belief`` is kept if rules
-    are selected by it. ``unread`` turns in a row were lost since no reply could be read.
+    """The state of an episode between two events; its values are immutable, so a shallow copy is a snapshot. ``hints`` and
+    ``unseen`` transitions were not given to the agent yet. ``rules`` may be shown to its model, and ``reported`` are the
+    statements that were. ``notes`` are what was found out about the model; ``belief`` is kept if rules are selected by it.
+    ``unread`` turns in a row were lost since no reply could be read.
     """
 
     memory: Memory = None

@@ -205,12 +205,10 @@ class ModelFailed(Frozen):
 
 
 class Intervened(Frozen):
-    """A person stepped in.
-
-    ``action``: ``replace`` a command, give a ``hint``, ask ``again`` or for ``another`` command, ``play`` themselves, ``stop``
-    the episode, ``interrupt`` the agent while it decides, ``retry`` after a failure, change to another ``model`` (``text``
-    names it), or ``rewind`` to the event's parent (``text`` names the next turn). What the agent did before it was interrupted,
-    asked again or failed becomes an abandoned branch.
+    """A person stepped in. ``action``: ``replace`` a command, give a ``hint``, ask ``again`` or for ``another`` command,
+    ``play`` themselves, ``stop`` the episode, ``interrupt`` the agent while it decides, ``retry`` after a failure, change to
+    another ``model`` (``text`` names it), or ``rewind`` to the event's parent (``text`` names the next turn). What the agent
+    did before it was interrupted, asked again or failed becomes an abandoned branch.
     """
 
     kind: Literal["intervened"] = "intervened"

@@ -87,11 +87,10 @@ async def run_episode(
     watcher: base.Watcher | None = None,
     halt: Callable[[ModelError], None] = lambda _: None,
 ) -> events.Ended:
-    """Play one episode to its end and return how its last branch ended; ``listener`` gets every event.
-
-    The caller closes ``env``; the loop closes its copies. The grants ``view`` and ``plan`` need the ``world``. ``watcher``
-    gets what a `Watchable` agent recognises in each picture. ``halt`` is told of a fatal error of a model before it ends the
-    episode, which it can leave unfinished by a ``BaseException``.
+    """Play one episode to its end and return how its last branch ended; ``listener`` gets every event. The caller closes
+    ``env``; the loop closes its copies. The grants ``view`` and ``plan`` need the ``world``. ``watcher`` gets what a
+    `Watchable` agent recognises in each picture. ``halt`` is told of a fatal error of a model before it ends the episode, which
+    it can leave unfinished by a ``BaseException``.
     """
     given = (env, env, agent, config, EventEmitter(listener), overseer or base.Unattended(), world, watcher, halt)
     return await _Episode(*given).run()

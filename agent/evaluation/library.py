@@ -27,12 +27,10 @@ from housequest.worlds.errors import ConfigurationError
 
 
 def evaluate(*, out: Path | str | None = None, retry_errors: bool = False, **settings: Any) -> Path:
-    """Play a run, or what is left of it, and return its folder.
-
-    ``settings`` are settings of the configuration by name (``housequest.agent.config.Settings``: world, split, agent, model,
-    limit, workers, ...); they come before the user's own. ``out`` is the folder; without it, the settings determine the folder.
-    Raises ``ConfigurationError``, ``KnowledgeError`` and ``housequest.agent.evaluation.runs.budget.Stopped``, with the messages
-    of ``housequest eval``. It runs its own event loop.
+    """Play a run, or what is left of it, and return its folder. ``settings`` are settings of the configuration by name
+    (``housequest.agent.config.Settings``: world, split, agent, model, limit, workers, ...); they come before the user's own.
+    ``out`` is the folder; without it, the settings determine the folder. Raises ``ConfigurationError``, ``KnowledgeError`` and
+    ``housequest.agent.evaluation.runs.budget.Stopped``, with the messages of ``housequest eval``. It runs its own event loop.
     """
     configuration = configure(settings)
     options = RunOptions(workers=configuration.settings.workers, retry_errors=retry_errors)

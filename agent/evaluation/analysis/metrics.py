@@ -27,9 +27,8 @@ from housequest.worlds.base import Metric, Played
 
 
 class PathLengths(NamedTuple):
-    """How many commands a task takes: the world's ``expert``, who sees what a player sees, and the ``shortest`` path.
-
-    None where the expert failed or ran out of turns, or where the shortest path is unknown. Where the world's benchmark has
+    """How many commands a task takes: the world's ``expert``, who sees what a player sees, and the ``shortest`` path. None
+    where the expert failed or ran out of turns, or where the shortest path is unknown. Where the world's benchmark has
     demonstrations, ``annotated`` is the length of its own, which is then the expert's, and ``conditions`` how many goal
     conditions it counts.
     """

@@ -73,11 +73,10 @@ def unheard(_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How this session plays a run; none of it is part of the run's identity.
-
-    ``workers`` episodes are in flight. ``retry_errors`` replays episodes that errored. ``model`` replaces the spec's; the
-    caller closes it. ``watcher`` is called after every episode and every ``beat`` seconds; ``say`` shows a person a message.
-    Only the tasks of ``shard`` are played, and by players on a ``cluster`` rather than in this process.
+    """How this session plays a run; none of it is part of the run's identity. ``workers`` episodes are in flight.
+    ``retry_errors`` replays episodes that errored. ``model`` replaces the spec's; the caller closes it. ``watcher`` is called
+    after every episode and every ``beat`` seconds; ``say`` shows a person a message. Only the tasks of ``shard`` are played,
+    and by players on a ``cluster`` rather than in this process.
     """
 
     workers: int = 1
@@ -94,7 +93,6 @@ async def run_batch(
     spec: RunSpec, folder: Path, options: RunOptions | None = None, tracker: BudgetTracker | None = None
 ) -> Summary:
     """Play the unfinished tasks of ``spec``, or of a shard of them, in ``folder`` until the budget of ``tracker`` is used up.
-
     If it is cancelled or stopped, the folder can be resumed. Raises ``Stopped`` where the budget, the model or a full disk
     ended the run early, and ``ConfigurationError`` where the folder holds another run or the agent or model cannot be made or
     used.

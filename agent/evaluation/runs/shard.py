@@ -88,11 +88,10 @@ def merged_folder(shards: Sequence[Path]) -> Path:
 
 
 def merge(shards: Sequence[Path], out: Path) -> int:
-    """Merge the folders ``shards`` into ``out``, which has the bytes of a run that one machine played.
-
-    Returns how many episodes they have. Sweeps, series of repeats and measurements are merged run by run. A folder where this
-    was interrupted is gone on with. Raises ``ConfigurationError``, before anything is written, where they are shards of
-    different runs, where an episode is missing or there twice, or where anything is damaged.
+    """Merge the folders ``shards`` into ``out``, which has the bytes of a run that one machine played. Returns how many
+    episodes they have. Sweeps, series of repeats and measurements are merged run by run. A folder where this was interrupted is
+    gone on with. Raises ``ConfigurationError``, before anything is written, where they are shards of different runs, where an
+    episode is missing or there twice, or where anything is damaged.
     """
     places = [path.resolve() for path in shards]
     if twice := next((path for path, place in zip(shards, places, strict=True) if places.count(place) > 1), None):

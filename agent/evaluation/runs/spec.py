@@ -287,17 +287,31 @@ def select(
     seed: int = 0,
     only: Collection[str] | None = None,
 ) -> Selection:
-    """Select tasks of ``split``: those of ``types``, then the first ``limit``, or ``sample`` drawn with ``seed``.
-
-    ``only`` are the ids of those to choose from, where that is not the whole split: all of them must be here. Raises
-    ``ConfigurationError`` where one is not, where no task is left, where both limit and sample are given, and where neither is
-    given for an endless split.
+    """Select tasks of ``split``: those of ``types``, then the first ``limit``, or ``sample`` drawn with ``seed``. ``only`` are
+    the ids of those to choose from, where that is not the whole split: all of them must be here. Raises ``ConfigurationError``
+    where one is not, where no task is left, where both limit and sample are given, and where neither is given for an endless
+    split.
     """
     check_one_limit(limit, sample)
     every = world.tasks(split)
     if len(every) > MANY:
-        tasks = _of_endless(world, split, types, limit, sample, seed)
-        return Selection(split, tasks, len(every), len(every))
+        # Tasks generated on demand: the first ones, or drawn ones in the split's order.
+        number = limit if limit is not None else sample
+        if number is None:
+            raise ConfigurationError(
+                f"The split {shown(split)} is endless; say how many tasks to play with --limit N or --sample N."
+            )
+        if not 0 < number <= _MOST:
+            raise ConfigurationError(
+                f"{number:,} tasks of the split {shown(split)} are too many for one run; "
+                f"give 1 to {_MOST:,}, and draw others with --sample N --seed S."
+            )
+        wanted = find_types(types, tuple(world.task_types)) if types else ()
+        looked = islice(every if limit is not None else _drawn(every, seed), number * _DRAWS)
+        tasks = tuple(islice((task for task in looked if not wanted or task.type in wanted), number))
+        if len(tasks) < number:
+            raise ConfigurationError(f"The split {shown(split)} has too few tasks of the type {' or '.join(wanted)}.")
+        return Selection(split, tuple(sorted(tasks, key=lambda task: task.number)), len(every), len(every))
     wanted = find_types(types, sorted({task.type for task in every}))
     tasks = tuple(task for task in every if (not wanted or task.type in wanted) and (only is None or task.id in only))
     if only is not None and (missing := sorted(set(only) - {task.id for task in every})):
@@ -311,30 +325,6 @@ def select(
     if not tasks:
         raise ConfigurationError(f"The split {shown(split)} has no tasks to play.")
     return Selection(split, tasks, len(every), max(len(every), world.published_splits.get(split, 0)))
-
-
-def _of_endless(
-    world: World, split: str, types: Sequence[str], limit: int | None, sample: int | None, seed: int
-) -> tuple[Task, ...]:
-    """Tasks of a split generated on demand: the first ones, or drawn ones in the split's order."""
-    number = limit if limit is not None else sample
-    if number is None:
-        raise ConfigurationError(
-            f"The split {shown(split)} is endless; say how many tasks to play with --limit N or --sample N."
-        )
-    if not 0 < number <= _MOST:
-        raise ConfigurationError(
-            f"{number:,} tasks of the split {shown(split)} are too many for one run; "
-            f"give 1 to {_MOST:,}, and draw others with --sample N --seed S."
-        )
-    wanted = find_types(types, tuple(world.task_types)) if types else ()
-    every = world.tasks(split)
-    looked = iter(every) if limit is not None else _drawn(every, seed)
-    fitting = (task for task in islice(looked, number * _DRAWS) if not wanted or task.type in wanted)
-    tasks = tuple(islice(fitting, number))
-    if len(tasks) < number:
-        raise ConfigurationError(f"The split {shown(split)} has too few tasks of the type {' or '.join(wanted)}.")
-    return tuple(sorted(tasks, key=lambda task: task.number))
 
 
 def _drawn(every: Sequence[Task], seed: int) -> Iterator[Task]:
