@@ -48,7 +48,7 @@ class EpisodeRecorder:
             if not self.part.exists() and self.path.exists():
                 self.path.replace(self.part)
             last = b""
-            for _, line in _lines(self.part) if self.part.exists() else ():
+            for _, line in recorded_lines(self.part) if self.part.exists() else ():
                 last = line
             cut_off_end(self.part)
             hint = "Give an episode's .jsonl file."
@@ -77,13 +77,13 @@ class EpisodeRecorder:
 
 def read_episode(path: Path) -> Iterator[Event]:
     """The events recorded in ``path``, but for a last line that was cut off. Raises ``ConfigurationError`` with the line."""
-    for number, line in _lines(path):
+    for number, line in recorded_lines(path):
         yield _parsed(Event, line, f"{path}:{number}", "not a recorded event", "Give an episode's .jsonl file.")
 
 
 def read_clocks(path: Path, label: str | None = None) -> Iterator[CallTiming]:
     """The timings in ``path`` of the episode ``label`` or of all. Raises ``ConfigurationError`` with file and line."""
-    for number, line in _lines(path):
+    for number, line in recorded_lines(path):
         entry = _parsed(_Labelled, line, f"{path}:{number}", "not a recorded clock", "Give an episode's .timing.jsonl file.")
         if label is None or entry.episode == label:
             yield CallTiming.model_validate(entry.model_dump(exclude={"episode"}))
@@ -113,7 +113,8 @@ class _Labelled(CallTiming):
     episode: str = ""
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def recorded_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The numbered lines of a record, but for a last one that was cut off. Raises ``ConfigurationError``."""
     try:
         with open_file(path) as file:
             for number in count(1):

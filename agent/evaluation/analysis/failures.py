@@ -372,11 +372,6 @@ class EpisodeCase:
         there = {(thing, place): max((of[thing] for at, of in inside if at == place), default=0) for thing, place in puts}
         return {thing: Errand(place, count, there[thing, place]) for (thing, place), count in puts.items()}
 
-    @cached_property
-    def unseen(self) -> int:
-        """How many receptacles were never looked into."""
-        return len(self.belief.unsearched)
-
     def put_in(self, command: str, held: str) -> str:
         """Where ``command`` would put what is held; empty if it would not."""
         patterns = self._household.commands.puts if self._household else ()
@@ -495,7 +490,7 @@ def _looped(case: EpisodeCase) -> Iterator[Failure]:
         again.append((command, answer) in done)
         done.add((command, answer))
     length = sum(takewhile(bool, reversed(again)))
-    in_vain = case.goal and _missing(case, case.goal) and not case.unseen
+    in_vain = case.goal and _missing(case, case.goal) and not case.belief.unsearched
     if length < max(LEAST_LOOP, len(again) / LOOP_SHARE) or in_vain:
         return
     start, tail = moves[-length][0], moves[-length:]
@@ -518,9 +513,9 @@ def _missing(case: EpisodeCase, goal: Goal) -> str:
 
 def _not_found(case: EpisodeCase, missing: str) -> Failure:
     rest = "every place was looked into"
-    if case.unseen:
-        never = f"{'was' if case.unseen == 1 else 'were'} never looked into"
-        rest = f"{case.unseen} of {len(case.belief.receptacles)} places {never}"
+    if unseen := len(case.belief.unsearched):
+        never = f"{'was' if unseen == 1 else 'were'} never looked into"
+        rest = f"{unseen} of {len(case.belief.receptacles)} places {never}"
     return case.failure(FailureKind.NOT_FOUND, case.last, f"{missing} was seen in {many(case.last, 'turn')}; {rest}.")
 
 

@@ -212,10 +212,10 @@ class Sample(NamedTuple):
         return wilson(sum(values), len(values)) if self.metric and {*values} <= {0, 1} else bootstrap_mean(values)
 
 
-def _sample(values: Iterable[float | None]) -> Sample:
+def _sample(values: Iterable[float | tuple[float, float] | None], *, metric: bool = False) -> Sample:
     every = list(values)
-    known = tuple((value, 1.0) for value in every if value is not None)
-    return Sample(known, len(every) - len(known))
+    known = tuple(value if isinstance(value, tuple) else (value, 1.0) for value in every if value is not None)
+    return Sample(known, len(every) - len(known), metric)
 
 
 @dataclass
@@ -299,9 +299,7 @@ class Figures:
 
     def of(self, metric: Metric) -> Sample:
         """What the world's benchmark computes of these tasks."""
-        every = [metric.terms(each.measured) for each in self.played]
-        known = tuple(terms for terms in every if terms is not None)
-        return Sample(known, len(every) - len(known), metric=True)
+        return _sample((metric.terms(each.measured) for each in self.played), metric=True)
 
     @property
     def paths(self) -> dict[str, int]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import fmean
 
-from housequest.agent.evaluation.analysis.metrics import Extras, Measured, PlayedTask, Summary, joined
+from housequest.agent.evaluation.analysis.metrics import Measured, PlayedTask, Summary, joined
 from housequest.agent.evaluation.analysis.run import PriceList, Run, Watcher, read_for_comparison, shared_card
 from housequest.agent.evaluation.analysis.statistics import Interval, Mean, bootstrap_mean, deviation, mean_over_seeds, pass_at
 from housequest.agent.evaluation.render import table
@@ -250,8 +250,7 @@ def in_the_end(folder: RunFolder, attempts: Sequence[Run]) -> RetriedRun:
             every = [found for _, found in tries]
             results.append(every[-1].model_copy(update={**summed(every), "roles": joined_roles(every)}))
             clocks[task.id] = _clock([run.extras.clocks.get(task.id, EpisodeTiming()) for run, _ in tries])
-    whole = Extras(extras.paths, clocks, extras.prices, extras.ceiling)
-    return RetriedRun(folder, manifest, tuple(results), whole, tuple(attempts))
+    return RetriedRun(folder, manifest, tuple(results), replace(extras, clocks=clocks, metrics=()), tuple(attempts))
 
 
 def _result(run: Run, task: str) -> Result | None:

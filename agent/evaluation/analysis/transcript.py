@@ -40,11 +40,6 @@ class Transcript(NamedTuple):
     ended: Ended | None
 
     @property
-    def calls(self) -> list[ModelCall]:
-        """The model calls, in order."""
-        return [call for before in (*(turn.before for turn in self.turns), self.after) for call in model_calls(before)]
-
-    @property
     def outcome(self) -> str:
         """How it ended, in one line."""
         if self.ended is None:

@@ -386,16 +386,14 @@ def _flips(comparison: Comparison) -> Iterator[str]:
         chosen = [pair for pair in flipped if pair.first.won == won]
         if chosen:
             yield f"Only the {name} won ({len(chosen)}):"
-        named = (
-            (f"{table.one_line(reference_of(pair.first)):<22} {table.one_line(pair.first.type):<31} ", pair) for pair in chosen
-        )
-        yield from first_lines([f"{name}{_played(pair.first):<11}{_played(pair.second)}" for name, pair in named], "  ")
+        lines: list[str] = []
+        for pair in chosen:
+            reference, kind = table.one_line(reference_of(pair.first)), table.one_line(pair.first.type)
+            one, other = (f"{each.outcome} {each.turns}" for each in pair)
+            lines.append(f"{reference:<22} {kind:<31} {one:<11}{other}")
+        yield from first_lines(lines, "  ")
     if flipped:
         yield f"See both beside each other: --show {flipped[0].first.number}, or --html FILE for all of them."
-
-
-def _played(result: Result) -> str:
-    return f"{result.outcome} {result.turns}"
 
 
 def _left_out(comparison: Comparison) -> Iterator[str]:

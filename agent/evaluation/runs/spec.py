@@ -164,9 +164,8 @@ def make_run_spec(
     """Resolve every choice that ``configuration`` leaves open; ``curiosity`` and ``rules`` are those of
     `housequest.agent.setup.set_up`.
 
-    A ``place`` in a series changes the seed of models and agents, and not that of draws of tasks.
-
-    Raises ``ConfigurationError`` and ``KnowledgeError``.
+    A ``place`` in a series changes the seed of models and agents, and not that of draws of tasks. Raises ``ConfigurationError``
+    and ``KnowledgeError``.
     """
     settings = configuration.settings
     if settings.agent == HUMAN:

@@ -361,9 +361,7 @@ def series(configuration: Configuration, folder: SweepFolder, *, retry_errors: b
 
     An attempt is not followed by another before all of its episodes came to an end without an error: an error is no lost game,
     and playing it again would change what the next attempt is told. With ``retry_errors`` what errored was played again, and
-    what errors still is left out of further attempts.
-
-    Raises ``ConfigurationError`` and ``KnowledgeError``.
+    what errors still is left out of further attempts. Raises ``ConfigurationError`` and ``KnowledgeError``.
     """
     settings = configuration.settings
     runs: list[ArmRun] = []
@@ -375,17 +373,13 @@ def series(configuration: Configuration, folder: SweepFolder, *, retry_errors: b
     place: Place | None = FIRST
     while place is not None:
         runs.append(_run(configuration, place))
-        _begin(folder, runs)
+        # A series that goes on does not lose those that follow, which are listed already.
+        listed = folder.contents() if folder.begun else None
+        known = [run.folder for run in listed.runs] if listed and listed.series == "attempts" else []
+        if known[: len(runs)] != [run.folder for run in runs]:
+            folder.begin(tuple(runs), "attempts")
         yield runs[-1]
         place = _next(folder, runs, retry_errors) if len(runs) <= settings.retries else None
-
-
-def _begin(folder: SweepFolder, runs: Sequence[ArmRun]) -> None:
-    """List the attempts so far, unless more are listed already: a series that goes on does not lose those that follow."""
-    listed = folder.contents() if folder.begun else None
-    known = [run.folder for run in listed.runs] if listed and listed.series == "attempts" else []
-    if known[: len(runs)] != [run.folder for run in runs]:
-        folder.begin(tuple(runs), "attempts")
 
 
 def _run(configuration: Configuration, place: Place) -> ArmRun:

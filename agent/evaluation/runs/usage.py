@@ -16,14 +16,13 @@ from pydantic import BaseModel, Field, ValidationError
 
 from housequest.agent.config import Prices, RolePrices
 from housequest.agent.episodes.events import Body
-from housequest.agent.episodes.record import LONGEST_LINE, read_episode
+from housequest.agent.episodes.record import read_episode, recorded_lines
 from housequest.agent.evaluation.runs.files import Number, SelectedTask, total
 from housequest.agent.evaluation.runs.folder import Result, RunFolder, Use, by_role, episode_name, joined_roles, summed, used_in
 from housequest.agent.evaluation.runs.spec import RunSpec
 from housequest.agent.models.base import Waste
 from housequest.agent.models.registry import models_of
 from housequest.worlds.errors import ConfigurationError
-from housequest.worlds.paths import open_file
 
 MOST_LOOKED_AT = 1_000
 """How many folders are searched for a similar run."""
@@ -199,15 +198,9 @@ def _timed_calls(run: RunFolder) -> dict[str, list[_CallLine]]:
 
 def _lines(kind: type[T], path: Path) -> Iterator[T]:
     """The undamaged lines of a file; none where there is no file."""
-    if not path.exists():
-        return
-    try:
-        with open_file(path) as file:
-            while line := file.readline(LONGEST_LINE):
-                with suppress(ValidationError, RecursionError):
-                    yield kind.model_validate_json(line)
-    except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from None
+    for _, line in recorded_lines(path) if path.exists() else ():
+        with suppress(ValidationError, RecursionError):
+            yield kind.model_validate_json(line)
 
 
 class Estimate(NamedTuple):

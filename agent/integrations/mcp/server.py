@@ -93,6 +93,8 @@ PATIENCE = 30
 MOST_WAITING = 64
 """Connections on which the server waits for a request at once. The limit on open files of most systems lies above 250."""
 LARGEST_REQUEST = 256 * 1024
+_PLAIN: Any = {"level": logging.ERROR, "format": "%(message)s"}
+"""How errors are logged. The SDK's own way opens source files, which ends the process where too many are open."""
 
 
 def make_server(host: GameHost) -> MCPServer:
@@ -155,14 +157,9 @@ def make_server(host: GameHost) -> MCPServer:
     return server
 
 
-def log_plainly() -> None:
-    """Log errors to standard error. The SDK's own way opens source files, which ends the process where too many are open."""
-    logging.basicConfig(level=logging.ERROR, format="%(message)s")
-
-
 async def serve_stdio(options: HostOptions) -> None:
     """Serve the client at standard input and output until it disconnects or an interrupt ends the process."""
-    log_plainly()
+    logging.basicConfig(**_PLAIN)
     leaving: list[asyncio.Task[None]] = []
     async with GameHost(options) as host:
         if sys.platform != "win32":
@@ -202,7 +199,7 @@ async def _reported(answer: Awaitable[T]) -> T:
 
 async def serve_http(options: HostOptions, port: int, announce: Callable[[str], None], *, patience: int = PATIENCE) -> None:
     """Serve clients of this machine until interrupted, and ``announce`` the address. Raises ``ConfigurationError``."""
-    log_plainly()
+    logging.basicConfig(**_PLAIN)
     try:
         listening = socket.create_server((HOST, port))
     except OSError as error:

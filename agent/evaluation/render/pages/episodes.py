@@ -99,7 +99,8 @@ class Episodes:
             self.with_calls += 1
             return self._links(f"{error} See", records)
         told = [transcribe(path) for path in paths]
-        calls = [call for transcript in told for call in transcript.calls]
+        thought = [before for each in told for before in (*(turn.before for turn in each.turns), each.after)]
+        calls = [call for before in thought for call in model_calls(before)]
         for message in (message for call in calls for message in call.added):
             self._number(message)
         template = self.environment.get_template("transcript.html" if len(told) == 1 else "beside.html")
