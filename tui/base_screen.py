@@ -24,14 +24,13 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from housequest.tui.text import printable
-from housequest.tui.theme import style_sheet
+from housequest.tui.theme import Styled
 
 T = TypeVar("T")
 
 LONGEST = 4_000  # characters of what is typed in a dialog
 RUNS = Path("runs")  # the folder with the runs that screens show, unless they are given another
 ANSWERED = 5.0  # seconds within which pressing a key once more is an answer
-_STYLES = style_sheet(__file__)
 
 
 async def in_thread(work: Callable[[], T]) -> T:
@@ -61,7 +60,7 @@ class OpenScreen(Message):
     instead: bool = False
 
 
-class AppScreen(Screen[None]):
+class AppScreen(Styled, Screen[None]):
     """A screen that can be closed at any moment, even while it loads."""
 
     class Left(Message):
@@ -161,10 +160,8 @@ class AppScreen(Screen[None]):
                 raise asyncio.CancelledError
 
 
-class Dialog(ModalScreen[T]):
+class Dialog(Styled, ModalScreen[T]):
     """A framed box in the middle, over a darkened screen; `Vertical` is the box."""
-
-    DEFAULT_CSS = _STYLES
 
     GROUP = "dialogs"
 
@@ -177,7 +174,6 @@ class PickDialog(Dialog[str | None]):
         Binding("up", "move(-1)", "Up", show=False),
         Binding("down", "move(1)", "Down", show=False),
     ]
-    DEFAULT_CSS = _STYLES
 
     def __init__(self, title: str, options: Sequence[str], *, free: bool = False, about: str = "") -> None:
         super().__init__()

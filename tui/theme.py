@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from textual.app import App
 from textual.theme import Theme
@@ -18,9 +19,16 @@ _COLOURS: Mapping[str, tuple[str, str]] = _TABLES["colours"]
 """Each colour in the dark theme and in the light one."""
 
 
-def style_sheet(module: str) -> str:
-    """The style sheet beside the file of a module, for the widgets in it: ``DEFAULT_CSS`` of each."""
-    return Path(module).with_suffix(".tcss").read_text("utf-8")
+class Styled:
+    """Gives each widget the style sheet beside the file of its module as its default CSS, where there is one."""
+
+    DEFAULT_CSS: ClassVar[str]
+
+    def __init_subclass__(cls, **how: Any) -> None:
+        sheet = Path(str(getattr(sys.modules[cls.__module__], "__file__", None))).with_suffix(".tcss")
+        if "DEFAULT_CSS" not in cls.__dict__ and sheet.exists():
+            cls.DEFAULT_CSS = sheet.read_text("utf-8")
+        super().__init_subclass__(**how)
 
 
 def role_style(role: str) -> str:

@@ -32,7 +32,6 @@ from housequest.tui.episode.state import EpisodeMoment, TurnEntry
 from housequest.tui.keymap import APP, keys_of
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import cut, printable
-from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.lines import ChoiceBar, flat, labelled
 from housequest.worlds.errors import HousequestError
 from housequest.worlds.registry import DEFAULT_WORLD, household
@@ -60,7 +59,6 @@ class RuleDialog(Dialog[bool]):
     GROUP = "rules"
     GROUPS: ClassVar[Mapping[str, str]] = {APP: "leave"}
     BINDINGS: ClassVar[list[BindingType]] = [*keys_of("rule")]
-    DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(
         self,
@@ -210,7 +208,6 @@ class MergeDialog(Dialog[str | None]):
 
     GROUP = "rules"
     BINDINGS: ClassVar[list[BindingType]] = [*keys_of("merge")]
-    DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(self, before: Rule, kept: Rule, others: tuple[Rule, ...]) -> None:
         super().__init__()

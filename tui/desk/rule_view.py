@@ -23,7 +23,7 @@ from housequest.tui.desk.state import CountedHere, FoundWitness, RuleFilter, Wit
 from housequest.tui.keymap import keys_of
 from housequest.tui.runs.data import short_type
 from housequest.tui.text import percentage, printable
-from housequest.tui.theme import style_sheet
+from housequest.tui.theme import Styled
 from housequest.tui.widgets.lines import FramedList, flat, labelled
 from housequest.worlds.errors import HousequestError
 
@@ -51,11 +51,10 @@ FindWitnesses = Callable[[Sequence[str]], Awaitable[tuple[Witness, ...]]]
 """Finds witnesses by their origins."""
 
 
-class FilterBar(Horizontal):
+class FilterBar(Styled, Horizontal):
     """Shows a filter, of which the words are typed here, and a key for each other part."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*keys_of("filter")]
-    DEFAULT_CSS = style_sheet(__file__)
 
     def compose(self) -> ComposeResult:
         yield Static(Content.styled("f", "bold $goal"), classes="label")
@@ -168,10 +167,8 @@ def _row(rule: Rule, said: str, marked: bool, numbers: int, kinds: bool) -> Cont
     )
 
 
-class RuleView(Vertical):
+class RuleView(Styled, Vertical):
     """Shows a rule. ``look_up`` finds its witnesses, and opening one posts ``Opened``."""
-
-    DEFAULT_CSS = style_sheet(__file__)
 
     @dataclass
     class Opened(Message):
@@ -257,11 +254,10 @@ class RuleView(Vertical):
         return self.query_one(OptionList)
 
 
-class RulePair(Horizontal):
+class RulePair(Styled, Horizontal):
     """Shows two rules side by side; left and right move the focus between them."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*keys_of("rule_pair")]
-    DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(self, look_up: FindWitnesses, *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -45,7 +45,6 @@ from housequest.tui.desk.state import (
 from housequest.tui.keymap import APP, screen_keys
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import plural
-from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.tui.widgets.lines import FramedList, flat, path_end
 from housequest.worlds.errors import HousequestError
@@ -74,8 +73,6 @@ class BooksScreen(AppScreen):
     GROUP = "rules"
     GROUPS: ClassVar[Mapping[str, str]] = {"list": "look", APP: "leave"}
     AUTO_FOCUS = "OptionList"
-
-    DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(self, books: Callable[[], Sequence[BookSummary]] = list_books) -> None:
         super().__init__()
@@ -167,8 +164,6 @@ class DeskScreen(AppScreen):
     GROUP = "rules"
     GROUPS: ClassVar[Mapping[str, str]] = {"list": "words narrow leave_words clear_words reload", APP: "leave"}
     AUTO_FOCUS = "RuleList"
-
-    DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(self, book: Rulebook, runs: Path = RUNS, shipped: bool = False) -> None:
         super().__init__()

@@ -15,7 +15,7 @@ from housequest.agent.evaluation.analysis.metrics import PathLengths
 from housequest.tui.episode.recording import OUTCOME_WORDS
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.text import plural
-from housequest.tui.theme import role_style, style_sheet
+from housequest.tui.theme import Styled, role_style
 from housequest.tui.widgets.lines import cut_lines, flat
 
 YOU = "you"
@@ -77,10 +77,8 @@ def _par_bars(par: PathLengths | None) -> tuple[Bar, Bar]:
     )
 
 
-class Card(Widget):
+class Card(Styled, Widget):
     """A framed card about the end of a game, not displayed until there is one."""
-
-    DEFAULT_CSS = style_sheet(__file__)
 
 
 class Ending(Card):

@@ -22,7 +22,7 @@ from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.episode.story import Story
 from housequest.tui.episode.view import ViewMode, ViewPane
 from housequest.tui.text import percentage, plural
-from housequest.tui.theme import style_sheet
+from housequest.tui.theme import Styled
 from housequest.tui.widgets.lines import LinesPane, flat, hung
 from housequest.worlds.base import Task, World
 
@@ -216,10 +216,8 @@ class Tabs(Widget):
                 return
 
 
-class EpisodePanes(Vertical):
+class EpisodePanes(Styled, Vertical):
     """An episode in one to four panes, as there is room; that of the mind is empty, and hidden, for who plays ``alone``."""
-
-    DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(
         self, teaching: str, prices: Prices | None = None, game: tuple[World, Task] | None = None, *, alone: bool = False

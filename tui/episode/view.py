@@ -17,7 +17,6 @@ from textual.strip import Strip
 
 from housequest.tui.base_screen import in_thread
 from housequest.tui.episode.state import EpisodeMoment, ViewState
-from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.lines import LinesPane, flat
 
 if TYPE_CHECKING:
@@ -49,7 +48,6 @@ _KINDS: tuple[LabelKind, ...] = ("goal", "new", "near", "far", "false", "quiet")
 class ViewPane(LinesPane):
     """The house as it is believed to be or, while ``watched``, as it is; without ``game``, the record says what was played."""
 
-    DEFAULT_CSS = style_sheet(__file__)
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"view--{kind}" for kind in _KINDS}
 
     def __init__(self, game: tuple[World, Task] | None = None) -> None:

@@ -27,7 +27,7 @@ from housequest.tui.home.catalogue import LONGEST, LONGEST_QUERY, GameIndex, Gam
 from housequest.tui.keymap import keys_of
 from housequest.tui.screens import MODES, GameMode
 from housequest.tui.text import TextLayout, one_line, plural, printable
-from housequest.tui.theme import style_sheet
+from housequest.tui.theme import Styled
 from housequest.tui.widgets.lines import ChoiceBar, FramedList
 
 GRANTS = ("admissible", "diagnosis", "type", "view")
@@ -53,7 +53,6 @@ class SourceList(FramedList, inherit_bindings=False):
     # Without those of a scroll view: left and right change the pane.
     BINDINGS: ClassVar[list[BindingType]] = OptionList.BINDINGS
     BORDER_TITLE = "housequest"
-    DEFAULT_CSS = style_sheet(__file__)
 
     _shown: tuple[Sequence[GameSource], GameSource] | None = None
     _width = WIDTH
@@ -98,12 +97,11 @@ def _line(place: GameSource, here: bool, width: int) -> Content:
     return Content.assemble((f"{'▸ ' if here else '  '}{title.plain}", style), gap, (count, "$quiet"))
 
 
-class GameList(ScrollView, can_focus=True, inherit_bindings=False):
+class GameList(Styled, ScrollView, can_focus=True, inherit_bindings=False):
     """Games, one of them under the cursor. Picking one, by a second click, posts ``Picked``."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*keys_of("games")]
     COMPONENT_CLASSES: ClassVar[set[str]] = {"list--line", "list--quiet", "list--kind", "list--cursor", "list--cursor-quiet"}
-    DEFAULT_CSS = style_sheet(__file__)
 
     class Moved(Message):
         """Another game is under the cursor, or none any more."""
@@ -199,10 +197,8 @@ def _cut(text: str, width: int) -> str:
     return f"{set_cell_size(text, width - 1)}…" if width > 0 else ""
 
 
-class GameBrowser(Vertical):
+class GameBrowser(Styled, Vertical):
     """Lists the games of a source that match the search and are of the chosen kind."""
-
-    DEFAULT_CSS = style_sheet(__file__)
 
     class Changed(Message):
         """Another game is under the cursor, or another one may be."""
@@ -290,11 +286,10 @@ class GameBrowser(Vertical):
         self._filter(self.row.key if self.row else "")
 
 
-class PlayerPanel(Vertical):
+class PlayerPanel(Styled, Vertical):
     """Asks for the player and the mode, once agents are offered; every change posts ``Changed``."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*keys_of("player")]
-    DEFAULT_CSS = style_sheet(__file__)
 
     class Changed(Message):
         """Something else is chosen."""

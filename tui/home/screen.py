@@ -41,7 +41,6 @@ from housequest.tui.home.games import GameBrowser, GameList, PlayerPanel, Source
 from housequest.tui.keymap import key_groups, keys_of, screen_keys
 from housequest.tui.screens import MODES
 from housequest.tui.text import printable
-from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.worlds.errors import ConfigurationError, HousequestError
 from housequest.worlds.registry import shows_pictures
@@ -70,7 +69,6 @@ class HomeScreen(AppScreen):
     GROUP = "games"
     TAKES_LATE = frozenset(("start",))
     GROUPS = key_groups("home")
-    DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(self, settings: Settings, *, record: bool = True, speed: float | None = None, newcomer: bool = False) -> None:
         super().__init__()

@@ -21,7 +21,7 @@ from textual.widgets import Input, Static
 
 from housequest.agent.skills.naming import kind_of
 from housequest.tui.text import natural, printable
-from housequest.tui.theme import style_sheet
+from housequest.tui.theme import Styled
 
 ROWS = 6  # completions that are seen at once
 LONGEST = 1_000  # characters that the line takes
@@ -185,13 +185,8 @@ def _marked(text: str, letters: str, *, leap: bool) -> tuple[int, ...] | None:
     return tuple(marks)
 
 
-_STYLES = style_sheet(__file__)
-
-
-class CompletionList(Widget):
+class CompletionList(Styled, Widget):
     """The list above the command line: matching commands, the chosen one marked; one that is clicked is ``picked``."""
-
-    DEFAULT_CSS = _STYLES
 
     def __init__(self, picked: Callable[[str], None]) -> None:
         super().__init__()
@@ -250,10 +245,9 @@ class CompletionList(Widget):
         self.refresh(layout=True)
 
 
-class CommandLine(Widget):
+class CommandLine(Styled, Widget):
     """One line of input, which posts what is sent and never moves the focus; by ``patterns`` it knows what is misspelled."""
 
-    DEFAULT_CSS = _STYLES
     GROUP = "commands"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "back", "Choose above, or an earlier line", show=False),

@@ -32,7 +32,6 @@ from housequest.tui.play.live_screen import (
     with_explanations,
 )
 from housequest.tui.play.session import PACES, Session
-from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.lines import flat
 
 BROAD = 120  # columns from which on the house stands beside both stories; below, it takes the place of the agent's
@@ -93,7 +92,6 @@ class RaceScreen(LiveScreen):
     GROUPS = key_groups("race", "episode")
     BINDINGS: ClassVar[list[BindingType]] = [*with_explanations(KEYS)]
     AUTO_FOCUS = "CommandLine"
-    DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(self, game: GameConfig, mode: str = "race", resume: Path | None = None) -> None:
         del mode, resume  # there is one mode, and a race begins at the beginning

@@ -20,7 +20,7 @@ from housequest.agent.evaluation.runs.spec import MANY
 from housequest.tui.keymap import keys_of
 from housequest.tui.runs.data import RunSnapshot, UnreadableRun, short_type
 from housequest.tui.text import cut, percentage, printable
-from housequest.tui.theme import style_sheet
+from housequest.tui.theme import Styled
 from housequest.tui.widgets.lines import FramedList
 
 RunEntry = RunSnapshot | UnreadableRun | Path
@@ -83,7 +83,6 @@ class RunList(FramedList):
     """Lists runs in the order given; a number before a run marks it as one of the two to compare."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*keys_of("run_list")]
-    DEFAULT_CSS = style_sheet(__file__)
 
     @dataclass
     class Compare(Message):
@@ -182,11 +181,10 @@ def settings_line(run: RunSnapshot) -> Content:
     return Content(" · ".join(printable(cut(one, LONGEST)) for one in parts if one)).stylize("$quiet")
 
 
-class RunCard(Static):
+class RunCard(Styled, Static):
     """Shows the run, or why there is none."""
 
     BORDER_TITLE = "run"
-    DEFAULT_CSS = style_sheet(__file__)
 
     _found: RunEntry | None = None
 

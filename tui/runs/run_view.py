@@ -32,7 +32,7 @@ from housequest.tui.keymap import keys_of
 from housequest.tui.runs.data import MARKS, RunSnapshot, RunTask, read_digest, short_type
 from housequest.tui.runs.run_list import bar, interval, settings_line
 from housequest.tui.text import one_line, printable
-from housequest.tui.theme import style_sheet
+from housequest.tui.theme import Styled
 from housequest.worlds.errors import ConfigurationError
 
 NAMES = 22
@@ -65,12 +65,11 @@ class _Line:
     end: int
 
 
-class Matrix(ScrollView, can_focus=True):
+class Matrix(Styled, ScrollView, can_focus=True):
     """Shows how each task of a run stands, and lets one be chosen with arrow keys or the mouse."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*keys_of("matrix")]
     COMPONENT_CLASSES: ClassVar[set[str]] = {*(f"matrix--{mark}" for mark in MARKS), "matrix--name", "matrix--count"}
-    DEFAULT_CSS = style_sheet(__file__)
 
     cursor: reactive[int] = reactive(0, init=False)
 
@@ -194,10 +193,8 @@ class Matrix(ScrollView, can_focus=True):
             self.post_message(self.Opened(self.cell))
 
 
-class Chart(PlotextPlot):
+class Chart(Styled, PlotextPlot):
     """A chart that is redrawn when its size or the theme changes."""
-
-    DEFAULT_CSS = style_sheet(__file__)
 
     _run: RunSnapshot | None = None
 
@@ -290,10 +287,8 @@ def histogram(values: Sequence[int], most: int) -> list[tuple[int, int]]:
     return [(place * width, counts[place]) for place in range(low // width, high // width + 1)]
 
 
-class TaskCard(Static):
+class TaskCard(Styled, Static):
     """The task under the cursor: its goal, how it ended, and why."""
-
-    DEFAULT_CSS = style_sheet(__file__)
 
     def show(self, cell: RunTask, digest: tuple[str, Failure | None] | None = None, fault: str = "") -> None:
         """Show ``cell``, with the goal and the failure in its record once that is read, or why it cannot be read."""
@@ -321,12 +316,10 @@ def _ending(result: Result | None) -> str:
     return f"{one_line(why, LONGEST)} · {result.turns} turns, {result.steps} steps{refused}{calls}"
 
 
-class RunView(Vertical, can_focus=True):
+class RunView(Styled, Vertical, can_focus=True):
     """Shows a run; the cursor stays on the same task while the run grows."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("g", "charts", "Charts")]
-
-    DEFAULT_CSS = style_sheet(__file__)
 
     tall = False
 

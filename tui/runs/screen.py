@@ -38,7 +38,7 @@ from housequest.tui.runs.data import (
 from housequest.tui.runs.run_list import NAME, RunCard, RunEntry, RunList, bar
 from housequest.tui.runs.run_view import Chart, Matrix, RunView, StepsChart, SuccessChart
 from housequest.tui.text import printable
-from housequest.tui.theme import style_sheet
+from housequest.tui.theme import Styled
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.tui.widgets.lines import FramedList
 from housequest.worlds.errors import ConfigurationError
@@ -59,8 +59,6 @@ class RunsScreen(AppScreen):
     BINDINGS: ClassVar[list[BindingType]] = [*screen_keys("runs")]
     GROUP = "runs"
     GROUPS: ClassVar[Mapping[str, str]] = {"rules": "rules", APP: "leave"}
-
-    DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(self, folder: Path = RUNS, *, poll: float | None = POLL) -> None:
         super().__init__()
@@ -247,11 +245,10 @@ class RunsScreen(AppScreen):
             super().action_leave()
 
 
-class PairView(Vertical):
+class PairView(Styled, Vertical):
     """Shows two runs; each task with different outcomes can be replayed from either."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*keys_of("run_pair")]
-    DEFAULT_CSS = style_sheet(__file__)
 
     flips: tuple[Flip, ...] = ()
     _paths: tuple[Path, ...] = ()

@@ -20,7 +20,7 @@ from textual.widgets import Input
 
 from housequest.tui.base_screen import AppScreen
 from housequest.tui.keymap import LEAVE, PALETTE_KEY, chosen_keys, name_of
-from housequest.tui.theme import style_sheet
+from housequest.tui.theme import Styled
 
 PAUSE = 1.0
 """Seconds without a key after which what was typed too early has ended."""
@@ -94,13 +94,11 @@ class EarlyKeys:
         self._told = text
 
 
-class KeyBar(Widget):
+class KeyBar(Styled, Widget):
     """Shows those of ``keys`` (None: the screen's) that hold, those of the actions ``last`` at the right; a click presses one.
 
     While something is typed, it shows the keys of the line instead, those of ``line`` first.
     """
-
-    DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(
         self,

@@ -25,7 +25,7 @@ from textual.widgets import OptionList
 
 from housequest.tui.keymap import keys_of
 from housequest.tui.text import cut, printable
-from housequest.tui.theme import style_sheet
+from housequest.tui.theme import Styled
 
 GAP = 2
 BEFORE, AFTER = "‹ ", " ›"
@@ -33,13 +33,11 @@ BEFORE, AFTER = "‹ ", " ›"
 _LONGEST = 2_000
 
 
-class FramedList(OptionList):
+class FramedList(Styled, OptionList):
     """A list in a frame, with one line for each option, that may be filled anew at any time.
 
     Textual counts the lines of the options when it draws them, so until then there is no page to move by, and it raises.
     """
-
-    DEFAULT_CSS = style_sheet(__file__)
 
     def action_page_up(self) -> None:
         with suppress(KeyError):
@@ -50,14 +48,13 @@ class FramedList(OptionList):
             super().action_page_down()  # pyright: ignore[reportUnknownMemberType]
 
 
-class ChoiceBar(Widget, can_focus=True):
+class ChoiceBar(Styled, Widget, can_focus=True):
     """Some words of which one is chosen, or, with ``several``, any number.
 
     Left and right move the choice; with ``several`` they move a cursor, and space gives or takes the word under it.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [*keys_of("choice")]
-    DEFAULT_CSS = style_sheet(__file__)
 
     class Changed(Message):
         """Another word is chosen."""
@@ -164,10 +161,8 @@ class ChoiceBar(Widget, can_focus=True):
         return sum(cell_len(self._label(word)) for word in self.words) + GAP * max(0, len(self.words) - 1)
 
 
-class FramedPane(ScrollView, can_focus=True):
+class FramedPane(Styled, ScrollView, can_focus=True):
     """A pane in a frame, which scrolls without a scroll bar and without gliding."""
-
-    DEFAULT_CSS = style_sheet(__file__)
 
     def scroll_to(self, x: float | None = None, y: float | None = None, *, animate: bool = True, **how: Any) -> None:
         del animate
@@ -183,8 +178,6 @@ class FramedPane(ScrollView, can_focus=True):
 
 class LinesPane(FramedPane):
     """A pane that shows what ``lines`` gives for its width and height; with the focus on it, all of it."""
-
-    DEFAULT_CSS = style_sheet(__file__)
 
     _lines: tuple[Content, ...] = ()
     _hidden: str = ""
