@@ -26,7 +26,7 @@ from textual.widgets import Input
 from housequest.agent.config import FILE_NAME
 from housequest.tui import theme
 from housequest.tui.base_screen import AppScreen, OpenScreen
-from housequest.tui.keymap import APP, group_of, name_of, screen_keys
+from housequest.tui.keymap import APP, group_of, name_of, named_keys
 from housequest.tui.screens import SCREENS, screen_class
 from housequest.tui.widgets.keybar import EarlyKeys
 from housequest.worlds.errors import ConfigurationError, nearest, shown
@@ -64,7 +64,7 @@ class HousequestApp(App[None]):
     DEFAULT_CSS = """
     HousequestApp ToastRack { dock: top; align: right top; margin: 0 1 0 0; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [*screen_keys("app")]
+    BINDINGS: ClassVar[list[BindingType]] = [*named_keys("app")]
 
     def __init__(self, start: ScreenFactory, home: ScreenFactory | None = None) -> None:
         super().__init__()

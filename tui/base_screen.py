@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from math import inf
@@ -14,7 +14,6 @@ from typing import Any, ClassVar, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
@@ -23,8 +22,8 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from housequest.tui.keymap import Equipped
 from housequest.tui.text import printable
-from housequest.tui.theme import Styled
 
 T = TypeVar("T")
 
@@ -60,7 +59,7 @@ class OpenScreen(Message):
     instead: bool = False
 
 
-class AppScreen(Styled, Screen[None]):
+class AppScreen(Equipped, Screen[None]):
     """A screen that can be closed at any moment, even while it loads."""
 
     class Left(Message):
@@ -68,8 +67,6 @@ class AppScreen(Styled, Screen[None]):
 
     GROUP: ClassVar[str]
     """The group of the palette that its keys belong to."""
-    GROUPS: ClassVar[Mapping[str, str]] = {}
-    """Other groups, each with the actions of its keys."""
     OPENS_LINE: ClassVar[frozenset[str]] = frozenset()
     """Actions after which the next key belongs to a line, so they are done before that key is looked at."""
     TAKES_LATE: ClassVar[frozenset[str]] = frozenset()
@@ -160,20 +157,14 @@ class AppScreen(Styled, Screen[None]):
                 raise asyncio.CancelledError
 
 
-class Dialog(Styled, ModalScreen[T]):
+class Dialog(Equipped, ModalScreen[T]):
     """A framed box in the middle, over a darkened screen; `Vertical` is the box."""
 
     GROUP = "dialogs"
 
 
-class PickDialog(Dialog[str | None]):
+class PickDialog(Dialog[str | None], keys="pick"):
     """Asks for one of ``options``; typing narrows them, and with ``free`` what is typed may also stand for itself."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss", "Leave"),
-        Binding("up", "move(-1)", "Up", show=False),
-        Binding("down", "move(1)", "Down", show=False),
-    ]
 
     def __init__(self, title: str, options: Sequence[str], *, free: bool = False, about: str = "") -> None:
         super().__init__()

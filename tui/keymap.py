@@ -1,16 +1,17 @@
-"""The ids of keys, by which a person may choose others, and those that were chosen."""
+"""What widgets get from files: their style sheets, and their keys, with ids by which a person may choose others."""
 
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 
 LEAVE = "leave"  # the action by which a screen is left
 _TABLES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("keys.toml").read_text("utf-8"))
@@ -26,17 +27,35 @@ def group_of(action: str, node: Any, screen: Any) -> str:
     return next((group for group, actions in groups.items() if action in actions.split()), getattr(screen, "GROUP", ""))
 
 
-def screen_keys(screen: str, **others: Iterable[Binding]) -> tuple[Binding, ...]:
-    """The keys of ``screen`` in ``keys.toml``, with ids such as ``play.take-over`` from their descriptions.
+class Equipped:
+    """Gives each widget the style sheet beside its module, if there is one, and the ``keys`` of this table of ``keys.toml``."""
+
+    BINDINGS: ClassVar[list[BindingType]]
+    DEFAULT_CSS: ClassVar[str]
+    GROUPS: ClassVar[Mapping[str, str]] = {}
+    """Groups of the palette other than its ``GROUP``, each with the actions of its keys."""
+
+    def __init_subclass__(cls, keys: str = "", **how: Any) -> None:
+        sheet = Path(str(getattr(sys.modules[cls.__module__], "__file__", None))).with_suffix(".tcss")
+        if "DEFAULT_CSS" not in vars(cls) and sheet.exists():
+            cls.DEFAULT_CSS = sheet.read_text("utf-8")
+        if keys:
+            cls.BINDINGS = [*named_keys(keys)]
+            cls.GROUPS = vars(cls).get("GROUPS") or key_groups(keys)
+        super().__init_subclass__(**how)
+
+
+def named_keys(table: str, **others: Iterable[Binding]) -> tuple[Binding, ...]:
+    """The keys in this table of ``keys.toml``, with ids such as ``play.take-over`` from their descriptions.
 
     The second of two that are alike gets none. Words there may also name ``others``.
     """
     seen = Counter[str]()
     found: list[Binding] = []
-    for key in keys_of(screen, **others):
+    for key in keys_of(table, **others):
         words = "-".join(re.findall("[a-z0-9]+", key.description.lower()))
         seen[words] += 1
-        found.append(replace(key, id=f"{screen}.{words}") if words and seen[words] == 1 else key)
+        found.append(replace(key, id=f"{table}.{words}") if words and seen[words] == 1 else key)
     return tuple(found)
 
 
@@ -51,7 +70,8 @@ def keys_of(table: str, **others: Iterable[Binding]) -> Iterator[Binding]:
 
 def key_groups(screen: str, *others: str) -> Mapping[str, str]:
     """The groups of the keys of a ``screen``, each with its actions, and those of ``others``."""
-    return {group: actions for name in (screen, *others) for group, actions in _TABLES["groups"][name].items()}
+    tables = (_TABLES["groups"].get(name, {}) for name in (screen, *others))
+    return {group: actions for table in tables for group, actions in table.items()}
 
 
 def unmet_need(screen: str, action: str, facts: Callable[[], Mapping[str, object]], agent: str) -> str | None:

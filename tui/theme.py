@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from textual.app import App
 from textual.theme import Theme
@@ -17,18 +16,6 @@ LIGHT = "housequest-light"
 _TABLES: Mapping[str, Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _COLOURS: Mapping[str, tuple[str, str]] = _TABLES["colours"]
 """Each colour in the dark theme and in the light one."""
-
-
-class Styled:
-    """Gives each widget the style sheet beside the file of its module as its default CSS, where there is one."""
-
-    DEFAULT_CSS: ClassVar[str]
-
-    def __init_subclass__(cls, **how: Any) -> None:
-        sheet = Path(str(getattr(sys.modules[cls.__module__], "__file__", None))).with_suffix(".tcss")
-        if "DEFAULT_CSS" not in cls.__dict__ and sheet.exists():
-            cls.DEFAULT_CSS = sheet.read_text("utf-8")
-        super().__init_subclass__(**how)
 
 
 def role_style(role: str) -> str:

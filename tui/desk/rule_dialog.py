@@ -6,15 +6,14 @@ Teaching opens the first for a step of a game or a replay, which becomes the wit
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from textual import on, work
 from textual.app import App, ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.messages import Prune
@@ -29,7 +28,6 @@ from housequest.tui.base_screen import RUNS, Dialog, in_thread
 from housequest.tui.desk.rule_text import NO_KIND, Draft, DraftFault, FormField
 from housequest.tui.desk.state import latest_book, list_books, open_book
 from housequest.tui.episode.state import EpisodeMoment, TurnEntry
-from housequest.tui.keymap import APP, keys_of
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import cut, printable
 from housequest.tui.widgets.lines import ChoiceBar, flat, labelled
@@ -48,7 +46,7 @@ LONGEST_TEXT = 4_000
 _NAME = re.compile(r"([A-Za-z][\w-]*) ([0-9]+)", re.ASCII)
 
 
-class RuleDialog(Dialog[bool]):
+class RuleDialog(Dialog[bool], keys="rule"):
     """Asks for a rule, beginning with ``draft``, until it is saved or the person discards it; answers whether one was saved.
 
     ``about`` stands above the fields. With ``books``, names of rulebooks, it asks for the book too. With ``reread``, a key
@@ -57,8 +55,6 @@ class RuleDialog(Dialog[bool]):
     """
 
     GROUP = "rules"
-    GROUPS: ClassVar[Mapping[str, str]] = {APP: "leave"}
-    BINDINGS: ClassVar[list[BindingType]] = [*keys_of("rule")]
 
     def __init__(
         self,
@@ -203,11 +199,10 @@ class RuleDialog(Dialog[bool]):
         self.workers.cancel_node(self)  # pyright: ignore[reportUnknownMemberType]
 
 
-class MergeDialog(Dialog[str | None]):
+class MergeDialog(Dialog[str | None], keys="merge"):
     """Shows what merging ``others`` makes of ``before``: ``kept``. The answer is what that says; None: nothing is merged."""
 
     GROUP = "rules"
-    BINDINGS: ClassVar[list[BindingType]] = [*keys_of("merge")]
 
     def __init__(self, before: Rule, kept: Rule, others: tuple[Rule, ...]) -> None:
         super().__init__()

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
@@ -20,10 +18,9 @@ from housequest.knowledge.mining import Location, read_sentence
 from housequest.knowledge.rules import USUAL, Evidence, Rule, RuleStatus, Standing, wilson
 from housequest.tui.desk.rule_text import STANDING_MARKS, edit_line, figures, who
 from housequest.tui.desk.state import CountedHere, FoundWitness, RuleFilter, Witness
-from housequest.tui.keymap import keys_of
+from housequest.tui.keymap import Equipped
 from housequest.tui.runs.data import short_type
 from housequest.tui.text import percentage, printable
-from housequest.tui.theme import Styled
 from housequest.tui.widgets.lines import FramedList, flat, labelled
 from housequest.worlds.errors import HousequestError
 
@@ -51,10 +48,8 @@ FindWitnesses = Callable[[Sequence[str]], Awaitable[tuple[Witness, ...]]]
 """Finds witnesses by their origins."""
 
 
-class FilterBar(Styled, Horizontal):
+class FilterBar(Equipped, Horizontal, keys="filter"):
     """Shows a filter, of which the words are typed here, and a key for each other part."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [*keys_of("filter")]
 
     def compose(self) -> ComposeResult:
         yield Static(Content.styled("f", "bold $goal"), classes="label")
@@ -167,7 +162,7 @@ def _row(rule: Rule, said: str, marked: bool, numbers: int, kinds: bool) -> Cont
     )
 
 
-class RuleView(Styled, Vertical):
+class RuleView(Equipped, Vertical):
     """Shows a rule. ``look_up`` finds its witnesses, and opening one posts ``Opened``."""
 
     @dataclass
@@ -254,10 +249,8 @@ class RuleView(Styled, Vertical):
         return self.query_one(OptionList)
 
 
-class RulePair(Styled, Horizontal):
+class RulePair(Equipped, Horizontal, keys="rule_pair"):
     """Shows two rules side by side; left and right move the focus between them."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [*keys_of("rule_pair")]
 
     def __init__(self, look_up: FindWitnesses, *, id: str | None = None) -> None:
         super().__init__(id=id)

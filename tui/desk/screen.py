@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Container
 from textual.content import Content
 from textual.events import ScreenResume
@@ -42,7 +40,6 @@ from housequest.tui.desk.state import (
     located,
     open_book,
 )
-from housequest.tui.keymap import APP, screen_keys
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import plural
 from housequest.tui.widgets.keybar import KeyBar
@@ -65,13 +62,10 @@ _TEACHES = (
 _EXPLORES = " Without a screen, `housequest explore` plays, and writes down what it finds."
 
 
-class BooksScreen(AppScreen):
+class BooksScreen(AppScreen, keys="books"):
     """Lists the rulebooks that ``books`` finds, those of the library by default; a chosen one is read and posted."""
 
-    # Enter at once, not by a message of the list's: what is typed behind it waits for the book.
-    BINDINGS: ClassVar[list[BindingType]] = [*screen_keys("books")]
     GROUP = "rules"
-    GROUPS: ClassVar[Mapping[str, str]] = {"list": "look", APP: "leave"}
     AUTO_FOCUS = "OptionList"
 
     def __init__(self, books: Callable[[], Sequence[BookSummary]] = list_books) -> None:
@@ -157,12 +151,10 @@ def _book_row(book: BookSummary, width: int) -> Content:
     return Content.assemble(name, counts, ("ships" if book.shipped else "yours", "$quiet"))
 
 
-class DeskScreen(AppScreen):
+class DeskScreen(AppScreen, keys="desk"):
     """Curates ``book``, with witnesses in ``runs`` and games played here; ``shipped``: saving makes the user's own copy."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*screen_keys("desk")]
     GROUP = "rules"
-    GROUPS: ClassVar[Mapping[str, str]] = {"list": "words narrow leave_words clear_words reload", APP: "leave"}
     AUTO_FOCUS = "RuleList"
 
     def __init__(self, book: Rulebook, runs: Path = RUNS, shipped: bool = False) -> None:

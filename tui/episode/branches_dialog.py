@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Size
@@ -145,18 +143,10 @@ class BranchTable(Widget, can_focus=True):
         return Content.assemble(mark, (f"{sign} ", "$fault" if sign == "×" else "$role-person"), words)
 
 
-class BranchesDialog(Dialog[BranchChoice | None]):
+class BranchesDialog(Dialog[BranchChoice | None], keys="branches"):
     """Shows at least two branches, with the cursor at the turn of ``event``, or where they part; the answer is the choice."""
 
     GROUP = "episode"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "dismiss", "Leave"),
-        Binding("left", "move(-1, 0)", "Branch", key_display="← →"),
-        Binding("right", "move(1, 0)", "Next branch", show=False),
-        Binding("up", "move(0, -1)", "Turn", key_display="↑ ↓"),
-        Binding("down", "move(0, 1)", "Next turn", show=False),
-        Binding("enter", "choose", "Go there"),
-    ]
     DEFAULT_CSS = f"""
     BranchesDialog {{
         & > Vertical {{ width: 96%; }}

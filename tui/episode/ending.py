@@ -14,8 +14,9 @@ from housequest.agent.evaluation.analysis.failures import Failure
 from housequest.agent.evaluation.analysis.metrics import PathLengths
 from housequest.tui.episode.recording import OUTCOME_WORDS
 from housequest.tui.episode.state import EpisodeMoment, ViewState
+from housequest.tui.keymap import Equipped
 from housequest.tui.text import plural
-from housequest.tui.theme import Styled, role_style
+from housequest.tui.theme import role_style
 from housequest.tui.widgets.lines import cut_lines, flat
 
 YOU = "you"
@@ -77,7 +78,7 @@ def _par_bars(par: PathLengths | None) -> tuple[Bar, Bar]:
     )
 
 
-class Card(Styled, Widget):
+class Card(Equipped, Widget):
     """A framed card about the end of a game, not displayed until there is one."""
 
 

@@ -21,8 +21,8 @@ from housequest.tui.episode.house import HousePane
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.episode.story import Story
 from housequest.tui.episode.view import ViewMode, ViewPane
+from housequest.tui.keymap import Equipped
 from housequest.tui.text import percentage, plural
-from housequest.tui.theme import Styled
 from housequest.tui.widgets.lines import LinesPane, flat, hung
 from housequest.worlds.base import Task, World
 
@@ -216,7 +216,7 @@ class Tabs(Widget):
                 return
 
 
-class EpisodePanes(Styled, Vertical):
+class EpisodePanes(Equipped, Vertical):
     """An episode in one to four panes, as there is room; that of the mind is empty, and hidden, for who plays ``alone``."""
 
     def __init__(

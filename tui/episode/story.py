@@ -15,7 +15,6 @@ from typing import ClassVar, NamedTuple
 
 from textual import events
 from textual.actions import SkipAction
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
@@ -150,14 +149,13 @@ class _Block(NamedTuple):
     event: int | None = None
 
 
-class Story(FramedPane):
+class Story(FramedPane, keys="story"):
     """Shows an episode, after ``teaching``; it stays at its end until one scrolls up, and lays out only what is new."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"story--selected"}
     DEFAULT_CSS = "Story { color: $foreground 88%; & > .story--selected { background: $panel; } }"
     BORDER_TITLE = "Story"
     GROUP = "panes"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,space", "unfold", "Open or close the turn's thoughts", show=False)]
 
     @dataclass
     class Picked(Message):

@@ -24,10 +24,9 @@ from textual.widgets.option_list import Option
 
 from housequest.agent.agents.spec import AgentSpec, resolve_settings, shipped_model
 from housequest.tui.home.catalogue import LONGEST, LONGEST_QUERY, GameIndex, GameRow, GameSource, PlayerChoice
-from housequest.tui.keymap import keys_of
+from housequest.tui.keymap import Equipped
 from housequest.tui.screens import MODES, GameMode
 from housequest.tui.text import TextLayout, one_line, plural, printable
-from housequest.tui.theme import Styled
 from housequest.tui.widgets.lines import ChoiceBar, FramedList
 
 GRANTS = ("admissible", "diagnosis", "type", "view")
@@ -97,10 +96,9 @@ def _line(place: GameSource, here: bool, width: int) -> Content:
     return Content.assemble((f"{'▸ ' if here else '  '}{title.plain}", style), gap, (count, "$quiet"))
 
 
-class GameList(Styled, ScrollView, can_focus=True, inherit_bindings=False):
+class GameList(Equipped, ScrollView, keys="games", can_focus=True, inherit_bindings=False):
     """Games, one of them under the cursor. Picking one, by a second click, posts ``Picked``."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*keys_of("games")]
     COMPONENT_CLASSES: ClassVar[set[str]] = {"list--line", "list--quiet", "list--kind", "list--cursor", "list--cursor-quiet"}
 
     class Moved(Message):
@@ -197,7 +195,7 @@ def _cut(text: str, width: int) -> str:
     return f"{set_cell_size(text, width - 1)}…" if width > 0 else ""
 
 
-class GameBrowser(Styled, Vertical):
+class GameBrowser(Equipped, Vertical):
     """Lists the games of a source that match the search and are of the chosen kind."""
 
     class Changed(Message):
@@ -286,10 +284,8 @@ class GameBrowser(Styled, Vertical):
         self._filter(self.row.key if self.row else "")
 
 
-class PlayerPanel(Styled, Vertical):
+class PlayerPanel(Equipped, Vertical, keys="player"):
     """Asks for the player and the mode, once agents are offered; every change posts ``Changed``."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [*keys_of("player")]
 
     class Changed(Message):
         """Something else is chosen."""

@@ -38,7 +38,7 @@ from housequest.tui.home.catalogue import (
     save_recent,
 )
 from housequest.tui.home.games import GameBrowser, GameList, PlayerPanel, SourceList
-from housequest.tui.keymap import key_groups, keys_of, screen_keys
+from housequest.tui.keymap import key_groups, keys_of, named_keys
 from housequest.tui.screens import MODES
 from housequest.tui.text import printable
 from housequest.tui.widgets.keybar import KeyBar
@@ -54,7 +54,7 @@ _WANTED = "The game starts once it is listed."
 NONE_YET = {"unfinished": "no game broke off: there is nothing to go on with", "played": "no game was played to its end yet"}
 
 _MODE_KEYS = (Binding(one.key, f"mode('{one.name}')", one.title, show=False, tooltip=one.tooltip) for one in MODES.values())
-KEYS = screen_keys("home", modes=_MODE_KEYS)
+KEYS = named_keys("home", modes=_MODE_KEYS)
 LINE = tuple(keys_of("home_line"))
 
 

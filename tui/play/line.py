@@ -6,13 +6,12 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from rapidfuzz.distance import OSA
 from textual import events
 from textual.actions import SkipAction
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.message import Message
@@ -20,8 +19,8 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from housequest.agent.skills.naming import kind_of
+from housequest.tui.keymap import Equipped
 from housequest.tui.text import natural, printable
-from housequest.tui.theme import Styled
 
 ROWS = 6  # completions that are seen at once
 LONGEST = 1_000  # characters that the line takes
@@ -185,7 +184,7 @@ def _marked(text: str, letters: str, *, leap: bool) -> tuple[int, ...] | None:
     return tuple(marks)
 
 
-class CompletionList(Styled, Widget):
+class CompletionList(Equipped, Widget):
     """The list above the command line: matching commands, the chosen one marked; one that is clicked is ``picked``."""
 
     def __init__(self, picked: Callable[[str], None]) -> None:
@@ -245,16 +244,10 @@ class CompletionList(Styled, Widget):
         self.refresh(layout=True)
 
 
-class CommandLine(Styled, Widget):
+class CommandLine(Equipped, Widget, keys="line"):
     """One line of input, which posts what is sent and never moves the focus; by ``patterns`` it knows what is misspelled."""
 
     GROUP = "commands"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "back", "Choose above, or an earlier line", show=False),
-        Binding("down", "forward", "Choose below", show=False),
-        Binding("tab", "take", "complete"),
-        Binding("escape", "leave", "leave the line"),
-    ]
 
     @dataclass
     class Submitted(Message):

@@ -24,7 +24,7 @@ from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.episode.story import Story
 from housequest.tui.home.catalogue import load_recent
-from housequest.tui.keymap import game_prompt, key_groups, screen_keys, unmet_need
+from housequest.tui.keymap import game_prompt, key_groups, named_keys, unmet_need
 from housequest.tui.play.game import HUMAN, GameConfig, next_game
 from housequest.tui.play.guide import STEPS, Guide, remember
 from housequest.tui.play.line import CommandLine
@@ -61,7 +61,7 @@ LONG = 3  # seconds after which the prompt says how long something takes
 
 _AGAIN = [mode for mode in MODES.values() if mode.again]
 _MODE_KEYS = [Binding(one.key, f"play_as('{one.name}')", one.title.capitalize(), tooltip=one.again) for one in _AGAIN]
-KEYS = screen_keys("play", modes=_MODE_KEYS)
+KEYS = named_keys("play", modes=_MODE_KEYS)
 _TAKEN = frozenset(name for key in KEYS for name in key.key.split(","))
 
 

@@ -19,7 +19,7 @@ from housequest.tui.episode.stage import GameHeader
 from housequest.tui.episode.state import ViewState
 from housequest.tui.episode.story import Story
 from housequest.tui.episode.view import ViewPane
-from housequest.tui.keymap import key_groups, screen_keys, unmet_need
+from housequest.tui.keymap import key_groups, named_keys, unmet_need
 from housequest.tui.play.game import HUMAN, GameConfig
 from housequest.tui.play.live_screen import (
     THEN,
@@ -44,7 +44,7 @@ DEFAULT_RIVAL = "expert"  # who is raced where the game has no agent
 _YOURS = "You play: type a command and press enter; tab completes it. Both games begin alike, and neither knows of the other."
 _THEIRS = "{name} plays one turn whenever you have played one; l lets it run at its own pace."
 
-KEYS = screen_keys("race")
+KEYS = named_keys("race")
 
 
 _BUSY = dict[str, str].fromkeys(("opening", "deciding", "acting"), "thinking")

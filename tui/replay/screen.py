@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
 
 from textual import events, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
@@ -26,7 +24,7 @@ from housequest.tui.episode.recording import Recording, ReplayStop, read_recordi
 from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.episode.story import Story
-from housequest.tui.keymap import key_groups, screen_keys
+from housequest.tui.keymap import key_groups
 from housequest.tui.play.live_screen import PaneScreen
 from housequest.tui.play.session import DEFAULT_PACE, next_pace
 from housequest.tui.text import cut, one_line, plural, printable
@@ -123,10 +121,9 @@ def _marks(stop: ReplayStop) -> list[str]:
     return [mark for mark, holds in marks.items() if holds]
 
 
-class ReplayScreen(PaneScreen):
+class ReplayScreen(PaneScreen, keys="replay"):
     """Replays ``path``: with ``speed`` at once, with ``at`` from that event on; ``still``: by hand, and no move is drawn."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*screen_keys("replay")]
     GROUP = "replay"
     GROUPS = key_groups("replay", "episode")
     AUTO_FOCUS = "Story"

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from textual import events, on
-from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
@@ -17,10 +15,9 @@ from textual.widgets.option_list import Option
 from housequest.agent.evaluation.analysis.metrics import Figures
 from housequest.agent.evaluation.render.table import percent
 from housequest.agent.evaluation.runs.spec import MANY
-from housequest.tui.keymap import keys_of
+from housequest.tui.keymap import Equipped
 from housequest.tui.runs.data import RunSnapshot, UnreadableRun, short_type
 from housequest.tui.text import cut, percentage, printable
-from housequest.tui.theme import Styled
 from housequest.tui.widgets.lines import FramedList
 
 RunEntry = RunSnapshot | UnreadableRun | Path
@@ -79,10 +76,8 @@ def _cells(run: RunSnapshot, alive: bool) -> tuple[tuple[str, str], ...]:
     )
 
 
-class RunList(FramedList):
+class RunList(FramedList, keys="run_list"):
     """Lists runs in the order given; a number before a run marks it as one of the two to compare."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [*keys_of("run_list")]
 
     @dataclass
     class Compare(Message):
@@ -181,7 +176,7 @@ def settings_line(run: RunSnapshot) -> Content:
     return Content(" · ".join(printable(cut(one, LONGEST)) for one in parts if one)).stylize("$quiet")
 
 
-class RunCard(Styled, Static):
+class RunCard(Equipped, Static):
     """Shows the run, or why there is none."""
 
     BORDER_TITLE = "run"

@@ -12,7 +12,6 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events, on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.color import Color
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -28,11 +27,10 @@ from housequest.agent.evaluation.analysis.failures import Failure
 from housequest.agent.evaluation.render.table import percent
 from housequest.agent.evaluation.runs.folder import Result
 from housequest.tui.base_screen import in_thread
-from housequest.tui.keymap import keys_of
+from housequest.tui.keymap import Equipped
 from housequest.tui.runs.data import MARKS, RunSnapshot, RunTask, read_digest, short_type
 from housequest.tui.runs.run_list import bar, interval, settings_line
 from housequest.tui.text import one_line, printable
-from housequest.tui.theme import Styled
 from housequest.worlds.errors import ConfigurationError
 
 NAMES = 22
@@ -65,10 +63,9 @@ class _Line:
     end: int
 
 
-class Matrix(Styled, ScrollView, can_focus=True):
+class Matrix(Equipped, ScrollView, keys="matrix", can_focus=True):
     """Shows how each task of a run stands, and lets one be chosen with arrow keys or the mouse."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*keys_of("matrix")]
     COMPONENT_CLASSES: ClassVar[set[str]] = {*(f"matrix--{mark}" for mark in MARKS), "matrix--name", "matrix--count"}
 
     cursor: reactive[int] = reactive(0, init=False)
@@ -193,7 +190,7 @@ class Matrix(Styled, ScrollView, can_focus=True):
             self.post_message(self.Opened(self.cell))
 
 
-class Chart(Styled, PlotextPlot):
+class Chart(Equipped, PlotextPlot):
     """A chart that is redrawn when its size or the theme changes."""
 
     _run: RunSnapshot | None = None
@@ -287,7 +284,7 @@ def histogram(values: Sequence[int], most: int) -> list[tuple[int, int]]:
     return [(place * width, counts[place]) for place in range(low // width, high // width + 1)]
 
 
-class TaskCard(Styled, Static):
+class TaskCard(Equipped, Static):
     """The task under the cursor: its goal, how it ended, and why."""
 
     def show(self, cell: RunTask, digest: tuple[str, Failure | None] | None = None, fault: str = "") -> None:
@@ -316,10 +313,8 @@ def _ending(result: Result | None) -> str:
     return f"{one_line(why, LONGEST)} · {result.turns} turns, {result.steps} steps{refused}{calls}"
 
 
-class RunView(Styled, Vertical, can_focus=True):
+class RunView(Equipped, Vertical, keys="run", can_focus=True):
     """Shows a run; the cursor stays on the same task while the run grows."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("g", "charts", "Charts")]
 
     tall = False
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 from textual import events, on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widget import Widget
@@ -20,7 +19,7 @@ from textual.widgets.option_list import Option
 
 from housequest.agent.evaluation.render.table import percent
 from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen
-from housequest.tui.keymap import APP, keys_of, screen_keys
+from housequest.tui.keymap import Equipped, keys_of
 from housequest.tui.runs.data import (
     MARKS,
     FileStates,
@@ -38,7 +37,6 @@ from housequest.tui.runs.data import (
 from housequest.tui.runs.run_list import NAME, RunCard, RunEntry, RunList, bar
 from housequest.tui.runs.run_view import Chart, Matrix, RunView, StepsChart, SuccessChart
 from housequest.tui.text import printable
-from housequest.tui.theme import Styled
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.tui.widgets.lines import FramedList
 from housequest.worlds.errors import ConfigurationError
@@ -53,12 +51,10 @@ View = Literal["list", "run", "pair"]
 KEYS = tuple(keys_of("runs_views"))
 
 
-class RunsScreen(AppScreen):
+class RunsScreen(AppScreen, keys="runs"):
     """Shows the runs in ``folder``, or that run, and looks at the disk every ``poll`` seconds; None: only when asked."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*screen_keys("runs")]
     GROUP = "runs"
-    GROUPS: ClassVar[Mapping[str, str]] = {"rules": "rules", APP: "leave"}
 
     def __init__(self, folder: Path = RUNS, *, poll: float | None = POLL) -> None:
         super().__init__()
@@ -245,10 +241,8 @@ class RunsScreen(AppScreen):
             super().action_leave()
 
 
-class PairView(Styled, Vertical):
+class PairView(Equipped, Vertical, keys="run_pair"):
     """Shows two runs; each task with different outcomes can be replayed from either."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [*keys_of("run_pair")]
 
     flips: tuple[Flip, ...] = ()
     _paths: tuple[Path, ...] = ()

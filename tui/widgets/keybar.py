@@ -19,8 +19,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from housequest.tui.base_screen import AppScreen
-from housequest.tui.keymap import LEAVE, PALETTE_KEY, chosen_keys, name_of
-from housequest.tui.theme import Styled
+from housequest.tui.keymap import LEAVE, PALETTE_KEY, Equipped, chosen_keys, name_of
 
 PAUSE = 1.0
 """Seconds without a key after which what was typed too early has ended."""
@@ -94,7 +93,7 @@ class EarlyKeys:
         self._told = text
 
 
-class KeyBar(Styled, Widget):
+class KeyBar(Equipped, Widget):
     """Shows those of ``keys`` (None: the screen's) that hold, those of the actions ``last`` at the right; a click presses one.
 
     While something is typed, it shows the keys of the line instead, those of ``line`` first.

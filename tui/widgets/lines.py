@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import zip_longest
-from typing import Any, ClassVar
+from typing import Any
 
 from rich.cells import cell_len
 from textual import events
 from textual.actions import SkipAction
-from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
@@ -23,9 +22,8 @@ from textual.visual import Visual
 from textual.widget import Widget
 from textual.widgets import OptionList
 
-from housequest.tui.keymap import keys_of
+from housequest.tui.keymap import Equipped
 from housequest.tui.text import cut, printable
-from housequest.tui.theme import Styled
 
 GAP = 2
 BEFORE, AFTER = "‹ ", " ›"
@@ -33,7 +31,7 @@ BEFORE, AFTER = "‹ ", " ›"
 _LONGEST = 2_000
 
 
-class FramedList(Styled, OptionList):
+class FramedList(Equipped, OptionList):
     """A list in a frame, with one line for each option, that may be filled anew at any time.
 
     Textual counts the lines of the options when it draws them, so until then there is no page to move by, and it raises.
@@ -48,13 +46,11 @@ class FramedList(Styled, OptionList):
             super().action_page_down()  # pyright: ignore[reportUnknownMemberType]
 
 
-class ChoiceBar(Styled, Widget, can_focus=True):
+class ChoiceBar(Equipped, Widget, keys="choice", can_focus=True):
     """Some words of which one is chosen, or, with ``several``, any number.
 
     Left and right move the choice; with ``several`` they move a cursor, and space gives or takes the word under it.
     """
-
-    BINDINGS: ClassVar[list[BindingType]] = [*keys_of("choice")]
 
     class Changed(Message):
         """Another word is chosen."""
@@ -161,7 +157,7 @@ class ChoiceBar(Styled, Widget, can_focus=True):
         return sum(cell_len(self._label(word)) for word in self.words) + GAP * max(0, len(self.words) - 1)
 
 
-class FramedPane(Styled, ScrollView, can_focus=True):
+class FramedPane(Equipped, ScrollView, can_focus=True):
     """A pane in a frame, which scrolls without a scroll bar and without gliding."""
 
     def scroll_to(self, x: float | None = None, y: float | None = None, *, animate: bool = True, **how: Any) -> None:
