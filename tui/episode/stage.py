@@ -11,6 +11,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.geometry import Size
 from textual.reactive import reactive
+from textual.style import Style
 from textual.widget import Widget
 
 from housequest.agent.config import Prices, RolePrices
@@ -200,20 +201,16 @@ class Tabs(Widget):
     pane: reactive[Pane] = reactive[Pane]("story")
     panes: reactive[tuple[Pane, ...]] = reactive[tuple[Pane, ...]](PANES)
 
+    def on_mount(self) -> None:
+        self.auto_links = False
+
     def render(self) -> Content:
-        return Content.assemble(*(self._label(pane) for pane in self.panes))
+        return Content.assemble(*map(self._label, self.panes))
 
-    def _label(self, pane: Pane) -> tuple[str, str]:
-        key, name = PANES.index(pane) + 1, pane.capitalize()
-        return (f"[{key} {name}]", "$foreground bold") if pane == self.pane else (f" {key} {name} ", "$quiet")
-
-    async def on_click(self, event: events.Click) -> None:
-        place = event.x - 1
-        for pane in self.panes:
-            place -= len(self._label(pane)[0])
-            if place < 0:
-                await self.run_action(f"screen.pane('{pane}')")
-                return
+    def _label(self, pane: Pane) -> Content:
+        name, style = f"{PANES.index(pane) + 1} {pane.capitalize()}", Style.from_meta({"@click": f"screen.pane('{pane}')"})
+        shown = Content.styled(f"[{name}]", "$foreground bold") if pane == self.pane else Content.styled(f" {name} ", "$quiet")
+        return shown.stylize(style)
 
 
 class EpisodePanes(Equipped, Vertical):

@@ -10,11 +10,11 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-from textual import events
 from textual.binding import Binding
 from textual.content import Content
 from textual.events import Key
 from textual.screen import ModalScreen, Screen
+from textual.style import Style
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -111,8 +111,7 @@ class KeyBar(Equipped, Widget):
         self._line = line
         self._held: list[Binding] = []
         self._elsewhere: frozenset[str] = frozenset()
-        self._ends: list[tuple[int, Binding]] = []
-        """The column after each key that is seen."""
+        self.auto_links = False
 
     def leave_out(self, actions: Iterable[str]) -> None:
         """Leave out the keys of these actions, which are shown elsewhere."""
@@ -130,33 +129,23 @@ class KeyBar(Equipped, Widget):
         room = width - right.cell_length - len(_GAP)
         keys = [key for key in self._held if key.action not in {*self._last, *self._elsewhere}]
         left = Content("")
-        self._ends.clear()
         for at, key in enumerate(keys):
             longer = left + _GAP + self._key(key) if at else self._key(key)
             if longer.cell_length + (len(_MORE) if at < len(keys) - 1 else 0) > room:
                 left += Content.styled(_MORE, "$quiet")
                 break
             left = longer
-            self._ends.append((left.cell_length, key))
         left = left.pad_right(max(0, width - right.cell_length - left.cell_length))
-        end = left.cell_length - len(_GAP)
-        for key in last:
-            end += len(_GAP) + self._key(key).cell_length
-            self._ends.append((end, key))
         return (left + right).truncate(width)
-
-    async def on_click(self, event: events.Click) -> None:
-        for end, key in self._ends:
-            if end - self._key(key).cell_length > event.x - 1 or event.x - 1 >= end:
-                continue
-            if key.id in chosen_keys(self.app):  # pyright: ignore[reportUnknownMemberType]
-                await self.app.run_action(key.action, self.screen)  # pyright: ignore[reportUnknownMemberType]
-            else:
-                self.app.simulate_key(key.key.partition(",")[0])  # pyright: ignore[reportUnknownMemberType]
 
     def _key(self, binding: Binding) -> Content:
         label: str = self.app.get_key_display(binding)  # pyright: ignore[reportUnknownMemberType]
-        return Content.assemble((label, "bold"), " ", (binding.description.lower(), "$quiet"))
+        does = binding.action if binding.action.startswith("app.") else f"screen.{binding.action}"
+        # A chosen key may have another name when it is pressed.
+        chosen = binding.id in chosen_keys(self.app)  # pyright: ignore[reportUnknownMemberType]
+        click = does if chosen else f"app.simulate_key({binding.key.partition(',')[0]!r})"
+        shown = Content.assemble((label, "bold"), " ", (binding.description.lower(), "$quiet"))
+        return shown.stylize(Style.from_meta({"@click": click}))
 
     def _changed(self, screen: Screen[object]) -> None:
         if screen is not self.screen or not self.is_attached:
