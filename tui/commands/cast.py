@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.cells import cell_len
 from rich.color import Color
@@ -20,9 +20,10 @@ from rich.console import Console
 from rich.style import Style
 
 from housequest.agent.episodes.drawing import Scene, draw_episode
-from housequest.tui.episode.recording import Recording
+from housequest.tui import terminal
+from housequest.tui.episode.recording import Recording, read_recording
 from housequest.tui.episode.state import EpisodeMoment
-from housequest.tui.text import printable
+from housequest.tui.text import plural, printable
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import atomic_write
 from housequest.worlds.registry import world_class
@@ -49,6 +50,22 @@ _BEGIN, _END = "\x1b[?25l\x1b[0m\x1b[2J", "\x1b[0m\x1b[{row};1H\x1b[?25h"
 Cell = tuple[str, Style]
 """A character and its style; the right half of a wide character is empty."""
 Rows = Sequence[Sequence[Cell]]
+
+
+def write_cast(
+    path: Path, file: Path, view: ViewMode | None, size: tuple[int, int] | None, pace: float | None, *, true: bool
+) -> None:
+    """Write the cast of the record ``path``, as `make_cast` does."""
+    content = make_cast(_read(path), size or SIZE, pace or PACE, view or ("house" if true else "off"), true=true)
+    atomic_write(file, content)
+    terminal.note(f"Wrote {file} ({max(1, len(content) >> 10)} KiB); show it with `asciinema play {file}`.")
+
+
+def _read(path: Path) -> Recording:
+    recording = read_recording(path)
+    for fault in recording.faults:
+        terminal.note(fault)
+    return recording
 
 
 def make_cast(
@@ -174,11 +191,14 @@ def _codes(colour: Color | None, foreground: bool) -> tuple[str, ...]:
     return colour.get_ansi_codes(foreground) if colour else ("39" if foreground else "49",)
 
 
-def write_frames(recording: Recording, folder: Path, drawing: Drawing, size: Size = FRAME_SIZE, *, true: bool = False) -> int:
-    """Write the frames of the last branch to ``folder``, with a file that says what they show; returns how many there are.
+def write_frames(path: Path, folder: Path, drawing: Drawing | Literal["camera"], size: Size | None, *, true: bool) -> None:
+    """Write the frames of the last branch of the record ``path`` to ``folder``, with a file that says what they show.
 
     Raises ``ConfigurationError`` for a folder that is not new or empty, and what `recorded_scenes` raises.
     """
+    recording, size = _read(path), size or FRAME_SIZE
+    if drawing == "camera":
+        raise ConfigurationError("--drawing camera shows words, and PNGs have none; write a --cast, or take --drawing eyes.")
     if size[0] * size[1] > MAX_PIXELS:
         raise ConfigurationError(f"--size: {size[0]}x{size[1]} is too large; a picture has at most {MAX_PIXELS:,} pixels.")
     if folder.exists() and not folder.is_dir():
@@ -223,7 +243,7 @@ def write_frames(recording: Recording, folder: Path, drawing: Drawing, size: Siz
         folder.mkdir(exist_ok=True)
         for file in Path(made).iterdir():
             file.replace(folder / file.name)
-    return len(turns)
+    terminal.note(f"Wrote {plural(len(turns), 'picture')} to {folder}, and what each shows to {CAPTIONS} there.")
 
 
 def recorded_scenes(recording: Recording, *, true: bool = False) -> Iterator[tuple[EpisodeMoment, Scene]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -12,14 +11,10 @@ from housequest.tui import terminal
 from housequest.tui.commands import options
 from housequest.tui.commands.output import finish, print_lines, show_screen
 from housequest.tui.screens import MODES, game_screen
-from housequest.tui.text import plural
 from housequest.worlds.errors import ConfigurationError, shown
-from housequest.worlds.paths import atomic_write
 
 if TYPE_CHECKING:
     from housequest.agent.config import Settings
-    from housequest.agent.episodes.events import Event
-    from housequest.tui.episode.recording import Recording
     from housequest.tui.play.game import GameConfig
     from housequest.worlds.base import Task, World
 
@@ -222,10 +217,8 @@ def replay(
 
     Without a terminal, or with --plain or --step, it is shown in plain text. --frames and --cast need no terminal.
     """
-    from housequest.agent.episodes.events import Ended, Stepped, TurnSpent
     from housequest.agent.episodes.record import read_episode
-    from housequest.tui.episode.recording import branch_lines, game_branches
-    from housequest.tui.play.plain import EventFormatter, seconds_per_turn
+    from housequest.tui.play.plain import replay_plain, seconds_per_turn
 
     seconds = seconds_per_turn(speed) if speed is not None else 0
     path, at = _witness(file) if task is None and not file.exists() else (_episode(file, task), None)
@@ -234,16 +227,13 @@ def replay(
             raise ConfigurationError("--frames and --cast are written one at a time; give one of them.")
         if plain or step or (frames and speed is not None):
             raise ConfigurationError("--plain and --step show a replay, and --frames has no --speed; leave them out.")
-        from housequest.tui.episode.recording import read_recording
+        from housequest.tui.commands.cast import write_cast, write_frames
 
         extent = options.read_size("--size", size) if size is not None else None
-        recording = read_recording(path)
-        for fault in recording.faults:
-            terminal.note(fault)
         if frames:
-            _write_frames(recording, frames, drawing or "house", extent, true_state)
+            write_frames(path, frames, drawing or "house", extent, true=true_state)
         elif cast:
-            _write_cast(recording, cast, drawing, extent, true_state, speed)
+            write_cast(path, cast, drawing, extent, speed, true=true_state)
         return
     if drawing or size or true_state:
         raise ConfigurationError("--drawing, --size and --true-state are for --frames DIR and --cast FILE; give one of these.")
@@ -255,44 +245,8 @@ def replay(
             raise ConfigurationError(nothing)
         show_screen(lambda: ReplayScreen(path, speed, at=at))
         return
-    layout = terminal.look()
-    narrator = EventFormatter(layout)
-    body: object = None
-    told: list[Event] = []
-    for event in read_episode(path):
-        told.append(event)
-        body = event.body
-        terminal.show(narrator.lines(event))
-        if isinstance(body, Stepped | TurnSpent):
-            if step and terminal.read_line("") is None:
-                return
-            time.sleep(seconds)
-    if body is None:
+    if not replay_plain(path, seconds, step=step):
         terminal.note(nothing)
-    elif not isinstance(body, Ended):
-        terminal.note("The record ends here: the episode was interrupted.")
-    if len(found := game_branches(told)) > 1:
-        terminal.show(["", *(line for first, rest, text in branch_lines(found) for line in layout.wrapped(text, first, rest))])
-
-
-def _write_frames(recording: Recording, folder: Path, drawing: Drawing, size: tuple[int, int] | None, true: bool) -> None:
-    from housequest.tui.commands import cast
-
-    if drawing == "camera":
-        raise ConfigurationError("--drawing camera shows words, and PNGs have none; write a --cast, or take --drawing eyes.")
-    written = cast.write_frames(recording, folder, drawing, size or cast.FRAME_SIZE, true=true)
-    terminal.note(f"Wrote {plural(written, 'picture')} to {folder}, and what each shows to {cast.CAPTIONS} there.")
-
-
-def _write_cast(
-    recording: Recording, file: Path, drawing: Drawing | None, size: tuple[int, int] | None, true: bool, pace: float | None
-) -> None:
-    from housequest.tui.commands import cast
-
-    view = drawing or ("house" if true else "off")
-    content = cast.make_cast(recording, size or cast.SIZE, pace or cast.PACE, view, true=true)
-    atomic_write(file, content)
-    terminal.note(f"Wrote {file} ({max(1, len(content) >> 10)} KiB); show it with `asciinema play {file}`.")
 
 
 def _witness(name: Path) -> tuple[Path, int | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -12,7 +13,7 @@ from pathlib import Path
 from housequest.agent.base import Proceed, Turn, Unattended
 from housequest.agent.episodes import events
 from housequest.agent.episodes.loop import run_episode
-from housequest.agent.episodes.record import EpisodeRecorder
+from housequest.agent.episodes.record import EpisodeRecorder, read_episode
 from housequest.agent.setup import Setup
 from housequest.tui import terminal
 from housequest.tui.episode.state import note_of
@@ -118,6 +119,26 @@ def seconds_per_turn(speed: float) -> float:
     if not 0.01 <= speed <= 1_000:
         raise ConfigurationError(f"--speed: {speed} turns a second cannot be shown; give 0.01 to 1000.")
     return 1 / speed
+
+
+def replay_plain(path: Path, seconds: float, *, step: bool) -> bool:
+    """Show the record ``path`` with so many seconds after each turn, or if ``step`` a press of Enter; False: it is empty."""
+    from housequest.tui.episode.recording import branch_lines, game_branches
+
+    layout, told = terminal.look(), list[events.Event]()
+    narrator = EventFormatter(layout)
+    for event in read_episode(path):
+        told.append(event)
+        terminal.show(narrator.lines(event))
+        if isinstance(event.body, events.Stepped | events.TurnSpent):
+            if step and terminal.read_line("") is None:
+                return True
+            time.sleep(seconds)
+    if told and not isinstance(told[-1].body, events.Ended):
+        terminal.note("The record ends here: the episode was interrupted.")
+    if len(found := game_branches(told)) > 1:
+        terminal.show(["", *(line for first, rest, text in branch_lines(found) for line in layout.wrapped(text, first, rest))])
+    return bool(told)
 
 
 class EventFormatter:
