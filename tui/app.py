@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.actions import parse
 from textual.app import App, SystemCommand
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.command import Provider
 from textual.dom import DOMNode
 from textual.events import Event, Key
@@ -26,7 +26,7 @@ from textual.widgets import Input
 from housequest.agent.config import FILE_NAME
 from housequest.tui import theme
 from housequest.tui.base_screen import AppScreen, OpenScreen
-from housequest.tui.keymap import APP, group_of, name_of, named_keys
+from housequest.tui.keymap import APP, Equipped, group_of, name_of
 from housequest.tui.screens import SCREENS, screen_class
 from housequest.tui.widgets.keybar import EarlyKeys
 from housequest.worlds.errors import ConfigurationError, nearest, shown
@@ -56,15 +56,11 @@ def _palette() -> type[Provider]:
 COLLECTED = (5_000, 5, 10)  # collections of garbage once the first screen is shown (`gc.set_threshold`): frequent and short
 
 
-class HousequestApp(App[None]):
+class HousequestApp(Equipped, App[None], keys="app"):
     """``start`` makes the first screen, ``home`` the one shown when that is left; without ``home``, the app then exits."""
 
     TITLE = "housequest"
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_palette}
-    DEFAULT_CSS = """
-    HousequestApp ToastRack { dock: top; align: right top; margin: 0 1 0 0; }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [*named_keys("app")]
 
     def __init__(self, start: ScreenFactory, home: ScreenFactory | None = None) -> None:
         super().__init__()

@@ -65,8 +65,6 @@ class AppScreen(Equipped, Screen[None]):
     class Left(Message):
         """The user leaves this screen."""
 
-    GROUP: ClassVar[str]
-    """The group of the palette that its keys belong to."""
     OPENS_LINE: ClassVar[frozenset[str]] = frozenset()
     """Actions after which the next key belongs to a line, so they are done before that key is looked at."""
     TAKES_LATE: ClassVar[frozenset[str]] = frozenset()
@@ -159,8 +157,6 @@ class AppScreen(Equipped, Screen[None]):
 
 class Dialog(Equipped, ModalScreen[T]):
     """A framed box in the middle, over a darkened screen; `Vertical` is the box."""
-
-    GROUP = "dialogs"
 
 
 class PickDialog(Dialog[str | None], keys="pick"):

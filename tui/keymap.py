@@ -8,6 +8,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -28,21 +29,30 @@ def group_of(action: str, node: Any, screen: Any) -> str:
 
 
 class Equipped:
-    """Gives each widget the style sheet beside its module, if there is one, and the ``keys`` of this table of ``keys.toml``."""
+    """Gives each widget the style sheet beside its module, if that is about it, and the ``keys`` of a table of ``keys.toml``."""
 
     BINDINGS: ClassVar[list[BindingType]]
     DEFAULT_CSS: ClassVar[str]
+    GROUP: ClassVar[str] = ""
+    """The group of the palette that its keys belong to, if it is not the screen's."""
     GROUPS: ClassVar[Mapping[str, str]] = {}
-    """Groups of the palette other than its ``GROUP``, each with the actions of its keys."""
+    """Other groups, each with the actions of its keys."""
 
     def __init_subclass__(cls, keys: str = "", **how: Any) -> None:
-        sheet = Path(str(getattr(sys.modules[cls.__module__], "__file__", None))).with_suffix(".tcss")
-        if "DEFAULT_CSS" not in vars(cls) and sheet.exists():
-            cls.DEFAULT_CSS = sheet.read_text("utf-8")
+        styles = _styles(cls.__module__)
+        if re.search(rf"^{cls.__name__}\b", styles, re.MULTILINE):
+            cls.DEFAULT_CSS = styles
         if keys:
             cls.BINDINGS = [*named_keys(keys)]
+            cls.GROUP = _TABLES["group"].get(keys, "")
             cls.GROUPS = vars(cls).get("GROUPS") or key_groups(keys)
         super().__init_subclass__(**how)
+
+
+@cache
+def _styles(module: str) -> str:
+    file = Path(str(getattr(sys.modules[module], "__file__", None))).with_suffix(".tcss")
+    return file.read_text("utf-8") if file.exists() else ""
 
 
 def named_keys(table: str, **others: Iterable[Binding]) -> tuple[Binding, ...]:

@@ -54,8 +54,6 @@ class RuleDialog(Dialog[bool], keys="rule"):
     ``check_like`` is an example of a check, one of that world's if not given.
     """
 
-    GROUP = "rules"
-
     def __init__(
         self,
         title: str,
@@ -201,8 +199,6 @@ class RuleDialog(Dialog[bool], keys="rule"):
 
 class MergeDialog(Dialog[str | None], keys="merge"):
     """Shows what merging ``others`` makes of ``before``: ``kept``. The answer is what that says; None: nothing is merged."""
-
-    GROUP = "rules"
 
     def __init__(self, before: Rule, kept: Rule, others: tuple[Rule, ...]) -> None:
         super().__init__()

@@ -65,7 +65,6 @@ _EXPLORES = " Without a screen, `housequest explore` plays, and writes down what
 class BooksScreen(AppScreen, keys="books"):
     """Lists the rulebooks that ``books`` finds, those of the library by default; a chosen one is read and posted."""
 
-    GROUP = "rules"
     AUTO_FOCUS = "OptionList"
 
     def __init__(self, books: Callable[[], Sequence[BookSummary]] = list_books) -> None:
@@ -154,7 +153,6 @@ def _book_row(book: BookSummary, width: int) -> Content:
 class DeskScreen(AppScreen, keys="desk"):
     """Curates ``book``, with witnesses in ``runs`` and games played here; ``shipped``: saving makes the user's own copy."""
 
-    GROUP = "rules"
     AUTO_FOCUS = "RuleList"
 
     def __init__(self, book: Rulebook, runs: Path = RUNS, shipped: bool = False) -> None:

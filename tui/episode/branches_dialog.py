@@ -21,7 +21,7 @@ from housequest.tui.widgets.lines import cut_lines, flat, hung
 LEAST = 26  # columns that a branch has at least; where not all have as much, those around the chosen one are shown
 MARGIN = 6  # columns for the number of the turn
 HEAD = 5  # lines about each branch, and the rule below them
-ANSWER = 3  # lines kept for the chosen command and its answer
+ANSWER = 3  # lines kept for the chosen command and its answer, as in the style sheet
 FRAME = 6  # lines of the dialog other than those of the table and of the answer
 
 BranchChoice = tuple[GameBranch, int]
@@ -145,16 +145,6 @@ class BranchTable(Widget, can_focus=True):
 
 class BranchesDialog(Dialog[BranchChoice | None], keys="branches"):
     """Shows at least two branches, with the cursor at the turn of ``event``, or where they part; the answer is the choice."""
-
-    GROUP = "episode"
-    DEFAULT_CSS = f"""
-    BranchesDialog {{
-        & > Vertical {{ width: 96%; }}
-        #branches-about {{ height: auto; max-height: 2; color: $quiet; margin: 0 0 1 0; }}
-        BranchTable {{ height: auto; }}
-        #branches-turn {{ height: {ANSWER}; margin: 1 0 0 0; }}
-    }}
-    """
 
     def __init__(self, found: Sequence[GameBranch], event: int | None = None, *, does: str) -> None:
         super().__init__()

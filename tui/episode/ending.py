@@ -85,8 +85,6 @@ class Card(Equipped, Widget):
 class Ending(Card):
     """A card of seven lines, shown at the end of a game. What is still being measured is filled in later."""
 
-    DEFAULT_CSS = "Ending { height: 7; }"
-
     _shown: tuple[EpisodeMoment, bool, PathLengths | None, Failure | None] = EpisodeMoment(), False, None, None
 
     def show(self, state: ViewState, par: PathLengths | None = None, failure: Failure | None = None, enacted: str = "") -> None:

@@ -139,10 +139,8 @@ def _quiet(text: str, width: int) -> list[Content]:
     return hung(Content(""), Content.styled(text, "$quiet"), width)
 
 
-class GameHeader(Widget):
+class GameHeader(Equipped, Widget):
     """One line above the game, more for a long goal; where room is short, words are left out, the world first."""
-
-    DEFAULT_CSS = "GameHeader { height: auto; padding: 0 1; }"
 
     _goal = ""
     _words: Mapping[str, str] = {}
@@ -194,10 +192,9 @@ class GameHeader(Widget):
         return line
 
 
-class Tabs(Widget):
+class Tabs(Equipped, Widget):
     """The names of the panes with their keys, where one is shown at a time; a click picks one."""
 
-    DEFAULT_CSS = "Tabs { height: 1; padding: 0 1; color: $quiet; }"
     pane: reactive[Pane] = reactive[Pane]("story")
     panes: reactive[tuple[Pane, ...]] = reactive[tuple[Pane, ...]](PANES)
 

@@ -153,9 +153,7 @@ class Story(FramedPane, keys="story"):
     """Shows an episode, after ``teaching``; it stays at its end until one scrolls up, and lays out only what is new."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"story--selected"}
-    DEFAULT_CSS = "Story { color: $foreground 88%; & > .story--selected { background: $panel; } }"
     BORDER_TITLE = "Story"
-    GROUP = "panes"
 
     @dataclass
     class Picked(Message):

@@ -6,6 +6,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from housequest.tui.home.catalogue import record_files
+from housequest.tui.keymap import Equipped
 from housequest.worlds.paths import atomic_write, state_folder
 
 STEPS = (
@@ -38,14 +39,9 @@ def remember() -> str:
     return ""
 
 
-class Guide(Widget):
+class Guide(Equipped, Widget):
     """Shows the step of the turn; nothing after the last one, or once it was left. ``hints``: the agent hears them."""
 
-    DEFAULT_CSS = """
-    Guide {
-        height: auto; padding: 0 1; margin: 0; border: round $goal; border-title-color: $goal; border-subtitle-color: $quiet;
-    }
-    """
     BORDER_TITLE = "Your first game"
     BORDER_SUBTITLE = "i ends this guide"
 

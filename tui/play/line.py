@@ -247,8 +247,6 @@ class CompletionList(Equipped, Widget):
 class CommandLine(Equipped, Widget, keys="line"):
     """One line of input, which posts what is sent and never moves the focus; by ``patterns`` it knows what is misspelled."""
 
-    GROUP = "commands"
-
     @dataclass
     class Submitted(Message):
         command: str

@@ -22,7 +22,7 @@ from housequest.tui.episode.stage import EpisodePanes, Pane
 from housequest.tui.episode.state import ViewState, apply
 from housequest.tui.episode.view import CAMERA_MODES, ViewMode, ViewPane
 from housequest.tui.home.catalogue import load_recent, save_recent
-from housequest.tui.keymap import chosen_keys
+from housequest.tui.keymap import Equipped, chosen_keys
 from housequest.tui.play.game import GameConfig
 from housequest.tui.play.line import CommandLine
 from housequest.tui.play.session import PACES, PlayMode, Session, SessionStatus, SessionUpdate, next_pace
@@ -200,10 +200,8 @@ def end_of(heard: str, longest: int) -> str:
     return words if len(words) <= longest else f"…{words[-longest:]}"
 
 
-class PromptBar(Widget):
+class PromptBar(Equipped, Widget):
     """What the game asks and what keys do: one line where the window is wide, else two, and more for a failure."""
-
-    DEFAULT_CSS = "PromptBar { height: 2; padding: 0 1; }"
 
     _content = PromptContent("message", "")
     _seconds: float | None = None

@@ -24,7 +24,7 @@ from housequest.tui.episode.recording import Recording, ReplayStop, read_recordi
 from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.episode.story import Story
-from housequest.tui.keymap import key_groups
+from housequest.tui.keymap import Equipped, key_groups
 from housequest.tui.play.live_screen import PaneScreen
 from housequest.tui.play.session import DEFAULT_PACE, next_pace
 from housequest.tui.text import cut, one_line, plural, printable
@@ -42,10 +42,8 @@ _LOOKS = {LOST: ("lost here", "bold $fault"), PLANNED: ("plan", "$goal"), REFUSE
 """The words and the style of each mark. Where several fall together, the first of these is shown."""
 
 
-class Timeline(Widget):
+class Timeline(Equipped, Widget):
     """Shows ``stops`` from the first to the last, with their marks; a click or a drag posts ``Went``."""
-
-    DEFAULT_CSS = "Timeline { height: 1; padding: 0 1; }"
 
     @dataclass
     class Went(Message):
@@ -124,16 +122,8 @@ def _marks(stop: ReplayStop) -> list[str]:
 class ReplayScreen(PaneScreen, keys="replay"):
     """Replays ``path``: with ``speed`` at once, with ``at`` from that event on; ``still``: by hand, and no move is drawn."""
 
-    GROUP = "replay"
     GROUPS = key_groups("replay", "episode")
     AUTO_FOCUS = "Story"
-
-    DEFAULT_CSS = """
-    ReplayScreen {
-        #replay-note { height: auto; max-height: 4; padding: 0 1; display: none; }
-        &.noted #replay-note { display: block; }
-    }
-    """
 
     def __init__(self, path: Path, speed: float | None = None, at: int | None = None, *, still: bool = False) -> None:
         super().__init__()

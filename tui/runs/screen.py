@@ -54,8 +54,6 @@ KEYS = tuple(keys_of("runs_views"))
 class RunsScreen(AppScreen, keys="runs"):
     """Shows the runs in ``folder``, or that run, and looks at the disk every ``poll`` seconds; None: only when asked."""
 
-    GROUP = "runs"
-
     def __init__(self, folder: Path = RUNS, *, poll: float | None = POLL) -> None:
         super().__init__()
         self._folder = folder
