@@ -29,7 +29,7 @@ def group_of(action: str, node: Any, screen: Any) -> str:
 
 
 class Equipped:
-    """Gives each widget the style sheet beside its module, if that is about it, and the ``keys`` of a table of ``keys.toml``."""
+    """Gives each widget the style sheet beside its module, if it is about it, and the ``keys`` of a table in ``keys.toml``."""
 
     BINDINGS: ClassVar[list[BindingType]]
     DEFAULT_CSS: ClassVar[str]
