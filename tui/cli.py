@@ -6,8 +6,10 @@ import gc
 import os
 import signal
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,25 +19,7 @@ from housequest.worlds.errors import ConfigurationError, GameError, HousequestEr
 from housequest.worlds.paths import IrregularFile
 from housequest.worlds.registry import is_out, load_plugin, plugins
 
-_COMMANDS = {
-    "play": "play:play",
-    "daily": "play:daily",
-    "eval": "runs:evaluate",
-    "report": "runs:report",
-    "compare": "runs:compare",
-    "verify": "runs:verify",
-    "merge": "runs:merge",
-    "replay": "play:replay",
-    "runs": "runs:runs",
-    "plugins": "available:plugins",
-    "trust": "available:trust",
-    "models": "available:models_app",
-    "prompts": "prompts:prompts_app",
-    "rules": "rules:rules_app",
-    "data": "data:data_app",
-}
-"""The file in ``housequest.tui.commands`` of each command, and what it is called there, in the order of ``--help``. Those of
-optional parts and of other packages follow."""
+_COMMANDS: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 
 class _Commands(Mapping[str, Any]):

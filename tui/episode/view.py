@@ -166,7 +166,7 @@ class ViewPane(LinesPane):
         wish = ViewWish(
             drawing, self._moment, true, cells, self._depth or "256", styles, paper, self._glimpse(), self._acting, self.enacts
         )
-        if self._wish is None or not wish.same(self._wish):
+        if self._wish is None or wish.seen != self._wish.seen:
             self._wish = wish
             if not self._drawing:
                 self._drawing = True

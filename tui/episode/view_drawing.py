@@ -173,18 +173,12 @@ class ViewWish:
     acting: bool = False
     enacted: bool = False
 
-    def same(self, other: ViewWish) -> bool:
-        """Whether both come to the same drawing."""
-        now, then = self.moment, other.moment
-        return (
-            (self.drawing, self.true, self.size, self.depth) == (other.drawing, other.true, other.size, other.depth)
-            and now.started is then.started
-            and (now.belief is then.belief or now.belief == then.belief)
-            and (now.before is then.before or now.before == then.before)
-            and (not (self.true or self.enacted or now.belief is None) or now.story == then.story)
-            and (self.styles, self.paper) == (other.styles, other.paper)
-            and (self.glimpse is other.glimpse and self.acting == other.acting)
-        )
+    @property
+    def seen(self) -> tuple[object, ...]:
+        """What tells it from a wish that comes to the same drawing; of tuples, what is the same is not compared further."""
+        now, way = self.moment, (self.drawing, self.true, self.size, self.depth, self.styles, self.paper)
+        told = now.story if self.true or self.enacted or now.belief is None else None
+        return (*way, now.started, now.belief, now.before, told, self.glimpse, self.acting)
 
 
 class Drawn(NamedTuple):

@@ -266,8 +266,8 @@ class CommandLine(Equipped, Widget, keys="line"):
     class Left(Message):
         """Give the focus back."""
 
-    def __init__(self, *, hints: bool = True, patterns: Sequence[str] = (), id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, *, hints: bool = True, patterns: Sequence[str] = ()) -> None:
+        super().__init__()
         self._hints = hints
         self._patterns = patterns
         self._names = set[str]()

@@ -16,12 +16,6 @@ _THINNEST = 0.02
 _RIM = 0.14
 
 
-def lying(room: Room, situation: Situation, fixture: Fixture) -> list[Box]:
-    """The boxes of what can be seen in or on a receptacle."""
-    holder = next((one for one in situation.holders if one.name == fixture.name and one.openness != "closed"), None)
-    return [box for _, box in laid_in(room, fixture, holder, situation)] if holder else []
-
-
 def laid_in(room: Room, fixture: Fixture, holder: Holder, situation: Situation) -> Iterator[tuple[str, Box]]:
     """What lies in or on a receptacle, each where it lay at the start, or else at the first free spot."""
     laid: list[Box] = []

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from housequest.worlds.rooms.plans import WALL
 from housequest.worlds.rooms.render import Camera, Frame, Size, field, render
 from housequest.worlds.rooms.room import EYE, GRID, Box, Holder, Point, Pose, Room, Situation, kind_of, way
-from housequest.worlds.rooms.stage import agent, furniture, inner, lying, outer, path
+from housequest.worlds.rooms.stage import agent, furniture, inner, laid_in, outer, path
 
 Drawing = Literal["house", "eyes", "plan"]
 """The pictures of a room: the doll's house, what the agent sees from where it stands, and the plan."""
@@ -62,7 +62,8 @@ def gaze(room: Room, situation: Situation) -> Pose:
     if fixture is None or fixture.place is None:
         return situation.pose
     pose = fixture.place
-    wanted = [box.centre for box in lying(room, situation, fixture)]
+    seen_into = (one for one in situation.holders if one.name == fixture.name and one.openness != "closed")
+    wanted = [box.centre for holder in seen_into for _, box in laid_in(room, fixture, holder, situation)]
     half = radians(FIELD / 2 - 4)
 
     def shown(pose: Pose) -> float:
