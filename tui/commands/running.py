@@ -18,24 +18,12 @@ import typer
 
 from housequest.agent.config import Configuration, Prices, configure
 from housequest.agent.evaluation.parts import family_named, read_cluster
+from housequest.agent.evaluation.runs import sweep as sweeps
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Interrupted, Stopped, read_budget
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.shard import read_shard
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
-from housequest.agent.evaluation.runs.sweep import (
-    ArmRun,
-    SeriesKind,
-    SweepFolder,
-    configured_arms,
-    measured,
-    plan_measurement,
-    plan_sweep,
-    read_sweep,
-    series,
-    series_folder,
-    series_kind,
-)
 from housequest.agent.evaluation.runs.usage import estimate, money, price_tables
 from housequest.agent.processes import Pool, processors
 from housequest.knowledge.choosing import estimated_tokens, topic_of
@@ -101,7 +89,7 @@ def evaluate_run(call: EvalCall) -> None:
     if (family := family_named(settings.world)) is not None:
         import_module(family.commands).evaluate(configuration, call.out, call)
         return
-    if (kind := series_kind(settings)) is not None:
+    if (kind := sweeps.series_kind(settings)) is not None:
         _evaluate_series(kind, configuration, call)
         return
     spec = make_run_spec(configuration)
@@ -125,13 +113,13 @@ def evaluate_run(call: EvalCall) -> None:
 
 def evaluate_sweep(file: Path, call: EvalCall) -> None:
     """Play all runs of a sweep, or resume it, and print its table."""
-    sweep = read_sweep(file)
-    folder = SweepFolder(call.folder(sweep.default_folder))
-    arms = tuple(configured_arms(sweep, call.flags))
+    sweep = sweeps.read_sweep(file)
+    folder = sweeps.SweepFolder(call.folder(sweep.default_folder))
+    arms = tuple(sweeps.configured_arms(sweep, call.flags))
     if family := next(filter(None, (family_named(arm.configuration.settings.world) for arm in arms)), None):
         import_module(family.commands).sweep(arms, folder, call)
         return
-    trials = tuple(plan_sweep(arms))
+    trials = tuple(sweeps.plan_sweep(arms))
     announce([trial.spec for trial in trials], call.budget)
     if call.dry_run:
         runs = [{"arm": each.arm, "seed": each.seed, **each.spec.manifest.model_dump(mode="json")} for each in trials]
@@ -144,13 +132,13 @@ def evaluate_sweep(file: Path, call: EvalCall) -> None:
         return
     folder.begin(trials)
 
-    def opening(number: int, trial: ArmRun) -> str:
+    def opening(number: int, trial: sweeps.ArmRun) -> str:
         return f"{number} of {len(trials)}: {trial.arm}, seed {trial.seed}: {trial.spec.selection}{call.of_shard}"
 
     _show_all(_play_all(trials, opening, folder, call), folder.path, call)
 
 
-def _evaluate_series(kind: SeriesKind, configuration: Configuration, call: EvalCall) -> None:
+def _evaluate_series(kind: sweeps.SeriesKind, configuration: Configuration, call: EvalCall) -> None:
     """Play each task several times, or lost ones again."""
     settings, first = configuration.settings, make_run_spec(configuration)
     if call.how.shard is not None and settings.retries:
@@ -158,7 +146,7 @@ def _evaluate_series(kind: SeriesKind, configuration: Configuration, call: EvalC
             "--shard: --retries plays again what the whole run lost, which no shard knows; leave one of them out, or "
             "play it with --cluster."
         )
-    folder = SweepFolder(call.folder(series_folder(kind, first, call.out).path))
+    folder = sweeps.SweepFolder(call.folder(sweeps.series_folder(kind, first, call.out).path))
     announce([first], call.budget, settings.rules)
     most = settings.repeat if settings.repeat > 1 else 1 + settings.retries
     if call.dry_run:
@@ -167,20 +155,20 @@ def _evaluate_series(kind: SeriesKind, configuration: Configuration, call: EvalC
         print_result(first.manifest.model_dump(mode="json"), lines, as_json=call.as_json)
         return
 
-    def opening(number: int, trial: ArmRun) -> str:
+    def opening(number: int, trial: sweeps.ArmRun) -> str:
         return f"{number} of up to {most}: {trial.spec.selection}{call.of_shard}, seed {trial.seed}"
 
-    runs = series(configuration, folder, retry_errors=call.how.retry_errors)
+    runs = sweeps.series(configuration, folder, retry_errors=call.how.retry_errors)
     _show_all(_play_all(runs, opening, folder, call), folder.path, call)
 
 
 def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool) -> None:
     """Play the same tasks without and with rules of the book ``name``, or go on with that, and print what they are worth."""
     configuration = configure(call.flags)
-    plan = plan_measurement(configuration, name, ids, alone=alone)
+    plan = sweeps.plan_measurement(configuration, name, ids, alone=alone)
     rules = plan.rules
     whose = f"{rules[0].id} of {plan.book}" if len(rules) == 1 else f"{len(rules)} rules of {plan.book}"
-    folder = SweepFolder(call.folder(plan.default_folder))
+    folder = sweeps.SweepFolder(call.folder(plan.default_folder))
     announce([trial.spec for trial in plan.trials], call.budget)
     if call.dry_run:
         lines = [f"Would play two runs into {folder.path}, which differ in {whose} alone."]
@@ -196,7 +184,7 @@ def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool)
     if call.how.shard is not None:
         call.print_shard("measures")
         return
-    comparison, told = measured(plan, folder, configuration.settings.prices_of)
+    comparison, told = sweeps.measured(plan, folder, configuration.settings.prices_of)
     if call.as_json:
         print_json({"book": plan.book, "rules": [rule.id for rule in rules], "told": told, **comparison.data()})
     else:
@@ -216,7 +204,7 @@ def _would_play(configuration: Configuration, spec: RunSpec, folder: Path) -> It
 
 
 def _play_all(
-    trials: Iterable[ArmRun], opening: Callable[[int, ArmRun], str], folder: SweepFolder, call: EvalCall
+    trials: Iterable[sweeps.ArmRun], opening: Callable[[int, sweeps.ArmRun], str], folder: sweeps.SweepFolder, call: EvalCall
 ) -> list[Path]:
     """Play runs, which ``opening`` announces by their numbers, or go on with that; return their folders."""
     tracker, places = BudgetTracker(call.budget), list[Path]()

@@ -21,25 +21,10 @@ from housequest.knowledge.judging import RuleFinding
 from housequest.knowledge.rulebook import WITNESSES, Rulebook, library, read_book, save
 from housequest.knowledge.rules import Rule, RuleVerdict
 from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen, PickDialog, in_thread
+from housequest.tui.desk import state
 from housequest.tui.desk.rule_dialog import MergeDialog, RuleDialog, SaveDraft
 from housequest.tui.desk.rule_text import Draft, DraftFault, taken_back
 from housequest.tui.desk.rule_view import FilterBar, RuleList, RulePair, RuleView
-from housequest.tui.desk.state import (
-    FIRST,
-    BookSummary,
-    CheckProgress,
-    Desk,
-    FilterPart,
-    FoundWitness,
-    RuleCheck,
-    RuleFilter,
-    Witness,
-    explores,
-    find_witnesses,
-    list_books,
-    located,
-    open_book,
-)
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import plural
 from housequest.tui.widgets.keybar import KeyBar
@@ -67,17 +52,17 @@ class BooksScreen(AppScreen, keys="books"):
 
     AUTO_FOCUS = "OptionList"
 
-    def __init__(self, books: Callable[[], Sequence[BookSummary]] = list_books) -> None:
+    def __init__(self, books: Callable[[], Sequence[state.BookSummary]] = state.list_books) -> None:
         super().__init__()
         self._list_books = books
-        self._books: tuple[BookSummary, ...] = ()
+        self._books: tuple[state.BookSummary, ...] = ()
         self._opened = ""
         self._listed = False
 
     def compose(self) -> ComposeResult:
         yield Static(_books_title("reading …"), id="books-title")
         yield FramedList()
-        yield Static(Content(_TEACHES + (_EXPLORES if explores() else "")), id="books-teaching")
+        yield Static(Content(_TEACHES + (_EXPLORES if state.explores() else "")), id="books-teaching")
         yield Static(id="books-note")
         yield KeyBar()
 
@@ -110,7 +95,7 @@ class BooksScreen(AppScreen, keys="books"):
             self._say("There is no book yet; n begins one.")
 
     def action_new(self) -> None:
-        names = () if any(book.name == FIRST for book in self._books) else (FIRST,)
+        names = () if any(book.name == state.FIRST for book in self._books) else (state.FIRST,)
         about = "Letters, digits, - and _. It is there once it has a rule."
         self.ask(PickDialog("The name of a new book", names, free=True, about=about), self._open)
 
@@ -125,7 +110,7 @@ class BooksScreen(AppScreen, keys="books"):
     @work(group="open", exclusive=True)
     async def _read(self, name: str) -> None:
         try:
-            book, shipped = await self.in_thread(partial(open_book, name))
+            book, shipped = await self.in_thread(partial(state.open_book, name))
         except HousequestError as error:
             self.awaited = ""
             self._say(str(error))
@@ -142,7 +127,7 @@ def _books_title(about: str) -> Content:
     return Content.assemble(("Rulebooks", "bold $foreground"), f"  ·  {about}")
 
 
-def _book_row(book: BookSummary, width: int) -> Content:
+def _book_row(book: state.BookSummary, width: int) -> Content:
     name = (f"{flat(book.name):<{width}}  ", "bold")
     if book.fault:
         return Content.assemble(name, (f"! {flat(book.fault)}", "$fault"))
@@ -157,11 +142,11 @@ class DeskScreen(AppScreen, keys="desk"):
 
     def __init__(self, book: Rulebook, runs: Path = RUNS, shipped: bool = False) -> None:
         super().__init__()
-        self.desk = Desk(book)
+        self.desk = state.Desk(book)
         self._turn = asyncio.Lock()
         self._runs = runs
         self._shipped = shipped
-        self._check: RuleCheck | None = None
+        self._check: state.RuleCheck | None = None
         self._paired = False
 
     def compose(self) -> ComposeResult:
@@ -214,12 +199,12 @@ class DeskScreen(AppScreen, keys="desk"):
                     self._turn_to(pair=False)
 
     def _look(self, rule: Rule | None) -> None:
-        nothing = FILTERED if self.desk.book.rules else f"{EMPTY}{EXPLORING if explores() else ''}."
+        nothing = FILTERED if self.desk.book.rules else f"{EMPTY}{EXPLORING if state.explores() else ''}."
         here = self.desk.here.get(rule.id) if rule else None
         self.query_one("#desk-rule", RuleView).show(rule, self.desk.contraries(rule) if rule else (), here, nothing)
 
-    def _look_up(self, origins: Sequence[str]) -> Awaitable[tuple[Witness, ...]]:
-        return self.in_thread(lambda: find_witnesses(origins, recorded_play(self._runs), library().shipped / WITNESSES))
+    def _look_up(self, origins: Sequence[str]) -> Awaitable[tuple[state.Witness, ...]]:
+        return self.in_thread(lambda: state.find_witnesses(origins, recorded_play(self._runs), library().shipped / WITNESSES))
 
     @on(OptionList.OptionHighlighted, "RuleList")
     def _moved(self, message: OptionList.OptionHighlighted) -> None:
@@ -233,7 +218,7 @@ class DeskScreen(AppScreen, keys="desk"):
     @on(RuleView.Opened)
     def _opened(self, message: RuleView.Opened) -> None:
         witness = message.witness
-        if isinstance(witness, FoundWitness):
+        if isinstance(witness, state.FoundWitness):
             self.post_message(OpenScreen("replay", (witness.path, None, witness.event)))
         else:
             self._say(witness.reason)
@@ -273,15 +258,15 @@ class DeskScreen(AppScreen, keys="desk"):
 
     def action_recount(self) -> None:
         self._catch_up()
-        self._change(Desk.recounted, "Counts taken from the records here")
+        self._change(state.Desk.recounted, "Counts taken from the records here")
 
     def action_undo(self) -> None:
-        self._change(Desk.undone, f"Undone: {self.desk.done[-1][0]}" if self.desk.done else "")
+        self._change(state.Desk.undone, f"Undone: {self.desk.done[-1][0]}" if self.desk.done else "")
 
-    def _change(self, change: Callable[[Desk], Desk], done: str) -> None:
+    def _change(self, change: Callable[[state.Desk], state.Desk], done: str) -> None:
         self.run_worker(partial(self._do, change, done), group="save")
 
-    async def _do(self, change: Callable[[Desk], Desk], done: str) -> DraftFault | None:
+    async def _do(self, change: Callable[[state.Desk], state.Desk], done: str) -> DraftFault | None:
         """Make a change and save it. A refusal is shown and returned, and leaves the desk as it was."""
         try:
             async with self._turn:
@@ -321,9 +306,9 @@ class DeskScreen(AppScreen, keys="desk"):
 
     def action_new(self) -> None:
         def submit(draft: Draft, _: Draft) -> Awaitable[DraftFault | None]:
-            def added(desk: Desk) -> Desk:
+            def added(desk: state.Desk) -> state.Desk:
                 rule = draft.new({rule.id for rule in desk.book.rules})
-                return replace(desk.put("written", [rule]), at=rule.id, filter=RuleFilter())
+                return replace(desk.put("written", [rule]), at=rule.id, filter=state.RuleFilter())
 
             return self._do(added, "Written")
 
@@ -375,23 +360,23 @@ class DeskScreen(AppScreen, keys="desk"):
         if self._check is not None:
             self._check.call_off()
             return
-        rules = [rule for rule in self.desk.marked or self.desk.rules if rule.check or located(rule)]
+        rules = [rule for rule in self.desk.marked or self.desk.rules if rule.check or state.located(rule)]
         if not rules:
             self._say("None of these rules has a check that records could decide; e gives one to the rule that is looked at.")
             return
-        places = partial(recorded_play, self._runs)
+        places, world = partial(recorded_play, self._runs), self.desk.book.world
         # Progress is reported from the check's thread.
-        check = RuleCheck(rules, places, lambda progress: self.call_later(self._tell, check, progress), self.desk.book.world)
+        check = state.RuleCheck(rules, places, lambda progress: self.call_later(self._tell, check, progress), world)
         self._check = check
         self._say(f"Checking {plural(len(rules), 'rule')} …")
         self._run(check, f"{plural(len(rules), 'rule')} checked")
 
-    def _tell(self, check: RuleCheck, progress: CheckProgress) -> None:
+    def _tell(self, check: state.RuleCheck, progress: state.CheckProgress) -> None:
         if check is self._check:
             self._say(f"Checking: {progress}; esc calls it off.")
 
     @work(group="check")
-    async def _run(self, check: RuleCheck, done: str) -> None:
+    async def _run(self, check: state.RuleCheck, done: str) -> None:
         try:
             outcome = await self.in_thread(check.run)
         except (HousequestError, OSError) as error:
@@ -430,10 +415,10 @@ class DeskScreen(AppScreen, keys="desk"):
     def _searched(self, message: Input.Changed) -> None:
         self._filter(replace(self.desk.filter, words=message.value))
 
-    def action_narrow(self, part: FilterPart) -> None:
+    def action_narrow(self, part: state.FilterPart) -> None:
         self._filter(self.desk.filter.narrowed(part, self.desk.types))
 
-    def _filter(self, wanted: RuleFilter) -> None:
+    def _filter(self, wanted: state.RuleFilter) -> None:
         self.desk = replace(self.desk, filter=wanted)
         self._show()
 

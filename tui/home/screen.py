@@ -25,18 +25,7 @@ from housequest.agent.agents.spec import (
 )
 from housequest.agent.config import DEFAULT_WORLD, Settings
 from housequest.tui.base_screen import AppScreen, OpenScreen
-from housequest.tui.home.catalogue import (
-    LARGEST_SEED,
-    Catalogue,
-    GameRow,
-    GameSource,
-    PlayerChoice,
-    RecentChoices,
-    first_seed,
-    first_source,
-    load_recent,
-    save_recent,
-)
+from housequest.tui.home import catalogue
 from housequest.tui.home.games import GameBrowser, GameList, PlayerPanel, SourceList
 from housequest.tui.keymap import key_groups, keys_of, named_keys
 from housequest.tui.screens import MODES
@@ -76,13 +65,13 @@ class HomeScreen(AppScreen):
         self._settings = settings
         self._record = record
         self._speed = speed
-        self._catalogue = Catalogue(settings)
-        self._recent = RecentChoices()
+        self._catalogue = catalogue.Catalogue(settings)
+        self._recent = catalogue.RecentChoices()
         # Neither the default world nor the agents are loaded before the screen is seen for the first time.
-        self._places = [GameSource("made-up", DEFAULT_WORLD)]
+        self._places = [catalogue.GameSource("made-up", DEFAULT_WORLD)]
         self._fault = ""
         self._unloadable = ""
-        self._preselected: tuple[PlayerChoice, str] | None = None
+        self._preselected: tuple[catalogue.PlayerChoice, str] | None = None
         self._at = ""
         self._sources = SourceList(id="places")
         self._games = GameBrowser(self._places[0], id="games")
@@ -130,7 +119,7 @@ class HomeScreen(AppScreen):
 
     @work
     async def _begin(self) -> None:
-        remembered = await self.in_thread(load_recent)
+        remembered = await self.in_thread(catalogue.load_recent)
         self._who.offer(await self.in_thread(self._agents))
         recent = self._recent = remembered.recent
         self._preselect(recent)
@@ -140,17 +129,17 @@ class HomeScreen(AppScreen):
         if split is None and world == DEFAULT_WORLD and recent.world:
             world, split = recent.world, recent.split
         there = (place for place in self._places if place.world == world and split in {place.split, None})
-        self._open(next(there, None) or first_source(), recent.task)
+        self._open(next(there, None) or catalogue.first_source(), recent.task)
         if remarks := [*filter(None, (remembered.remark, self._catalogue.fault, self._unloadable))]:
             self._say(" ".join(remarks))
 
-    def _preselect(self, recent: RecentChoices) -> None:
+    def _preselect(self, recent: catalogue.RecentChoices) -> None:
         settings = self._settings
         agent = settings.agent if settings.agent != "human" else None
         chosen = recent.agent if recent.agent in agent_names() else default_agent(None, settings.world)
         usual = DEFAULT_AGENT if settings.model else chosen
         grants = settings.grant or recent.grants
-        player = PlayerChoice(agent or usual, settings.model or "", settings.rules or recent.rules, grants)
+        player = catalogue.PlayerChoice(agent or usual, settings.model or "", settings.rules or recent.rules, grants)
         # By a camera, the expert can only do again what somebody showed, which nobody has in a made-up house.
         alone = settings.agent == "human" or (shows_pictures(settings.world) and agent is None and not settings.model)
         self._who.preselect(player, "you" if alone else recent.mode, recent.models)
@@ -170,7 +159,7 @@ class HomeScreen(AppScreen):
             row = self._games.row
             self._open(self._games.place, row.key if row else "")
 
-    def _open(self, place: GameSource, key: str = "") -> None:
+    def _open(self, place: catalogue.GameSource, key: str = "") -> None:
         """Show ``place``, with the cursor on the game ``key``."""
         self._at = ""
         self._games.open(place)
@@ -179,12 +168,12 @@ class HomeScreen(AppScreen):
         self._load(place, key)
 
     @work(group="games", exclusive=True)
-    async def _load(self, place: GameSource, key: str) -> None:
+    async def _load(self, place: catalogue.GameSource, key: str) -> None:
         try:
             if place.kind == "made-up":
                 # One house is quickly made, and enough to begin with.
                 seed = key.removeprefix(f"{place.split}:")
-                await self._make_up(int(seed) if seed.isdecimal() else first_seed(place))
+                await self._make_up(int(seed) if seed.isdecimal() else catalogue.first_seed(place))
                 self._have_listed()
             listing = await self.in_thread(partial(self._catalogue.games, place))
         except HousequestError as error:
@@ -313,7 +302,7 @@ class HomeScreen(AppScreen):
             self.notify(_WANTED, markup=False)
 
     @work(group="start", exclusive=True)
-    async def _start(self, row: GameRow) -> None:
+    async def _start(self, row: catalogue.GameRow) -> None:
         # Not on the way to the first picture: it takes the loop of episodes.
         from housequest.tui.home.start import make_game, resume_game
 
@@ -333,11 +322,14 @@ class HomeScreen(AppScreen):
             self._say(str(error))
             return
         if record is None:
-            models = self._recent.used(player.model).models
-            chosen = RecentChoices(place.world, place.split, row.key, player.agent, mode, player.rules, player.grants, models)
-            self._recent = chosen
-            # What the View shows is chosen during games.
-            self._say(await self.in_thread(lambda: save_recent(replace(chosen, view=load_recent().recent.view))))
+            said = (place.world, place.split, row.key, player.agent, mode, player.rules, player.grants)
+            chosen = self._recent = catalogue.RecentChoices(*said, self._recent.used(player.model).models)
+
+            def keep() -> str:
+                now = catalogue.load_recent().recent  # what the View shows is chosen during games
+                return catalogue.save_recent(replace(chosen, view=now.view, camera=now.camera))
+
+            self._say(await self.in_thread(keep))
         elif not self._who.game_mode.resumes:
             mode = "watch"
         game = replace(game, record=self._record, speed=self._speed)
@@ -359,7 +351,7 @@ class HomeScreen(AppScreen):
         """Go to any of the games listed, or to any made-up house."""
         if self._games.place.kind == "made-up":
             self._games.show_all()
-            self._look_for(randrange(LARGEST_SEED))
+            self._look_for(randrange(catalogue.LARGEST_SEED))
         else:
             self._games.draw()
 

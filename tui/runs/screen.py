@@ -20,20 +20,7 @@ from textual.widgets.option_list import Option
 from housequest.agent.evaluation.render.table import percent
 from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen
 from housequest.tui.keymap import Equipped, keys_of
-from housequest.tui.runs.data import (
-    MARKS,
-    FileStates,
-    Flip,
-    PairCounts,
-    RunPair,
-    RunSnapshot,
-    UnreadableRun,
-    file_states,
-    pair_runs,
-    read_overview,
-    run_folders,
-    short_type,
-)
+from housequest.tui.runs import data
 from housequest.tui.runs.run_list import NAME, RunCard, RunEntry, RunList, bar
 from housequest.tui.runs.run_view import Chart, Matrix, RunView, StepsChart, SuccessChart
 from housequest.tui.text import printable
@@ -59,7 +46,7 @@ class RunsScreen(AppScreen, keys="runs"):
         self._folder = folder
         self._poll = poll
         self._found: dict[Path, RunEntry] = {}
-        self._stamps: dict[Path, FileStates] = {}
+        self._stamps: dict[Path, data.FileStates] = {}
         self._open: tuple[Path, ...] = ()
         self._seen = False
         self._shown: tuple[tuple[Path, ...], frozenset[Path]] | None = None
@@ -96,8 +83,8 @@ class RunsScreen(AppScreen, keys="runs"):
     async def _look(self) -> None:
         """Read what changed on disk, in a thread."""
         try:
-            folders = await self.in_thread(partial(run_folders, self._folder))
-            stamps = await self.in_thread(lambda: {path: file_states(path) for path in folders})
+            folders = await self.in_thread(partial(data.run_folders, self._folder))
+            stamps = await self.in_thread(lambda: {path: data.file_states(path) for path in folders})
         except ConfigurationError as error:
             self._none(str(error))
             return
@@ -108,9 +95,9 @@ class RunsScreen(AppScreen, keys="runs"):
         if changed or (folders, self._alive()) != self._shown:
             self._show()
         for path in changed:
-            self._found[path] = await self.in_thread(partial(read_overview, path))
+            self._found[path] = await self.in_thread(partial(data.read_overview, path))
             self._show()
-        if not self._seen and folders == (self._folder,) and isinstance(self._found[self._folder], RunSnapshot):
+        if not self._seen and folders == (self._folder,) and isinstance(self._found[self._folder], data.RunSnapshot):
             self._turn_to(self._folder)
         self._seen = True
 
@@ -129,18 +116,18 @@ class RunsScreen(AppScreen, keys="runs"):
             listed.focus()
         self._card(listed.looked_at)
         match [self._found.get(path) for path in self._open]:
-            case [RunSnapshot() as run]:
+            case [data.RunSnapshot() as run]:
                 self.query_one(RunView).show(run, run.path in alive)
-            case [RunSnapshot() as first, RunSnapshot() as second]:
-                self.query_one(PairView).show(pair_runs(first, second))
+            case [data.RunSnapshot() as first, data.RunSnapshot() as second]:
+                self.query_one(PairView).show(data.pair_runs(first, second))
             case _:
                 pass
         self.refresh_bindings()
         self._title()
 
     def _alive(self) -> frozenset[Path]:
-        now = time.time()
-        return frozenset(path for path, found in self._found.items() if isinstance(found, RunSnapshot) and found.alive(now))
+        runs, now = (found for found in self._found.values() if isinstance(found, data.RunSnapshot)), time.time()
+        return frozenset(run.path for run in runs if run.alive(now))
 
     def _none(self, fault: str | None) -> None:
         self.add_class("empty")
@@ -168,7 +155,7 @@ class RunsScreen(AppScreen, keys="runs"):
 
     def _title(self) -> None:
         names = " and ".join(printable(path.name) for path in self._open)
-        runs = sum(not isinstance(found, UnreadableRun) for found in self._found.values())
+        runs = sum(not isinstance(found, data.UnreadableRun) for found in self._found.values())
         where = names if names else f"{runs} in {printable(str(self._folder))}"
         title = Content.assemble(("Runs", "bold $foreground"), (f"  {'›' if names else '·'}  ", "$frame"), where)
         self.query_one("#runs-title", Static).update(title.truncate(max(8, self.size.width - 2), ellipsis=True))
@@ -176,9 +163,9 @@ class RunsScreen(AppScreen, keys="runs"):
     def _card(self, found: RunEntry | None) -> None:
         self.query_one(RunCard).show(found)
         charts = self.query_one("#runs-charts")
-        charts.visible = isinstance(found, RunSnapshot)
+        charts.visible = isinstance(found, data.RunSnapshot)
         for chart in charts.query(Chart):
-            if isinstance(found, RunSnapshot):
+            if isinstance(found, data.RunSnapshot):
                 chart.show(found)
 
     @on(OptionList.OptionHighlighted, "RunList")
@@ -190,7 +177,7 @@ class RunsScreen(AppScreen, keys="runs"):
     @on(OptionList.OptionSelected, "RunList")
     def _selected(self) -> None:
         found = self.query_one(RunList).looked_at
-        if isinstance(found, RunSnapshot):
+        if isinstance(found, data.RunSnapshot):
             self._turn_to(found.path)
 
     @on(RunList.Compare)
@@ -242,7 +229,7 @@ class RunsScreen(AppScreen, keys="runs"):
 class PairView(Equipped, Vertical, keys="run_pair"):
     """Shows two runs; each task with different outcomes can be replayed from either."""
 
-    flips: tuple[Flip, ...] = ()
+    flips: tuple[data.Flip, ...] = ()
     _paths: tuple[Path, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -250,7 +237,7 @@ class PairView(Equipped, Vertical, keys="run_pair"):
         with Vertical(id="pair-frame"):
             yield FramedList(id="pair-flips")
 
-    def show(self, pair: RunPair) -> None:
+    def show(self, pair: data.RunPair) -> None:
         """Show ``pair``; the highlighted task stays the same while the runs grow."""
         self.query_one("#pair-head", Static).update(Content("\n").join(_head(pair)))
         frame, flips = self.query_one("#pair-frame"), self.query_one(OptionList)
@@ -279,7 +266,7 @@ class PairView(Equipped, Vertical, keys="run_pair"):
             self.post_message(Matrix.Opened(self.flips[place][side - 1]))
 
 
-def _head(pair: RunPair) -> Iterator[Content]:
+def _head(pair: data.RunPair) -> Iterator[Content]:
     """What the two runs are, and how they did by type."""
     for number, run in ((1, pair.first), (2, pair.second)):
         config, left = run.manifest.configuration, len(run.cells) - pair.shared
@@ -293,11 +280,11 @@ def _head(pair: RunPair) -> Iterator[Content]:
         return
     side = f"{'':<{BAR}} {'won':>7} {'steps':>6}"
     yield Content.styled(f"\n{'':<{NAME}} {'tasks':>5}  1{side[1:]}  2{side[1:]}  {'more':>5}", "$quiet")
-    yield from (_row(short_type(kind), sides) for kind, sides in pair.by_type.items())
+    yield from (_row(data.short_type(kind), sides) for kind, sides in pair.by_type.items())
     yield _row("all", pair.overall).stylize("bold")
 
 
-def _row(name: str, sides: PairCounts) -> Content:
+def _row(name: str, sides: data.PairCounts) -> Content:
     first, second = sides
     more = second.won - first.won
     parts: list[Content | str | tuple[str, str]] = [f"{name[:NAME]:<{NAME}} {first.episodes:>5}  "]
@@ -307,11 +294,11 @@ def _row(name: str, sides: PairCounts) -> Content:
     return Content.assemble(*parts, (f"{f'{more:+d}' if more else '=':>5}", "$foreground" if more else "$quiet"))
 
 
-def _flip(flip: Flip) -> Content:
+def _flip(flip: data.Flip) -> Content:
     parts: list[str | tuple[str, str]] = []
     for number, cell in enumerate(flip, start=1):
         style = "$won" if cell.mark == "won" else "$fault" if cell.mark == "error" else "$foreground"
-        parts += [(f"{number} ", "$quiet"), (f"{MARKS[cell.mark]} {cell.mark:<5}", style), "  "]
+        parts += [(f"{number} ", "$quiet"), (f"{data.MARKS[cell.mark]} {cell.mark:<5}", style), "  "]
     task = flip[0].task
     told = (f"{task.number:>5}  {printable(task.id)}", "$quiet")
-    return Content.assemble(*parts, f"{short_type(task.type):<22} ", told)
+    return Content.assemble(*parts, f"{data.short_type(task.type):<22} ", told)
