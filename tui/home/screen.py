@@ -14,15 +14,7 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 
-from housequest.agent.agents.spec import (
-    DEFAULT_AGENT,
-    AgentSpec,
-    agent_names,
-    agent_spec,
-    default_agent,
-    model_for,
-    resolve_settings,
-)
+from housequest.agent.agents import spec
 from housequest.agent.config import DEFAULT_WORLD, Settings
 from housequest.tui.base_screen import AppScreen, OpenScreen
 from housequest.tui.home import catalogue
@@ -84,18 +76,18 @@ class HomeScreen(AppScreen):
         yield Static(id="enter")
         yield KeyBar(KEYS, ("app.command_palette", "quit"), LINE)
 
-    def _agents(self) -> list[AgentSpec]:
+    def _agents(self) -> list[spec.AgentSpec]:
         """The agents but the person, who plays by the mode, those that need nothing first; what cannot be loaded is said."""
-        found: list[AgentSpec] = []
-        for name in agent_names():
+        found: list[spec.AgentSpec] = []
+        for name in spec.agent_names():
             try:
-                spec = agent_spec(name)
-                resolve_settings(name, {})
+                agent = spec.agent_spec(name)
+                spec.resolve_settings(name, {})
             except HousequestError as error:
                 self._unloadable = str(error)
             else:
-                found += [spec] if name != "human" else []
-        return sorted(found, key=lambda spec: spec.needs_model or spec.needs_admissible)
+                found += [agent] if name != "human" else []
+        return sorted(found, key=lambda agent: agent.needs_model or agent.needs_admissible)
 
     def on_mount(self) -> None:
         self._games.list.focus()
@@ -136,8 +128,8 @@ class HomeScreen(AppScreen):
     def _preselect(self, recent: catalogue.RecentChoices) -> None:
         settings = self._settings
         agent = settings.agent if settings.agent != "human" else None
-        chosen = recent.agent if recent.agent in agent_names() else default_agent(None, settings.world)
-        usual = DEFAULT_AGENT if settings.model else chosen
+        chosen = recent.agent if recent.agent in spec.agent_names() else spec.default_agent(None, settings.world)
+        usual = spec.DEFAULT_AGENT if settings.model else chosen
         grants = settings.grant or recent.grants
         player = catalogue.PlayerChoice(agent or usual, settings.model or "", settings.rules or recent.rules, grants)
         # By a camera, the expert can only do again what somebody showed, which nobody has in a made-up house.
@@ -252,7 +244,7 @@ class HomeScreen(AppScreen):
         elif row and row.task:
             agent, model = self._who.agent.name, self._who.player.model
             try:  # the model that is named, or the one that ships
-                model_for(agent, model or None, row.task.world)
+                spec.model_for(agent, model or None, row.task.world)
             except ConfigurationError:
                 other = "another" if model else "a"
                 advice = f"{agent} needs {other} language model: m names one, a takes another agent"

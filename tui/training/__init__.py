@@ -61,18 +61,8 @@ def train(
     It learns from made-up houses, games of train, and runs over them; never from valid_seen or valid_unseen.
     """
     from housequest.agent.config import pairs
+    from housequest.agent.training.lora import run
     from housequest.agent.training.lora.games import Lessons
-    from housequest.agent.training.lora.run import (
-        AdapterFolder,
-        Planned,
-        Recipe,
-        Training,
-        base_model,
-        folder_name,
-        of_sizes,
-        prepare_all,
-        train_all,
-    )
     from housequest.tui.commands.running import pool
 
     # Where a model is loaded, transformers would draw a bar of its own; tqdm reads this when it is imported.
@@ -95,22 +85,22 @@ def train(
             "other agents play as well: --houses N or --games N."
         )
     lessons = Lessons(agents, settings, sizes[-1], games, people, missteps, seed)
-    recipe = Recipe(rank, 2 * rank, rate, epochs, batch, context, seed=seed)
-    base = base_model(model)
-    training = Training(base, lessons, recipe, tuple(runs or ()), data, *pool(workers, cluster))
-    folder = out or Path("adapters") / folder_name(base, agents)
-    planned = of_sizes(training, sizes, folder) if len(sizes) > 1 else [Planned(training, AdapterFolder(folder))]
+    recipe = run.Recipe(rank, 2 * rank, rate, epochs, batch, context, seed=seed)
+    base = run.base_model(model)
+    training = run.Training(base, lessons, recipe, tuple(runs or ()), data, *pool(workers, cluster))
+    folder = out or Path("adapters") / run.folder_name(base, agents)
+    planned = run.of_sizes(training, sizes, folder) if len(sizes) > 1 else [run.Planned(training, run.AdapterFolder(folder))]
     found: list[dict[str, Any]] = []
     with closing(terminal.StatusLine()) as line:
         listener = _listener(line)
         if dry_run:
-            for conversations in prepare_all(planned, listener):
+            for conversations in run.prepare_all(planned, listener):
                 found.append({"conversations": len(conversations), "replies": sum(len(each.learned) for each in conversations)})
         else:
             with warnings.catch_warnings():
                 # Of transformers and peft, about their own next versions.
                 warnings.simplefilter("ignore")
-                found = train_all(planned, listener, device=device, threads=threads, room=room)
+                found = run.train_all(planned, listener, device=device, threads=threads, room=room)
     found = [each | {"folder": str(one.folder.path)} for each, one in zip(found, planned, strict=True)]
     if dry_run:
         about = [
