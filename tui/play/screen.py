@@ -25,20 +25,10 @@ from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.episode.story import Story
 from housequest.tui.home.catalogue import load_recent
 from housequest.tui.keymap import game_prompt, key_groups, named_keys, unmet_need
+from housequest.tui.play import live_screen
 from housequest.tui.play.game import HUMAN, GameConfig, next_game
 from housequest.tui.play.guide import STEPS, Guide, remember
 from housequest.tui.play.line import CommandLine
-from housequest.tui.play.live_screen import (
-    THEN,
-    LiveGame,
-    LiveScreen,
-    PaneScreen,
-    PromptContent,
-    action_name,
-    end_of,
-    hints,
-    with_explanations,
-)
 from housequest.tui.play.session import PlayMode, Session, Waiting
 from housequest.tui.screens import MODES
 from housequest.tui.text import printable
@@ -79,7 +69,7 @@ def _shown(key: CommandKey) -> str:
     return "".join(names.get(part, part) for part in key.key.split("+"))
 
 
-class GameView(LiveGame):
+class GameView(live_screen.LiveGame):
     """A live game with the turn looked at (``cursor`` is its event, None at the present), which keys work, and the prompt."""
 
     def __init__(self, session: Session) -> None:
@@ -167,18 +157,18 @@ class GameView(LiveGame):
             "stuck": status.waiting in {"failed", "closed"},
         }
 
-    def prompt(self, *, typing: bool = False) -> PromptContent:
+    def prompt(self, *, typing: bool = False) -> live_screen.PromptContent:
         """What the prompt says, with those of its keys that do something; while ``typing`` letters are no keys."""
         waiting = self.status.waiting if self.cursor is None else "past"
         kind, text, words = game_prompt(waiting)
         played = {_shown(key): key.about.lower() for key in self.game.world.keys if waiting == "turn"}
-        keys = hints((*KEYS, *world_keys(self.game.world.keys)), {**played, **words})
-        held = [key for key in keys if self.refusal(action_name(key.action.removeprefix("screen."))) is None]
+        keys = live_screen.hints((*KEYS, *world_keys(self.game.world.keys)), {**played, **words})
+        held = [key for key in keys if self.refusal(live_screen.action_name(key.action.removeprefix("screen."))) is None]
         if typing:
             # In the line already: what leads there is left out.
             kept = {"g", "t"} if kind == "yours" else {key.key for key in held} - {"e", "?"}
-            held = [*hints((), THEN), *(key for key in held if key.key in kept)]
-        return PromptContent(kind, text.format(**self._said()), tuple(held))
+            held = [*live_screen.hints((), live_screen.THEN), *(key for key in held if key.key in kept)]
+        return live_screen.PromptContent(kind, text.format(**self._said()), tuple(held))
 
     def _said(self) -> dict[str, str]:
         """What the texts of prompts in ``keys.toml`` name."""
@@ -187,7 +177,7 @@ class GameView(LiveGame):
         doing = f"{agent} is deciding{hinted}"
         if self.session.trouble:
             doing = f"{agent} tries again; the model {self.session.trouble}"
-        elif words := end_of(self.session.heard, LONGEST_HEARD):
+        elif words := live_screen.end_of(self.session.heard, LONGEST_HEARD):
             doing = f"{agent}: {words}"
         # Beside a story there is no other place to say why there is no game.
         closed = self.status.trouble if moment.story else ""
@@ -204,13 +194,13 @@ class GameView(LiveGame):
         }
 
 
-class PlayScreen(PaneScreen, LiveScreen):
+class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen):
     """Plays ``game``, or continues the record ``resume``; ``guided`` leads through a first game, stopping at each turn."""
 
     KEYS = KEYS
     GROUP = "play"
     GROUPS = key_groups("play", "episode")
-    BINDINGS: ClassVar[list[BindingType]] = [*with_explanations(KEYS)]
+    BINDINGS: ClassVar[list[BindingType]] = [*live_screen.with_explanations(KEYS)]
     AUTO_FOCUS = "Story"
 
     def __init__(self, game: GameConfig, mode: PlayMode = "watch", resume: Path | None = None, guided: bool = False) -> None:
@@ -229,7 +219,7 @@ class PlayScreen(PaneScreen, LiveScreen):
         self.panes = EpisodePanes(teaching, prices, (game.world, game.task), alone=alone)
         self.view = self.panes.view
         self.enacted = ""
-        for key in with_explanations(world_keys(game.world.keys)):
+        for key in live_screen.with_explanations(world_keys(game.world.keys)):
             self._bindings.bind(key.key, key.action, key.description, key.show, key.key_display)
 
     def compose(self) -> ComposeResult:
@@ -251,7 +241,7 @@ class PlayScreen(PaneScreen, LiveScreen):
             return "There is no guide here: / lists every key."
         return self.play_state.refusal(action)
 
-    def prompt(self) -> PromptContent:
+    def prompt(self) -> live_screen.PromptContent:
         return self.play_state.prompt(typing=self._line.has_focus_within)
 
     def focus_story(self) -> None:

@@ -20,17 +20,8 @@ from housequest.tui.episode.state import ViewState
 from housequest.tui.episode.story import Story
 from housequest.tui.episode.view import ViewPane
 from housequest.tui.keymap import key_groups, named_keys, unmet_need
+from housequest.tui.play import live_screen
 from housequest.tui.play.game import HUMAN, GameConfig
-from housequest.tui.play.live_screen import (
-    THEN,
-    LiveGame,
-    LiveScreen,
-    PromptContent,
-    PromptKind,
-    end_of,
-    hints,
-    with_explanations,
-)
 from housequest.tui.play.session import PACES, Session
 from housequest.tui.widgets.lines import flat
 
@@ -52,7 +43,7 @@ _DOING = {**_BUSY, "verdict": "waiting", "paused": "waiting", "failed": "its mod
 """What the agent is doing, by what its game waits for."""
 
 
-class RaceGame(LiveGame):
+class RaceGame(live_screen.LiveGame):
     """One of the two games; ``name`` is ``you`` for the person's."""
 
     def __init__(self, name: str, session: Session) -> None:
@@ -84,13 +75,13 @@ class RaceGame(LiveGame):
         return f"{name} · {so_far}{f' · {moment.refused} refused' if moment.refused else ''}"
 
 
-class RaceScreen(LiveScreen):
+class RaceScreen(live_screen.LiveScreen):
     """Races the agent of ``game``, which thinks ahead, but until let run plays and shows a turn only after the person's."""
 
     KEYS = KEYS
     GROUP = "race"
     GROUPS = key_groups("race", "episode")
-    BINDINGS: ClassVar[list[BindingType]] = [*with_explanations(KEYS)]
+    BINDINGS: ClassVar[list[BindingType]] = [*live_screen.with_explanations(KEYS)]
     AUTO_FOCUS = "CommandLine"
 
     def __init__(self, game: GameConfig, mode: str = "race", resume: Path | None = None) -> None:
@@ -156,7 +147,7 @@ class RaceScreen(LiveScreen):
     def _show_rival(self) -> None:
         """Say above its story how far the agent is and what it says; turn for turn, that waits for its turn."""
         rival, status = self._rival, self._rival.status
-        doing = end_of(flat(rival.session.heard), LONGEST_HEARD) if self._free else ""
+        doing = live_screen.end_of(flat(rival.session.heard), LONGEST_HEARD) if self._free else ""
         if not doing and status.waiting == "pace" and status.pace < PACES[-1]:
             doing = f"{status.pace:g} turns a second"
         doing = "" if rival.over else doing or _DOING.get(status.waiting, "")
@@ -224,11 +215,11 @@ class RaceScreen(LiveScreen):
             "failed": rival.status.waiting == "failed",
         }
 
-    def prompt(self) -> PromptContent:
+    def prompt(self) -> live_screen.PromptContent:
         kind, text, words = self._asked()
-        return PromptContent(kind, text, hints(KEYS, words))
+        return live_screen.PromptContent(kind, text, live_screen.hints(KEYS, words))
 
-    def _asked(self) -> tuple[PromptKind, str, dict[str, str]]:
+    def _asked(self) -> tuple[live_screen.PromptKind, str, dict[str, str]]:
         you, rival, name = self._you, self._rival, self._rival.name
         trouble = you.status.trouble or rival.status.trouble
         if rival.status.waiting == "failed":
@@ -247,6 +238,6 @@ class RaceScreen(LiveScreen):
             keys["h"] = "house"
         if not rival.over:
             keys["l"] = "turn for turn" if self._free else f"let {name} run"
-        keys = {**(THEN if self._line.has_focus_within else {":": "type"}), **keys}
+        keys = {**(live_screen.THEN if self._line.has_focus_within else {":": "type"}), **keys}
         done = f"{name} is done; play on" if rival.over else f"turn {you.state.moment.turn + 1}"
         return "yours", trouble or done, keys
