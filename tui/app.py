@@ -60,6 +60,7 @@ class HousequestApp(Equipped, App[None], keys="app"):
     """``start`` makes the first screen, ``home`` the one shown when that is left; without ``home``, the app then exits."""
 
     TITLE = "housequest"
+    DEFAULT_CSS = "HousequestApp ToastRack { dock: top; align: right top; margin: 0 1 0 0; }"
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_palette}
 
     def __init__(self, start: ScreenFactory, home: ScreenFactory | None = None) -> None:

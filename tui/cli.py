@@ -19,7 +19,7 @@ from housequest.worlds.errors import ConfigurationError, GameError, HousequestEr
 from housequest.worlds.paths import IrregularFile
 from housequest.worlds.registry import is_out, load_plugin, plugins
 
-_COMMANDS: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_COMMANDS: dict[str, str] = tomllib.loads(Path(__file__).with_name("commands").joinpath("commands.toml").read_text("utf-8"))
 
 
 class _Commands(Mapping[str, Any]):

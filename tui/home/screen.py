@@ -36,7 +36,6 @@ NONE_YET = {"unfinished": "no game broke off: there is nothing to go on with", "
 
 _MODE_KEYS = (Binding(one.key, f"mode('{one.name}')", one.title, show=False, tooltip=one.tooltip) for one in MODES.values())
 KEYS = named_keys("home", modes=_MODE_KEYS)
-LINE = tuple(keys_of("home_line"))
 
 
 class HomeScreen(AppScreen):
@@ -74,7 +73,7 @@ class HomeScreen(AppScreen):
         yield Horizontal(self._sources, self._games, id="what")
         yield self._who
         yield Static(id="enter")
-        yield KeyBar(KEYS, ("app.command_palette", "quit"), LINE)
+        yield KeyBar(KEYS, ("app.command_palette", "quit"), tuple(keys_of("home_line")))
 
     def _agents(self) -> list[spec.AgentSpec]:
         """The agents but the person, who plays by the mode, those that need nothing first; what cannot be loaded is said."""

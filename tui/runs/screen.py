@@ -35,8 +35,6 @@ TALL = 36
 BAR = 4
 View = Literal["list", "run", "pair"]
 
-KEYS = tuple(keys_of("runs_views"))
-
 
 class RunsScreen(AppScreen, keys="runs"):
     """Shows the runs in ``folder``, or that run, and looks at the disk every ``poll`` seconds; None: only when asked."""
@@ -62,7 +60,7 @@ class RunsScreen(AppScreen, keys="runs"):
                 yield Horizontal(SuccessChart(), StepsChart(), id="runs-charts")
             yield RunView(id="run")
             yield PairView(id="pair")
-        yield KeyBar(KEYS)
+        yield KeyBar(tuple(keys_of("runs_views")))
 
     def on_mount(self) -> None:
         self._title()
