@@ -40,12 +40,12 @@ class Equipped:
 
     def __init_subclass__(cls, keys: str = "", **how: Any) -> None:
         styles = _styles(cls.__module__)
-        if re.search(rf"^{cls.__name__}\b", styles, re.MULTILINE):
-            cls.DEFAULT_CSS = styles
+        found: dict[str, Any] = {"DEFAULT_CSS": styles} if re.search(rf"^{cls.__name__}\b", styles, re.MULTILINE) else {}
         if keys:
-            cls.BINDINGS = [*named_keys(keys)]
-            cls.GROUP = _TABLES["group"].get(keys, "")
-            cls.GROUPS = vars(cls).get("GROUPS") or key_groups(keys)
+            group = _TABLES["group"].get(keys, "")
+            found |= {"BINDINGS": [*named_keys(keys)], "GROUP": group, "GROUPS": key_groups(keys)}
+        for name in found.keys() - vars(cls).keys():
+            setattr(cls, name, found[name])
         super().__init_subclass__(**how)
 
 
