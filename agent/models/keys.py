@@ -125,56 +125,54 @@ def parse_endpoint(url: str) -> Endpoint:
 @dataclass(frozen=True, slots=True)
 class KeyRing:
     """Finds what belongs to an endpoint: the name of an environment variable, never a key itself, the user's own limit of calls
-    at once, the variables of headers, and what else every request says. All are given by ``scheme://host:port``, or by
-    ``host:port``, which is no key for http to another machine.
+    at once, the variables of headers, and what else every request says: the ``tables`` of the user's own file. Each is for
+    ``scheme://host:port``, or for ``host:port``, which is no key for http to another machine.
     """
 
-    variables: Mapping[str, str] = field(default_factory=dict[str, str])
-    limits: Mapping[str, int] = field(default_factory=dict[str, int])
-    headers: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
-    extra: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+
+    def _said(self, endpoint: Endpoint, *, secret: bool = True) -> Mapping[str, Any]:
+        """What was said of ``endpoint``, and if it is ``secret``, for it over a private way."""
+        of_address: Mapping[str, Any] = self.tables.get(endpoint.address, {}) if endpoint.private or not secret else {}
+        return {**of_address, **self.tables.get(endpoint.origin, {})}
 
     def variable(self, endpoint: Endpoint) -> str | None:
         """The environment variable whose key belongs to ``endpoint``; None where no key belongs to it."""
-        usual = OFFICIAL_KEY if endpoint.official else None
-        bound = self.variables.get(endpoint.address, usual) if endpoint.private else None
-        return self.variables.get(endpoint.origin, bound)
+        return self._said(endpoint).get("key_env", OFFICIAL_KEY if endpoint.official else None)
 
     def concurrency(self, endpoint: Endpoint) -> int | None:
         """How many calls at once the user allows ``endpoint``; None where they did not say."""
-        return self.limits.get(endpoint.origin, self.limits.get(endpoint.address))
+        return self._said(endpoint, secret=False).get("concurrency")
 
     def extra_body(self, endpoint: Endpoint) -> Mapping[str, Any]:
         """What each request to ``endpoint`` says beside what is asked, as it is recorded: without the values of variables."""
-        bound = self.extra.get(endpoint.address, {})
-        return self.extra.get(endpoint.origin, bound if endpoint.private or not _variables(bound) else {})
+        said: Mapping[str, Any] = self._said(endpoint, secret=False).get("extra_body", {})
+        return self._said(endpoint).get("extra_body", {}) if _variables(said) else said
 
     def sent_body(self, endpoint: Endpoint) -> dict[str, Any]:
         """The same with the values of variables. Raises ``ConfigurationError``."""
         body = self.extra_body(endpoint)
         return _filled(body, lambda _, value: _secret(named, endpoint) if (named := _variable(value)) else value)
 
-    def _header_variables(self, endpoint: Endpoint) -> Mapping[str, str]:
-        bound = self.headers.get(endpoint.address) if endpoint.private else None
-        return self.headers.get(endpoint.origin, bound) or {}
-
     def more_headers(self, endpoint: Endpoint) -> dict[str, str]:
         """The headers that each request to ``endpoint`` has, with their values. Raises ``ConfigurationError``."""
         self.check_private(endpoint)
-        return {name: _secret(each, endpoint) for name, each in self._header_variables(endpoint).items()}
+        return {name: _secret(variable, endpoint) for name, variable in self._headers(endpoint).items()}
+
+    def _headers(self, endpoint: Endpoint) -> Mapping[str, str]:
+        return self._said(endpoint).get("headers", {})
 
     def named(self, endpoint: Endpoint) -> tuple[str, ...]:
         """The environment variables whose values go to ``endpoint``."""
-        headers, body = self._header_variables(endpoint).values(), _variables(self.extra_body(endpoint))
+        headers, body = self._headers(endpoint).values(), _variables(self.extra_body(endpoint))
         return tuple(dict.fromkeys(filter(None, (self.variable(endpoint), *headers, *body))))
 
     def check_private(self, endpoint: Endpoint) -> None:
         """Raise ``ConfigurationError`` for an http address of a host whose key is for https, unless the user named it."""
-        if endpoint.private or endpoint.origin in {*self.variables, *self.limits, *self.headers, *self.extra}:
+        if endpoint.private or endpoint.origin in self.tables:
             return
-        secretive = (name for name, body in self.extra.items() if _variables(body))
-        keyed = (*self.variables, *self.headers, *secretive, _OFFICIAL_ORIGIN)
-        if any(_host(name) == endpoint.host for name in keyed if not name.startswith("http://")):
+        secret = {name for name, said in self.tables.items() if {"key_env", "headers"} & said.keys() or _variables(said)}
+        if any(_host(name) == endpoint.host for name in {*secret, _OFFICIAL_ORIGIN} if not name.startswith("http://")):
             raise ConfigurationError(
                 f"{endpoint.host} has a key, which goes over https alone, and {endpoint.url} could be read by anybody on the "
                 f"way. Write https://, or put {endpoint.entry} with its key_env into {config_folder() / 'housequest.toml'} if "
@@ -237,10 +235,7 @@ def load_keys(file: Path | None = None) -> KeyRing:
     endpoints: object = read[0].get("endpoints", {}) if read is not None else {}
     if not isinstance(endpoints, dict):
         raise ConfigurationError(f'{file}: endpoints is not a table; write [endpoints."host:port"] above key_env = "NAME".')
-    variables: dict[str, str] = {}
-    limits: dict[str, int] = {}
-    headers: dict[str, dict[str, str]] = {}
-    extra: dict[str, dict[str, Any]] = {}
+    tables: dict[str, Mapping[str, Any]] = {}
     for address, entry in cast("dict[str, object]", endpoints).items():
         where = f"{file}: [endpoints.{shown(address)}]"
         match = _ADDRESS.fullmatch(address.lower())
@@ -252,7 +247,7 @@ def load_keys(file: Path | None = None) -> KeyRing:
         bound = f"{scheme}{'://' if scheme else ''}{match['host']}:{port}"
         if not isinstance(entry, dict):
             raise ConfigurationError(f'{where} is not a table; write key_env = "NAME" below it.')
-        fields = cast("dict[str, object]", entry)
+        fields = tables[bound] = cast("dict[str, Any]", entry)
         for unknown in fields.keys() - {*_SETTINGS}:
             suggestion = nearest(unknown, _SETTINGS) or f" Known: {', '.join(_SETTINGS)}."
             raise ConfigurationError(f"{where} has no setting {shown(unknown)}.{suggestion}")
@@ -267,35 +262,33 @@ def load_keys(file: Path | None = None) -> KeyRing:
             if variable == OFFICIAL_KEY and bound not in {_OFFICIAL_ORIGIN, _OFFICIAL_ORIGIN.partition("://")[2]}:
                 what = f"names {OFFICIAL_KEY}, which goes to api.openai.com alone; use another variable"
                 raise ConfigurationError(f"{where} {what}.")
-            variables[bound] = variable
         if "concurrency" in fields:
-            most = limits[bound] = cast("int", fields["concurrency"])
+            most = fields["concurrency"]
             if type(most) is not int or not 1 <= most <= MOST_AT_ONCE:
                 raise ConfigurationError(
                     f"{where} concurrency: {shown(most)} is not a number of calls; give 1 to {MOST_AT_ONCE:,}."
                 )
-        for name, values, bodies in (("headers", headers, False), ("extra_body", extra, True)):
+        for name in ("headers", "extra_body"):
             if name in fields:
-                values[bound] = _checked_table(fields[name], f"{where} {name}", bodies=bodies)
-    return KeyRing(variables, limits, headers, extra)
+                _check_table(fields[name], f"{where} {name}", bodies=name == "extra_body")
+    return KeyRing(tables)
 
 
-def _checked_table(table: object, where: str, *, bodies: bool) -> dict[str, Any]:
-    """A table of headers by their variables, or of parameters (``bodies``). Raises ``ConfigurationError``."""
+def _check_table(table: object, where: str, *, bodies: bool) -> None:
+    """Raise ``ConfigurationError`` if ``table`` is none of headers by their variables, or of parameters (``bodies``)."""
     if not isinstance(table, dict) or not table:
         example = "{ top_k = 20 }" if bodies else '{ api-key = "NAME" }, with the name of an environment variable'
         raise ConfigurationError(f"{where} is not a table; write {example}.")
     found = cast("dict[str, Any]", table)
     if bodies:
         check_extra(found, where)
-        return found
+        return
     for name, variable in found.items():
         if not _HEADER.fullmatch(name) or name.lower() in _OWN_HEADERS:
             raise ConfigurationError(f"{where}: {shown(name)} is not a header that can be given; take it out.")
         if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable):
             # The value is not shown: it may be the secret itself, put there by mistake.
             raise ConfigurationError(f"{where}: {name} names no environment variable; the value itself stays out of files.")
-    return found
 
 
 def check_extra(body: Mapping[str, Any], where: str, *, named: bool = False) -> None:

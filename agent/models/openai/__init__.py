@@ -83,7 +83,7 @@ class OpenAIProvider(ModelProvider):
         return told_destination(read_openai_name(rest).endpoint)
 
     def about(self) -> str:
-        keys = {OFFICIAL_KEY, *load_keys().variables.values()}
+        keys = {OFFICIAL_KEY, *(said["key_env"] for said in load_keys().tables.values() if "key_env" in said)}
         known = ", ".join(f"{key} is {'set' if os.environ.get(key) else 'not set'}" for key in sorted(keys))
         return f"the official host, or any other OpenAI-compatible server ({known})"
 

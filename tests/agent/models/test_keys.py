@@ -183,7 +183,7 @@ def test_a_missing_key_is_named_with_the_way_out(own_file: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"OPENAI_API_KEY.*openai:NAME@http"):
         load_keys().key(OFFICIAL)
     with pytest.raises(ConfigurationError, match=r"127\.0\.0\.1:8000.*SOME_KEY.*housequest\.toml"):
-        KeyRing({"127.0.0.1:8000": "SOME_KEY"}).key(LOCAL)
+        KeyRing({"127.0.0.1:8000": {"key_env": "SOME_KEY"}}).key(LOCAL)
 
 
 @pytest.mark.parametrize("key", ["se\ncret", "secret\n", "se cret", "se\x01cret", "sécret", "secret" * 2_000], ids=range(6))

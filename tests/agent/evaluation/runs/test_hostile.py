@@ -166,7 +166,7 @@ def planned(folder: Path, server: Server, tasks: int) -> RunSpec:
 @pytest.mark.heavy
 def test_each_episode_ends_for_its_own_reason(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRECIOUS_KEY", KEY)
-    keys = KeyRing({f"127.0.0.1:{server.port}": "PRECIOUS_KEY"})
+    keys = KeyRing({f"127.0.0.1:{server.port}": {"key_env": "PRECIOUS_KEY"}})
 
     async def play() -> None:
         model = make_model(server.model(), keys=keys, timeout=1.5, retries=3, wait=0.002)

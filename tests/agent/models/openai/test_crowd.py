@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
 from housequest.agent.models.base import Completion, Message, Request
 from housequest.agent.models.keys import KeyRing
+from housequest.agent.models.openai.server import PATIENCE
 from housequest.agent.models.registry import make_model
 from housequest.worlds.errors import ModelError
 from tests.backends.server import Behaviour, Policy, Recorded, Response, Server, answer, status
@@ -68,7 +69,7 @@ def test_140_workers_at_a_server_that_takes_4(server: Server, asked: dict[str, s
 def test_a_limit_of_the_users_own_is_never_passed(server: Server) -> None:
     room = Room(4, lambda: status(429))
     server.behave(otherwise=room)
-    keys = replace(KeyRing(), limits={f"127.0.0.1:{server.port}": 4})
+    keys = KeyRing({f"127.0.0.1:{server.port}": {"concurrency": 4}})
     asyncio.run(work(server, 60, 3, keys))
     assert (room.answered, room.refused) == (180, 0)
 
@@ -78,7 +79,7 @@ def test_a_server_that_is_always_too_busy_is_given_up(server: Server) -> None:
     server.behave(otherwise=status(429))
     with pytest.raises(ModelError, match="answered 429"):
         asyncio.run(work(server, 1, 1, retries=2))
-    assert len(server.requests) == 3
+    assert len(server.requests) == 1 + 2 + PATIENCE
 
     async def crowd() -> list[Completion | BaseException]:
         model = make_model(server.model(), keys=KeyRing(), timeout=30, retries=2, wait=0.001)

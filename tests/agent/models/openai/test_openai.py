@@ -466,7 +466,7 @@ def test_what_was_tried_in_vain_is_not_offered(server: Server) -> None:
 def precious(server: Server, monkeypatch: pytest.MonkeyPatch) -> KeyRing:
     """A key ring in which a precious key belongs to the server."""
     monkeypatch.setenv("PRECIOUS_KEY", PRECIOUS)
-    return KeyRing({f"127.0.0.1:{server.port}": "PRECIOUS_KEY"})
+    return KeyRing({f"127.0.0.1:{server.port}": {"key_env": "PRECIOUS_KEY"}})
 
 
 def test_nothing_comes_from_the_environment_by_itself(

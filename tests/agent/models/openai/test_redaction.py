@@ -180,7 +180,7 @@ async def asked(server: Server, keys: KeyRing) -> Completion:
 @pytest.fixture
 def keys(server: Server, monkeypatch: pytest.MonkeyPatch) -> KeyRing:
     monkeypatch.setenv("PRECIOUS_KEY", KEY)
-    return KeyRing({f"127.0.0.1:{server.port}": "PRECIOUS_KEY"})
+    return KeyRing({f"127.0.0.1:{server.port}": {"key_env": "PRECIOUS_KEY"}})
 
 
 WAYS = {
@@ -228,7 +228,7 @@ def test_the_error_of_an_embedding_model_does_not_hold_the_key(
     body = b'{"error": "%s"}' % WAYS[way].encode()
     answer = b"HTTP/1.1 400 %s\r\ncontent-length: %d\r\n\r\n%s" % (KEY.encode(), len(body), body)
     with backend.serve_bytes([answer]) as url:
-        keys = KeyRing({parse_endpoint(url).address: "PRECIOUS_KEY"})
+        keys = KeyRing({parse_endpoint(url).address: {"key_env": "PRECIOUS_KEY"}})
         embedder = make_embedder(f"openai:x@{url}", CallOptions(keys=keys))
         with caplog.at_level(logging.DEBUG), pytest.raises(ModelError) as caught:
             asyncio.run(embedder.embed(["put an egg away"]))
