@@ -32,7 +32,6 @@ class Equipped:
     """Gives each widget the style sheet beside its module, if it is about it, and the ``keys`` of a table in ``keys.toml``."""
 
     BINDINGS: ClassVar[list[BindingType]]
-    DEFAULT_CSS: ClassVar[str]
     GROUP: ClassVar[str] = ""
     """The group of the palette that its keys belong to, if it is not the screen's."""
     GROUPS: ClassVar[Mapping[str, str]] = {}
