@@ -6,6 +6,7 @@ The players are real ones, in this process: who kills them is the test. `test_ra
 from __future__ import annotations
 
 import asyncio
+import json
 import pickle
 import random
 from collections import Counter
@@ -164,7 +165,9 @@ def test_a_budget_of_calls_is_kept_to_the_call(tmp_path: Path, solving: Server) 
     before = len(solving.requests)
     with pytest.raises(Stopped, match="budget of 13 calls is used up"):
         asyncio.run(run_batch(spec, tmp_path / "many", RunOptions(workers=6, cluster=Here()), BudgetTracker(Budget(calls=13))))
-    assert calls_recorded(tmp_path / "many") == 13
+    # The probes of each player count, too.
+    timings = map(json.loads, RunFolder(tmp_path / "many").timing_file.read_text().splitlines())
+    assert calls_recorded(tmp_path / "many") + sum(timing.get("wasted", [0])[0] for timing in timings) == 13
     probes = len(solving.requests) - before - 13
     assert play(spec, tmp_path / "many", workers=6, cluster=Here()).overall.finished == TASKS
     assert kept(tmp_path / "many") == kept(tmp_path / "one")
