@@ -160,14 +160,15 @@ def test_players_and_the_command_are_killed_and_nothing_is_lost_or_doubled(seed:
 
 
 def test_a_budget_of_calls_is_kept_to_the_call(tmp_path: Path, solving: Server) -> None:
-    spec = react(tmp_path, solving)
+    spec, tracker = react(tmp_path, solving), BudgetTracker(Budget(calls=13))
     play(spec, tmp_path / "one")
     before = len(solving.requests)
     with pytest.raises(Stopped, match="budget of 13 calls is used up"):
-        asyncio.run(run_batch(spec, tmp_path / "many", RunOptions(workers=6, cluster=Here()), BudgetTracker(Budget(calls=13))))
-    # The probes of each player count, too.
+        asyncio.run(run_batch(spec, tmp_path / "many", RunOptions(workers=6, cluster=Here()), tracker))
+    # The probes of each player count, too, once its first reply has come.
     timings = map(json.loads, RunFolder(tmp_path / "many").timing_file.read_text().splitlines())
-    assert calls_recorded(tmp_path / "many") + sum(timing.get("wasted", [0])[0] for timing in timings) == 13
+    recorded, wasted = calls_recorded(tmp_path / "many"), sum(timing.get("wasted", [0])[0] for timing in timings)
+    assert recorded <= 13 <= tracker.used.calls == recorded + wasted
     probes = len(solving.requests) - before - 13
     assert play(spec, tmp_path / "many", workers=6, cluster=Here()).overall.finished == TASKS
     assert kept(tmp_path / "many") == kept(tmp_path / "one")
