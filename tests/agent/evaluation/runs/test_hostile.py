@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -198,7 +199,7 @@ def test_the_command_itself_with_its_own_waits(tmp_path: Path, server: Server) -
     line = (python, option, _TELLING + program, *arguments)
     said, told = tmp_path / "said.json", tmp_path / "told.txt"
     with said.open("wb") as out, told.open("wb") as error:
-        more = environment(PRECIOUS_KEY=KEY, PYTHONPATH=str(ROOT))
+        more = environment(PRECIOUS_KEY=KEY, PYTHONPATH=f"{ROOT / 'src'}{os.pathsep}{ROOT}")
         process = subprocess.Popen(line, cwd=tmp_path, env=more, stdout=out, stderr=error)
         with ending(process, 570):
             pass
