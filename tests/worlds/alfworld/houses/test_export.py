@@ -159,7 +159,7 @@ def test_alfworld_is_found_without_being_imported(tmp_path: Path) -> None:
 def reference() -> Reference:
     """The real game, for all tests of this file; they are skipped where it is not installed."""
     if not (REFERENCE and installed("dropin")):
-        pytest.skip('needs the real game: pip install "housequest[alfworld]"')
+        pytest.skip('needs the drop-in and the real game: pip install "housequest[alfworld]"')
     from housequest.worlds.dropin.reference import Reference
 
     return Reference()
