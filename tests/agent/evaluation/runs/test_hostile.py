@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,7 @@ from housequest.worlds.registry import make_world
 from tests.backends import prompts
 from tests.backends import server as backend
 from tests.backends.server import Behaviour, Policy, Recorded, Response, Server, serve
+from tests.environments import ROOT
 from tests.tui.conftest import COMMAND, environment
 from tests.waiting import ending
 
@@ -197,7 +199,8 @@ def test_the_command_itself_with_its_own_waits(tmp_path: Path, server: Server) -
     line = (python, option, _TELLING + program, *arguments)
     said, told = tmp_path / "said.json", tmp_path / "told.txt"
     with said.open("wb") as out, told.open("wb") as error:
-        process = subprocess.Popen(line, cwd=tmp_path, env=environment(PRECIOUS_KEY=KEY), stdout=out, stderr=error)
+        more = environment(PRECIOUS_KEY=KEY, PYTHONPATH=f"{ROOT / 'src'}{os.pathsep}{ROOT}")
+        process = subprocess.Popen(line, cwd=tmp_path, env=more, stdout=out, stderr=error)
         with ending(process, 570):
             pass
     assert process.returncode == 1, told.read_text()

@@ -23,6 +23,7 @@ from housequest.worlds.alfworld.world import AlfworldWorld, room_of
 from housequest.worlds.errors import ConfigurationError, GameError, HousequestError
 from housequest.worlds.household.goals import TASK_TYPES, TYPES
 from housequest.worlds.household.planner import SearchLimitReached
+from tests.parts import installed
 from tests.worlds.alfworld.engine.test_planner import crowd
 from tests.worlds.alfworld.play import BUNDLED, GOLDEN, any_commands, env_of, name_of, published, wins
 
@@ -157,8 +158,8 @@ def test_alfworld_is_found_without_being_imported(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def reference() -> Reference:
     """The real game, for all tests of this file; they are skipped where it is not installed."""
-    if not REFERENCE:
-        pytest.skip('needs the real game: pip install "housequest[alfworld]"')
+    if not (REFERENCE and installed("dropin")):
+        pytest.skip('needs the drop-in and the real game: pip install "housequest[alfworld]"')
     from housequest.worlds.dropin.reference import Reference
 
     return Reference()
