@@ -187,9 +187,8 @@ class Annotated:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A task that counts, as a metric sees it, an unfinished one as not won: ``steps`` are executed commands, refused ones
-    included; ``conditions`` and ``annotated`` (the length of the benchmark's own demonstration) are None where they are not
-    known."""
+    """A task that counts, as a metric sees it: ``steps`` are executed commands, refused ones included; ``conditions`` and
+    ``annotated`` (the length of the benchmark's own demonstration) are None where they are not known."""
 
     won: bool
     met: int
@@ -200,9 +199,10 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """What a benchmark computes of its episodes by its own name: a ratio of two sums over all tasks, in [0, 1]. ``terms`` gives
-    what a task adds above and below the line, None where that is not known. ``label`` names it in tables, ``key`` in JSON, and
-    ``about`` says in a sentence what it is. A ``main`` one stands in every table, the others only in the table of all tasks."""
+    """What a benchmark computes of its episodes by its own name: a ratio of two sums over all played tasks, in [0, 1].
+    ``terms`` gives what a task adds above and below the line, None where that is not known. ``label`` names it in tables,
+    ``key`` in JSON, and ``about`` says in a sentence what it is. A ``main`` one stands in every table, the others only in the
+    table of all tasks."""
 
     key: str
     label: str

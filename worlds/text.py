@@ -46,3 +46,8 @@ def cut_at_word(text: str, longest: int) -> str:
     begun = text[:longest]
     whole = begun[: max(begun.rfind(" "), 0)].rstrip()
     return f"{whole if 2 * len(whole) > longest else begun[:-1]}…"
+
+
+def many(count: int, word: str) -> str:
+    """``count`` and ``word``, in the plural unless the count is 1."""
+    return f"{count} {word}{'' if count == 1 else 's'}"

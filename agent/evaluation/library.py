@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from housequest.agent.config import configure
-from housequest.agent.evaluation.analysis import series
-from housequest.agent.evaluation.analysis.run import PriceList, Run, Watcher, read_for_comparison
-from housequest.agent.evaluation.analysis.series import AttemptsReport, SeedsReport, SweepReport
+from housequest.agent.evaluation.analysis.arms import read_arms
+from housequest.agent.evaluation.analysis.run import PriceList, Watcher
 from housequest.agent.evaluation.parts import family_of, family_of_sweep
-from housequest.agent.evaluation.render.comparison import Side
-from housequest.agent.evaluation.render.report import EpisodesReport, RunReport
+from housequest.agent.evaluation.render.report import EpisodesReport
+from housequest.agent.evaluation.render.series import ArmsReport, report_of
 from housequest.agent.evaluation.render.table import Report
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
-from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.evaluation.runs.sweep import SweepFolder, series_folder, series_kind
 from housequest.agent.evaluation.runs.sweep import series as series_runs
@@ -52,50 +50,28 @@ def report(run: Path | str) -> dict[str, object]:
     return read_report([Path(run)], configure(uses=()).settings.prices_of).data()
 
 
-def read_report(places: Sequence[Path], prices: PriceList, watcher: Watcher | None = None) -> Report:
-    """The report of one folder, or of several runs that differ only in their seed. Raises ``ConfigurationError``."""
-    if len(places) > 1:
-        return SeedsReport(series.read_seeds([RunFolder(place) for place in places], prices, watcher))
-    (place,) = places
-    if (family := family_of(place)) is not None:
-        return family.report(place)
-    folder = SweepFolder(place)
-    if not folder.begun:
-        return RunReport(read_for_comparison(RunFolder(place), prices, watcher))
-    if (family := family_of_sweep(folder)) is not None:
-        return family.sweep_report(folder)
-    match folder.contents().series:
-        case None:
-            return SweepReport(series.read_arms(folder, prices))
-        case "attempts":
-            return AttemptsReport(series.read_attempts(folder, prices, watcher))
-        case "repeats":
-            return SeedsReport(series.read_seeds(folder.begun_runs("--repeat N"), prices, watcher))
-
-
-def read_side(place: Path, prices: PriceList) -> Run | Side:
-    """What ``housequest compare`` takes: a run, retries as the run that they come to, or repeats. Raises
-    ``ConfigurationError``.
+def read_report(
+    places: Sequence[Path], prices: PriceList, watcher: Watcher | None = None, baseline: str | None = None
+) -> Report:
+    """The report of what these folders hold: a run, a series, or the arms of sweeps and of several folders beside each other,
+    each against the arm called ``baseline``. Raises ``ConfigurationError``.
     """
-    folder = SweepFolder(place)
-    kind = folder.contents().series if folder.begun else ""
-    match kind:
-        case "":
-            return read_for_comparison(RunFolder(place), prices)
-        case "attempts":
-            return series.read_attempts(folder, prices)
-        case "repeats":
-            repeats = SeedsReport(series.read_seeds(folder.begun_runs("--repeat N"), prices))
-            return Side(place.resolve().name, repeats.parts, repeats.card)
-        case _:
-            raise ConfigurationError(f"{place} is a sweep; name two of its runs, which have folders of their own.")
+    sweeps = [SweepFolder(place) for place in places]
+    for place, folder in zip(places, sweeps, strict=True):
+        family = family_of_sweep(folder) if folder.begun else family_of(place)
+        if family is not None:
+            if len(places) > 1:
+                raise ConfigurationError(f"{place} has {family.about} and no episodes; report it by itself.")
+            return family.sweep_report(folder) if folder.begun else family.report(place)
+    swept = any(folder.begun and folder.contents().series is None for folder in sweeps)
+    return report_of(read_arms(places, prices, watcher), baseline, swept=swept)
 
 
 def errors_of(report: Report) -> int:
     """How many episodes errored; what runs without episodes met, their own command tells."""
     match report:
-        case SweepReport():
-            return sum(arm.errors for arm in report.arms)
+        case ArmsReport():
+            return sum(arm.summary.overall.errors for arm in report.arms)
         case EpisodesReport():
             return sum(run.summary.overall.errors for run in report.parts)
         case _:

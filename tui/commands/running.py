@@ -18,6 +18,7 @@ import typer
 
 from housequest.agent.config import Configuration, Prices, configure
 from housequest.agent.evaluation.parts import family_named, read_cluster
+from housequest.agent.evaluation.render.comparison import measured
 from housequest.agent.evaluation.runs import sweep as sweeps
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Interrupted, Stopped, read_budget
@@ -184,7 +185,7 @@ def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool)
     if call.how.shard is not None:
         call.print_shard("measures")
         return
-    comparison, told = sweeps.measured(plan, folder, configuration.settings.prices_of)
+    comparison, told = measured(plan, folder, configuration.settings.prices_of)
     if call.as_json:
         print_json({"book": plan.book, "rules": [rule.id for rule in rules], "told": told, **comparison.data()})
     else:

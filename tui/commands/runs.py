@@ -5,7 +5,7 @@ What playing takes is in `housequest.tui.commands.running`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -175,42 +175,46 @@ def report(
     markdown: bool = False,
     csv: str | None = None,
     against: str | None = None,
+    baseline: str | None = None,
     html: Path | None = None,
 ) -> None:
-    """Show the results of a run, success first.
+    """Show the results of runs, success first.
 
-    By task type with 95 % intervals; goal conditions, paths, tokens, cost, and why tasks were lost.
+    Of one by task type with 95 % intervals; goal conditions, paths, tokens, cost, and why tasks were lost. Of several, also of
+    sweeps, a row for each agent, and how it differs from one of them.
     """
     from housequest.agent.config import configure
     from housequest.agent.evaluation.library import read_report
     from housequest.agent.evaluation.render import export
-    from housequest.agent.evaluation.render.report import EpisodesReport, RunReport
-    from housequest.agent.evaluation.runs.folder import RunFolder
+    from housequest.agent.evaluation.render.report import EpisodesReport
+    from housequest.agent.evaluation.render.series import ArmsReport
+    from housequest.agent.evaluation.render.table import TabledReport
 
     if as_json + markdown + (csv == "-") > 1 or (against and csv == "-"):
         raise ConfigurationError("--json, --markdown and --csv - print one thing each, the last without --against; give one.")
     prices = configure(uses=()).settings.prices_of
-    figures = read_report(runs, prices, output.searching)
+    figures = read_report(runs, prices, output.searching, baseline)
     wanted = {**formats, "markdown": markdown, "csv": csv, "against": against, "html": html}
     first = next((name for name, given in wanted.items() if given), None)
-    if first is not None and not isinstance(figures, EpisodesReport):
-        raise ConfigurationError(
-            f"--{first} is for runs with episodes; a sweep and runs of plans have their figures and --json."
-        )
-    for name, file in formats.items():
-        if file is not None:
-            if not isinstance(figures, RunReport):
-                raise ConfigurationError(f"--{name} takes one run; name one of these, which has a folder of its own.")
-            form: ReportFormat = load_plugin("housequest.reports", name, "format of reports")
-            terminal.note(f"{form.write(RunFolder(runs[0]), file)} episodes written to {file}")
-    if not isinstance(figures, EpisodesReport):
+    if first is not None and not isinstance(figures, TabledReport):
+        raise ConfigurationError(f"--{first} is for runs with episodes; runs of plans have their figures and --json.")
+    if against and not isinstance(figures, EpisodesReport):
+        raise ConfigurationError("--against sets one agent beside published figures; name its run or its series alone.")
+    if not isinstance(figures, TabledReport):
         output.print_report(figures, as_json=as_json)
         return
-    published = export.PublishedReport(figures) if against else None
+    parts = figures.runs if isinstance(figures, ArmsReport | EpisodesReport) else ()
+    for name, file in formats.items():
+        if file is not None:
+            form: ReportFormat = load_plugin("housequest.reports", name, "format of reports")
+            for run, place in zip(parts, distinct_files(file, [run.folder.path for run in parts]), strict=True):
+                terminal.note(f"{form.write(run.folder, place)} episodes written to {place}")
+    published = export.PublishedReport(figures) if against and isinstance(figures, EpisodesReport) else None
     if csv not in (None, "-"):
         table = given_path(csv)
         atomic_write(table, (rows := export.as_csv(figures)).encode())
-        terminal.note(f"Wrote {table}, a row for each of {len(rows.splitlines()) - 1} tasks.")
+        what = "arms" if isinstance(figures, ArmsReport) else "tasks"
+        terminal.note(f"Wrote {table}, a row for each of {len(rows.splitlines()) - 1} {what}.")
     if as_json:
         output.print_json({**figures.data(), **({"published": published.data()} if published else {})})
     elif csv == "-":
@@ -226,31 +230,44 @@ def report(
             output.print_report(published)
     if html is None:
         return
-    from housequest.agent.evaluation.render.pages.render import figures_page
+    from housequest.agent.evaluation.render.pages.render import arms_page, figures_page
 
-    turns = sum(result.turns for run in figures.parts for result in run.results)
-    output.write_page(html, turns, lambda: figures_page(figures, html))
+    if isinstance(figures, ArmsReport):
+        output.write_page(html, 0, lambda: arms_page(figures))
+    elif isinstance(figures, EpisodesReport):
+        turns = sum(result.turns for run in figures.parts for result in run.results)
+        output.write_page(html, turns, lambda: figures_page(figures, html))
+
+
+def distinct_files(file: Path, runs: Sequence[Path]) -> list[Path]:
+    """Where what is written of each of these ``runs`` goes: to ``file``; of several, beside it, with their names in it."""
+    from housequest.agent.evaluation.analysis.arms import distinct_names
+
+    if len(runs) == 1:
+        return [file]
+    return [file.with_name(f"{file.stem}-{name.replace('/', '-')}{file.suffix}") for name in distinct_names(runs)]
 
 
 @options.described
 def compare(runs: list[Path], as_json: bool = False, html: Path | None = None, show: str | None = None) -> None:
-    """Compare two runs task by task. Who won what, and is the difference more than chance?"""
+    """Compare two runs task by task. Who won what, and is the difference more than chance? Of more, each with the first."""
     from housequest.agent.config import configure
-    from housequest.agent.evaluation.analysis.run import Run, find_task
-    from housequest.agent.evaluation.library import read_side
-    from housequest.agent.evaluation.render.comparison import Comparison, RepeatsComparison, Side
+    from housequest.agent.evaluation.analysis.arms import read_arms
+    from housequest.agent.evaluation.analysis.run import find_task
+    from housequest.agent.evaluation.render.comparison import Comparison, RepeatsComparison
+    from housequest.agent.evaluation.render.series import ArmsReport
 
-    if len(runs) != 2:
-        raise ConfigurationError(f"compare takes two runs, and was given {len(runs)}; compare them two by two.")
-    prices = configure(uses=()).settings.prices_of
-    one, other = (read_side(run, prices) for run in runs)
-    if not isinstance(one, Run) or not isinstance(other, Run):
-        if show is not None or html is not None:
-            raise ConfigurationError("--show and --html take two runs; name one of each series, such as its run-1.")
-        sides = (each if isinstance(each, Side) else Side(each.name, (each,), each.card) for each in (one, other))
-        output.print_report(RepeatsComparison(*sides), as_json=as_json)
+    arms = read_arms(runs, configure(uses=()).settings.prices_of, merged=False)
+    if len(arms) < 2:
+        raise ConfigurationError("compare takes two runs or more, series and sweeps too, and was given one; name another.")
+    single = len(arms) == 2 and all(len(arm.runs) == 1 for arm in arms)
+    if not single and (show is not None or html is not None):
+        more = " `housequest report` has a page of several." if html is not None else ""
+        raise ConfigurationError(f"--show and --html take two runs; name one of each series, such as its run-1.{more}")
+    if not single:
+        output.print_report(RepeatsComparison(*arms) if len(arms) == 2 else ArmsReport(arms), as_json=as_json)
         return
-    comparison = Comparison(one, other)
+    comparison = Comparison(*(arm.named for arm in arms))
     if show is not None:
         from housequest.agent.evaluation.analysis.transcript import read_transcript
 

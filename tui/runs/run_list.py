@@ -47,11 +47,12 @@ FIGURES = 43
 
 def interval(count: Figures) -> str:
     ends = count.interval
-    return f"{percentage(ends.low)}-{percentage(ends.high)} %"
+    return "" if ends is None else f"{percentage(ends.low)}-{percentage(ends.high)} %"
 
 
-def bar(share: float, width: int) -> Content:
-    """A share in [0, 1] as a bar. Only 0 shows an empty bar, and only 1 a full one."""
+def bar(share: float | None, width: int) -> Content:
+    """A share in [0, 1] as a bar. Only 0, or none, shows an empty bar, and only 1 a full one."""
+    share = share or 0.0
     full = round(share * width)
     full = max(1, full) if share > 0 else 0
     full = min(width - 1, full) if share < 1 else width
@@ -199,7 +200,7 @@ class RunCard(Equipped, Static):
 
 
 def _row(name: str, count: Figures, width: int) -> Content:
-    won = f"{count.won}/{count.episodes}"
+    won = f"{count.won}/{count.finished}"
     steps = "" if count.mean_steps_won is None else f"{count.mean_steps_won:.1f} steps"
     return Content.assemble(
         f"{name[:NAME]:<{NAME}} ",

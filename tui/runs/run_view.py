@@ -236,9 +236,9 @@ class SuccessChart(Chart):
         every = max(1, lines // max(1, len(counts)))
         heights = [lines - 1 - every * place - (every - 1) // 2 for place in range(len(counts))]
         for height, count in zip(heights, counts.values(), strict=True):
-            ends = count.interval
-            plt.plot([100 * ends.low, 100 * ends.high], [height, height], marker="─", color=self.shade("frame"))
-            plt.scatter([100 * count.success], [height], marker="●", color=self.shade("won"))
+            if (ends := count.interval) is not None and count.success is not None:
+                plt.plot([100 * ends.low, 100 * ends.high], [height, height], marker="─", color=self.shade("frame"))
+                plt.scatter([100 * count.success], [height], marker="●", color=self.shade("won"))
         plt.xlim(-3, 102)
         plt.ylim(0, lines - 1)
         plt.xticks([0, 25, 50, 75, 100])
@@ -329,7 +329,7 @@ class RunView(Equipped, Vertical, keys="run", can_focus=True):
     def show(self, run: RunSnapshot, alive: bool) -> None:
         """Show ``run``; ``alive``: it is being played."""
         overall = run.summary.overall
-        progress = f"{run.done} of {len(run.cells)} done" + ("" if run.whole else f", {run.marks['won']} of these won")
+        progress = f"{run.done} of {len(run.cells)} played"
         state = "▸ being played" if alive else "finished" if run.whole else "… broken off; the same eval goes on with it"
         head = Content.assemble(
             bar(overall.success, 16),

@@ -285,7 +285,7 @@ def _head(pair: data.RunPair) -> Iterator[Content]:
 def _row(name: str, sides: data.PairCounts) -> Content:
     first, second = sides
     more = second.won - first.won
-    parts: list[Content | str | tuple[str, str]] = [f"{name[:NAME]:<{NAME}} {first.episodes:>5}  "]
+    parts: list[Content | str | tuple[str, str]] = [f"{name[:NAME]:<{NAME}} {first.finished:>5}  "]
     for side in sides:
         steps = f"{side.mean_steps_won:.1f}" if side.mean_steps_won else "-"
         parts += [bar(side.success, BAR), f" {percent(side.success):>7}", (f" {steps:>6}  ", "$quiet")]

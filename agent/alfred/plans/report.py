@@ -13,10 +13,10 @@ from housequest.agent.alfred.plans import work
 from housequest.agent.alfred.plans.planners import PLANNERS
 from housequest.agent.evaluation.analysis.failures import counted, told
 from housequest.agent.evaluation.analysis.run import shared_card
-from housequest.agent.evaluation.analysis.series import arms_card
 from housequest.agent.evaluation.analysis.statistics import clustered
 from housequest.agent.evaluation.parts import RunFamily
 from housequest.agent.evaluation.render import table
+from housequest.agent.evaluation.render.series import arms_card
 from housequest.agent.evaluation.runs.spec import selection_text
 from housequest.agent.evaluation.runs.sweep import ConfiguredArm, SweepFolder
 from housequest.worlds.alfred import PLANS

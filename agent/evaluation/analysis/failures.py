@@ -33,13 +33,12 @@ from typing import Self
 
 from housequest.agent.episodes.emitter import FILLED, UNREAD
 from housequest.agent.episodes.events import POLICY, Ended, Event, Planned, Started, Stepped, Thought, TurnSpent, branch
-from housequest.agent.evaluation.render.table import many
 from housequest.worlds.base import Observation
 from housequest.worlds.errors import unquoted
 from housequest.worlds.household.belief import Belief, Item, kind
 from housequest.worlds.household.goals import TYPES, Goal, Treatment
 from housequest.worlds.registry import household, shows_pictures
-from housequest.worlds.text import with_article
+from housequest.worlds.text import many, with_article
 
 REPLANNING = "replanning"
 """The error mode of a plan that was made again."""

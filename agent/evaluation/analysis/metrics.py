@@ -1,7 +1,7 @@
 """The metrics of a run's report, each defined where it is computed.
 
-Errored episodes and tasks that are selected but not finished count as not won: the denominator is every selected task. Only
-episodes where a person intervened are left out, by name.
+The denominator is every task that was played to its end; errored episodes count as not won. Tasks that are not played yet are
+counted apart, and in no rate. Episodes where a person intervened are left out, by name.
 
 Path weights. Anderson et al., "On Evaluation of Embodied Navigation Agents" (2018), weight each success by L* / max(L, L*),
 where L is the length of the path taken and L* of the shortest; ALFRED (Shridhar et al., CVPR 2020, section 5) takes the
@@ -130,12 +130,14 @@ class PlayedTask:
 
     @property
     def goal(self) -> float | None:
-        """The share of goal conditions true at the end, in [0, 1]; None where the world does not report it. 1 for a won task, 0
-        for one that is unfinished or had no command executed. For an errored episode, the share when it broke.
+        """The share of goal conditions true at the end, in [0, 1]; None where the world does not report it, and until the task
+        is finished. 1 for a won task, 0 for one that had no command executed. For an errored episode, the share when it broke.
         """
+        if self.result is None:
+            return None
         if self.won:
             return 1.0
-        if self.result is None or not self.result.steps:
+        if not self.result.steps:
             return 0.0
         met, conditions = self.result.met, self.result.conditions
         return None if met is None or not conditions else min(met / conditions, 1.0)
@@ -225,19 +227,18 @@ class Figures:
     played: tuple[PlayedTask, ...] = ()
 
     def __post_init__(self) -> None:
-        played = self.played
-        # The finished episodes.
+        played = self.counted
+        # The finished episodes, which all rates are over.
         results = self.results = [each.result for each in played if each.result is not None]
-        # The denominator: all selected tasks, finished or not, without assisted episodes.
-        self.episodes = len(played)
-        self.finished = len(results)
+        # How many tasks are selected, without assisted episodes, and how many of them are finished.
+        self.episodes, self.finished = len(self.played), len(results)
         self.unfinished = self.episodes - self.finished
         self.won = sum(each.won for each in played)
         self.errors = sum(result.outcome == "error" for result in results)
         # Episodes that were neither won nor errored.
         self.lost = self.finished - self.won - self.errors
-        # SR: the share of tasks won, in [0, 1] (ALFWorld, Shridhar et al., ICLR 2021, section 5).
-        self.success = self.won / self.episodes if self.episodes else 0.0
+        # SR: the share of tasks won, in [0, 1] (ALFWorld, Shridhar et al., ICLR 2021, section 5); None before one is finished.
+        self.success = self.won / self.finished if self.finished else None
         # GC, goal-condition success: the mean of `PlayedTask.goal` (ALFRED, section 5: the ratio of goal conditions completed
         # at the end of an episode to those necessary to have finished the task).
         self.goal = _sample(each.goal for each in played)
@@ -279,34 +280,43 @@ class Figures:
         self.cached_tokens = total(None if tokens.cached is None else tokens.prompt - tokens.fresh for tokens in counted)
         # Prompt tokens not known to be served by a cache; None where none were counted.
         self.fresh_tokens = total(tokens.fresh for tokens in counted)
-        finished = [(each, each.result) for each in played if each.result is not None]
         # Seconds of model calls in finished episodes, retries and waits included; 0 without a call.
-        self.model_seconds = _sample(each.clock.model if result.calls else 0.0 for each, result in finished)
+        self.model_seconds = _sample(each.clock.model if each.result and each.result.calls else 0.0 for each in played)
         # The sum of the finished episodes' seconds; parallel workers finish the run sooner.
-        self.wall_seconds = _sample(each.clock.wall for each, _ in finished)
+        self.wall_seconds = _sample(each.clock.wall for each in played)
         # The cost of finished episodes at the user's prices, in their currency (`runs.usage.cost`).
-        self.cost = _sample(each.cost for each, _ in finished)
+        self.cost = _sample(each.cost for each in played)
         # What the expert reaches on the finished tasks.
-        self.ceiling = CeilingFigures.of([(each.extras.ceiling, each.task.id) for each, _ in finished])
+        self.ceiling = CeilingFigures.of([(each.extras.ceiling, each.task.id) for each in played])
 
     @property
-    def interval(self) -> Interval:
+    def so_far(self) -> str:
+        """How many tasks there are, and of how many of them the figures are if not of all: ``28 of 40``."""
+        return f"{self.finished} of {self.episodes}" if self.unfinished else str(self.episodes)
+
+    @property
+    def counted(self) -> tuple[PlayedTask, ...]:
+        """The tasks that are finished."""
+        return tuple(each for each in self.played if each.result is not None)
+
+    @property
+    def interval(self) -> Interval | None:
         """The 95 % interval of ``success``: Wilson's, in which a task that was played several times is one task."""
         won: dict[str, list[bool]] = {}
-        for each in self.played:
+        for each in self.counted:
             won.setdefault(each.task.id, []).append(each.won)
-        return clustered([(sum(each), len(each)) for each in won.values()])
+        return clustered([(sum(each), len(each)) for each in won.values()]) if won else None
 
     def of(self, metric: Metric) -> Sample:
         """What the world's benchmark computes of these tasks."""
-        return _sample((metric.terms(each.measured) for each in self.played), metric=True)
+        return _sample((metric.terms(each.measured) for each in self.counted), metric=True)
 
     @property
     def paths(self) -> dict[str, int]:
         """For how many tasks L* is the ``planner``'s shortest path or the ``expert``'s, and for how many it is ``unknown``."""
-        shortest = sum(each.par.shortest is not None for each in self.played)
-        known = sum(each.par.best is not None for each in self.played)
-        return {"planner": shortest, "expert": known - shortest, "unknown": self.episodes - known}
+        shortest = sum(each.par.shortest is not None for each in self.counted)
+        known = sum(each.par.best is not None for each in self.counted)
+        return {"planner": shortest, "expert": known - shortest, "unknown": self.finished - known}
 
     @property
     def asked(self) -> str:
@@ -378,11 +388,11 @@ def joined(summaries: Sequence[Summary]) -> Summary:
 
 class Measured(NamedTuple):
     """A figure of ours to set beside published ones: ``success`` with its interval, and what ``trials`` it is of, in words.
-    ``single``: a figure of one trial is of the same kind.
+    ``single``: a figure of one trial is of the same kind. None before an episode is finished.
     """
 
     name: str
-    success: float
-    interval: Interval
+    success: float | None
+    interval: Interval | None
     trials: str = "1"
     single: bool = True

@@ -64,15 +64,21 @@ class Run:
     manifest: Manifest
     results: tuple[Result, ...]
     extras: Extras = field(default=Extras(), compare=False)
+    called: str = field(default="", compare=False)
 
     @property
     def name(self) -> str:
-        """The name of its folder."""
-        return self.folder.path.resolve().name
+        """What it is called beside others: the name of its folder, unless another has the same."""
+        return self.called or self.folder.path.resolve().name
 
     def episode(self, task: SelectedTask) -> Path:
         """The file of its episode of ``task``."""
         return self.folder.episode(task)
+
+    @property
+    def parts(self) -> Sequence[Run]:
+        """The runs that it is put together of, each in a folder of its own: here itself."""
+        return (self,)
 
     @property
     def seed(self) -> int:
@@ -112,8 +118,7 @@ def read_for_comparison(
     metrics: tuple[Metric, ...] = ()
     with suppress(HousequestError):  # of a world that cannot be made here, what its benchmark computes is left out
         metrics = make_world(config.world, **config.world_options, **changed_options(engine=config.engine)).metrics
-    # What is weighted by the tasks' lengths needs those of tasks that were not played, too.
-    lengths = paths_of(run, manifest, manifest.tasks if metrics else tasks, watcher) if paths else dict[str, PathLengths]()
+    lengths = paths_of(run, manifest, tasks, watcher) if paths else dict[str, PathLengths]()
     ceiling = ceiling_of(run, manifest, tasks, watcher)
     priced = prices(config.model) if prices and config.model else None
     return Run(run, manifest, tuple(results), Extras(lengths, timings_of(run, manifest.tasks), priced, ceiling, metrics))

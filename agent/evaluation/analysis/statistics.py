@@ -8,7 +8,9 @@ from __future__ import annotations
 import math
 import random
 import statistics
+from collections import Counter
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import NamedTuple, TypeVar
 
 from housequest.knowledge.rules import Interval, wilson
@@ -16,17 +18,46 @@ from housequest.knowledge.rules import Interval, wilson
 V = TypeVar("V")
 
 
-def mcnemar(only_first: int, only_second: int) -> float:
-    """The exact two-sided p of McNemar's test for tasks that exactly one of two runs won. Only the discordant pairs count;
-    under the null hypothesis each falls to either side with even chance. Source: Q. McNemar, Psychometrika 12 (1947), 153-157,
-    with the binomial distribution in place of the normal one. 1 without discordant pairs.
+def by_chance(differences: Sequence[float]) -> float:
+    """The two-sided mid-p of Fisher's test of paired ``differences``: how likely chance alone brings a sum this far from 0, if
+    each difference could as well have had the other sign. It is exact, for shares of a few tries, whose sums are few.
+
+    For 1, -1 and 0, tasks that the second run won alone, the first alone, and all others, it is McNemar's exact test. A sum as
+    far as this one counts half, since the whole of it makes the test too careful. Sources: R. A. Fisher, "The design of
+    experiments" (1935), section 21; M. W. Fagerland, S. Lydersen and P. Laake, "The McNemar test for binary matched-pairs
+    data: mid-p and asymptotic are better than exact conditional", BMC Medical Research Methodology 13 (2013), 91. 1 where
+    nothing differs.
     """
-    if min(only_first, only_second) < 0:
-        raise ValueError("a count is not negative.")
-    trials = only_first + only_second
-    tail = sum(math.comb(trials, k) for k in range(min(only_first, only_second) + 1))
-    # Integers until the end: a float cannot hold such a power of two.
-    return min(1.0, 2 * tail / (1 << trials))
+    steps = whole_steps(differences)
+    seen, chance = abs(sum(steps)), {0: 1.0}
+    for step, often in Counter(abs(each) for each in steps if each).items():
+        # So many steps of one size come to that size times what a binomial count is off its middle.
+        ways = [(step * (2 * up - often), math.comb(often, up) / (1 << often)) for up in range(often + 1)]
+        before, chance = chance, dict[int, float]()
+        for total, share in before.items():
+            for more, way in ways:
+                chance[total + more] = chance.get(total + more, 0.0) + share * way
+    if not any(steps):
+        return 1.0
+    return min(1.0, math.fsum(share / (1 + (abs(total) == seen)) for total, share in chance.items() if abs(total) >= seen))
+
+
+def whole_steps(differences: Sequence[float]) -> list[int]:
+    """``differences`` of shares in units of the largest step that all of them are whole numbers of."""
+    parts = [Fraction(each).limit_denominator(10_000) for each in differences]
+    unit = math.lcm(*(part.denominator for part in parts))
+    return [int(part * unit) for part in parts]
+
+
+def holm(chances: Sequence[float]) -> list[float]:
+    """The p of several tests, corrected so that with 95 % certainty none below 0.05 is by chance alone. Source: S. Holm, "A
+    simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979), 65-70.
+    """
+    found, least = [0.0] * len(chances), 0.0
+    for rank, place in enumerate(sorted(range(len(chances)), key=lambda at: chances[at])):
+        least = max(least, min(1.0, (len(chances) - rank) * chances[place]))
+        found[place] = least
+    return found
 
 
 class PairedCounts(NamedTuple):
@@ -91,21 +122,21 @@ MOST_DRAWS = 4_000_000
 def clustered(tasks: Sequence[tuple[int, int]]) -> Interval:
     """The 95 % interval of the rate of wins over ``tasks``, each tried several times: pairs of wins and tries.
 
-    It is of tasks like these, so tries of one task count as one sample as far as they come out alike: Wilson's interval for as
-    many independent tries as would vary as much, between one and all of each task. Tasks tried once have Wilson's own. Source:
-    N. Dean and M. Pagano, "Evaluating confidence interval methods for binomial proportions in clustered surveys", Journal of
-    Survey Statistics and Methodology 3 (2015), 484-503. [0, 1] for no tries.
+    It is of tasks like these, so a task counts as one sample, however often it was tried. Then it takes as many independent
+    tries as there are tasks, less where some were tried more often than others (Kish's effective size), in Wilson's interval
+    with Student's quantile for its normal one. One more win moves no end down, as it may where the spread of the tries decides
+    how much they count. Tasks tried once have Wilson's own. Sources: L. Kish, "Survey sampling" (1965), section 8.2; N. Dean
+    and M. Pagano, "Evaluating confidence interval methods for binomial proportions in clustered surveys", Journal of Survey
+    Statistics and Methodology 3 (2015), 484-503, whose advice it is to be careful with few clusters. [0, 1] for no tries, and
+    for one task.
     """
     won, tries, size = sum(each for each, _ in tasks), sum(each for _, each in tasks), len(tasks)
     if tries == size:
         return wilson(won, tries)
-    rate = won / tries
-    spread = math.fsum((each - rate * of) ** 2 for each, of in tasks)
-    # The variance of a ratio of two sums over tasks.
-    variance = size / (size - 1) * spread / tries**2 if size > 1 else math.inf
-    alike = not 0 < rate < 1 or variance == math.inf
-    effective = size if alike else tries if not variance else min(max(rate * (1 - rate) / variance, size), tries)
-    return wilson(rate * effective, effective)
+    if size == 1:
+        return Interval(0.0, 1.0)
+    effective = tries**2 / sum(of**2 for _, of in tasks)
+    return wilson(won / tries * effective, effective, student_point(size - 1))
 
 
 def bootstrap_mean(values: Sequence[float]) -> Interval:

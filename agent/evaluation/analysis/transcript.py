@@ -9,7 +9,7 @@ from typing import NamedTuple
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import Ended, Event, ModelCall, Started, branch
 from housequest.agent.episodes.record import read_episode
-from housequest.agent.evaluation.render.table import many
+from housequest.worlds.text import many
 
 
 class TranscriptNote(NamedTuple):

@@ -9,28 +9,41 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from housequest.agent.episodes.events import RulesShown
+from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.analysis import statistics
+from housequest.agent.evaluation.analysis.arms import Arm, Difference, refuse_unlike
 from housequest.agent.evaluation.analysis.failures import FailureKind
 from housequest.agent.evaluation.analysis.metrics import CeilingFigures, PlayedTask
-from housequest.agent.evaluation.analysis.run import Run, card_differences, find_task, prior_of, reference_of, shared_card
-from housequest.agent.evaluation.analysis.statistics import Interval, PairedCounts, mcnemar, paired_interval, ratio, wilson
+from housequest.agent.evaluation.analysis.run import (
+    PriceList,
+    Run,
+    card_differences,
+    find_task,
+    prior_of,
+    read_for_comparison,
+    reference_of,
+    shared_card,
+)
+from housequest.agent.evaluation.analysis.statistics import Interval, PairedCounts, paired_interval, ratio, wilson
 from housequest.agent.evaluation.render import table
-from housequest.agent.evaluation.render.report import ceiling_data, ceiling_words, first_lines
-from housequest.agent.evaluation.render.table import Report, Section, Strong, Table, Warned, many, percent, plain_data, wrapped
+from housequest.agent.evaluation.render.report import ceiling_data, ceiling_words, chance_words, first_lines
+from housequest.agent.evaluation.render.table import Report, Section, Strong, Table, Warned, percent, plain_data, wrapped
 from housequest.agent.evaluation.runs.files import few, flattened
 from housequest.agent.evaluation.runs.folder import Result
 from housequest.agent.evaluation.runs.spec import Manifest
+from housequest.agent.evaluation.runs.sweep import Measurement, SweepFolder
 from housequest.agent.evaluation.runs.usage import money
 from housequest.worlds.base import Metric
 from housequest.worlds.errors import ConfigurationError, shown
-from housequest.worlds.text import printable
+from housequest.worlds.text import many, printable
 
 
 def _without(tasks: Sequence[str], others: Collection[str]) -> tuple[str, ...]:
@@ -50,26 +63,6 @@ def _settings(manifest: Manifest) -> dict[str, object]:
     rules = manifest.configuration.rules
     flat = flattened({**config, "rules": rules.label if rules else None, "prompts": manifest.prompts})
     return {**flat, "engine": manifest.engine, "housequest": manifest.housequest}
-
-
-def refuse_unlike(first: Manifest, second: Manifest) -> None:
-    """Raise ``ConfigurationError`` where two runs did not play the same games. Other wordings of their goals and other turn
-    limits are allowed: the card says so. A world's digest over its games may include people's goals; so it decides nothing
-    where only the wording differs.
-    """
-    one, other = first.configuration, second.configuration
-    compared = [
-        ("world", one.world, other.world, "these are other tasks"),
-        ("split", one.split, other.split, "these are other tasks"),
-    ]
-    if (one.world, one.split) == (other.world, other.split):
-        if first.data != second.data and first.engine != second.engine:
-            compared.append(("engine", first.engine, second.engine, "the same actions have other effects"))
-        if one.goals == other.goals or one.world_options != other.world_options:
-            compared.append(("data", first.data[:16], second.data[:16], "the games themselves differ"))
-    unlike = [f"\n  {name}: {shown(a, 80)} and {shown(b, 80)}: {why}" for name, a, b, why in compared if a != b]
-    if unlike:
-        raise ConfigurationError("These two runs cannot be paired:" + "".join(unlike))
 
 
 class Comparison(Report):
@@ -103,8 +96,9 @@ class Comparison(Report):
         self.counts = count(pairs)
         types = sorted({pair.first.type for pair in pairs})
         self.by_type = {kind: count([pair for pair in pairs if pair.first.type == kind]) for kind in types}
-        # The 95 % interval of the difference in success, and McNemar's exact two-sided p.
-        self.interval, self.p = paired_interval(self.counts), mcnemar(self.counts.only_first, self.counts.only_second)
+        # The 95 % interval of the difference in success, and McNemar's two-sided mid-p.
+        found = Difference.of(Arm(first.name, (first,)), Arm(second.name, (second,)))
+        self.difference = found or Difference(0, 0.0, paired_interval(self.counts), 1.0)
         # What the expert reaches on the pairs with the location prior of each run; None of an agent that does not search.
         tasks = [pair.first.task for pair in pairs]
         self.ceilings = [run.extras.ceiling and run.extras.ceiling.of(tasks) for run in (first, second)]
@@ -163,7 +157,7 @@ class Comparison(Report):
             "unlike": self.unlike,
             "changes": self.changes,
             **_counts(self.counts),
-            "p": self.p,
+            "p": self.difference.p,
             "steps": self.steps and plain_data(self.steps, "tasks", *measured),
             "figures": {figure.key: plain_data(figure, *measured, "tasks", "missing") for figure in self.figures},
             "failures": {kind: {"first": ours, "second": theirs} for kind, (ours, theirs) in self.failures.items()},
@@ -326,11 +320,11 @@ def _table(comparison: Comparison) -> Iterator[str]:
 
 def conclusions(comparison: Comparison) -> Iterator[str]:
     """The conclusions from the pairs, one sentence each."""
-    counts, within = comparison.counts, table.points(comparison.interval)
+    counts, within = comparison.counts, table.points(comparison.difference.interval)
     yield f"Difference in success (second less first): {counts.difference * 100:+.1f} points, 95 % interval {within}."
-    p = "under 0.001" if comparison.p < 0.001 else f"{comparison.p:.3f}"
-    discordant = counts.only_first + counts.only_second
-    yield f"McNemar's exact p: {p}, over {many(discordant, 'task')} that only one of them won."
+    discordant = many(counts.only_first + counts.only_second, "task")
+    yield f"McNemar's mid-p: {table.chance(comparison.difference.p)}, over {discordant} that only one of them won."
+    yield from (f"{words[:1].upper()}{words[1:]}" for words in chance_words(comparison.difference))
     steps = comparison.steps
     if steps is None:
         yield "No task was won by both, so steps are not compared."
@@ -402,42 +396,21 @@ def _left_out(comparison: Comparison) -> Iterator[str]:
         yield from wrapped(f"{cause} ({len(tasks)}): {named}", "Left out, ", "  ")
 
 
-class Side(NamedTuple):
-    """What is compared: one or more ``runs`` of the same tasks under one ``card``, called by ``name``."""
-
-    name: str
-    runs: Sequence[Run]
-    card: Mapping[str, str]
-
-    @property
-    def label(self) -> str:
-        """Who played, in a few words, and with which seeds."""
-        who = self.runs[0].label.rpartition(", seed")[0]
-        return f"{who}, seeds {', '.join(str(run.seed) for run in self.runs)}"
-
-    @property
-    def finished(self) -> dict[str, list[PlayedTask]]:
-        """The episodes of each task that every run has finished without a person's help."""
-        found: dict[str, list[PlayedTask]] = {}
-        for each in (each for run in self.runs for each in run.summary.played if each.result is not None):
-            found.setdefault(each.task.id, []).append(each)
-        return {task: tries for task, tries in found.items() if len(tries) == len(self.runs)}
-
-
 class RepeatsComparison(Report):
     """``second`` against ``first``: a task counts once on each side, with its mean over the runs. Raises ``ConfigurationError``
     where they share a run, or have no task that all their runs finished.
     """
 
-    def __init__(self, first: Side, second: Side) -> None:
+    def __init__(self, first: Arm, second: Arm) -> None:
         self.first, self.second = first, second
         one, ours, theirs = first.runs[0], first.finished, second.finished
         if {run.folder.path.resolve() for run in first.runs} & {run.folder.path.resolve() for run in second.runs}:
             raise ConfigurationError(f"{first.name} and {second.name} share a run; name two series.")
         refuse_unlike(one.manifest, second.runs[0].manifest)
         self.tasks = tuple(task for task in one.manifest.tasks if task.id in ours and task.id in theirs)
-        if not self.tasks:
+        if (difference := Difference.of(first, second)) is None:
             raise ConfigurationError(f"{first.name} and {second.name} have no task that all their runs finished.")
+        self.difference = difference
         self._tries = [(ours[task.id], theirs[task.id]) for task in self.tasks]
         # The other tasks of either side.
         known, runs = {task.id for task in self.tasks}, (*first.runs, *second.runs)
@@ -476,6 +449,7 @@ class RepeatsComparison(Report):
             "card": shared_card([self.first.card, self.second.card]),
             "unlike": {name: list(lines) for name, lines in self.unlike.items()},
             "tasks": len(self.tasks),
+            "p": self.difference.p,
             "figures": {figure.key: plain_data(figure, *measured) for figure in self.figures},
             "by_type": {kind: {"first": one, "second": other} for kind, (one, other) in self.by_type.items()},
             "left_out": list(self.left_out),
@@ -492,17 +466,30 @@ class RepeatsComparison(Report):
             for kind, (one, other) in self.by_type.items()
         )
         yield Table(("success", "first", "second", "difference"), types)
-        success = self.figures[0]
-        difference = f"{success.difference * 100:+.1f} points, 95 % interval {table.points(success.interval)}"
+        value, within = f"{self.difference.value * 100:+.1f} points", table.points(self.difference.interval)
         yield [
             *wrapped(
-                f"Difference in success (second less first): {difference} (bootstrap over tasks, of which each counts once, "
-                "with its mean over the runs)."
+                f"Difference in success (second less first): {value}, 95 % interval {within} (bootstrap over tasks, of which "
+                "each counts once, with its mean over the runs). By Fisher's test of paired differences (mid-p), p is "
+                f"{table.chance(self.difference.p)}."
             ),
-            *(["The interval has 0 in it: it may be chance."] if success.interval.low <= 0 <= success.interval.high else []),
+            *(line for words in chance_words(self.difference) for line in wrapped(f"{words[:1].upper()}{words[1:]}")),
         ]
         if left := self.left_out:
             yield [
                 *wrapped(f"not finished by all runs of both ({len(left)}):", "Left out, "),
                 *first_lines([table.one_line(task) for task in left], "  "),
             ]
+
+
+def measured(measurement: Measurement, folder: SweepFolder, prices: PriceList | None = None) -> tuple[Comparison, int]:
+    """The two runs of the measurement in ``folder`` compared, and in how many of their paired episodes the rules were told.
+    Raises ``ConfigurationError``.
+    """
+    first, second = (read_for_comparison(folder.run(trial.folder), prices) for trial in measurement.trials)
+    comparison = Comparison(first, second)
+    ids, paired = {rule.id for rule in measurement.rules}, {pair.second.task for pair in comparison.pairs}
+    tasks = [task for task in second.manifest.tasks if task.id in paired]
+    episodes = ((event.body for event in read_episode(second.folder.episode(task))) for task in tasks)
+    told = sum(any(isinstance(body, RulesShown) and not ids.isdisjoint(body.ids) for body in bodies) for bodies in episodes)
+    return comparison, told

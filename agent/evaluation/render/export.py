@@ -6,31 +6,69 @@ direct comparison. Figures of ALFRED and LoTa-Bench, with rendered houses, low-l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from pydantic import BaseModel
 
 from housequest.agent.evaluation.analysis.metrics import Measured, PlayedTask
 from housequest.agent.evaluation.render import table
 from housequest.agent.evaluation.render.report import EpisodesReport, RunReport
-from housequest.agent.evaluation.render.table import Cell, Report, Section, Table, escaped, one_line, percent, percents, wrapped
+from housequest.agent.evaluation.render.series import ArmsReport
+from housequest.agent.evaluation.render.table import (
+    Cell,
+    Report,
+    Section,
+    Table,
+    TabledReport,
+    escaped,
+    one_line,
+    percent,
+    percents,
+    wrapped,
+)
 from housequest.agent.evaluation.runs.files import Frozen, SelectedTask
 from housequest.agent.evaluation.runs.spec import Manifest, selection_text
 
 FAMILY = "Not listed: the figures of ALFRED and LoTa-Bench, which are of rendered houses or other tasks."
 
 
-def as_csv(report: EpisodesReport) -> str:
-    """One row for every task that counts, finished or not, in task order; in a series with the folder of its run first."""
+def as_csv(report: TabledReport) -> str:
+    """One row for every task that counts, finished or not, in task order; in a series with the folder of its run first. Of
+    several arms, one row for each.
+    """
+    if isinstance(report, ArmsReport):
+        found = [_arm_row(each, report.types) for each in cast("list[dict[str, Any]]", report.data()["arms"])]
+        return table.csv_text(found, found[0])
+    assert isinstance(report, EpisodesReport), "reports with tables are of episodes or of arms"
     single = isinstance(report, RunReport)
     empty = PlayedTask(SelectedTask(number=0, id="", type=""))
     every = ((run, played) for run in report.parts for played in run.summary.overall.played)
     rows = [({} if single else {"run": run.name}) | _row(run.manifest, played) for run, played in every]
     return table.csv_text(rows, ({} if single else {"run": ""}) | _row(report.manifest, empty))
+
+
+def _arm_row(arm: Mapping[str, Any], types: Sequence[str]) -> dict[str, Cell]:
+    """The cells of an arm by column name; ends of intervals have columns of their own."""
+    by_type: Mapping[str, Any] = arm["by_type"]
+    difference: Mapping[str, Any] = arm["against_baseline"] or {}
+
+    def spread(name: str, interval: Sequence[float] | None) -> dict[str, Cell]:
+        return dict(zip((f"{name}_low", f"{name}_high"), interval or (None, None), strict=True))
+
+    plain = ("arm", "seeds", "episodes", "unfinished", "errors", "won", "success")
+    return {
+        **{name: arm[name] for name in plain},
+        **spread("success", arm["interval"]),
+        **{name: arm[name] for name in ("steps", "calls", "ceiling", "cost")},
+        **{kind: by_type[kind]["success"] if kind in by_type else None for kind in types},
+        "difference": difference.get("value"),
+        **spread("difference", difference.get("interval")),
+        **{name: difference.get(name) for name in ("tasks", "p", "holm")},
+    }
 
 
 def _row(manifest: Manifest, played: PlayedTask) -> dict[str, Cell]:
@@ -49,7 +87,7 @@ def _row(manifest: Manifest, played: PlayedTask) -> dict[str, Cell]:
         "wording": (result and result.wording) or task.wording,
         "seed": config.seed,
         "outcome": result.outcome if result else "unfinished",
-        "won": int(played.won),
+        "won": int(played.won) if result else None,
         **recorded("reason"),
         "failure": failure and failure.kind,
         "failure_turn": failure and failure.turn,
@@ -60,7 +98,7 @@ def _row(manifest: Manifest, played: PlayedTask) -> dict[str, Cell]:
         "expert": played.par.expert,
         "ceiling": played.ceiling,
         "path_weight": played.weight if result else None,
-        "success_by_path": played.weighted(float(played.won)),
+        "success_by_path": played.weighted(float(played.won)) if result else None,
         "goal_conditions_by_path": played.weighted(played.goal),
         **recorded("calls", "prompt_tokens"),
         "fresh_tokens": tokens and tokens.fresh,
@@ -72,7 +110,7 @@ def _row(manifest: Manifest, played: PlayedTask) -> dict[str, Cell]:
     }
 
 
-def as_markdown(report: EpisodesReport) -> str:
+def as_markdown(report: TabledReport) -> str:
     """The figures as Markdown tables, with who played above and notes below."""
     lines = [f"- {name}: {escaped(value)}" for name, value in report.heading]
     lines += [line for each in report.tables() for line in ("", *each.markdown())]

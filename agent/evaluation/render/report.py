@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from housequest.agent.config import RolePrices
+from housequest.agent.evaluation.analysis.arms import Difference
 from housequest.agent.evaluation.analysis.failures import of_games, told
 from housequest.agent.evaluation.analysis.metrics import CeilingFigures, Figures, Measured, Sample, Summary
 from housequest.agent.evaluation.analysis.run import Run, counted_prior, named_by_model, prior_of
 from housequest.agent.evaluation.render import table
-from housequest.agent.evaluation.render.table import Column, Report, Section, Strong, Table, Warned, number, percent, wrapped
+from housequest.agent.evaluation.render.table import (
+    Column,
+    Section,
+    Strong,
+    Table,
+    TabledReport,
+    Warned,
+    known,
+    number,
+    percent,
+    wrapped,
+)
 from housequest.agent.evaluation.runs.folder import Result
 from housequest.agent.evaluation.runs.spec import MANY, Manifest
 from housequest.agent.evaluation.runs.usage import Tokens, cost, money, price_tables
@@ -19,7 +30,7 @@ from housequest.agent.models.base import OWN_TEMPERATURE
 from housequest.agent.models.registry import models_of
 from housequest.worlds.base import Metric
 from housequest.worlds.registry import is_out
-from housequest.worlds.text import cut_at_word, printable
+from housequest.worlds.text import cut_at_word, many, printable
 
 MOST_NAMED = 20
 """How many episodes a report names per cause; the JSON has all."""
@@ -27,7 +38,7 @@ EXAMPLES = 2
 """How many lost episodes of a class are described."""
 
 
-class EpisodesReport(Report):
+class EpisodesReport(TabledReport):
     """One run or several as one: ``parts`` in their order, whose episodes ``every`` counts, under one ``card``. ``measured`` is
     what can stand beside published figures.
     """
@@ -40,13 +51,10 @@ class EpisodesReport(Report):
         self.measured = measured
         self.heading = heading(self.manifest, card)
 
-    @abstractmethod
-    def tables(self) -> Iterator[Table]:
-        """The figures for people."""
-
-    @abstractmethod
-    def sentences(self) -> Iterator[str]:
-        """What a reader of the tables needs."""
+    @property
+    def runs(self) -> Sequence[Run]:
+        """All runs."""
+        return self.parts
 
     def data(self) -> dict[str, object]:
         return {"card": dict(self.card), **details(self.every), **({"by_role": roles} if (roles := self.by_role()) else {})}
@@ -104,15 +112,15 @@ class EpisodesReport(Report):
         if is_out("housequest.worlds", world := manifest.configuration.world):
             yield f"The world {world!r} is not installed here: what its own benchmark computes is missing."
         if overall.unfinished:
-            of = table.many(overall.episodes, "episode")
-            yield f"Not finished: {overall.unfinished} of {of}; until they are, they count as not won."
+            of = many(overall.episodes, "episode")
+            yield f"Not finished: {overall.unfinished} of {of}. All figures are of those that were played."
         if overall.finished:
             won = f", {overall.mean_steps_won:.1f} in a won one" if overall.mean_steps_won is not None else ""
             counted = f"{overall.refused} refused, {overall.repeated} repeated"
             yield f"{number(overall.commands.mean)} steps an episode{won}; {counted}."
         if overall.enacted:
             diverged = overall.diverged or 0
-            parted = f"{table.many(diverged, 'command')} ({percent(diverged / overall.enacted)}) diverged from the game"
+            parted = f"{many(diverged, 'command')} ({percent(diverged / overall.enacted)}) diverged from the game"
             yield f"Enacted in a simulator: {overall.enacted} commands by {overall.low_level} low-level actions; {parted}."
         if prior_of(manifest.configuration) is not None and overall.finished:
             yield ceiling_words(overall.ceiling, manifest)
@@ -127,7 +135,7 @@ class EpisodesReport(Report):
         if overall.wasted is not None:
             calls, read, written = overall.wasted
             what = "to find out what it can do, or for replies that had to be asked for again"
-            yield f"Beside these, {table.many(calls, 'call')} {what}: {read:,} tokens read, {written:,} written."
+            yield f"Beside these, {many(calls, 'call')} {what}: {read:,} tokens read, {written:,} written."
         if OWN_TEMPERATURE in overall.learned:
             asked = "Greedy replies were" if not manifest.configuration.settings.get("temperature") else "A temperature was"
             yield f"{asked} asked for and not given: the model's server takes no temperature, so its own default holds."
@@ -179,13 +187,18 @@ class RunReport(EpisodesReport):
         yield from self.notes()
 
 
+def _of_played(value: Callable[[Figures], int]) -> Callable[[Figures], int | None]:
+    """A count of finished episodes; None where no episode is."""
+    return lambda count: value(count) if count.finished or not count.episodes else None
+
+
 FIGURES: tuple[Column[Figures], ...] = (
-    Column("tasks", lambda count: count.episodes),
-    Column("played", lambda count: count.episodes),
-    Column("won", lambda count: count.won),
-    Column("lost", lambda count: count.lost),
-    Column("err", lambda count: count.errors),
-    Column("errors", lambda count: count.errors),
+    Column("tasks", lambda count: count.so_far),
+    Column("played", lambda count: count.so_far),
+    Column("won", _of_played(lambda count: count.won), known),
+    Column("lost", _of_played(lambda count: count.lost), known),
+    Column("err", _of_played(lambda count: count.errors), known),
+    Column("errors", _of_played(lambda count: count.errors), known),
     Column("unfinished", lambda count: count.unfinished),
     Column("success", lambda count: count.success, percent),
     Column("95 % interval", lambda count: count.interval, table.percents),
@@ -194,8 +207,8 @@ FIGURES: tuple[Column[Figures], ...] = (
     Column("GC/path", lambda count: count.goal_by_path.mean, percent),
     Column("steps", lambda count: count.commands.mean, number),
     Column("steps, won", lambda count: count.mean_steps_won, number),
-    Column("refused", lambda count: count.refused),
-    Column("repeated", lambda count: count.repeated),
+    Column("refused", _of_played(lambda count: count.refused), known),
+    Column("repeated", _of_played(lambda count: count.repeated), known),
 )
 """All figures of a group of tasks. To add a figure, add a line here."""
 
@@ -417,6 +430,16 @@ def _call_words(overall: Figures) -> str:
     seconds = "" if model is None else f", {model:,.1f} s"
     whole = "" if wall is None else f" of {wall:,.1f} s that the episodes took"
     return f"{overall.calls:,} calls of the model, {tokens}{seconds}{whole if seconds else ''}"
+
+
+def chance_words(difference: Difference) -> Iterator[str]:
+    """What to make of an interval and a p that do not agree."""
+    without_zero = not difference.interval.low <= 0 <= difference.interval.high
+    if without_zero != (difference.p < 0.05):
+        yield (
+            "interval and p, which are computed in different ways, do not agree on whether this is more than chance: "
+            "take it as undecided."
+        )
 
 
 def first_lines(lines: Sequence[str], indent: str) -> Iterator[str]:

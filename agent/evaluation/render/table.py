@@ -128,6 +128,20 @@ class Report(ABC):
             yield from lines
 
 
+class TabledReport(Report):
+    """A report that is written as Markdown and on pages, too: what it is of, tables, and sentences below them."""
+
+    heading: Sequence[tuple[str, str]]
+
+    @abstractmethod
+    def tables(self) -> Iterator[Table]:
+        """The figures for people."""
+
+    @abstractmethod
+    def sentences(self) -> Iterator[str]:
+        """What a reader of the tables needs."""
+
+
 def csv_text(rows: Sequence[Mapping[str, Cell]], columns: Iterable[str]) -> str:
     """``rows`` as CSV under the names of their ``columns``; unknown values are empty. Text is made printable, and gets a
     leading apostrophe where a spreadsheet would read a formula.
@@ -192,9 +206,14 @@ def number(value: float | None) -> str:
     return "-" if value is None else f"{value:.1f}"
 
 
-def many(count: int, word: str) -> str:
-    """``count`` and ``word``, in the plural unless the count is 1."""
-    return f"{count} {word}{'' if count == 1 else 's'}"
+def known(value: int | None) -> str:
+    """A count; ``-`` where unknown."""
+    return "-" if value is None else str(value)
+
+
+def chance(p: float) -> str:
+    """The p of a test."""
+    return "under 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def one_line(text: str) -> str:

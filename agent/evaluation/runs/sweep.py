@@ -38,10 +38,8 @@ from pydantic import Field
 from housequest.agent.agents.spec import agent_names, agent_spec
 from housequest.agent.base import Attempt
 from housequest.agent.config import Configuration, Settings, SettingsSource, configure
-from housequest.agent.episodes.events import ParseFailed, RulesShown, Stepped, Thought, branch
+from housequest.agent.episodes.events import ParseFailed, Stepped, Thought, branch
 from housequest.agent.episodes.record import read_episode
-from housequest.agent.evaluation.analysis.run import PriceList, read_for_comparison
-from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.runs.files import Frozen, SelectedTask, few, file_of, parsed, read_bytes
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import FIRST, Place, RunSpec, make_run_spec, slug
@@ -320,19 +318,6 @@ def plan_measurement(configuration: Configuration, name: str, ids: Sequence[str]
         return ArmRun(arm, spec.config.seed, arm, configuration, spec)
 
     return Measurement(book.path.name, measured, (trial(WITHOUT, others), trial(WITH, together)))
-
-
-def measured(measurement: Measurement, folder: SweepFolder, prices: PriceList | None = None) -> tuple[Comparison, int]:
-    """The two runs of the measurement in ``folder`` compared, and in how many of their paired episodes the rules were told.
-    Raises ``ConfigurationError``.
-    """
-    first, second = (read_for_comparison(folder.run(trial.folder), prices) for trial in measurement.trials)
-    comparison = Comparison(first, second)
-    ids, paired = {rule.id for rule in measurement.rules}, {pair.second.task for pair in comparison.pairs}
-    tasks = [task for task in second.manifest.tasks if task.id in paired]
-    episodes = ((event.body for event in read_episode(second.folder.episode(task))) for task in tasks)
-    told = sum(any(isinstance(body, RulesShown) and not ids.isdisjoint(body.ids) for body in bodies) for bodies in episodes)
-    return comparison, told
 
 
 def _part(rules: Sequence[Rule], usual: Sequence[Rule]) -> str:

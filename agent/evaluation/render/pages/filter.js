@@ -21,5 +21,23 @@ if (form) {
   form.addEventListener("submit", event => event.preventDefault());
   apply();
 }
+// A heading sorts its table by that column: numbers by size, largest first, then the other way round.
+const shown = row => column => row.cells[column].textContent.trim();
+for (const table of document.querySelectorAll("table.sorted, table.tasks")) {
+  for (const [column, heading] of [...table.tHead.rows[0].cells].entries()) {
+    const sort = document.createElement("button");
+    sort.append(...heading.childNodes);
+    heading.append(sort);
+    sort.addEventListener("click", () => {
+      const down = heading.ariaSort !== "descending";
+      for (const other of table.tHead.rows[0].cells) other.ariaSort = null;
+      heading.ariaSort = down ? "descending" : "ascending";
+      const key = row => { const text = shown(row)(column); const size = parseFloat(text.replaceAll(",", "")); return isNaN(size) ? text : size; };
+      const before = (one, other) => typeof one === typeof other ? (one < other ? -1 : one > other ? 1 : 0) : typeof one === "number" ? 1 : -1;
+      const rows = [...table.tBodies[0].rows].sort((one, other) => before(key(one), key(other)) * (down ? -1 : 1));
+      table.tBodies[0].append(...rows);
+    });
+  }
+}
 addEventListener("hashchange", reveal);
 reveal();

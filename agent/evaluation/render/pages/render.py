@@ -10,23 +10,25 @@ import base64
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from housequest.agent.evaluation.analysis.metrics import Summary
+from housequest.agent.evaluation.analysis.metrics import Figures, Summary
 from housequest.agent.evaluation.analysis.run import Run
 from housequest.agent.evaluation.analysis.statistics import Interval, PairedCounts, paired_interval, wilson
 from housequest.agent.evaluation.render.comparison import Comparison, conclusions, figure_cells
 from housequest.agent.evaluation.render.pages.episodes import Episodes, Limits
 from housequest.agent.evaluation.render.report import EpisodesReport, RunReport, groups, heading, pick, shares
+from housequest.agent.evaluation.render.series import ArmsReport, AttemptsReport
 from housequest.agent.evaluation.render.table import Column, percent, percents, points
 from housequest.agent.evaluation.runs.files import flattened
 from housequest.agent.evaluation.runs.folder import Result
 from housequest.agent.evaluation.runs.spec import Manifest
-from housequest.worlds.text import cut, printable
+from housequest.worlds.text import cut, many, printable
 
 HERE = Path(__file__).parent
 LONGEST_TEXT = 20_000
@@ -59,8 +61,11 @@ def figures_page(figures: EpisodesReport, page: Path, limits: Limits = _LIMITS) 
     episodes, first, summary = Episodes(page_environment(), page, limits), figures.parts[0], figures.every
     if isinstance(figures, RunReport):
         overall, title, named, heading = summary.overall, f"{first.name}: {first.label}", [("", first)], page_heading(first)
-        won = f"{overall.won} of {overall.episodes} tasks won"
+        left = f", {overall.unfinished} not played yet" if overall.unfinished else ""
+        won = f"{overall.won} of {overall.finished} tasks won{left}"
         headline = f"{won}: {percent(overall.success)} success, 95 % interval {percents(overall.interval)}."
+        if not overall.finished:
+            headline = f"None of {many(overall.episodes, 'task')} is played yet."
     else:
         title, named = f"{len(figures.parts)} runs: {first.label}", [(f"{run.name}, ", run) for run in figures.parts]
         heading = figures.heading
@@ -69,6 +74,8 @@ def figures_page(figures: EpisodesReport, page: Path, limits: Limits = _LIMITS) 
     rows = _rows(named, episodes)
     counts = ("tasks", "won", "lost", "errors", "unfinished", "success", "95 % interval")
     columns = [*pick(*counts), *shares(summary), *pick("steps", "steps, won")]
+    if len(figures.parts) > 1 and not isinstance(figures, AttemptsReport):
+        columns[0] = replace(columns[0], heading="plays")
     by_group = [(name, [column.cell(count) for column in columns]) for name, count in groups(summary)]
     return _page(
         "run.html",
@@ -79,6 +86,7 @@ def figures_page(figures: EpisodesReport, page: Path, limits: Limits = _LIMITS) 
         heading=heading,
         configuration=manifest_settings(figures.manifest),
         sentences=[*figures.sentences()],
+        caption=_caption(figures),
         columns=[column.heading for column in columns],
         by_type=by_group[: len(summary.by_type)],
         totals=by_group[len(summary.by_type) :],
@@ -88,6 +96,44 @@ def figures_page(figures: EpisodesReport, page: Path, limits: Limits = _LIMITS) 
         task_columns=[(column.heading, column.number) for column in OF_TASK],
         bound=f"{episodes.bound}{' What was not won was taken first.' if episodes.linked else ''}",
     )
+
+
+def _caption(figures: EpisodesReport) -> str:
+    """What the figures by type count, and whose their intervals are."""
+    if len(figures.parts) < 2 or isinstance(figures, AttemptsReport):
+        return "By type of task. Errors count as not won; the interval is Wilson's."
+    return f"Plays of {len(figures.parts)} runs by type of task. Errors count as not won; in the interval a task counts once."
+
+
+def arms_page(report: ArmsReport) -> bytes:
+    """The page of several arms: their figures, and what differs between them."""
+    groups = [(arm.name, arm.summary.overall) for arm in report.begun]
+    by_type = [
+        (kind, [(arm.name, of) for arm in report.begun if (of := arm.summary.by_type.get(kind)) is not None])
+        for kind in report.types
+    ]
+    charts = [(_success_chart("Success", groups), "Success by agent; the whiskers are 95 % intervals.")]
+    if len(by_type) > 1:
+        charts += [(_success_chart(f"Success, {kind}", of), f"The same of {kind} alone.") for kind, of in by_type]
+    return _page(
+        "arms.html",
+        f"{len(report.arms)} agents: {', '.join(arm.name for arm in report.arms)}",
+        heading=report.heading,
+        tables=list(report.tables()),
+        sentences=list(report.sentences()),
+        charts=charts,
+    )
+
+
+def _success_chart(title: str, groups: Sequence[tuple[str, Figures]]) -> Markup:
+    """The success of each group that has any, with its interval."""
+    notes = [(name, of, f"{percent(of.success)} ({of.won}/{of.finished})") for name, of in groups]
+    rates = [
+        (name, (RateBar(of.success, of.interval, note),))
+        for name, of, note in notes
+        if of.success is not None and of.interval is not None
+    ]
+    return _rates_chart(rates, (), title)
 
 
 def _rows(runs: Sequence[tuple[str, Run]], episodes: Episodes) -> list[Row]:
@@ -137,11 +183,12 @@ def comparison_page(comparison: Comparison, page: Path, limits: Limits = _LIMITS
     )
 
 
-def _page(template: str, title: str, episodes: Episodes, rows: Sequence[Row], **values: object) -> bytes:
+def _page(template: str, title: str, episodes: Episodes | None = None, rows: Sequence[Row] = (), **values: object) -> bytes:
     style, script = (f"\n{(HERE / name).read_text('utf-8')}" for name in ("style.css", "filter.js"))
-    style += episodes.drawings.style
+    style += episodes.drawings.style if episodes else ""
     sources = f"style-src '{_digest(style)}'; script-src '{_digest(script)}'"
-    content = episodes.environment.get_template(template).render(
+    environment = episodes.environment if episodes else page_environment()
+    content = environment.get_template(template).render(
         title=title,
         policy=f"default-src 'none'; {sources}; img-src data:; base-uri 'none'; form-action 'none'",
         # Both files ship with the package and need no escaping; nor do pictures in base64.
@@ -149,7 +196,7 @@ def _page(template: str, title: str, episodes: Episodes, rows: Sequence[Row], **
         script=Markup(script),
         types=sorted({row.type for row in rows}),
         rows=rows,
-        shared=episodes.shared,
+        shared=episodes.shared if episodes else (),
         **values,
     )
     return content.encode()
@@ -213,13 +260,11 @@ def _run_charts(summary: Summary) -> list[tuple[Markup, str]]:
     played = summary.overall.results
     bins = step_bins(played, max((result.steps for result in played), default=1))
     groups = [*summary.by_type.items(), ("all", summary.overall)]
-    notes = [(name, of, f"{percent(of.success)} ({of.won}/{of.episodes})") for name, of in groups]
-    rates = [(name, (RateBar(of.success, of.interval, note),)) for name, of, note in notes]
     unit, ended = "executed commands an episode", endings(summary)
     taken = [f"{label} {unit}: {won} won, {others} not won" for label, (won, others) in bins]
     words = [f"{label}: {number}" for label, number in ended]
     return [
-        (_rates_chart(rates, ()), "Success by type of task; the whiskers are 95 % intervals."),
+        (_success_chart("Success by type", groups), "Success by type of task; the whiskers are 95 % intervals."),
         (chart("histogram", "Steps", taken, bins, ("won", "not won"), unit), "How many commands the episodes took."),
         (
             chart("counts", "How the episodes ended", words, ended),
@@ -231,8 +276,8 @@ def _run_charts(summary: Summary) -> list[tuple[Markup, str]]:
 def _comparison_charts(comparison: Comparison) -> list[tuple[Markup, str]]:
     counts, names = comparison.counts, (comparison.first.name, comparison.second.name)
     groups = [(kind, _rates(each)) for kind, each in [*comparison.by_type.items(), ("all", counts)]]
-    words = [f"{counts.difference * 100:+.1f} points, 95 % interval {points(comparison.interval)}"]
-    difference = chart("difference", "Difference in success", words, counts.difference, comparison.interval)
+    words = [f"{counts.difference * 100:+.1f} points, 95 % interval {points(comparison.difference.interval)}"]
+    difference = chart("difference", "Difference in success", words, counts.difference, comparison.difference.interval)
     by_type = _rates_chart(groups, (f"first: {names[0]}", f"second: {names[1]}"))
     charts = [
         (difference, "Success of the second run less the first's, in points, with its 95 % interval."),
@@ -247,9 +292,11 @@ def _comparison_charts(comparison: Comparison) -> list[tuple[Markup, str]]:
     return charts
 
 
-def _rates_chart(groups: Sequence[tuple[str, Sequence[RateBar]]], series: Sequence[str]) -> Markup:
+def _rates_chart(
+    groups: Sequence[tuple[str, Sequence[RateBar]]], series: Sequence[str], title: str = "Success by type"
+) -> Markup:
     words = [f"{label}: {', '.join(rate.note for rate in rates)}" for label, rates in groups]
-    return chart("rates", "Success by type", words, groups, series)
+    return chart("rates", title, words, groups, series)
 
 
 def _rates(counts: PairedCounts) -> tuple[RateBar, ...]:

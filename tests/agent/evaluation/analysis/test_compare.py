@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from housequest.agent.episodes.events import Outcome
+from housequest.agent.evaluation.analysis.arms import Arm, in_the_end
 from housequest.agent.evaluation.analysis.metrics import Extras, PathLengths
 from housequest.agent.evaluation.analysis.run import find_task, reference_of
-from housequest.agent.evaluation.analysis.series import SeedsReport, in_the_end
-from housequest.agent.evaluation.analysis.statistics import bootstrap_mean, mcnemar
-from housequest.agent.evaluation.render.comparison import Comparison, RepeatsComparison, Side
+from housequest.agent.evaluation.analysis.statistics import bootstrap_mean, by_chance
+from housequest.agent.evaluation.render.comparison import Comparison, RepeatsComparison
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.worlds.errors import ConfigurationError
@@ -43,7 +43,7 @@ def test_tasks_are_paired_and_the_rest_is_named(tmp_path: Path) -> None:
         ("not finished in both", ("demo/6-task",)),
         ("assisted by a person", ("demo/5-task",)),
     )
-    assert comparison.p == 1.0
+    assert comparison.difference.p == 0.75
 
 
 def test_steps_are_those_of_what_both_won(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_unlike_runs_are_refused_with_the_reason(tmp_path: Path, change: dict[st
 )
 def test_other_turn_limits_and_wordings_are_paired_with_a_warning(tmp_path: Path, change: dict[str, object], line: str) -> None:
     first, second = run(tmp_path / "a", [Lived(1), Lived(2)]), run(tmp_path / "b", [Lived(1), Lived(2, "lost")], **change)  # type: ignore[arg-type]
-    series = RepeatsComparison(*(Side(each.name, (each,), each.card) for each in (first, second)))
+    series = RepeatsComparison(*(Arm(each.name, (each,)) for each in (first, second)))
     for report in (Comparison(first, second), series):
         warning = " ".join(report.text().split()).partition("! Not measured alike: ")[2].partition(". ")[0]
         assert line in warning
@@ -164,8 +164,10 @@ def test_the_other_way_round_is_the_same_with_its_sign_turned(outcomes: list[tup
         there, back = Comparison(first, second), Comparison(second, first)
     assert there.counts.total == len(outcomes)
     assert there.counts.difference == -back.counts.difference
-    assert (there.interval.low, there.interval.high) == pytest.approx((-back.interval.high, -back.interval.low))
-    assert there.p == back.p == mcnemar(there.counts.only_first, there.counts.only_second)
+    one, other = there.difference.interval, back.difference.interval
+    assert (one.low, one.high) == pytest.approx((-other.high, -other.low))
+    flips = [1.0] * there.counts.only_second + [-1.0] * there.counts.only_first
+    assert there.difference.p == back.difference.p == by_chance(flips)
     assert sum(counts.total for counts in there.by_type.values()) == len(outcomes)
 
 
@@ -190,7 +192,7 @@ def test_the_text_says_it_plainly(tmp_path: Path) -> None:
     second = run(tmp_path / "b", [Lived(number) for number in range(10)], seed=1)
     text = " ".join(Comparison(first, second).text().split())
     assert "Difference in success (second less first): +90.0 points, 95 % interval +48.8 to +98.2." in text
-    assert "McNemar's exact p: 0.004, over 9 tasks that only one of them won." in text
+    assert "McNemar's mid-p: 0.002, over 9 tasks that only one of them won." in text
     assert "Steps on 1 task that both won: 3.0 and 3.0, difference +0.0" in text
     assert "differs seed: 0 and 1" in text
     assert "Errors, counted as not won: 1 in the first, 0 in the second." in text
@@ -218,10 +220,10 @@ def test_nothing_paired_is_still_a_comparison(tmp_path: Path) -> None:
     assert comparison.data()["difference"] == 0.0
 
 
-def repeats(folder: Path, *outcomes: Sequence[Outcome | None], **more: object) -> Side:
+def repeats(folder: Path, *outcomes: Sequence[Outcome | None], **more: object) -> Arm:
     lived = [[Lived(number, outcome, calls=True) for number, outcome in enumerate(each, 1)] for each in outcomes]
     runs = [run(folder / str(seed), each, seed=seed, **more) for seed, each in enumerate(lived)]  # pyright: ignore[reportArgumentType]
-    return Side(folder.name, runs, SeedsReport(runs).card)
+    return Arm(folder.name, runs)
 
 
 def test_series_of_repeats_are_paired_by_what_a_task_comes_to(tmp_path: Path) -> None:
@@ -247,13 +249,13 @@ def test_series_of_repeats_are_paired_by_what_a_task_comes_to(tmp_path: Path) ->
 
 def test_a_series_and_a_single_run_are_paired_too_and_their_repeats_differ(tmp_path: Path) -> None:
     one = run(tmp_path / "one", [Lived(1), Lived(2)])
-    comparison = RepeatsComparison(Side("one", (one,), one.card), repeats(tmp_path / "b", ("won", "lost"), ("won", "lost")))
+    comparison = RepeatsComparison(Arm("one", (one,)), repeats(tmp_path / "b", ("won", "lost"), ("won", "lost")))
     assert comparison.unlike["repeats"] == ("1", "2")
     assert comparison.figures[0].difference == -0.5
     with pytest.raises(ConfigurationError, match="share a run"):
-        RepeatsComparison(Side("one", (one,), one.card), Side("again", (one,), one.card))
+        RepeatsComparison(Arm("one", (one,)), Arm("again", (one,)))
     with pytest.raises(ConfigurationError, match="no task that all"):
-        RepeatsComparison(Side("one", (one,), one.card), repeats(tmp_path / "c", (None, None)))
+        RepeatsComparison(Arm("one", (one,)), repeats(tmp_path / "c", (None, None)))
 
 
 def test_retries_are_compared_by_how_each_task_ended(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from housequest.agent.config import Prices
 from housequest.agent.episodes.events import Ended, Event, Intervened, ModelCall, ParseFailed
 from housequest.agent.evaluation.analysis.failures import FailureKind
 from housequest.agent.evaluation.analysis.metrics import Extras, Figures, PathLengths, summarise
+from housequest.agent.evaluation.analysis.statistics import wilson
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import Result, result_of
 from housequest.agent.evaluation.runs.usage import EpisodeTiming
@@ -36,11 +37,15 @@ def result(number: int, outcome: str, *, steps: int = 5, assisted: bool = False,
     )
 
 
-def test_errors_and_unfinished_tasks_stay_in_the_denominator() -> None:
+def test_errors_count_as_not_won_and_unfinished_tasks_not_at_all() -> None:
     summary = summarise(TASKS, [result(1, "won", steps=4), result(2, "error", steps=2, boundary="model", message="gone")])
     overall = summary.overall
     assert (overall.episodes, overall.won, overall.lost, overall.errors, overall.unfinished) == (4, 1, 0, 1, 2)
-    assert overall.success == 0.25
+    assert overall.success == 0.5
+    assert overall.interval == wilson(1, 2)
+    assert overall.so_far == "2 of 4"
+    begun, left = summary.by_type["heat"], summary.by_type["light"]
+    assert (begun.success, left.success, left.interval, left.goal.mean) == (0.5, None, None, None)
     assert overall.commands.mean == 3.0
     assert overall.mean_steps_won == 4.0
     assert [each.task for each in summary.errored] == ["demo/2"]
@@ -62,7 +67,7 @@ def test_tokens_are_unknown_until_one_call_counts_them() -> None:
 
 def test_nothing_selected_divides_by_nothing() -> None:
     overall = summarise((), ()).overall
-    assert (overall.success, overall.commands.mean, overall.mean_steps_won) == (0.0, None, None)
+    assert (overall.success, overall.interval, overall.commands.mean, overall.mean_steps_won) == (None, None, None, None)
 
 
 def test_a_result_counts_calls_tokens_and_unreadable_replies() -> None:
@@ -112,18 +117,18 @@ def hand_made(**more: Mapping[str, object]) -> Figures:
 
 def test_goal_conditions_and_path_weights_by_hand() -> None:
     overall = hand_made()
-    assert overall.success == 1 / 4
-    assert [value for value, _ in overall.goal.terms] == [1.0, 0.5, 0.5, 0.0]
-    assert overall.goal.mean == 0.5
-    assert overall.success_by_path.mean == pytest.approx(4 / 5 / 4)
+    assert overall.success == 1 / 3
+    assert [value for value, _ in overall.goal.terms] == [1.0, 0.5, 0.5]
+    assert overall.goal.mean == pytest.approx(2 / 3)
+    assert overall.success_by_path.mean == pytest.approx(4 / 5 / 3)
     # The errored one took fewer commands than the shortest way: its share counts in full.
-    assert overall.goal_by_path.mean == pytest.approx((4 / 5 + 5 / 10 * 0.5 + 0.5) / 4)
-    assert overall.paths == {"planner": 2, "expert": 1, "unknown": 1}
+    assert overall.goal_by_path.mean == pytest.approx((4 / 5 + 5 / 10 * 0.5 + 0.5) / 3)
+    assert overall.paths == {"planner": 2, "expert": 1, "unknown": 0}
 
 
 def test_without_a_path_that_matters_the_weighted_share_is_not_told() -> None:
     overall = hand_made(paths={"demo/1": PathLengths(9, 4)})
-    assert overall.success_by_path.mean == pytest.approx(0.2), "what was not won weighs nothing, whatever its path"
+    assert overall.success_by_path.mean == pytest.approx(4 / 5 / 3), "what was not won weighs nothing, whatever its path"
     assert (overall.goal_by_path.mean, overall.goal_by_path.interval, overall.goal_by_path.missing) == (None, None, 2)
     assert hand_made(paths={}).success_by_path.missing == 1
 

@@ -6,9 +6,10 @@ scipy and statsmodels are imported where they are used: otherwise every worker w
 from __future__ import annotations
 
 import random
+from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from housequest.agent.evaluation.analysis.statistics import (
@@ -16,8 +17,9 @@ from housequest.agent.evaluation.analysis.statistics import (
     Mean,
     PairedCounts,
     bootstrap_mean,
+    by_chance,
     clustered,
-    mcnemar,
+    holm,
     mean_over_seeds,
     paired_interval,
     student_point,
@@ -77,22 +79,42 @@ def test_wilson_is_that_of_statsmodels(won: int, lost: int) -> None:
 
 @pytest.mark.heavy
 @given(st.integers(0, 900), st.integers(0, 900))
-def test_mcnemar_is_that_of_statsmodels_and_scipy(first: int, second: int) -> None:
+def test_by_chance_is_mcnemars_mid_p_by_scipy(first: int, second: int) -> None:
     from scipy import stats
-    from statsmodels.stats import contingency_tables
 
-    p = contingency_tables.mcnemar([[7, first], [second, 5]], exact=True).pvalue
-    assert mcnemar(first, second) == pytest.approx(p, rel=1e-7)
-    if first + second:
-        assert mcnemar(first, second) == pytest.approx(stats.binomtest(first, first + second).pvalue, rel=1e-7)
+    flips = first + second
+    exact = stats.binomtest(first, flips).pvalue if flips else 1.0
+    as_far = stats.binom.pmf(first, flips, 0.5) if flips else 0.0
+    # Half of what lies as far as this on both sides; in the middle both sides are one.
+    mid = exact - as_far * (1.0 if first != second else 0.5)
+    assert by_chance([-1.0] * first + [1.0] * second + [0.0] * 3) == pytest.approx(mid, rel=1e-7, abs=1e-300)
+
+
+@pytest.mark.heavy
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=9))
+def test_by_chance_is_the_share_of_all_signs(tries: list[tuple[int, int]]) -> None:
+    """Of shares of three tries and of two: by trying each choice of signs."""
+    differences = [Fraction(won, 3) - Fraction(other, 2) for won, other in tries]
+    seen, sums = abs(sum(differences)), [0]
+    for each in differences:
+        sums = [total + sign * each for total in sums for sign in (1, -1)]
+    wanted = sum(1.0 if abs(total) > seen else 0.5 for total in sums if abs(total) >= seen) / len(sums)
+    found = by_chance([float(each) for each in differences])
+    assert found == (pytest.approx(wanted) if any(differences) else 1.0)
 
 
 @pytest.mark.heavy
 def test_thousands_of_flips_overflow_nothing() -> None:
-    from scipy import stats
+    assert by_chance([1.0] * 3_553) == 0.0
+    assert by_chance([1 / 3, -1 / 3, 2 / 3, -2 / 3, 1.0, -1.0] * 300) == pytest.approx(1.0, abs=0.01)
 
-    assert mcnemar(900, 1_000) == pytest.approx(stats.binomtest(900, 1_900).pvalue, rel=1e-7)
-    assert mcnemar(0, 3_553) == 0.0
+
+@given(st.lists(st.floats(0, 1), max_size=8))
+def test_holms_correction_is_that_of_statsmodels(chances: list[float]) -> None:
+    multitest = pytest.importorskip("statsmodels.stats.multitest")
+    wanted = multitest.multipletests(chances, method="holm")[1].tolist() if chances else []
+    assert holm(chances) == pytest.approx(wanted)
 
 
 # Newcombe, "Improved confidence intervals ... based on paired data", Statistics in Medicine 17 (1998), table III, method 10.
@@ -163,27 +185,43 @@ def test_equal_runs_do_not_tell_how_they_vary() -> None:
     assert mean_over_seeds([0.5, 0.5, 0.5]) == Mean(0.5, None)
 
 
-def test_tries_of_one_task_count_as_far_as_they_differ() -> None:
-    one = wilson(7, 10)
+def test_a_task_counts_once_however_often_it_was_tried() -> None:
+    one, three = wilson(7, 10), clustered([(3, 3)] * 7 + [(0, 3)] * 3)
     assert clustered([(1, 1)] * 7 + [(0, 1)] * 3) == one
-    assert clustered([(3, 3)] * 7 + [(0, 3)] * 3) == one, "equal tries say nothing new"
-    assert clustered([(1, 2)] * 10) == wilson(10, 20), "no task is easier: every try is a sample"
-    some = clustered([(3, 3)] * 6 + [(2, 3), (1, 3)] + [(0, 3)] * 2)
-    assert one.low < some.low
-    assert some.high < one.high
+    assert three.low < one.low < one.high < three.high, "more tries of a task say nothing of other tasks"
+    assert three == clustered([(5, 5)] * 7 + [(0, 5)] * 3)
     assert clustered([]) == Interval(0.0, 1.0)
-    assert clustered([(0, 3)] * 4) == wilson(0, 4)
-    assert clustered([(2, 3)]) == wilson(2 / 3, 1)
+    assert clustered([(2, 3)]) == Interval(0.0, 1.0), "one task says nothing of others"
 
 
-def test_the_interval_of_clusters_covers_what_it_should() -> None:
-    """Tasks of a population, each played four times: in 95 % of samples the interval has the population's rate."""
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=12), st.data())
+def test_one_more_win_moves_no_end_down(tries: list[tuple[int, int]], data: st.DataObject) -> None:
+    tasks = [(won, won + lost) for won, lost in tries if won + lost]
+    lost = [place for place, (won, of) in enumerate(tasks) if won < of]
+    if len(tasks) < 2 or not lost:
+        return
+    place = data.draw(st.sampled_from(lost))
+    more = [(won + (at == place), of) for at, (won, of) in enumerate(tasks)]
+    before, after = clustered(tasks), clustered(more)
+    assert before.low <= after.low
+    assert before.high <= after.high
+
+
+@pytest.mark.parametrize("alike", [0.0, 0.5, 1.0])
+def test_the_interval_of_clusters_covers_what_it_should(alike: float) -> None:
+    """Tasks of a population, each played four times: in 95 % of samples or more the interval has the population's rate."""
     chance, covered = random.Random(1), 0
+
+    def easy() -> float:
+        if alike == 1.0:
+            return float(chance.random() < 0.6)
+        return 0.6 if not alike else chance.betavariate(0.6 * (1 / alike - 1), 0.4 * (1 / alike - 1))
+
     for _ in range(1_000):
-        easy = [chance.betavariate(0.6, 0.4) for _ in range(60)]
-        found = clustered([(sum(chance.random() < rate for _ in range(4)), 4) for rate in easy])
+        tasks = [easy() for _ in range(60)]
+        found = clustered([(sum(chance.random() < rate for _ in range(4)), 4) for rate in tasks])
         covered += found.low <= 0.6 <= found.high
-    assert 930 <= covered <= 970
+    assert covered >= 930
 
 
 def test_no_values_have_no_mean() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from housequest.agent.evaluation.analysis.series import arms_card
+from housequest.agent.evaluation.render.series import arms_card
 from housequest.agent.evaluation.render.table import WIDTH, Table
 
 FIGURES = ("100.0 %", "20.8-93.9 %", "1,234", "1,234", "1,234", "1,234")

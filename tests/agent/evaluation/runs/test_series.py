@@ -17,21 +17,15 @@ from starlette.responses import Response
 from housequest.agent.config import Configuration, configure
 from housequest.agent.episodes.events import ModelCall, Outcome, Thought
 from housequest.agent.episodes.record import read_episode
+from housequest.agent.evaluation.analysis.arms import Arm, in_the_end, read_arms, read_attempts
 from housequest.agent.evaluation.analysis.metrics import Ceiling, Extras
 from housequest.agent.evaluation.analysis.run import Run
-from housequest.agent.evaluation.analysis.series import (
-    AttemptsReport,
-    SeedsReport,
-    in_the_end,
-    pass_at_k,
-    read_attempts,
-    read_seeds,
-)
-from housequest.agent.evaluation.analysis.statistics import deviation, pass_at
+from housequest.agent.evaluation.analysis.statistics import clustered, deviation, pass_at
 from housequest.agent.evaluation.library import evaluate
 from housequest.agent.evaluation.render.export import PublishedReport, as_csv, as_markdown, compare_published
 from housequest.agent.evaluation.render.pages.render import figures_page
 from housequest.agent.evaluation.render.report import ceiling_data
+from housequest.agent.evaluation.render.series import AttemptsReport, SeedsReport
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
 from housequest.agent.evaluation.runs.folder import RunFolder
@@ -108,7 +102,8 @@ def repeating(repeat: int = 3, **more: object) -> Configuration:
 def test_each_task_is_played_several_times_and_the_first_run_is_the_plain_one(tmp_path: Path) -> None:
     folder = played(repeating(), tmp_path / "three")
     assert [each.seed for each in folder.contents().runs] == [5, 6, 7]
-    runs = read_seeds([folder.run(each.folder) for each in folder.contents().runs])
+    (arm,) = read_arms([folder.path])
+    runs = arm.runs
     assert len({tuple(task.id for task in each.manifest.tasks) for each in runs}) == 1, "a draw is that of the first seed"
     assert [each.manifest.configuration.repeat for each in runs] == [None, 2, 3]
     plain = make_run_spec(repeating(1))
@@ -304,14 +299,15 @@ def repeated(folder: Path, *outcomes: Sequence[Outcome | None], **more: object) 
     for seed, each in enumerate(outcomes):
         lived = [Lived(number, outcome, calls=True) for number, outcome in enumerate(each, 1)]
         run(folder / str(seed), lived, seed=seed, **more)  # pyright: ignore[reportArgumentType]
-    return SeedsReport(read_seeds([RunFolder(folder / str(seed)) for seed in range(len(outcomes))]))
+    (arm,) = read_arms([folder / str(seed) for seed in range(len(outcomes))])
+    return SeedsReport(arm)
 
 
 def test_mean_spread_pass_at_k_and_best_are_named_apart(tmp_path: Path) -> None:
     report = repeated(
         tmp_path, ("won", "lost", "lost", "error"), ("won", "won", "lost", "lost"), ("won", "lost", "lost", "lost")
     )
-    assert pass_at_k(report.parts) == pytest.approx({1: 1 / 3, 2: (1 + 2 / 3) / 4, 3: 0.5})
+    assert report.arm.pass_at() == pytest.approx({1: 1 / 3, 2: (1 + 2 / 3) / 4, 3: 0.5})
     text = " ".join(report.text().split())
     assert "Spread of success: from 25.0 % to 50.0 %, standard deviation 14.4 %." in text
     assert "pass@1 33.3 %, pass@2 41.7 %, pass@3 50.0 %" in text
@@ -327,17 +323,19 @@ def test_repeats_that_do_not_differ_have_the_interval_of_one_run(tmp_path: Path)
     outcomes: tuple[Outcome, ...] = (*["won"] * 7, *["lost"] * 3)  # pyright: ignore[reportAssignmentType]
     report = repeated(tmp_path, outcomes, outcomes, outcomes)
     success = report.data()["over_seeds"]["success"]  # pyright: ignore
-    one = wilson(7, 10)
+    one, three = wilson(7, 10), clustered([(3, 3)] * 7 + [(0, 3)] * 3)
     assert success["interval"] is None
-    assert success["over_tasks"] == pytest.approx([one.low, one.high])
-    assert report.every.overall.interval == report.parts[0].summary.overall.interval == one
-    assert "success 70.0 % 39.7 % to 89.2 % -" in " ".join(report.text().split())
+    assert success["over_tasks"] == pytest.approx([three.low, three.high])
+    assert report.every.overall.interval == three
+    assert report.parts[0].summary.overall.interval == one
+    assert three.low < one.low < one.high < three.high
+    assert "success 70.0 % 35.7 % to 90.7 % -" in " ".join(report.text().split())
 
 
 def test_repeats_that_are_not_finished_have_no_spread(tmp_path: Path) -> None:
     report = repeated(tmp_path, ("won", "lost", "won"), ("won", None, None))
     text = " ".join(report.text().split())
-    assert "Not finished: 2 of 6 episodes; until they are, they count as not won." in text
+    assert "Not finished: 2 of 6 episodes. All figures are of those that were played." in text
     assert "left out until every run is finished" in text
     assert "pass@1" not in text and "Best of" not in text and "standard deviation" not in text
     assert report.data()["spread"] is None
@@ -366,14 +364,14 @@ def test_a_series_has_the_ceiling_of_its_tasks(tmp_path: Path) -> None:
         return replace(run(folder, lived, settings={"search": "counts"}, **more), extras=Extras(ceiling=ceiling))  # pyright: ignore[reportArgumentType]
 
     first, second = (searching(tmp_path / str(seed), 1, 2, 3, seed=seed) for seed in range(2))
-    text = " ".join(SeedsReport([first, second]).text().split())
+    text = " ".join(SeedsReport(Arm("", (first, second))).text().split())
     assert "Ceiling: without any model, the expert wins 4 of 6 (66.7 %) in 6.0 turns" in text
     again = searching(tmp_path / "again", 2, 3, attempt=2)
     report = AttemptsReport(in_the_end(RunFolder(tmp_path), [first, again]))
     assert "the expert wins 2 of 3 (66.7 %) in 6.0 turns" in " ".join(report.text().split())
     assert report.data()["ceiling"] == ceiling_data(report.every.overall.ceiling)
     plain = replace(second, extras=Extras())
-    assert SeedsReport([first, plain]).data()["ceiling"] is None, "it is not known of all"
+    assert SeedsReport(Arm("", (first, plain))).data()["ceiling"] is None, "it is not known of all"
 
 
 def test_a_series_stands_PublishedReport_figures_of_as_many_runs(tmp_path: Path) -> None:
@@ -400,11 +398,3 @@ def test_a_series_is_exported_run_by_run(tmp_path: Path) -> None:
     page = figures_page(report, tmp_path / "page.html").decode()
     assert page.count('<details class="episode"') == 4
     assert "0, demo/1-task" in page and "1, demo/2-task" in page
-
-
-def test_other_tasks_in_each_run_have_no_pass_at_k(tmp_path: Path) -> None:
-    run(tmp_path / "0", [Lived(1), Lived(2)], seed=0, sample=2)
-    run(tmp_path / "1", [Lived(7), Lived(9, "lost")], seed=1, sample=2)
-    runs = read_seeds([RunFolder(tmp_path / seed) for seed in "01"])
-    assert pass_at_k(runs) == {}
-    assert "pass@" not in SeedsReport(runs).text()

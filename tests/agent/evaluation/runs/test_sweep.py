@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from housequest.agent.config import Prices
-from housequest.agent.evaluation.analysis.series import SweepReport, read_arms
+from housequest.agent.evaluation.analysis.arms import read_arms
 from housequest.agent.evaluation.analysis.statistics import wilson
+from housequest.agent.evaluation.render.series import ArmsReport
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.sweep import ArmRun, SweepFolder, configured_arms, plan_sweep, read_sweep
 from housequest.worlds.errors import ConfigurationError, HousequestError
@@ -207,31 +208,19 @@ def test_arms_stand_beside_each_other(tmp_path: Path) -> None:
     folder = SweepFolder(tmp_path / "sweep")
     folder.begin(tuple(trials))
     with pytest.raises(ConfigurationError, match="has begun"):
-        read_arms(folder, lambda name: None)
+        read_arms([folder.path])
     for trial in trials[:3]:
         asyncio.run(run_batch(trial.spec, folder.path / trial.folder))
-    standings = read_arms(folder, lambda name: Prices(input=1, output=1))
-    both, lamps = standings
-    assert (both.arm, both.seeds, both.tasks, both.success, both.cost) == ("all of it", 2, 3, 1.0, None)
-    assert (lamps.seeds, lamps.tasks, lamps.interval) == (1, 1, wilson(1, 1))
-    text = SweepReport(standings).text()
+    arms = read_arms([folder.path], lambda name: Prices(input=1, output=1))
+    both, lamps = arms
+    overall, first = both.summary.overall, lamps.summary.overall
+    assert (both.name, len(both.runs), overall.finished, overall.success, both.cost) == ("all of it", 2, 6, 1.0, None)
+    assert (len(lamps.runs), first.episodes, first.interval) == (1, 1, wilson(1, 1))
+    text = ArmsReport(arms).text()
     assert "The interval is over the tasks: one counts once, however many seeds played it." in text
-    arms = SweepReport(standings).data()["arms"]
-    assert isinstance(arms, list)
-    assert arms[0]["success"] == 1.0
-
-
-def test_seeds_that_drew_tasks_of_their_own_are_told_of(tmp_path: Path) -> None:
-    text = "arms: {drawn: {agent: expert, split: generated, sample: 2}, first: {agent: expert, split: generated, limit: 2}}"
-    trials = tuple(planned(written(tmp_path, f"{text}\nseeds: [0, 1]\n")))
-    folder = SweepFolder(tmp_path / "sweep")
-    folder.begin(trials)
-    for trial in trials:
-        asyncio.run(run_batch(trial.spec, folder.path / trial.folder))
-    drawn, first = read_arms(folder, lambda name: None)
-    assert (drawn.same_tasks, first.same_tasks) == (False, True)
-    assert "drawn: each seed drew tasks of its own" in SweepReport((drawn, first)).text()
-    assert "tasks of its own" not in SweepReport((first,)).text()
+    rows = ArmsReport(arms).data()["arms"]
+    assert isinstance(rows, list)
+    assert rows[0]["success"] == 1.0
 
 
 def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:

@@ -1,0 +1,315 @@
+"""Arms: what is reported and compared as one, an agent under one card. It is a run, several that differ in their seed alone, or
+lost tasks played again, whose attempts come to one run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
+
+from housequest.agent.evaluation.analysis.metrics import PlayedTask, Summary, joined
+from housequest.agent.evaluation.analysis.run import PriceList, Run, Watcher, read_for_comparison
+from housequest.agent.evaluation.analysis.statistics import (
+    Interval,
+    Mean,
+    PairedCounts,
+    bootstrap_mean,
+    by_chance,
+    mean_over_seeds,
+    paired_interval,
+    pass_at,
+)
+from housequest.agent.evaluation.runs.files import SelectedTask, total
+from housequest.agent.evaluation.runs.folder import Result, RunFolder, joined_roles, summed
+from housequest.agent.evaluation.runs.spec import Manifest
+from housequest.agent.evaluation.runs.sweep import SeriesKind, SweepFolder
+from housequest.agent.evaluation.runs.usage import EpisodeTiming
+from housequest.agent.models.base import Waste
+from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.text import many
+
+UNBOUNDED = {"steps", "cost"}
+"""Figures that are not shares."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """The ``runs`` of an agent under one card, called by ``name``; none before the first has begun. ``series`` says what they
+    are, where they were played as a series.
+    """
+
+    name: str
+    runs: Sequence[Run]
+    series: SeriesKind | None = None
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The figures of all episodes."""
+        return joined([run.summary for run in self.runs])
+
+    @property
+    def card(self) -> dict[str, str]:
+        """The card of the first run, with how often each task was played and how the models were asked; empty of no run."""
+        if not self.runs:
+            return {}
+        again = {"repeats": str(len(self.runs))} if self.series == "repeats" or len(self.runs) > 1 else {}
+        return {**self.runs[0].card, **again, "asked": self.summary.overall.asked}
+
+    @property
+    def label(self) -> str:
+        """Who played, in a few words, and with which seeds."""
+        who = self.runs[0].label.rpartition(", seed")[0]
+        return f"{who}, seeds {', '.join(str(run.seed) for run in self.runs)}"
+
+    @property
+    def cost(self) -> float | None:
+        """The cost of all runs whose model has a price; None where none has."""
+        costs = [run.summary.overall.cost.total for run in self.runs if run.summary.prices is not None]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if known else None
+
+    @property
+    def named(self) -> Run:
+        """The only run, called as the arm is."""
+        return replace(self.runs[0], called=self.name)
+
+    @cached_property
+    def finished(self) -> dict[str, list[PlayedTask]]:
+        """The episodes of each task that every run has finished without a person's help."""
+        found: dict[str, list[PlayedTask]] = {}
+        for each in (each for run in self.runs for each in run.summary.overall.counted):
+            found.setdefault(each.task.id, []).append(each)
+        return {task: tries for task, tries in found.items() if len(tries) == len(self.runs)}
+
+    def over_seeds(self) -> dict[str, Mean | None]:
+        """Each figure over the runs with Student's 95 % interval, clipped to [0, 1] for shares; None where a run lacks it."""
+        each = [_figures(run.summary) for run in self.runs]
+        found: dict[str, Mean | None] = {}
+        for name in each[0]:
+            values = [value for figures in each if (value := figures[name]) is not None]
+            found[name] = mean_over_seeds(values, share=name not in UNBOUNDED) if len(values) == len(self.runs) else None
+        return found
+
+    def over_tasks(self) -> dict[str, Interval]:
+        """The 95 % interval of each figure's mean over tasks like these, as far as every run has it. A task counts once, with
+        its mean over the runs (bootstrap); success as `housequest.agent.evaluation.analysis.statistics.clustered`.
+        """
+        found = {"success": interval} if (interval := self.summary.overall.interval) else {}
+        tasks: dict[str, list[PlayedTask]] = {}
+        for each in self.summary.overall.counted:
+            tasks.setdefault(each.task.id, []).append(each)
+        for name, of in _OF_TASK.items():
+            values = [of(each) for tries in tasks.values() for each in tries]
+            if values and None not in values:
+                found[name] = bootstrap_mean([fmean(of(each) or 0.0 for each in tries) for tries in tasks.values()])
+        return found
+
+    def pass_at(self) -> dict[int, float]:
+        """The share of tasks that at least one of k runs would win, for each k up to the number of runs (`pass_at`). What was
+        not won, for whatever reason, counts as lost; what a person helped with is left out.
+        """
+        helped = {task for run in self.runs for task in run.summary.assisted}
+        won = Counter(each.task.id for run in self.runs for each in run.summary.overall.counted if each.won)
+        tasks = [task.id for task in self.runs[0].manifest.tasks if task.id not in helped]
+        tries = len(self.runs)
+        if not tasks or tries < 2:
+            return {}
+        return {k: math.fsum(pass_at(k, tries, won[task]) for task in tasks) / len(tasks) for k in range(1, tries + 1)}
+
+
+def _figures(summary: Summary) -> dict[str, float | None]:
+    count = summary.overall
+    means = {
+        "goal_conditions": count.goal.mean,
+        "success_by_path": count.success_by_path.mean,
+        "goal_conditions_by_path": count.goal_by_path.mean,
+    }
+    return {
+        "success": count.success,
+        **({metric.label: count.of(metric).mean for metric in summary.metrics} or means),
+        "steps": count.commands.mean,
+        "cost": count.cost.total,
+    }
+
+
+_OF_TASK: Mapping[str, Callable[[PlayedTask], float | None]] = {
+    "goal_conditions": lambda each: each.goal,
+    "success_by_path": lambda each: each.weighted(float(each.won)),
+    "goal_conditions_by_path": lambda each: each.weighted(each.goal),
+    "steps": lambda each: each.result.steps if each.result else None,
+}
+"""Figures that each episode has."""
+
+
+class Difference(NamedTuple):
+    """How much more one arm wins than another of the ``tasks`` that both finished, with the 95 % interval, and how likely
+    chance alone brings a difference as large.
+    """
+
+    tasks: int
+    value: float
+    interval: Interval
+    p: float
+
+    @classmethod
+    def of(cls, first: Arm, second: Arm) -> Difference | None:
+        """Success of ``second`` less that of ``first``, a task counting once on each side; None where they share none. Of two
+        single runs the interval is Newcombe's, else a bootstrap's over tasks.
+        """
+        shared = [task for task in first.finished if task in second.finished]
+        if not shared:
+            return None
+        one, other = ([fmean(each.won for each in arm.finished[task]) for task in shared] for arm in (first, second))
+        differences = [after - before for before, after in zip(one, other, strict=True)]
+        if len(first.runs) == len(second.runs) == 1:
+            pairs = Counter(zip(one, other, strict=True))
+            interval = paired_interval(PairedCounts(pairs[1.0, 1.0], pairs[1.0, 0.0], pairs[0.0, 1.0], pairs[0.0, 0.0]))
+        else:
+            interval = bootstrap_mean(differences)
+        return cls(len(shared), fmean(differences), interval, by_chance(differences))
+
+
+def read_arms(
+    places: Sequence[Path], prices: PriceList | None = None, watcher: Watcher | None = None, *, merged: bool = True
+) -> list[Arm]:
+    """The arms in these folders of runs, series and sweeps. Runs that differ in their seed alone are one arm, if ``merged``.
+    Raises ``ConfigurationError``, also for a run that is named twice.
+    """
+    found: list[Arm] = []
+    alone: dict[str, Arm] = {}
+    names = distinct_names(places)
+    for place, name in zip(places, names, strict=True):
+        folder = SweepFolder(place)
+        if folder.begun:
+            found += _arms_in(folder, name, prices, watcher)
+            continue
+        run = read_for_comparison(RunFolder(place), prices, watcher)
+        key = _seedless(run.manifest) if merged else name
+        before = alone.get(key)
+        if before is None:
+            found.append(arm := Arm(name, (run,)))
+        else:
+            if (twin := next((each for each in before.runs if each.seed == run.seed), None)) is not None:
+                raise ConfigurationError(
+                    f"{twin.folder.path} and {place} are the same run with the same seed, {run.seed}; name one."
+                )
+            arm = Arm(before.name, tuple(sorted((*before.runs, run), key=lambda each: each.seed)))
+            found[found.index(before)] = arm
+        alone[key] = arm
+    return found
+
+
+def _arms_in(folder: SweepFolder, name: str, prices: PriceList | None, watcher: Watcher | None) -> list[Arm]:
+    kind = folder.contents().series
+    if kind == "attempts":
+        return [Arm(name, (read_attempts(folder, prices, watcher),), kind)]
+    if kind == "repeats":
+        runs = [read_for_comparison(run, prices, watcher) for run in folder.begun_runs("--repeat N")]
+        return [Arm(name, tuple(sorted(runs, key=lambda run: run.seed)), kind)]
+    by_arm: dict[str, list[Run]] = {}
+    for kept in folder.contents().runs:
+        begun, run = by_arm.setdefault(kept.arm, []), folder.run(kept.folder)
+        if run.manifest_file.exists():
+            begun.append(read_for_comparison(run, prices, watcher))
+    if not any(by_arm.values()):
+        raise ConfigurationError(f"No run of the sweep in {folder.path} has begun; play it with `housequest eval --sweep`.")
+    return [Arm(arm, tuple(runs)) for arm, runs in by_arm.items()]
+
+
+def distinct_names(places: Sequence[Path]) -> list[str]:
+    """A name for each of these folders: its own, with as many above it as it takes to tell them apart."""
+    parts = [place.resolve().parts for place in places]
+    for depth in range(1, max(map(len, parts), default=1) + 1):
+        names = ["/".join(each[-depth:]) for each in parts]
+        if len(set(names)) == len(set(parts)):
+            return names
+    return ["/".join(each) for each in parts]
+
+
+def _seedless(manifest: Manifest) -> str:
+    """What a run must share with others to be one arm with them: all but its seed."""
+    config = manifest.configuration.model_copy(update={"seed": 0, "repeat": None})
+    return manifest.model_copy(update={"configuration": config}).model_dump_json(exclude={"versions"})
+
+
+def refuse_unlike(first: Manifest, second: Manifest) -> None:
+    """Raise ``ConfigurationError`` where two runs did not play the same games. Other wordings of their goals and other turn
+    limits are allowed: the card says so. A world's digest over its games may include people's goals; so it decides nothing
+    where only the wording differs.
+    """
+    one, other = first.configuration, second.configuration
+    compared = [
+        ("world", one.world, other.world, "these are other tasks"),
+        ("split", one.split, other.split, "these are other tasks"),
+    ]
+    if (one.world, one.split) == (other.world, other.split):
+        if first.data != second.data and first.engine != second.engine:
+            compared.append(("engine", first.engine, second.engine, "the same actions have other effects"))
+        if one.goals == other.goals or one.world_options != other.world_options:
+            compared.append(("data", first.data[:16], second.data[:16], "the games themselves differ"))
+    unlike = [f"\n  {name}: {shown(a, 80)} and {shown(b, 80)}: {why}" for name, a, b, why in compared if a != b]
+    if unlike:
+        raise ConfigurationError("These two runs cannot be paired:" + "".join(unlike))
+
+
+@dataclass(frozen=True)
+class RetriedRun(Run):
+    """A series of ``attempts`` as one run: how each task ended at last, with the calls and tokens of all its attempts."""
+
+    attempts: tuple[Run, ...] = ()
+
+    @property
+    def parts(self) -> Sequence[Run]:
+        """The attempts."""
+        return self.attempts
+
+    def episode(self, task: SelectedTask) -> Path:
+        """The file of the last episode of ``task``."""
+        return next(run for run in reversed(self.attempts) if _result(run, task.id)).episode(task)
+
+    @property
+    def card(self) -> dict[str, str]:
+        """The card of the first attempt, with the others as retries."""
+        more = many(len(self.attempts) - 1, "more attempt")
+        return {**self.attempts[0].card, "retries": f"{more} at what was not won", "asked": self.summary.overall.asked}
+
+
+def read_attempts(folder: SweepFolder, prices: PriceList | None = None, watcher: Watcher | None = None) -> RetriedRun:
+    """The attempts that have begun, as one run. Raises ``ConfigurationError``."""
+    begun = folder.begun_runs("--retries N")
+    return in_the_end(RunFolder(folder.path), [read_for_comparison(run, prices, watcher) for run in begun])
+
+
+def in_the_end(folder: RunFolder, attempts: Sequence[Run]) -> RetriedRun:
+    """``attempts``, of which the first has all tasks and each other those that were lost before, as one run in ``folder``."""
+    manifest, extras = attempts[0].manifest, attempts[0].extras
+    results: list[Result] = []
+    clocks: dict[str, EpisodeTiming] = {}
+    for task in manifest.tasks:
+        tries = [(run, found) for run in attempts if (found := _result(run, task.id)) is not None]
+        if tries:
+            # The last of the tries, with what all of them used.
+            every = [found for _, found in tries]
+            results.append(every[-1].model_copy(update={**summed(every), "roles": joined_roles(every)}))
+            clocks[task.id] = _clock([run.extras.clocks.get(task.id, EpisodeTiming()) for run, _ in tries])
+    extras = replace(extras, clocks=clocks, metrics=())
+    return RetriedRun(folder, manifest, tuple(results), extras, attempts=tuple(attempts))
+
+
+def _result(run: Run, task: str) -> Result | None:
+    return next((result for result in run.results if result.task == task), None)
+
+
+def _clock(clocks: Sequence[EpisodeTiming]) -> EpisodeTiming:
+    def known(seconds: Sequence[float | None]) -> float | None:
+        return sum(each for each in seconds if each is not None) if None not in seconds else None
+
+    cached, wasted = total(clock.cached for clock in clocks), Waste.joined(clock.wasted for clock in clocks)
+    model, wall = (known([getattr(clock, name) for clock in clocks]) for name in ("model", "wall"))
+    return EpisodeTiming(model, cached, wall, wasted)

@@ -1,0 +1,356 @@
+"""Reports of several runs: one arm with several seeds, lost tasks played again, and several arms beside each other.
+
+Of repeats the figures are means with their intervals. Of retries, what the first attempt won is one figure, what was won in the
+end another. Of several arms each is a row, with its difference to one of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate
+
+from housequest.agent.evaluation.analysis.arms import UNBOUNDED, Arm, Difference, RetriedRun
+from housequest.agent.evaluation.analysis.metrics import Figures, Measured
+from housequest.agent.evaluation.analysis.run import Run, shared_card
+from housequest.agent.evaluation.analysis.statistics import Interval, deviation, holm
+from housequest.agent.evaluation.render import table
+from housequest.agent.evaluation.render.report import EpisodesReport, RunReport, chance_words, definitions, pick, shares
+from housequest.agent.evaluation.render.table import (
+    Column,
+    Report,
+    Section,
+    Table,
+    TabledReport,
+    ends,
+    percent,
+    plain_data,
+    wrapped,
+)
+from housequest.agent.evaluation.runs.usage import money
+from housequest.worlds.errors import ConfigurationError, nearest, shown
+from housequest.worlds.text import many
+
+_MOST_VALUES = 6
+"""How many values of a line are listed; of a large grid, the arms' names say what differs."""
+_PASSES = (1, 2, 4, 8, 16, 32, 64)
+"""The k of pass@k that a report for people has; the JSON has all."""
+UNEQUAL = "Spread, best run and pass@k are left out until every run is finished."
+
+
+class SeedsReport(EpisodesReport):
+    """The figures of each run of the ``arm``, and their means."""
+
+    def __init__(self, arm: Arm) -> None:
+        self.arm, runs, every = arm, arm.runs, arm.summary
+        self._successes = [share for run in runs if (share := run.summary.overall.success) is not None]
+        mean = math.fsum(self._successes) / len(self._successes) if self._successes else None
+        super().__init__(
+            runs, every, arm.card, Measured("mean of these runs", mean, every.overall.interval, f"mean of {len(runs)} seeds")
+        )
+        seeds = ("seeds", ", ".join(str(run.seed) for run in runs))
+        self.heading = [*((name, value) for name, value in self.heading if name != "seed"), seeds]
+
+    def data(self) -> dict[str, object]:
+        tasks = self.arm.over_tasks()
+        over = {
+            name: mean and {"mean": mean.value, "interval": ends(mean.interval), "over_tasks": ends(tasks.get(name))}
+            for name, mean in self.arm.over_seeds().items()
+        }
+        runs = [RunReport(run).data() for run in self.parts]
+        return {
+            "series": "repeats",
+            **super().data(),
+            "seeds": [run.seed for run in self.parts],
+            "over_seeds": over,
+            "spread": {
+                "deviation": deviation(self._successes),
+                "least": min(self._successes),
+                "best": max(self._successes),
+                "pass_at": {str(k): share for k, share in self.arm.pass_at().items()},
+            }
+            if not self.every.overall.unfinished
+            else None,
+            "runs": [{"name": run.name, "seed": run.seed, **figures} for run, figures in zip(self.parts, runs, strict=True)],
+        }
+
+    def tables(self) -> Iterator[Table]:
+        """Each run, the types of task, and the means."""
+        columns = [*pick("tasks", "won", "err", "success"), *shares(self.parts[0].summary), *pick("steps")]
+        yield Table.of("seed", columns, [(str(run.seed), run.summary.overall) for run in self.parts])
+        groups = [*self.every.by_type.items(), ("all", self.every.overall)]
+        yield Table.of("episodes of all runs", pick("played", "won", "err", "success", "95 % interval"), groups)
+        tasks = self.arm.over_tasks()
+        rows = tuple(
+            (name.replace("_", " "), _written(name, mean.value), _ends(name, tasks.get(name)), _ends(name, mean.interval))
+            for name, mean in self.arm.over_seeds().items()
+            if mean is not None and (name != "cost" or mean.value)
+        )
+        yield Table((f"over {len(self.parts)} seeds", "mean", "95 %, other tasks", "95 %, other seeds"), tuple(rows))
+
+    def sentences(self) -> Iterator[str]:
+        """What the intervals cover, how far the runs lie apart, and what must not be taken for their mean."""
+        yield (
+            "Other tasks: where the mean would lie over other tasks of this kind, a task counting once however often it was "
+            "played. Other seeds: over other runs of the same tasks (Student's); - where the runs do not differ."
+        )
+        # Else the runs differ in more than chance.
+        yield from (UNEQUAL,) if self.every.overall.unfinished else self._spread()
+        yield from definitions(self.parts[0].summary)
+        yield from self.notes()
+
+    def _spread(self) -> Iterator[str]:
+        least, best, spread = min(self._successes), max(self._successes), deviation(self._successes)
+        if spread is None:
+            return
+        yield f"Spread of success: from {percent(least)} to {percent(best)}, standard deviation {percent(spread)}."
+        if passes := self.arm.pass_at():
+            listed = ", ".join(f"pass@{k} {percent(share)}" for k, share in passes.items() if k in _PASSES or k == len(passes))
+            yield f"{listed}: the share of tasks that at least one of k runs wins, estimated without bias."
+        yield f"Best of {len(self.parts)} runs: {percent(best)}. That is chosen by its result, and no mean."
+
+
+def _ends(name: str, interval: Interval | None) -> str:
+    return " to ".join(_written(name, end) for end in ends(interval) or ()) or "-"
+
+
+def _written(name: str, value: float) -> str:
+    return f"{value:.4g}" if name in UNBOUNDED else percent(value)
+
+
+class AttemptsReport(EpisodesReport):
+    """The attempts at the tasks of the first; shares are of those tasks, and a task that was won once stays won."""
+
+    def __init__(self, run: RetriedRun) -> None:
+        first, last, tried = run.attempts[0].summary.overall, run.summary.overall, len(run.attempts)
+        measured = [Measured("first attempt", first.success, first.interval)]
+        if tried > 1:
+            measured.append(Measured("in the end", last.success, last.interval, f"{tried} on failed games", single=False))
+        super().__init__(run.attempts, run.summary, run.card, *measured)
+        counts = [attempt.summary.overall for attempt in run.attempts]
+        so_far = accumulate(count.won for count in counts)
+        # Each attempt with what was won by its end, and the share of that.
+        self._rows = [(of, won, won / last.finished if last.finished else None) for of, won in zip(counts, so_far, strict=True)]
+
+    def data(self) -> dict[str, object]:
+        after = [
+            {"attempt": place, "tasks": of.episodes, **plain_data(of, "won", "errors", "unfinished"), "success": share}
+            for place, (of, _, share) in enumerate(self._rows, 1)
+        ]
+        first = RunReport(self.parts[0]).data()
+        return {"series": "attempts", "retries": len(self.parts) - 1, **super().data(), "after": after, "first": first}
+
+    def tables(self) -> Iterator[Table]:
+        """The attempts, and the types of task in the end."""
+        cells = tuple(
+            (str(place), of.so_far, *map(str, (of.won, of.errors, won)), percent(share))
+            for place, (of, won, share) in enumerate(self._rows, 1)
+        )
+        yield Table(("attempt", "tasks", "won", "err", "won so far", "so far"), cells, total=None)
+        groups = [*self.every.by_type.items(), ("all", self.every.overall)]
+        yield Table.of("in the end", pick("tasks", "won", "err", "success", "95 % interval"), groups)
+
+    def sentences(self) -> Iterator[str]:
+        """Both figures, what keeps the next attempt waiting, and what all attempts used."""
+        first, last = self.parts[0].summary.overall, self.every.overall
+        yield f"Success: {percent(first.success)} at the first attempt, 95 % interval {table.percents(first.interval)}."
+        yield (
+            f"Retries: {percent(last.success)} after {many(len(self.parts), 'attempt')}. That is another measure: the agent "
+            "was told which tasks it had lost."
+        )
+        for place, (of, _, _) in enumerate(self._rows, 1):
+            if errors := of.errors:
+                yield (
+                    f"Attempt {place} has {many(errors, 'errored episode')}. An error is not a lost game: no further "
+                    "attempt begins before --retry errors has played it again, and what errors even then is left out of them."
+                )
+            if place > 1 and (left := of.unfinished):
+                yield f"Attempt {place} has {many(left, 'episode')} left to play; the same command goes on."
+        yield "Steps are those of each task's last attempt; calls, tokens and cost are of all attempts."
+        yield from self.notes()
+
+
+def report_of(arms: Sequence[Arm], baseline: str | None = None, *, swept: bool = False) -> Report:
+    """The report of these arms; ``swept``: as rows of a table, even of one. Raises ``ConfigurationError`` for an unknown
+    ``baseline``.
+    """
+    if len(arms) > 1 or swept or baseline is not None:
+        return ArmsReport(arms, baseline)
+    (arm,) = arms
+    (first, *others) = arm.runs
+    if isinstance(first, RetriedRun):
+        return AttemptsReport(first)
+    return SeedsReport(arm) if others or arm.series == "repeats" else RunReport(first)
+
+
+def _tasks(arm: Arm) -> str:
+    """The tasks of a run, and how many episodes of all runs are played if not all are."""
+    most = max(run.summary.overall.episodes for run in arm.runs)
+    overall = arm.summary.overall
+    return overall.so_far if overall.unfinished else str(most)
+
+
+def _ceiling(arm: Arm) -> float | None:
+    found = arm.summary.overall.ceiling
+    return found and found.success
+
+
+_COLUMNS: tuple[Column[Arm], ...] = (
+    Column("seeds", lambda arm: len(arm.runs)),
+    Column("tasks", _tasks),
+    Column("err", lambda arm: arm.summary.overall.errors),
+    Column("success", lambda arm: arm.summary.overall.success, percent),
+    Column("95 % interval", lambda arm: arm.summary.overall.interval, table.percents),
+    Column("steps", lambda arm: arm.summary.overall.commands.mean, table.number),
+    Column("calls", lambda arm: arm.summary.overall.calls),
+    Column("ceiling", _ceiling, percent),
+    Column("cost", lambda arm: arm.cost, lambda cost: "-" if cost is None else money(cost)),
+)
+
+
+class ArmsReport(TabledReport):
+    """``arms`` beside each other, and each against the one that is called ``baseline``, by default the first; rates lie in
+    [0, 1].
+    """
+
+    def __init__(self, arms: Sequence[Arm], baseline: str | None = None) -> None:
+        self.arms = tuple(arms)
+        begun = self.begun = [arm for arm in arms if arm.runs]
+        names = [arm.name for arm in begun]
+        if baseline is not None and baseline not in names:
+            hint = nearest(baseline, names) or f" There are: {', '.join(names)}."
+            raise ConfigurationError(f"--baseline: there is no arm {shown(baseline)}.{hint}")
+        self.baseline = next(arm for arm in begun if baseline in (None, arm.name))
+        self.types = sorted({kind for arm in begun for kind in arm.summary.by_type})
+        self.card = shared_card([arm.card for arm in begun])
+        # The conditions that all arms share, and those in which they differ.
+        self.heading = arms_card({arm.name: arm.card for arm in begun})
+
+    @property
+    def runs(self) -> list[Run]:
+        """All runs of all arms; of retries, each attempt."""
+        return [part for arm in self.arms for run in arm.runs for part in run.parts]
+
+    @cached_property
+    def differences(self) -> dict[str, tuple[Difference, float]]:
+        """How each other arm differs from the baseline, by its name, with Holm's p; without those that share no task."""
+        games = _games(self.baseline)
+        found = {
+            arm.name: difference
+            for arm in self.begun
+            if arm is not self.baseline and _games(arm) == games and (difference := Difference.of(self.baseline, arm))
+        }
+        corrected = holm([each.p for each in found.values()])
+        return {name: (each, p) for (name, each), p in zip(found.items(), corrected, strict=True)}
+
+    def data(self) -> dict[str, object]:
+        return {
+            "card": self.card,
+            "baseline": self.baseline.name,
+            "arms": [self._arm(arm) for arm in self.arms],
+        }
+
+    def _arm(self, arm: Arm) -> dict[str, object]:
+        overall, ceiling = arm.summary.overall, arm.summary.overall.ceiling
+        difference, p = self.differences.get(arm.name, (None, None))
+        return {
+            "arm": arm.name,
+            "seeds": len(arm.runs),
+            **plain_data(overall, "episodes", "unfinished", "errors", "won", "success", "interval"),
+            "steps": overall.commands.mean,
+            "calls": overall.calls,
+            "prior": ceiling and ceiling.prior,
+            "ceiling": ceiling and ceiling.success,
+            "cost": arm.cost,
+            "by_type": {
+                kind: plain_data(of, "episodes", "unfinished", "won", "success", "interval")
+                for kind, of in arm.summary.by_type.items()
+            },
+            "against_baseline": difference and {**plain_data(difference, "tasks", "value", "interval", "p"), "holm": p},
+            "card": arm.card,
+        }
+
+    def tables(self) -> Iterator[Table]:
+        """The arms, their success by type of task, and against the baseline."""
+        lacking = {column.heading for column in _COLUMNS[-2:] if all(column.value(arm) is None for arm in self.begun)}
+        columns = [column for column in _COLUMNS if column.heading not in lacking]
+        yield self._table("", columns)
+        if len(self.types) > 1:
+            yield self._table("success", [_of_type(kind) for kind in self.types])
+        if self.differences:
+            rows = tuple(
+                (
+                    name,
+                    str(each.tasks),
+                    f"{each.value * 100:+.1f} points",
+                    table.points(each.interval),
+                    table.chance(each.p),
+                    table.chance(p),
+                )
+                for name, (each, p) in self.differences.items()
+            )
+            yield Table((f"less {self.baseline.name}", "tasks", "success", "95 % interval", "p", "Holm's p"), rows, total=None)
+
+    def _table(self, name: str, columns: Sequence[Column[Arm]]) -> Table:
+        rows = tuple(
+            (arm.name, *(column.cell(arm) for column in columns)) if arm.runs else (arm.name, *["-"] * len(columns))
+            for arm in self.arms
+        )
+        return Table((name, *(column.heading for column in columns)), rows, total=None)
+
+    def sections(self) -> Iterator[Section]:
+        yield table.named_lines(self.heading, width=10)
+        yield from self.tables()
+        yield (line for sentence in self.sentences() for line in wrapped(sentence))
+
+    def sentences(self) -> Iterator[str]:
+        """What a reader of the tables needs."""
+        if any(len(each.runs) > 1 for each in self.begun):
+            yield "The interval is over the tasks: one counts once, however many seeds played it."
+        if unfinished := sum(each.summary.overall.unfinished for each in self.begun):
+            yield f"Not finished: {many(unfinished, 'episode')}. All figures are of those that were played."
+        if self.differences:
+            yield (
+                f"Against {self.baseline.name}: over the tasks that both finished, one counting once. p is that of Fisher's "
+                "test of paired differences (mid-p; McNemar's, where each task was played once). Holm's allows for all arms."
+            )
+            for name, (each, _) in self.differences.items():
+                yield from (f"{name}: {words}" for words in chance_words(each))
+        if unpaired := [arm.name for arm in self.begun if arm is not self.baseline and arm.name not in self.differences]:
+            yield f"Not set against {self.baseline.name}, for they share no finished task with it: {', '.join(unpaired)}."
+        if by := sorted({ceiling.prior for each in self.begun if (ceiling := each.summary.overall.ceiling)}):
+            yield (
+                f"Ceiling: the share that the expert, which has no model, wins by the arm's location prior ({', '.join(by)}). "
+                "With search=llm that is chance, where the model begins."
+            )
+        if missing := [each.name for each in self.arms if not each.runs]:
+            yield f"Not begun: {', '.join(missing)}."
+
+
+def _of_type(kind: str) -> Column[Arm]:
+    def of(arm: Arm) -> float | None:
+        return arm.summary.by_type.get(kind, Figures()).success
+
+    return Column(kind, of, percent)
+
+
+def _games(arm: Arm) -> tuple[str, str, str]:
+    """What two arms must share for their tasks to be the same."""
+    manifest = arm.runs[0].manifest
+    return manifest.configuration.world, manifest.data, manifest.engine
+
+
+def arms_card(cards: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str]]:
+    """The cards of a sweep by arm as one: first what all arms share, then each line in which they differ."""
+    shared = shared_card(list(cards.values()))
+    others = dict.fromkeys(name for each in cards.values() for name in each if name not in shared)
+    lines = [*shared.items()]
+    for name in others:
+        arms: dict[str, list[str]] = {}
+        for arm, each in cards.items():
+            arms.setdefault(each.get(name, "-"), []).append(arm)
+        listed = "; ".join(f"{value} ({', '.join(having)})" for value, having in arms.items())
+        many_ways = f"differs in {len(arms)} ways; --json has each arm's card"
+        lines.append((name, many_ways if len(arms) > _MOST_VALUES else f"differs: {listed}"))
+    return lines
