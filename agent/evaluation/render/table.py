@@ -65,6 +65,11 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     total: str | None = "all"
 
+    @property
+    def caption(self) -> str:
+        """What it shows, for pages: what its first column is, or else the figures."""
+        return self.head[0][:1].upper() + self.head[0][1:] or "Figures"
+
     @classmethod
     def of(cls, name: str, columns: Sequence[Column[R]], rows: Iterable[tuple[str, R]]) -> Table:
         """A row for each pair of a name and a value; ``name`` heads the column of names."""

@@ -10,7 +10,6 @@ import base64
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -22,7 +21,7 @@ from housequest.agent.evaluation.analysis.run import Run
 from housequest.agent.evaluation.analysis.statistics import Interval, PairedCounts, paired_interval, wilson
 from housequest.agent.evaluation.render.comparison import Comparison, conclusions, figure_cells
 from housequest.agent.evaluation.render.pages.episodes import Episodes, Limits
-from housequest.agent.evaluation.render.report import EpisodesReport, RunReport, groups, heading, pick, shares
+from housequest.agent.evaluation.render.report import EpisodesReport, RunReport, heading
 from housequest.agent.evaluation.render.series import ArmsReport, AttemptsReport
 from housequest.agent.evaluation.render.table import Column, percent, percents, points
 from housequest.agent.evaluation.runs.files import flattened
@@ -72,11 +71,6 @@ def figures_page(figures: EpisodesReport, page: Path, limits: Limits = _LIMITS) 
         told = (f"{each.name}: {percent(each.success)}, 95 % interval {percents(each.interval)}" for each in figures.measured)
         headline = f"{'; '.join(told)}."
     rows = _rows(named, episodes)
-    counts = ("tasks", "won", "lost", "errors", "unfinished", "success", "95 % interval")
-    columns = [*pick(*counts), *shares(summary), *pick("steps", "steps, won")]
-    if len(figures.parts) > 1 and not isinstance(figures, AttemptsReport):
-        columns[0] = replace(columns[0], heading="plays")
-    by_group = [(name, [column.cell(count) for column in columns]) for name, count in groups(summary)]
     return _page(
         "run.html",
         title,
@@ -87,9 +81,7 @@ def figures_page(figures: EpisodesReport, page: Path, limits: Limits = _LIMITS) 
         configuration=manifest_settings(figures.manifest),
         sentences=[*figures.sentences()],
         caption=_caption(figures),
-        columns=[column.heading for column in columns],
-        by_type=by_group[: len(summary.by_type)],
-        totals=by_group[len(summary.by_type) :],
+        tables=list(figures.tables()),
         charts=_run_charts(summary),
         assisted=summary.assisted,
         outcomes=sorted({row.outcome for row in rows}),
@@ -101,8 +93,8 @@ def figures_page(figures: EpisodesReport, page: Path, limits: Limits = _LIMITS) 
 def _caption(figures: EpisodesReport) -> str:
     """What the figures by type count, and whose their intervals are."""
     if len(figures.parts) < 2 or isinstance(figures, AttemptsReport):
-        return "By type of task. Errors count as not won; the interval is Wilson's."
-    return f"Plays of {len(figures.parts)} runs by type of task. Errors count as not won; in the interval a task counts once."
+        return "Errors count as not won; the interval is Wilson's."
+    return f"Of {len(figures.parts)} runs. Errors count as not won; in the interval of all plays, a task counts once."
 
 
 def arms_page(report: ArmsReport) -> bytes:
