@@ -122,6 +122,7 @@ class Settings(BaseModel):
     type: tuple[Text, ...] = ()
     limit: Number | None = None
     sample: Number | None = None
+    sample_seed: Seed = 0
     goals: Text = "template"
     habits: Text | None = None
     world_option: dict[Text, Scalar] = {}

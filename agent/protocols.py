@@ -43,9 +43,14 @@ class Protocol:
     differs: Sequence[str] = ()
     games: str | None = None
 
+    @property
+    def splits(self) -> Sequence[object]:
+        """The splits that it was measured on. Elsewhere it can be tuned; then its figures are marked, and none of its own."""
+        return self.settings.get("split", ())
+
     def tasks(self, split: str) -> frozenset[str] | None:
         """The ids of its games in ``split``; None where it has all games of it."""
-        if self.games is None:
+        if self.games is None or split not in self.splits:
             return None
         listed = resources.files("housequest.agent").joinpath(self.games).read_text("utf-8")
         return frozenset(f"{split}/{line}" for line in listed.split())
@@ -64,7 +69,8 @@ class Protocol:
         ``ConfigurationError``.
         """
         for key, values in settings.items():
-            if key in given and not _chosen(values, given[key]) and _plain(given[key]) not in map(_plain, values):
+            # Agents are tuned on other splits than they are measured on; there the card says so.
+            if key in given and key != "split" and not _allows(values, given[key]):
                 allowed = " or ".join(said(each) for each in values)
                 raise ConfigurationError(
                     f"{place(key)}: {said(given[key])} contradicts the protocol {self.name}, which has {key} {allowed}. "
@@ -104,6 +110,10 @@ def find_protocol(name: str, place: str) -> Protocol:
 
 def _chosen(values: Values, value: object) -> bool:
     return any(each in _MARKS and _MARKS[each][1](value) for each in values)
+
+
+def _allows(values: Values, value: object) -> bool:
+    return _chosen(values, value) or _plain(value) in map(_plain, values)
 
 
 def _plain(value: object) -> object:

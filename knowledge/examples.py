@@ -28,6 +28,7 @@ from housequest.worlds.household.base import Household
 from housequest.worlds.household.belief import kind
 from housequest.worlds.household.goals import ADJECTIVES, TASK_TYPES, Goal, GoalStep, TaskType
 from housequest.worlds.paths import read_file
+from housequest.worlds.tasks import HELD_OUT
 from housequest.worlds.text import printable, with_article
 
 SHIPPED = "examples.jsonl"
@@ -112,7 +113,7 @@ def type_of_goal(goal: str, receptacles: Iterable[str], household: Household) ->
 
 LEARNT_FROM = frozenset({"train", "generated", "example"})
 """Splits whose episodes may be shown to agents and learned from; all others evaluate, in any world."""
-EVALUATION_SEEDS = 1_000_000
+EVALUATION_SEEDS = HELD_OUT.start
 """Made-up houses from this seed on are for evaluation."""
 _KEPT = ("valid", "test")
 

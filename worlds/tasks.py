@@ -16,6 +16,32 @@ from typing import ClassVar, overload
 from housequest.worlds.base import Task
 from housequest.worlds.errors import ConfigurationError, TaskNotFound, nearest, shown
 
+TRAINED = range(500_000)
+"""Seeds of made-up tasks that what ships has learned from, and that clients of servers learn from."""
+EXPLORED = range(500_000, 1_000_000)
+"""Seeds that rules are learned from, and no model by itself."""
+HELD_OUT = range(1_000_000, 2**63 - 1)
+"""Seeds of made-up tasks for evaluation: nothing may be learned from them."""
+_SEEDS = re.compile(r"(?P<first>[0-9]{1,18})(?P<more>\.\.(?P<last>[0-9]{1,18}))?", re.ASCII)
+
+
+def read_split(text: str, endless: Sequence[str], usual: range = HELD_OUT) -> tuple[str, range | None]:
+    """A split and, of one without end, the seeds of its tasks: ``SPLIT`` (the ``usual`` ones), ``SPLIT:FIRST`` (from there on),
+    or ``SPLIT:FIRST..LAST``. Raises ``ConfigurationError``.
+    """
+    split, colon, seeds = text.partition(":")
+    if split not in endless:
+        return text, None
+    if not colon:
+        return split, usual
+    match = _SEEDS.fullmatch(seeds)
+    stop = 2**63 - 1 if match is None or not match["more"] else int(match["last"]) + 1
+    if match is None or (first := int(match["first"])) >= stop:
+        raise ConfigurationError(
+            f"{shown(text)} is no split; give {split}, {split}:SEED to begin there, or {split}:FIRST..LAST for those houses."
+        )
+    return split, range(first, stop)
+
 
 def is_made_up(reference: str, split: str) -> bool:
     """Whether a reference to a task means one of the endless ``split``."""

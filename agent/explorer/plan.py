@@ -21,6 +21,7 @@ from housequest.knowledge.examples import is_evaluation_split
 from housequest.knowledge.rules import Rule, RuleKind, RuleStatus, Standing
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.paths import FORMAT, Format
+from housequest.worlds.tasks import EXPLORED, HELD_OUT
 
 M = TypeVar("M", bound=BaseModel)
 Acceptance = Literal["filter", "evidence", "person"]
@@ -186,7 +187,9 @@ def plan_exploration(configuration: Configuration, options: ExploreOptions) -> E
     split = settings.split or world.training_split
     refuse_evaluation_split(split, "--split")
     settings = settings.model_copy(update={"split": split, "limit": None, "sample": options.episodes})
-    run = make_run_spec(replace(configuration, settings=settings), curiosity=options.curiosity or None)
+    run = make_run_spec(replace(configuration, settings=settings), curiosity=options.curiosity or None, usual=EXPLORED)
+    if run.config.houses is not None and run.config.houses[1] >= HELD_OUT.start:
+        raise ConfigurationError(f"--split: made-up tasks from {HELD_OUT.start:,} on are for evaluation; name others.")
     model = options.distiller or (models_of(settings.model).get("") if settings.model else None)
     brief = model is not None and model != NO_MODEL and parse_model(model).provider.brief
     if brief and options.distiller is not None:

@@ -30,6 +30,7 @@ from housequest.agent.evaluation.runs.spec import MANY, find_types, select, slug
 from housequest.agent.roles.base import clean
 from housequest.worlds.base import Env, Observation, Task, World
 from housequest.worlds.errors import ConfigurationError, HousequestError, OrderError, TaskNotFound, Unsupported, nearest, shown
+from housequest.worlds.tasks import TRAINED
 
 LONGEST_COMMAND = 2_000
 MOST_OPEN = 16
@@ -396,7 +397,7 @@ class GameHost(AbstractAsyncContextManager["GameHost"]):
             raise ConfigurationError("A type cannot be chosen here, since knowing it is not granted; leave it out.")
         types = options.types if request.type is None else (request.type,)
         split = options.split_named(request.split)
-        return options.checked(select(options.world, split, types, sample=1, seed=seed).tasks[0])
+        return options.checked(select(options.world, split, types, sample=1, seed=seed, usual=TRAINED).tasks[0])
 
     def _game(self, id: str) -> HostedGame:
         game = self._games.get(id)

@@ -20,6 +20,7 @@ from housequest.agent.roles.base import clean
 from housequest.worlds.base import Env, Step, Task
 from housequest.worlds.env import OrderChecked, StepLimit
 from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFound
+from housequest.worlds.tasks import TRAINED
 
 MOST_SESSIONS = 256
 IDLE = 3600.0
@@ -185,7 +186,7 @@ class Sessions(AbstractAsyncContextManager["Sessions"]):
             return self.served.named(name)
         if not self._tasks:
             drawn = seed if place is None else place
-            return select(self.served.world, self.served.split, self.served.types, sample=1, seed=drawn).tasks[0]
+            return select(self.served.world, self.served.split, self.served.types, sample=1, seed=drawn, usual=TRAINED).tasks[0]
         if place is None:
             return Random(seed).sample(self._drawn_from, 1)[0]
         if not 0 <= place < len(self._tasks):

@@ -82,7 +82,7 @@ def agent_of(name: str) -> str:
 
 def each_setting() -> Iterator[tuple[str, str]]:
     for protocol in map(PROTOCOLS.__getitem__, PLAYED):
-        yield from ((protocol.name, key) for key, values in protocol.settings.items() if ANY not in values)
+        yield from ((protocol.name, key) for key, values in protocol.settings.items() if ANY not in values and key != "split")
 
 
 def otherwise(name: str, key: str) -> object:
@@ -144,12 +144,19 @@ def test_it_wins_over_a_file_and_refuses_in_an_arm_what_contradicts_it(monkeypat
     assert (settings.split, settings.max_steps) == ("valid_unseen", 49)
     own = settings.settings_of("react")
     assert (own["exemplars"], own["thoughts"]) == ("mine.json", "turns")
-    arm = SettingsSource("the arm 'a' of x.yaml", {"protocol": "react", "split": "valid_seen"})
-    with pytest.raises(ConfigurationError, match=r"split in the arm 'a' of x\.yaml: valid_seen contradicts"):
+    arm = SettingsSource("the arm 'a' of x.yaml", {"protocol": "react", "max_steps": 9})
+    with pytest.raises(ConfigurationError, match=r"max_steps in the arm 'a' of x\.yaml: 9 contradicts"):
         configure(MODEL, besides=arm)
     file.write_text('protocol = "react"\n')
     with pytest.raises(ConfigurationError, match="'protocol', which is unknown"):
         configure()
+
+
+def test_it_is_tuned_on_another_split_and_the_card_says_so(tmp_path: Path) -> None:
+    assert named("react", split="valid_seen").split == "valid_seen"
+    played = run(tmp_path, [Lived(1)], protocol="react", split="valid_seen")
+    assert played.card["protocol"] == "react, but valid_seen"
+    assert run(tmp_path / "own", [Lived(1)], protocol="react", split="valid_unseen").card["protocol"] == "react"
 
 
 def test_the_names_of_settings_are_those_that_there_are() -> None:

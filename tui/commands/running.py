@@ -235,8 +235,7 @@ def _show_all(places: Sequence[Path], whole: Path, call: EvalCall) -> None:
 
 
 def _remarks(spec: RunSpec) -> Iterator[str]:
-    if spec.selection.warning:
-        yield spec.selection.warning
+    yield from spec.selection.warnings
     without = [f"  {task.id}" for task in spec.selection.tasks if task.wording == "template"]
     if without and spec.config.goals != "template":
         tasks = "1 task has" if len(without) == 1 else f"{len(without)} tasks have"

@@ -34,7 +34,7 @@ LONGEST_ASIDE = 600
 _BETWEEN = " | "
 
 
-@options.takes(*options.TASKS, "limit", "sample", *options.PLAYER, "workers", *options.MEASUREMENT)
+@options.takes(*options.TASKS, "limit", "sample", "sample_seed", *options.PLAYER, "workers", *options.MEASUREMENT)
 def evaluate(
     flags: options.Flags,
     retry: str | None = None,
@@ -56,7 +56,9 @@ def evaluate(
         evaluate_sweep(sweep, call)
 
 
-@options.takes(*options.TASKS, "limit", "sample", *(name for name in options.PLAYER if name != "rules"), "workers")
+@options.takes(
+    *options.TASKS, "limit", "sample", "sample_seed", *(name for name in options.PLAYER if name != "rules"), "workers"
+)
 def measure(
     flags: options.Flags,
     book: str,

@@ -37,11 +37,13 @@ from housequest.worlds.env import steps_of
 from housequest.worlds.errors import ConfigurationError, HousequestError, Unsupported, unquoted
 from housequest.worlds.paths import atomic_write
 from housequest.worlds.registry import DEFAULT_WORLD, make_world, world_class
+from housequest.worlds.tasks import HELD_OUT
 
 K = TypeVar("K")
 
 Watcher = Callable[[int, int], None]
 """Gets how many tasks are done and how many there are."""
+_ENDLESS = HELD_OUT.stop - 1
 TURNS = 50
 """The expert's turn limit: the default of an episode."""
 PRIORS = ("counts", "random", "name")
@@ -297,10 +299,15 @@ def card(manifest: Manifest, asked: str) -> dict[str, str]:
     whole = len(manifest.tasks) == (len(listed) if listed else manifest.of) or manifest.of > MANY or config.attempt
     perception = _perception(config)
     part = "" if whole else f": not the whole {'list' if listed else 'split'}"
+    drawn = f", drawn from all types with the sample seed {config.sample_seed or 0}" if config.sample is not None else ""
+    without = f"; none of {', '.join(manifest.missing)}" if manifest.missing else ""
+    houses = f", houses {config.houses[0]:,} to {config.houses[1]:,}" if config.houses and config.houses[1] < _ENDLESS else ""
+    houses = houses or (f", houses from {config.houses[0]:,} on" if config.houses else "")
+    only = "" if protocol is None or config.split in protocol.splits else f", but {config.split}"
     return {
-        "protocol": config.protocol or "none named",
-        "split": config.split,
-        "tasks": f"{selection_text(len(manifest.tasks), manifest.of)}{part}",
+        "protocol": f"{config.protocol}{only}" if config.protocol else "none named",
+        "split": f"{config.split}{houses}",
+        "tasks": f"{selection_text(len(manifest.tasks), manifest.of)}{drawn}{part}{without}",
         "goals": config.goals,
         "turns": f"at most {config.max_turns}{counted}",
         "grants": ", ".join(config.grants) or "none",

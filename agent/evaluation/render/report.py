@@ -9,7 +9,7 @@ from housequest.agent.config import RolePrices
 from housequest.agent.evaluation.analysis.arms import Difference
 from housequest.agent.evaluation.analysis.failures import of_games, told
 from housequest.agent.evaluation.analysis.metrics import CeilingFigures, Figures, Measured, Sample, Summary
-from housequest.agent.evaluation.analysis.run import Run, counted_prior, named_by_model, prior_of
+from housequest.agent.evaluation.analysis.run import Run, counted_prior, named_by_model, prior_of, reference_of
 from housequest.agent.evaluation.render import table
 from housequest.agent.evaluation.render.table import (
     Column,
@@ -87,7 +87,7 @@ class EpisodesReport(TabledReport):
             # A task that was lost in several runs is told of once.
             for result in list({result.task: result for result in lost}.values())[:EXAMPLES]:
                 if result.failure is not None and result.outcome != "error":
-                    at = f"{self.manifest.configuration.split}:{result.number}, turn {result.failure.turn}: "
+                    at = f"{reference_of(result)}, turn {result.failure.turn}: "
                     yield from wrapped(f"{at}{result.failure.words}", "    ", "      ")
         if prior_of(self.manifest.configuration) is not None:  # a planner in skills, as LoTa-Bench's is
             yield from wrapped(told(of_games(self.every.failures)), "  ")

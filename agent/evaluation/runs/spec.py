@@ -9,6 +9,7 @@ import operator
 import platform
 import random
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -30,6 +31,7 @@ from housequest.worlds.base import Task, World
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.options import Scalar
 from housequest.worlds.paths import FORMAT, Format, given_path
+from housequest.worlds.tasks import HELD_OUT, read_split
 
 MANY = 1_000_000
 """A split with more tasks than this counts as endless and is never enumerated."""
@@ -37,23 +39,28 @@ _MOST = 10_000
 """The most tasks of an endless split in one run: all are generated and checked before the first is played."""
 _DRAWS = 10_000
 """How many tasks of an endless split are tried for each wanted one, to find its type."""
+_DRAWN_FOR_TYPES = 40
+"""How many are drawn for each wanted one, to have as many of each type."""
 
 
 class RunConfig(Frozen):
     """The resolved configuration of a run.
 
-    ``model`` has no host or folder, which belong to the machine; ``script_sha256`` identifies the file of a scripted, llama or
-    built-in model. ``habits`` is the name of their file, whose content is part of the manifest's ``data``. ``curiosity`` is the
-    share of random turns in an exploration. ``repeat`` and ``attempt`` count from 1, which is not kept, so that the first run
-    of a series is the run that it would be by itself; ``earlier`` is a digest of the episodes of the attempts before.
+    ``houses`` are the first and the last seed that tasks of a split without end are of. ``model`` has no host or folder, which
+    belong to the machine; ``script_sha256`` identifies the file of a scripted, llama or built-in model. ``habits`` is the name
+    of their file, whose content is part of the manifest's ``data``. ``curiosity`` is the share of random turns in an
+    exploration. ``repeat`` and ``attempt`` count from 1, which is not kept, so that the first run of a series is the run that
+    it would be by itself; ``earlier`` is a digest of the episodes of the attempts before.
     """
 
     world: str
     engine: str
     split: str
+    houses: tuple[int, int] | None = Field(default=None, exclude_if=operator.not_)
     types: tuple[str, ...]
     limit: int | None
     sample: int | None
+    sample_seed: int | None = Field(default=None, exclude_if=operator.not_)
     goals: str
     habits: str | None = None
     world_options: dict[str, Scalar] = Field(default_factory=dict[str, Scalar], exclude_if=operator.not_)
@@ -74,7 +81,8 @@ class RunConfig(Frozen):
 
 class Manifest(Frozen):
     """A run's own record of itself (``run.json``). ``prompts`` are digests of all prompt templates, of examples, and of an
-    agent's own network. ``of`` is the size of the split that ``tasks`` were selected from. ``versions`` should not affect a
+    agent's own network. ``of`` is how many there were to select ``tasks`` from, and ``missing`` are the types of which none
+    is among them. ``versions`` should not affect a
     run; a difference in them is not refused.
     """
 
@@ -85,6 +93,7 @@ class Manifest(Frozen):
     data: str
     prompts: dict[str, str]
     of: int
+    missing: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
     tasks: tuple[SelectedTask, ...]
     versions: dict[str, str | None]
 
@@ -113,7 +122,8 @@ def setup_of(manifest: Manifest, settings: Settings, attempts: Mapping[str, tupl
     setup = set_up(settings, rules=config.rules, curiosity=config.curiosity)
     digest = file_digest(setup.model) if setup.model else None
     config = config.model_copy(update={"script_sha256": digest, "settings": dict(setup.episode.settings)})
-    if changes := differences(manifest, _manifest(config, setup.world, manifest.of, manifest.tasks)):
+    now = _manifest(config, setup.world, manifest.of, manifest.tasks).model_copy(update={"missing": manifest.missing})
+    if changes := differences(manifest, now):
         raise ConfigurationError(f"it would play another run; give it the same version, data and files:{changes}")
     return replace(setup, episode=replace(setup.episode, attempts=attempts))
 
@@ -159,10 +169,15 @@ FIRST = Place()
 
 
 def make_run_spec(
-    configuration: Configuration, *, curiosity: float | None = None, rules: FrozenRules | None = None, place: Place = FIRST
+    configuration: Configuration,
+    *,
+    curiosity: float | None = None,
+    rules: FrozenRules | None = None,
+    place: Place = FIRST,
+    usual: range = HELD_OUT,
 ) -> RunSpec:
     """Resolve every choice that ``configuration`` leaves open; ``curiosity`` and ``rules`` are those of
-    `housequest.agent.setup.set_up`.
+    `housequest.agent.setup.set_up`, and ``usual`` is that of `select`.
 
     A ``place`` in a series changes the seed of models and agents, and not that of draws of tasks. Raises ``ConfigurationError``
     and ``KnowledgeError``.
@@ -170,17 +185,17 @@ def make_run_spec(
     settings = configuration.settings
     if settings.agent == HUMAN:
         raise ConfigurationError("The agent 'human' needs a terminal; use `housequest play --agent human`.")
-    drawn = settings.seed or 0
-    # Each run of a series has a seed of its own.
-    settings = settings.model_copy(update={"seed": drawn + place.repeat + place.attempt - 2})
+    # Each run of a series has a seed of its own, and the tasks of the first.
+    settings = settings.model_copy(update={"seed": (settings.seed or 0) + place.repeat + place.attempt - 2})
     setup = set_up(settings, rules=rules, curiosity=curiosity)
     setup = replace(setup, episode=replace(setup.episode, attempts=place.attempts))
     world, episode = setup.world, setup.episode
-    split = settings.split or world.default_split
+    split, seeds = read_split(settings.split or world.default_split, world.endless_splits, usual)
     check_habits(settings.habits, split, world)
     protocol = PROTOCOLS.get(settings.protocol or "")
     only = protocol.tasks(split) if protocol else None
-    selection = select(world, split, settings.type, settings.limit, settings.sample, drawn, only)
+    named = settings.split or split
+    selection = select(world, named, settings.type, settings.limit, settings.sample, settings.sample_seed, only, usual)
     if place.attempt > 1:
         selection = selection._replace(tasks=tuple(task for task in selection.tasks if task.id in place.tasks))
     episode.check_grants(world, selection.tasks)
@@ -188,9 +203,11 @@ def make_run_spec(
         world=settings.world,
         engine=settings.common_option("engine", world.Options),
         split=split,
+        houses=None if seeds is None else (seeds.start, seeds.stop - 1),
         types=tuple(sorted({task.type for task in selection.tasks})) if settings.type else (),
         limit=settings.limit,
         sample=settings.sample,
+        sample_seed=None if settings.sample is None else settings.sample_seed,
         goals=settings.common_option("goals", world.Options),
         habits=given_path(settings.habits).name if settings.habits else None,
         world_options={**settings.worlds.get(settings.world, {}), **settings.world_option},
@@ -209,6 +226,7 @@ def make_run_spec(
         earlier=place.earlier,
     )
     manifest = _manifest(config, world, selection.of, tuple(SelectedTask.of(task) for task in selection.tasks))
+    manifest = manifest.model_copy(update={"missing": selection.missing})
     return RunSpec(manifest, setup, selection, settings.model_copy(update={"rules": None}))
 
 
@@ -236,22 +254,26 @@ def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTas
 
 
 class Selection(NamedTuple):
-    """The selected tasks in the split's order. ``of`` is the split's full size, ``here`` how many tasks are installed."""
+    """The selected tasks in the split's order. ``of`` is how many there are to select from, ``here`` how many of them are
+    installed; ``missing`` are the types of which none is selected, though there are some.
+    """
 
     split: str
     tasks: tuple[Task, ...]
     here: int
     of: int
+    missing: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return selection_text(len(self.tasks), self.of)
 
     @property
-    def warning(self) -> str | None:
-        """What is wrong with a published split that is incomplete here; None if nothing is."""
-        if self.here == self.of:
-            return None
-        return f"{self.split} has {self.here} games here and {self.of} where it is published: these are not its figures."
+    def warnings(self) -> Iterator[str]:
+        """What a reader of its figures must know: of a published split that is incomplete here, and of missing types."""
+        if self.here != self.of:
+            yield f"{self.split} has {self.here} games here and {self.of} where it is published: these are not its figures."
+        if self.missing:
+            yield f"These {len(self.tasks)} tasks have none of {', '.join(self.missing)}; --sample N draws from all types."
 
 
 def selection_text(selected: int, of: int) -> str:
@@ -285,55 +307,111 @@ def select(
     sample: int | None = None,
     seed: int = 0,
     only: Collection[str] | None = None,
+    usual: range = HELD_OUT,
 ) -> Selection:
-    """Select tasks of ``split``: those of ``types``, then the first ``limit``, or ``sample`` drawn with ``seed``. ``only`` are
-    the ids of those to choose from, where that is not the whole split: all of them must be here. Raises ``ConfigurationError``
-    where one is not, where no task is left, where both limit and sample are given, and where neither is given for an endless
-    split.
+    """Select tasks of ``split``: those of ``types``, then the first ``limit``, or ``sample`` drawn with ``seed``, of each type
+    as large a share as it has. ``only`` are the ids of those to choose from, where that is not the whole split: all of them
+    must be here. ``usual`` are the seeds of a split without end that names none (`read_split`). Raises ``ConfigurationError``
+    where one is not here, where no task is left, where both limit and sample are given, and where neither is given for tasks
+    without end.
     """
     check_one_limit(limit, sample)
-    every = world.tasks(split)
-    if len(every) > MANY:
-        # Tasks generated on demand: the first ones, or drawn ones in the split's order.
-        number = limit if limit is not None else sample
-        if number is None:
-            raise ConfigurationError(
-                f"The split {shown(split)} is endless; say how many tasks to play with --limit N or --sample N."
-            )
-        if not 0 < number <= _MOST:
-            raise ConfigurationError(
-                f"{number:,} tasks of the split {shown(split)} are too many for one run; "
-                f"give 1 to {_MOST:,}, and draw others with --sample N --seed S."
-            )
-        wanted = find_types(types, tuple(world.task_types)) if types else ()
-        looked = islice(every if limit is not None else _drawn(every, seed), number * _DRAWS)
-        tasks = tuple(islice((task for task in looked if not wanted or task.type in wanted), number))
-        if len(tasks) < number:
-            raise ConfigurationError(f"The split {shown(split)} has too few tasks of the type {' or '.join(wanted)}.")
-        return Selection(split, tuple(sorted(tasks, key=lambda task: task.number)), len(every), len(every))
-    wanted = find_types(types, sorted({task.type for task in every}))
+    name, seeds = read_split(split, world.endless_splits, usual)
+    every = world.tasks(name)
+    if seeds is not None:
+        return _select_made_up(world, name, every, seeds, types, limit, sample, seed)
+    known = sorted({task.type for task in every})
+    wanted = find_types(types, known)
     tasks = tuple(task for task in every if (not wanted or task.type in wanted) and (only is None or task.id in only))
     if only is not None and (missing := sorted(set(only) - {task.id for task in every})):
         raise ConfigurationError(f"{len(missing)} of these {len(only)} games are not here, such as {shown(missing[0])}.")
+    kinds = {task.type for task in tasks}
     if limit is not None:
         tasks = tasks[:limit]
     elif sample is not None and sample < len(tasks):
-        # Draw from the sorted ids, so that the world's order does not matter.
-        ids = set(random.Random(seed).sample(sorted(task.id for task in tasks), sample))
-        tasks = tuple(task for task in tasks if task.id in ids)
+        tasks = tuple(_drawn(tasks, sample, seed))
     if not tasks:
-        raise ConfigurationError(f"The split {shown(split)} has no tasks to play.")
-    return Selection(split, tasks, len(every), max(len(every), world.published_splits.get(split, 0)))
+        raise ConfigurationError(f"The split {shown(name)} has no tasks to play.")
+    missing = tuple(sorted(kinds - {task.type for task in tasks}))
+    return Selection(name, tasks, len(every), max(len(every), world.published_splits.get(name, 0)), missing)
 
 
-def _drawn(every: Sequence[Task], seed: int) -> Iterator[Task]:
-    """Random tasks without duplicates."""
-    dice, seen = random.Random(seed), set[int]()
-    while True:
-        number = dice.randrange(len(every))
-        if number not in seen:
-            seen.add(number)
-            yield every[number]
+def _drawn(tasks: Sequence[Task], number: int, seed: int) -> Iterator[Task]:
+    """So many of ``tasks`` in their order, of each type its share of the whole; where shares are no whole numbers, the largest
+    remainders are rounded up.
+    """
+    by_type: dict[str, list[str]] = {}
+    for task in tasks:
+        by_type.setdefault(task.type, []).append(task.id)
+    shares = {kind: divmod(number * len(ids), len(tasks)) for kind, ids in by_type.items()}
+    left = number - sum(whole for whole, _ in shares.values())
+    # Of equal remainders chance rounds up some.
+    order = random.Random(seed).sample(sorted(shares), len(shares))
+    rounded_up = sorted(order, key=lambda kind: -shares[kind][1])[:left]
+    # Drawn from the sorted ids, so that the world's order does not matter.
+    chosen = {
+        id
+        for kind, ids in by_type.items()
+        for id in random.Random(f"{seed} {kind}").sample(sorted(ids), shares[kind][0] + (kind in rounded_up))
+    }
+    return (task for task in tasks if task.id in chosen)
+
+
+def _select_made_up(
+    world: World,
+    split: str,
+    every: Sequence[Task],
+    seeds: range,
+    types: Sequence[str],
+    limit: int | None,
+    sample: int | None,
+    seed: int,
+) -> Selection:
+    """Select tasks that are made on demand: those of the first ``seeds``, or drawn ones, as many of each type as of another."""
+    number = limit if limit is not None else sample
+    if number is None and len(seeds) > _MOST:
+        raise ConfigurationError(
+            f"The split {shown(split)} is endless; say how many tasks to play with --limit N or --sample N, or which, as "
+            f"{split}:{seeds.start}..{seeds.start + 99}."
+        )
+    number = len(seeds) if number is None or number > len(seeds) else number
+    if not 0 < number <= _MOST:
+        raise ConfigurationError(
+            f"{number:,} tasks of the split {shown(split)} are too many for one run; "
+            f"give 1 to {_MOST:,}, and draw others with --sample N --sample-seed S."
+        )
+    wanted = find_types(types, tuple(world.task_types)) if types else ()
+    whole = limit is None and sample is None
+    looked = (every[place] for place in (seeds if sample is None else _random(seeds, seed)))
+    suitable = (task for task in islice(looked, number if whole else number * _DRAWS) if not wanted or task.type in wanted)
+    if sample is None or number == 1:
+        tasks = list(islice(suitable, number))
+    else:
+        # Every type has room for its share; what finds none waits, should the others not come.
+        most = -(-number // len(wanted or world.task_types or ("",)))
+        counted, tasks, waiting = Counter[str](), list[Task](), list[Task]()
+        for task in islice(suitable, number * _DRAWN_FOR_TYPES):
+            (tasks if counted[task.type] < most else waiting).append(task)
+            counted[task.type] += 1
+            if len(tasks) == number:
+                break
+        tasks += waiting[: number - len(tasks)]
+    if not tasks or (len(tasks) < number and not whole):
+        of = f" of the type {' or '.join(wanted)}" if wanted else ""
+        raise ConfigurationError(f"The split {shown(split)} has too few tasks{of}.")
+    known = wanted or tuple(world.task_types)
+    missing = tuple(sorted(set(known) - {task.type for task in tasks})) if len(tasks) > 1 else ()
+    there = len(seeds) if len(seeds) <= MANY else len(every)
+    return Selection(split, tuple(sorted(tasks, key=lambda task: task.number)), there, there, missing)
+
+
+def _random(seeds: range, seed: int) -> Iterator[int]:
+    """``seeds`` in an order drawn with ``seed``, each once."""
+    chance, drawn = random.Random(seed), set[int]()
+    while len(drawn) < len(seeds):
+        if (place := seeds[chance.randrange(len(seeds))]) not in drawn:
+            drawn.add(place)
+            yield place
 
 
 def default_folder(manifest: Frozen, *parts: str | None) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,7 @@ def test_the_limit_takes_the_first_and_the_sample_is_seeded() -> None:
     assert samples == {(1, 2), (1, 3), (2, 3)}
     assert select(world, "demo", sample=2, seed=7) == select(world, "demo", sample=2, seed=7)
     assert str(select(world, "demo", limit=2)) == "2 of the split's 3"
-    assert select(world, "demo", limit=2).warning is None
+    assert list(select(world, "demo", limit=3).warnings) == []
 
 
 def test_limit_and_sample_exclude_each_other() -> None:
@@ -68,15 +69,14 @@ def test_a_published_split_that_is_not_whole_is_warned_of(tmp_path: Path) -> Non
     selection = select(world, "valid_seen")
     assert (selection.here, selection.of) == (1, 140)
     assert str(selection) == "1 of the split's 140"
-    assert "140" in (selection.warning or "")
+    assert "140" in next(selection.warnings)
 
 
 def test_of_a_split_without_end_the_first_are_taken_or_some_drawn() -> None:
     world = make_world("alfworld")
     first = select(world, "generated", limit=3)
-    assert [task.number for task in first.tasks] == [0, 1, 2]
+    assert [task.number for task in first.tasks] == [1_000_000, 1_000_001, 1_000_002], "from which nothing has learned"
     assert str(first) == "3 of a split without end"
-    assert first.warning is None
     drawn = [select(world, "generated", sample=4, seed=seed) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
     numbers = [task.number for task in drawn[0].tasks]
@@ -84,6 +84,35 @@ def test_of_a_split_without_end_the_first_are_taken_or_some_drawn() -> None:
     heating = select(world, "generated", ["heat", "light"], limit=5)
     assert {task.type for task in heating.tasks} == {"pick_heat_then_place_in_recep", "look_at_obj_in_light"}
     assert len(select(world, "generated", ["two"], sample=2).tasks) == 2
+
+
+def test_houses_are_named_by_their_seeds() -> None:
+    world = make_world("alfworld")
+    some = select(world, "generated:7..11")
+    assert ([task.number for task in some.tasks], some.of, str(some)) == ([7, 8, 9, 10, 11], 5, "5 of the split's 5")
+    assert [task.number for task in select(world, "generated:7..11", limit=2).tasks] == [7, 8]
+    assert [task.number for task in select(world, "generated:50000", limit=2).tasks] == [50_000, 50_001]
+    drawn = [task.number for task in select(world, "generated:7..26", sample=6).tasks]
+    assert len(drawn) == 6 and set(drawn) <= set(range(7, 27))
+    assert [task.number for task in select(world, "generated:7..11", sample=50).tasks] == [7, 8, 9, 10, 11]
+    for wrong in ("generated:", "generated:-1", "generated:5..4", "generated:x", "generated:1..2..3"):
+        with pytest.raises(ConfigurationError, match="is no split; give generated"):
+            select(world, wrong, limit=1)
+
+
+def test_a_sample_has_of_each_type_its_share() -> None:
+    world = make_world("alfworld")
+    drawn = Counter(task.type for task in select(world, "generated", sample=12).tasks)
+    assert set(drawn) == set(world.task_types) and set(drawn.values()) == {2}
+    # Listed ones by their shares: 3 tasks, of which the larger type gets its own.
+    demo = make_world("scripted")
+    assert select(demo, "demo", sample=2, seed=3).tasks == select(demo, "demo", sample=2, seed=3).tasks
+
+
+def test_types_that_are_missing_are_told_of() -> None:
+    first = select(make_world("alfworld"), "generated", limit=2)
+    assert len(first.missing) == 4
+    assert f"none of {', '.join(first.missing)}; --sample N draws from all types" in next(first.warnings)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +134,7 @@ def test_the_published_split_is_whole(alfworld_games: Path) -> None:
     world = make_world("alfworld", data=alfworld_games)
     selection = select(world, "valid_seen", ["heat"], limit=5)
     assert str(selection) == "5 of the split's 140"
-    assert selection.warning is None
+    assert list(selection.warnings) == []
     assert {task.type for task in selection.tasks} == {"pick_heat_then_place_in_recep"}
 
 
