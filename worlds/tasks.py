@@ -43,6 +43,12 @@ def read_split(text: str, endless: Sequence[str], usual: range = HELD_OUT) -> tu
     return split, range(first, stop)
 
 
+def covers(parts: Iterable[str], split: str, number: int) -> bool:
+    """Whether a task is among ``parts``, which are splits as `read_split` reads them."""
+    found = (read_split(part, (split,), range(0)) for part in parts)
+    return any(name == split and (not seeds or number in seeds) for name, seeds in found)
+
+
 def is_made_up(reference: str, split: str) -> bool:
     """Whether a reference to a task means one of the endless ``split``."""
     return reference == split or reference.startswith((f"{split}:", f"{split}/"))

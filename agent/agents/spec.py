@@ -154,7 +154,8 @@ class AgentSpec:
 
     ``rerenders``: it rewrites earlier parts of its prompts, so a cache of prompt prefixes helps less; its docstring says what
     that costs. ``alone``: a setting and the value with which it carries out the annotated plan and needs no model. ``prior``:
-    how the network that it plays with learned to search, if that is one of the expert's ways. ``digests``: the SHA-256 of each
+    how the network that it plays with learned to search, if that is one of the expert's ways. ``learned_from``: the splits that
+    the network which ships with it learned from (`housequest.worlds.tasks.read_split`). ``digests``: the SHA-256 of each
     file that it reads besides prompts and examples, by name, from its settings or those of an agent that plays through it."""
 
     name: str
@@ -177,6 +178,7 @@ class AgentSpec:
     rerenders: bool = False
     alone: tuple[str, str] | None = None
     prior: str | None = None
+    learned_from: tuple[str, ...] = ()
     digests: Callable[[Mapping[str, Scalar], Household | None], Mapping[str, str]] | None = None
 
     def __call__(self, make: Callable[[AgentParts[Any]], Agent]) -> AgentSpec:
@@ -348,6 +350,16 @@ def learned_prior(agent: str, settings: Mapping[str, object]) -> str | None:
     """By what the network of who acts learned to search; None where no network acts, or its package is not installed."""
     acting = acting_agent(agent, settings)
     return agent_spec(acting).prior if acting in agent_names() else None
+
+
+def learned_from(agent: str, settings: Mapping[str, object], model: str | None) -> dict[str, tuple[str, ...]]:
+    """The splits that the network of who acts and the model of each role learned from, by their names, as far as is known."""
+    acting, found = acting_agent(agent, settings), dict[str, tuple[str, ...]]()
+    if acting in agent_names() and not settings.get(WEIGHTS):
+        found[acting] = agent_spec(acting).learned_from
+    for name, parsed in parse_models(model).items() if model else ():
+        found[name or parsed.kind] = parsed.provider.learned_from(parsed.rest)
+    return {name: parts for name, parts in found.items() if parts}
 
 
 def data_digests(agent: str, settings: Mapping[str, Scalar], world: World) -> dict[str, str]:

@@ -79,6 +79,12 @@ class ModelProvider(ABC):
         del rest
         return None
 
+    def learned_from(self, rest: str) -> tuple[str, ...]:
+        """The tasks that it learned from, as far as is known: splits, of made-up houses with their seeds
+        (`housequest.worlds.tasks.read_split`)."""
+        del rest
+        return ()
+
     def elsewhere(self, rest: str) -> str | None:
         """Where prompts go and with which key; None for this machine. Raises ``ConfigurationError`` if they may not."""
         del rest

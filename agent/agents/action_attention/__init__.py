@@ -45,6 +45,7 @@ def _digests(settings: Mapping[str, Scalar], _household: Household | None) -> di
     needs_admissible=True,
     takes_rules=False,
     prior="counts",
+    learned_from=("train", "generated:0..3499"),
     digests=_digests,
 )
 def action_attention(parts: AgentParts[ActionAttentionSettings]) -> Agent:

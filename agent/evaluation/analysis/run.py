@@ -319,6 +319,8 @@ def card(manifest: Manifest, asked: str) -> dict[str, str]:
         "weights": _weights(manifest),
         "sees": f"what its camera shows, by perception {perception}" if perception else "text",
         "prior": counted_prior(config) if perception else _prior(config),  # of which closed receptacle to open
+        "learned": "; ".join(f"{name} from {', '.join(parts)}" for name, parts in manifest.learned_from.items())
+        or ("none" if config.model is None else "not known"),
         "data": manifest.data[:16],
         "engine": manifest.engine,
     }

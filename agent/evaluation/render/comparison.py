@@ -34,7 +34,7 @@ from housequest.agent.evaluation.analysis.run import (
 )
 from housequest.agent.evaluation.analysis.statistics import Interval, PairedCounts, paired_interval, ratio, wilson
 from housequest.agent.evaluation.render import table
-from housequest.agent.evaluation.render.report import ceiling_data, ceiling_words, chance_words, first_lines
+from housequest.agent.evaluation.render.report import ceiling_data, ceiling_words, chance_words, first_lines, learned_words
 from housequest.agent.evaluation.render.table import Report, Section, Strong, Table, Warned, percent, plain_data, wrapped
 from housequest.agent.evaluation.runs.files import few, flattened
 from housequest.agent.evaluation.runs.folder import Result
@@ -291,6 +291,9 @@ def _sides(compared: Comparison | RepeatsComparison, pairs: str) -> Iterator[str
     for place, side in zip(("first", "second"), both, strict=True):
         yield from wrapped(f"{side.name}: {side.label}", f"{place:<8}")
     unlike = "; ".join(f"{name} ({first} and {second})" for name, (first, second) in compared.unlike.items())
+    for side in both:
+        runs = side.runs if isinstance(side, Arm) else (side,)
+        yield from (Warned(line) for words in learned_words(runs[0].manifest) for line in wrapped(words, rest="  "))
     lines = textwrap.wrap(f"Not measured alike: {printable(unlike)}.", table.WIDTH - 2) if unlike else []
     yield from (Warned(f"! {line}" if not place else f"  {line}") for place, line in enumerate(lines))
     yield from wrapped(

@@ -111,6 +111,7 @@ class EpisodesReport(TabledReport):
         manifest, overall = self.manifest, self.every.overall
         if is_out("housequest.worlds", world := manifest.configuration.world):
             yield f"The world {world!r} is not installed here: what its own benchmark computes is missing."
+        yield from learned_words(manifest)
         if overall.unfinished:
             of = many(overall.episodes, "episode")
             yield f"Not finished: {overall.unfinished} of {of}. All figures are of those that were played."
@@ -430,6 +431,15 @@ def _call_words(overall: Figures) -> str:
     seconds = "" if model is None else f", {model:,.1f} s"
     whole = "" if wall is None else f" of {wall:,.1f} s that the episodes took"
     return f"{overall.calls:,} calls of the model, {tokens}{seconds}{whole if seconds else ''}"
+
+
+def learned_words(manifest: Manifest) -> Iterator[str]:
+    """That what plays has learned from tasks that it played, so that its figures say little of others."""
+    for name, tasks in manifest.learned.items():
+        yield (
+            f"! {name} has learned from {tasks} of these {len(manifest.tasks)} tasks: its figures do not say how it plays "
+            "others. Made-up houses that nothing learned from begin where `--split generated` does."
+        )
 
 
 def chance_words(difference: Difference) -> Iterator[str]:

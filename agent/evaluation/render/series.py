@@ -16,7 +16,15 @@ from housequest.agent.evaluation.analysis.metrics import Figures, Measured
 from housequest.agent.evaluation.analysis.run import Run, shared_card
 from housequest.agent.evaluation.analysis.statistics import Interval, deviation, holm
 from housequest.agent.evaluation.render import table
-from housequest.agent.evaluation.render.report import EpisodesReport, RunReport, chance_words, definitions, pick, shares
+from housequest.agent.evaluation.render.report import (
+    EpisodesReport,
+    RunReport,
+    chance_words,
+    definitions,
+    learned_words,
+    pick,
+    shares,
+)
 from housequest.agent.evaluation.render.table import (
     Column,
     Report,
@@ -308,6 +316,8 @@ class ArmsReport(TabledReport):
         """What a reader of the tables needs."""
         if any(len(each.runs) > 1 for each in self.begun):
             yield "The interval is over the tasks: one counts once, however many seeds played it."
+        for arm in self.begun:
+            yield from learned_words(arm.runs[0].manifest)
         if unfinished := sum(each.summary.overall.unfinished for each in self.begun):
             yield f"Not finished: {many(unfinished, 'episode')}. All figures are of those that were played."
         if self.differences:

@@ -31,7 +31,8 @@ from housequest.worlds.base import Task, World
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.options import Scalar
 from housequest.worlds.paths import FORMAT, Format, given_path
-from housequest.worlds.tasks import HELD_OUT, read_split
+from housequest.worlds.registry import DEFAULT_WORLD
+from housequest.worlds.tasks import HELD_OUT, covers, read_split
 
 MANY = 1_000_000
 """A split with more tasks than this counts as endless and is never enumerated."""
@@ -82,7 +83,7 @@ class RunConfig(Frozen):
 class Manifest(Frozen):
     """A run's own record of itself (``run.json``). ``prompts`` are digests of all prompt templates, of examples, and of an
     agent's own network. ``of`` is how many there were to select ``tasks`` from, and ``missing`` are the types of which none
-    is among them. ``versions`` should not affect a
+    is among them. ``learned_from`` are the splits that its model or network has learned from. ``versions`` should not affect a
     run; a difference in them is not refused.
     """
 
@@ -94,8 +95,18 @@ class Manifest(Frozen):
     prompts: dict[str, str]
     of: int
     missing: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
+    learned_from: dict[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]], exclude_if=operator.not_)
     tasks: tuple[SelectedTask, ...]
     versions: dict[str, str | None]
+
+    @property
+    def learned(self) -> dict[str, int]:
+        """How many of the tasks a model or network has learned from, by what it is called; without those that have of none."""
+        counted = {
+            name: sum(covers(parts, task.id.partition("/")[0], task.number) for task in self.tasks)
+            for name, parts in self.learned_from.items()
+        }
+        return {name: tasks for name, tasks in counted.items() if tasks}
 
     @property
     def unused_templates(self) -> frozenset[str]:
@@ -122,7 +133,9 @@ def setup_of(manifest: Manifest, settings: Settings, attempts: Mapping[str, tupl
     setup = set_up(settings, rules=config.rules, curiosity=config.curiosity)
     digest = file_digest(setup.model) if setup.model else None
     config = config.model_copy(update={"script_sha256": digest, "settings": dict(setup.episode.settings)})
-    now = _manifest(config, setup.world, manifest.of, manifest.tasks).model_copy(update={"missing": manifest.missing})
+    now = _manifest(config, setup.world, manifest.of, manifest.tasks, setup.model).model_copy(
+        update={"missing": manifest.missing}
+    )
     if changes := differences(manifest, now):
         raise ConfigurationError(f"it would play another run; give it the same version, data and files:{changes}")
     return replace(setup, episode=replace(setup.episode, attempts=attempts))
@@ -194,8 +207,8 @@ def make_run_spec(
     check_habits(settings.habits, split, world)
     protocol = PROTOCOLS.get(settings.protocol or "")
     only = protocol.tasks(split) if protocol else None
-    named = settings.split or split
-    selection = select(world, named, settings.type, settings.limit, settings.sample, settings.sample_seed, only, usual)
+    drawn = (settings.limit, settings.sample, settings.sample_seed)
+    selection = select(world, settings.split or split, settings.type, *drawn, only, usual)
     if place.attempt > 1:
         selection = selection._replace(tasks=tuple(task for task in selection.tasks if task.id in place.tasks))
     episode.check_grants(world, selection.tasks)
@@ -225,14 +238,20 @@ def make_run_spec(
         attempt=place.attempt if place.attempt > 1 else None,
         earlier=place.earlier,
     )
-    manifest = _manifest(config, world, selection.of, tuple(SelectedTask.of(task) for task in selection.tasks))
+    manifest = _manifest(config, world, selection.of, tuple(map(SelectedTask.of, selection.tasks)), setup.model)
     manifest = manifest.model_copy(update={"missing": selection.missing})
+    if protocol is not None and (learned := manifest.learned):
+        who, tasks = next(iter(learned.items()))
+        raise ConfigurationError(
+            f"--protocol: {who} has learned from {tasks} of these {len(manifest.tasks)} tasks, so this would be no measurement "
+            f"by the protocol {protocol.name}; name other tasks."
+        )
     return RunSpec(manifest, setup, selection, settings.model_copy(update={"rules": None}))
 
 
-def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTask, ...]) -> Manifest:
-    """The manifest of a run of ``tasks`` on this machine."""
-    from housequest.agent.agents.spec import data_digests, prompt_hashes
+def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTask, ...], model: str | None) -> Manifest:
+    """The manifest of a run of ``tasks`` on this machine, with the ``model`` as it is named here."""
+    from housequest.agent.agents.spec import data_digests, learned_from, prompt_hashes
     from housequest.agent.roles.base import template_hashes
     from housequest.agent.roles.own import using
 
@@ -248,6 +267,7 @@ def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTas
         data=world.fingerprint(config.split),
         prompts=prompts,
         of=of,
+        learned_from=learned_from(config.agent, config.settings, model) if config.world == DEFAULT_WORLD else {},
         tasks=tasks,
         versions={"python": platform.python_version(), "openai": installed_version("openai")},
     )

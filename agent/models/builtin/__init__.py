@@ -34,5 +34,8 @@ class BuiltinProvider(ModelProvider):
 
         return digest(given_path(rest) if rest else SHIPPED)
 
+    def learned_from(self, rest: str) -> tuple[str, ...]:
+        return () if rest else ("train", "generated:0..2999", "generated:100000..101499")
+
     def about(self) -> str:
         return "the one that ships, and plays where no other is named"

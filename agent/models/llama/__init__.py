@@ -7,6 +7,7 @@ chat templates in place of a model's own, grammars of given texts, and errors th
 from __future__ import annotations
 
 import importlib.util
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -133,6 +134,16 @@ class LlamaProvider(ModelProvider):
             return digest
         check_adapter(given_path(options.lora), header)
         return sha256(f"{digest} {fingerprint(given_path(options.lora))}".encode()).hexdigest()
+
+    def learned_from(self, rest: str) -> tuple[str, ...]:
+        """What the recipe beside an adapter says, which `housequest train` writes."""
+        lora = read_llama_name(rest)[1].lora
+        try:
+            lessons = json.loads(read_file(given_path(lora or "").with_name("recipe.json"), LARGEST))["lessons"]
+            houses = (f"generated:0..{int(lessons['houses']) - 1}",) if lessons["houses"] else ()
+            return (*houses, *(("train",) if lessons["games"] else ()))
+        except (OSError, ValueError, TypeError, KeyError):
+            return ()  # an adapter of somebody else's, or none
 
     def computes(self, rest: str) -> str | None:
         options = read_llama_name(rest)[1]
