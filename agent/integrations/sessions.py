@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field
 
-from housequest.agent.evaluation.runs.spec import MANY, select
+from housequest.agent.evaluation.runs.spec import MANY, drawn, select
 from housequest.agent.integrations.games import LONGEST_COMMAND, OfferedTasks
 from housequest.agent.roles.base import clean
 from housequest.worlds.base import Env, Step, Task
@@ -160,7 +160,6 @@ class Sessions(AbstractAsyncContextManager["Sessions"]):
         every = served.world.tasks(served.split)
         served.types_among(every)  # refuses an unknown type before a client connects
         self._tasks = () if len(every) > MANY else select(served.world, served.split, served.types).tasks
-        self._drawn_from = sorted(self._tasks, key=lambda task: task.id)
         self._open: dict[int, Session] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._begun = 0
@@ -180,15 +179,15 @@ class Sessions(AbstractAsyncContextManager["Sessions"]):
         return f"{len(self._tasks):,} tasks" if self._tasks else "tasks without end"
 
     def found(self, name: str | None, place: int | None, seed: int) -> Task:
-        """The task of a name or at a place in the split's order, from 0, or the one that ``--sample 1 --seed SEED`` draws. In a
-        split without end a place is a seed. Only one thread at a time may ask."""
+        """The task of a name or at a place in the split's order, from 0, or the one that ``--sample 1 --sample-seed SEED``
+        draws. In a split without end a place is a seed. Only one thread at a time may ask."""
         if name is not None:
             return self.served.named(name)
         if not self._tasks:
-            drawn = seed if place is None else place
-            return select(self.served.world, self.served.split, self.served.types, sample=1, seed=drawn, usual=TRAINED).tasks[0]
+            by = seed if place is None else place
+            return select(self.served.world, self.served.split, self.served.types, sample=1, seed=by, usual=TRAINED).tasks[0]
         if place is None:
-            return Random(seed).sample(self._drawn_from, 1)[0]
+            return next(drawn(self._tasks, 1, seed))
         if not 0 <= place < len(self._tasks):
             raise TaskNotFound(f"There is no task {place} here; there are 0 to {len(self._tasks) - 1}.")
         return self._tasks[place]

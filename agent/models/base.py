@@ -87,13 +87,17 @@ class Waste(NamedTuple):
 class Timing:
     """What differs between two equal calls: wall seconds, attempts made, prompt tokens that a cache served.
 
-    ``wasted`` was paid for since the call before and brought no reply: probes, and replies that had to be asked for again.
+    ``at`` is when it was answered, in seconds since the epoch, and ``served`` what its server calls the model and itself, and
+    where that is; None of a model on this machine. ``wasted`` was paid for since the call before and brought no reply: probes,
+    and replies that had to be asked for again.
     """
 
     seconds: float = 0.0
     attempts: int = 1
     cached: int | None = None
     wasted: Waste | None = None
+    at: int | None = None
+    served: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

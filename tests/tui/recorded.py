@@ -114,7 +114,8 @@ def play(folder: Path, limit: int = 12, max_steps: int = 50, split: str = "gener
             (folder / name).write_bytes(content)
         return folder
     world = "alfworld" if split == "generated" else "scripted"
-    flags = {"world": world, "agent": "expert", "split": split, "limit": limit, "max_steps": max_steps}
+    seen = "generated:0" if split == "generated" else split
+    flags = {"world": world, "agent": "expert", "split": seen, "limit": limit, "max_steps": max_steps}
     # In a thread: a test may be in an event loop of its own.
     with ThreadPoolExecutor(1) as pool:
         pool.submit(asyncio.run, run_batch(make_run_spec(configure(flags)), folder)).result()

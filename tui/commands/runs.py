@@ -114,16 +114,19 @@ def runs(folder: Path | None = None, plain: bool = False) -> None:
     from housequest.agent.evaluation.analysis.run import kept_ceiling, prior_of
     from housequest.agent.evaluation.render.table import percent, percents
     from housequest.agent.evaluation.runs.folder import RunFolder
-    from housequest.tui.runs.data import RunSnapshot, read_overview, run_folders
+    from housequest.tui.runs.data import RunGroup, RunSnapshot, grouped, read_overview, run_folders
 
     rows: list[tuple[str, ...]] = []
     left_out: list[str] = []
-    for run in map(read_overview, run_folders(path)):
+    for run in grouped(map(read_overview, run_folders(path))):
+        if isinstance(run, Path):
+            continue
         if not isinstance(run, RunSnapshot):
             left_out.append(f"{run.path.name} is left out: {run.reason}")
             continue
         config, overall, done = run.manifest.configuration, run.summary.overall, f"{run.done}/{len(run.cells)}"
-        kept = kept_ceiling(RunFolder(run.path), config)
+        first = run.members[0] if isinstance(run, RunGroup) else run
+        kept = kept_ceiling(RunFolder(first.path), config)
         ceiling = kept and kept.of([result.task for result in overall.results])
         unknown = "?" if prior_of(config) else "-"
         figures = (done, percent(overall.success), percents(overall.interval), percent(ceiling.success) if ceiling else unknown)

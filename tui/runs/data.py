@@ -6,20 +6,21 @@ Everything here reads files: call it in a thread.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from housequest.agent.episodes.events import Started
 from housequest.agent.episodes.record import read_episode, sha256_of
 from housequest.agent.evaluation.analysis.failures import Failure, failure_of
-from housequest.agent.evaluation.analysis.metrics import Figures, Summary, summarise
+from housequest.agent.evaluation.analysis.metrics import Figures, Summary, joined, summarise
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import Result, RunFolder
-from housequest.agent.evaluation.runs.spec import Manifest
+from housequest.agent.evaluation.runs.spec import Manifest, slug
+from housequest.agent.evaluation.runs.sweep import SweepFolder
 from housequest.tui.text import printable
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import state_folder
@@ -102,8 +103,64 @@ def short_type(kind: str) -> str:
     return printable(kind.replace("_", " ").removesuffix(" in recep"))
 
 
+@dataclass(frozen=True)
+class RunGroup(RunSnapshot):
+    """The runs of a series, or of an arm of a sweep, as one: ``members`` have folders of their own below that at ``path``."""
+
+    title: str = ""
+    members: tuple[RunSnapshot, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.title
+
+    @classmethod
+    def of(cls, group: GroupName, members: Sequence[RunSnapshot]) -> RunGroup:
+        """The group of these runs, of which there is one at least."""
+        cells = tuple(cell for run in members for cell in run.cells)
+        summary, touched = joined([run.summary for run in members]), max(run.touched for run in members)
+        return cls(group.path, members[0].manifest, cells, summary, touched, group.title, tuple(members))
+
+
+class GroupName(NamedTuple):
+    """A series or an arm of a sweep: a path that no other has, and what it is called."""
+
+    path: Path
+    title: str
+
+
+@lru_cache(maxsize=1 << 12)
+def group_of(run: Path) -> GroupName | None:
+    """The series or the arm that the run in the folder ``run`` is of; None for a run by itself."""
+    folder = SweepFolder(run.parent)
+    try:
+        if not folder.begun:
+            return None
+        contents = folder.contents()
+    except ConfigurationError:  # a damaged list is told of where its runs are reported
+        return None
+    if contents.series is not None:
+        return GroupName(run.parent, run.parent.name)
+    arm = next((kept.arm for kept in contents.runs if kept.folder == run.name), "")
+    return GroupName(run.parent / slug(arm), f"{run.parent.name}: {arm}")
+
+
+def grouped(found: Iterable[RunSnapshot | UnreadableRun | Path]) -> Iterator[RunSnapshot | UnreadableRun | Path]:
+    """``found`` with the runs of a group, which follow each other, as one where one is read."""
+    for group, runs in groupby(found, lambda each: group_of(each if isinstance(each, Path) else each.path)):
+        each = list(runs)
+        read = [run for run in each if isinstance(run, RunSnapshot)]
+        if group is None or not read:
+            yield from each
+        else:
+            yield RunGroup.of(group, read)
+            yield from (run for run in each if isinstance(run, UnreadableRun))
+
+
 def run_folders(folder: Path) -> tuple[Path, ...]:
-    """``folder`` if it is a run, else the folders in it that may be, by name. Raises ``ConfigurationError``."""
+    """``folder`` if it is a run, else the folders in it that may be, by name; of series and sweeps, those of their runs. Raises
+    ``ConfigurationError``.
+    """
     try:
         if (folder / "run.json").exists():
             return (folder,)
@@ -112,7 +169,10 @@ def run_folders(folder: Path) -> tuple[Path, ...]:
         inside = [path for path in islice(folder.iterdir(), 10 * MOST_FOLDERS) if path.is_dir() and path.name[0] != "."]
     except OSError as error:
         raise ConfigurationError(f"{folder} cannot be listed: {error.strerror}.") from None
-    return tuple(sorted(inside)[:MOST_FOLDERS])
+    if (folder / "sweep.json").exists():
+        return tuple(sorted(path for path in inside if (path / "run.json").exists()))[:MOST_FOLDERS]
+    runs = (run for path in sorted(inside) for run in (run_folders(path) if (path / "sweep.json").exists() else (path,)))
+    return tuple(islice(runs, MOST_FOLDERS))
 
 
 def recorded_play(folder: Path) -> list[Path]:

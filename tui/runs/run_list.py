@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeGuard
 
 from textual import events, on
 from textual.content import Content
@@ -16,7 +17,7 @@ from housequest.agent.evaluation.analysis.metrics import Figures
 from housequest.agent.evaluation.render.table import percent
 from housequest.agent.evaluation.runs.spec import MANY
 from housequest.tui.keymap import Equipped
-from housequest.tui.runs.data import RunSnapshot, UnreadableRun, short_type
+from housequest.tui.runs.data import RunGroup, RunSnapshot, UnreadableRun, group_of, short_type
 from housequest.tui.text import cut, percentage, printable
 from housequest.tui.widgets.lines import FramedList
 
@@ -63,9 +64,10 @@ def _cells(run: RunSnapshot, alive: bool) -> tuple[tuple[str, str], ...]:
     """The text and the style of each column for a run that is, or is not, being played."""
     config, overall = run.manifest.configuration, run.summary.overall
     sign, style = ("▸ ", "$new") if alive else ("", "") if run.whole else ("… ", "$goal")
+    inside = "  " if not isinstance(run, RunGroup) and group_of(run.path) else ""
     mean = overall.mean_steps_won  # as in all that is shown of a run here
     return (
-        (run.name, ""),
+        (f"{inside}{run.name}", ""),
         (config.agent, ""),
         (config.model, "") if config.model else ("none", "$quiet"),
         (config.split, ""),
@@ -129,7 +131,10 @@ class RunList(FramedList, keys="run_list"):
             why = f"this{reason.removeprefix(path)}" if reason.startswith(f"{path} ") else reason.removeprefix(f"{path}/")
             return Content.styled(f"  {printable(found.path.name)}  no run: {printable(why)}", "$quiet")
         lead = f"{self._marked.index(found.path) + 1} " if found.path in self._marked else "  "
-        return self._aligned(lead, _cells(found, found.path in self._alive))
+        if isinstance(found, RunGroup):
+            lead = "▾ " if any(member.path in self._paths for member in found.members) else "▸ "
+        runs = found.members if isinstance(found, RunGroup) else (found,)
+        return self._aligned(lead, _cells(found, any(run.path in self._alive for run in runs)))
 
     def _aligned(self, lead: str, cells: Sequence[tuple[str, str]]) -> Content:
         shown = [(cell, *column) for cell, column in zip(cells, COLUMNS, strict=True) if self.size.width >= column[3]]
@@ -146,7 +151,7 @@ class RunList(FramedList, keys="run_list"):
     def action_mark(self) -> None:
         """Mark or unmark a run for a comparison; a third mark replaces the first."""
         found = self.looked_at
-        if isinstance(found, RunSnapshot):
+        if _single(found):
             rest = tuple(path for path in self._marked if path != found.path)
             self._marked = rest if found.path in self._marked else (*rest, found.path)[-2:]
             self._redraw()
@@ -154,20 +159,25 @@ class RunList(FramedList, keys="run_list"):
     def action_compare(self) -> None:
         # The marked runs, or the marked one and the highlighted one.
         looked, paths = self.looked_at, self._marked
-        if len(paths) == 1 and isinstance(looked, RunSnapshot) and looked.path not in paths:
+        if len(paths) == 1 and _single(looked) and looked.path not in paths:
             paths = (*paths, looked.path)
         self.post_message(self.Compare(paths))
 
 
+def _single(found: RunEntry | None) -> TypeGuard[RunSnapshot]:
+    """Whether it is a run, and not several."""
+    return isinstance(found, RunSnapshot) and not isinstance(found, RunGroup)
+
+
 def settings_line(run: RunSnapshot) -> Content:
     """Agent, model, tasks and the other settings of a run, in a line or two."""
-    config, of = run.manifest.configuration, run.manifest.of
+    config, of, tasks = run.manifest.configuration, run.manifest.of, len(run.manifest.tasks)
     parts = [
         config.agent,
         config.model or "no model",
-        f"{len(run.cells)} of {config.split}" if of > MANY else f"{len(run.cells)} of {config.split}'s {of}",
+        f"{tasks} of {config.split}" if of > MANY else f"{tasks} of {config.split}'s {of}",
         f"at most {config.max_turns} turns",
-        f"seed {config.seed}",
+        f"{len(run.members)} runs" if isinstance(run, RunGroup) else f"seed {config.seed}",
         " ".join(f"{key}={value}" for key, value in sorted(config.settings.items())),
         f"rules {config.rules.label}" if config.rules else "",
         f"granted {', '.join(config.grants)}" if config.grants else "",

@@ -46,6 +46,8 @@ class RunsScreen(AppScreen, keys="runs"):
         self._found: dict[Path, RunEntry] = {}
         self._stamps: dict[Path, data.FileStates] = {}
         self._open: tuple[Path, ...] = ()
+        self._unfolded = set[Path]()
+        """The series and arms whose runs are listed, too."""
         self._seen = False
         self._shown: tuple[tuple[Path, ...], frozenset[Path]] | None = None
 
@@ -109,7 +111,7 @@ class RunsScreen(AppScreen, keys="runs"):
         alive = self._alive()
         self._shown = (tuple(self._found), alive)
         listed = self.query_one(RunList)
-        listed.show(tuple(self._found.values()), alive)
+        listed.show(tuple(self._entries()), alive)
         if self.focused is None and self._view == "list":
             listed.focus()
         self._card(listed.looked_at)
@@ -122,6 +124,13 @@ class RunsScreen(AppScreen, keys="runs"):
                 pass
         self.refresh_bindings()
         self._title()
+
+    def _entries(self) -> Iterator[RunEntry]:
+        """The lines of the list: a series and an arm are one, below which an unfolded one has its runs."""
+        for entry in data.grouped(self._found.values()):
+            yield entry
+            if isinstance(entry, data.RunGroup) and entry.path in self._unfolded:
+                yield from entry.members
 
     def _alive(self) -> frozenset[Path]:
         runs, now = (found for found in self._found.values() if isinstance(found, data.RunSnapshot)), time.time()
@@ -175,7 +184,10 @@ class RunsScreen(AppScreen, keys="runs"):
     @on(OptionList.OptionSelected, "RunList")
     def _selected(self) -> None:
         found = self.query_one(RunList).looked_at
-        if isinstance(found, data.RunSnapshot):
+        if isinstance(found, data.RunGroup):
+            self._unfolded ^= {found.path}
+            self._show()
+        elif isinstance(found, data.RunSnapshot):
             self._turn_to(found.path)
 
     @on(RunList.Compare)

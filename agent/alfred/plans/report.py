@@ -59,7 +59,7 @@ class Share:
         each = tuple((sum(one), len(one)) for one in found.values())
         self.count = sum(count for count, _ in each)
         self.value = self.count / len(rows) if rows else None
-        # Instructions of one demonstration say the same in other words: they count as one as far as they come out alike.
+        # Instructions of one demonstration say the same in other words: they count as one.
         self.interval = clustered(each) if rows else None
 
 

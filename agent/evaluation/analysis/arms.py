@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from housequest.agent.evaluation.analysis.metrics import PlayedTask, Summary, joined
-from housequest.agent.evaluation.analysis.run import PriceList, Run, Watcher, read_for_comparison
+from housequest.agent.evaluation.analysis.run import PriceList, Run, Watcher, asked, read_for_comparison
 from housequest.agent.evaluation.analysis.statistics import (
     Interval,
     Mean,
@@ -59,7 +59,7 @@ class Arm:
         if not self.runs:
             return {}
         again = {"repeats": str(len(self.runs))} if self.series == "repeats" or len(self.runs) > 1 else {}
-        return {**self.runs[0].card, **again, "asked": self.summary.overall.asked}
+        return {**self.runs[0].card, **again, **asked(self.summary.overall)}
 
     @property
     def label(self) -> str:
@@ -277,7 +277,7 @@ class RetriedRun(Run):
     def card(self) -> dict[str, str]:
         """The card of the first attempt, with the others as retries."""
         more = many(len(self.attempts) - 1, "more attempt")
-        return {**self.attempts[0].card, "retries": f"{more} at what was not won", "asked": self.summary.overall.asked}
+        return {**self.attempts[0].card, "retries": f"{more} at what was not won", **asked(self.summary.overall)}
 
 
 def read_attempts(folder: SweepFolder, prices: PriceList | None = None, watcher: Watcher | None = None) -> RetriedRun:
@@ -312,4 +312,6 @@ def _clock(clocks: Sequence[EpisodeTiming]) -> EpisodeTiming:
 
     cached, wasted = total(clock.cached for clock in clocks), Waste.joined(clock.wasted for clock in clocks)
     model, wall = (known([getattr(clock, name) for clock in clocks]) for name in ("model", "wall"))
-    return EpisodeTiming(model, cached, wall, wasted)
+    called = [each for clock in clocks for each in clock.calls or ()]
+    served = frozenset[str]().union(*(clock.served for clock in clocks))
+    return EpisodeTiming(model, cached, wall, wasted, served, (min(called), max(called)) if called else None)

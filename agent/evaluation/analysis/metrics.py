@@ -271,6 +271,10 @@ class Figures:
         self.wasted = Waste.joined(each.clock.wasted for each in played)
         # Of these, tokens of thinking; None where the endpoint never told them apart.
         self.thinking_tokens = total(result.thinking_tokens for result in results)
+        # The models that answered, as their servers call them, and when the first and the last call was answered.
+        self.served = sorted({each for played_one in played for each in played_one.clock.served})
+        times = [time for played_one in played for time in played_one.clock.calls or ()]
+        self.called = (min(times), max(times)) if times else None
         # How the model's server had to be asked, such as without a temperature.
         self.learned = sorted({words for result in results for words in result.learned or ()})
         # What each role used where roles have models of their own; else None.

@@ -18,6 +18,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,7 +27,7 @@ from pydantic import Field
 
 from housequest.agent.agents.spec import WEIGHTS, agent_spec, learned_prior
 from housequest.agent.config import Prices, changed_options
-from housequest.agent.evaluation.analysis.metrics import Ceiling, Extras, PathLengths, Summary, summarise
+from housequest.agent.evaluation.analysis.metrics import Ceiling, Extras, Figures, PathLengths, Summary, summarise
 from housequest.agent.evaluation.runs.files import Frozen, Number, SelectedTask, kept_lines, lines_of
 from housequest.agent.evaluation.runs.folder import Result, RunFolder
 from housequest.agent.evaluation.runs.spec import MANY, Manifest, RunConfig, selection_text
@@ -95,7 +96,7 @@ class Run:
     @property
     def card(self) -> dict[str, str]:
         """Under what conditions it was measured."""
-        return card(self.manifest, self.summary.overall.asked)
+        return card(self.manifest, self.summary.overall)
 
     @property
     def label(self) -> str:
@@ -289,8 +290,8 @@ def expert_turns(world: World, task: Task, turns: int = TURNS, settings: Mapping
         env.close()
 
 
-def card(manifest: Manifest, asked: str) -> dict[str, str]:
-    """The conditions of a run by name; ``asked`` is how its model was asked, as its `Figures` say."""
+def card(manifest: Manifest, figures: Figures) -> dict[str, str]:
+    """The conditions of a run by name, with how its model was asked, and which answered when, as its ``figures`` say."""
     config = manifest.configuration
     told = config.settings.get("exemplars") and config.settings.get("thoughts") in ("turns", "none")
     counted = ", thoughts among them" if told else ""
@@ -313,7 +314,7 @@ def card(manifest: Manifest, asked: str) -> dict[str, str]:
         "grants": ", ".join(config.grants) or "none",
         "retries": f"attempt {config.attempt}, at tasks that were not won before" if config.attempt else "none",
         "repeats": f"several runs, of which this is number {config.repeat}" if config.repeat else "1",
-        "asked": asked,
+        **asked(figures),
         "examples": _examples(config),
         "rules": config.rules.label if config.rules else "none",
         "weights": _weights(manifest),
@@ -326,9 +327,24 @@ def card(manifest: Manifest, asked: str) -> dict[str, str]:
     }
 
 
+def asked(figures: Figures) -> dict[str, str]:
+    """The lines of a card that say how models were asked, and which answered when."""
+    called = [datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M") for time in figures.called or ()]
+    return {
+        "asked": figures.asked,
+        **({"served": "; ".join(figures.served)} if figures.served else {}),
+        **({CALLED: f"{' to '.join(dict.fromkeys(called))} UTC"} if called else {}),
+    }
+
+
+CALLED = "called"
+"""The line of a card that no two runs have alike."""
+
+
 def card_differences(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     """What two cards do not share: each may be why the runs differ, whatever the agents are."""
-    return {name: (line, second[name]) for name, line in first.items() if line != second[name]}
+    lines = [name for name in {**first, **second} if name != CALLED and first.get(name) != second.get(name)]
+    return {name: (first.get(name, "-"), second.get(name, "-")) for name in lines}
 
 
 def shared_card(cards: Sequence[Mapping[str, str]]) -> dict[str, str]:

@@ -123,20 +123,46 @@ def clustered(tasks: Sequence[tuple[int, int]]) -> Interval:
     """The 95 % interval of the rate of wins over ``tasks``, each tried several times: pairs of wins and tries.
 
     It is of tasks like these, so a task counts as one sample, however often it was tried. Then it takes as many independent
-    tries as there are tasks, less where some were tried more often than others (Kish's effective size), in Wilson's interval
-    with Student's quantile for its normal one. One more win moves no end down, as it may where the spread of the tries decides
-    how much they count. Tasks tried once have Wilson's own. Sources: L. Kish, "Survey sampling" (1965), section 8.2; N. Dean
-    and M. Pagano, "Evaluating confidence interval methods for binomial proportions in clustered surveys", Journal of Survey
-    Statistics and Methodology 3 (2015), 484-503, whose advice it is to be careful with few clusters. [0, 1] for no tries, and
-    for one task.
+    tries as there are tasks, less where some were tried more often than others (Kish's effective size), in the exact interval
+    of Clopper and Pearson. One more win moves no end down, as it may where the spread of the tries decides how much they count.
+    Tasks tried once have Wilson's. Sources: L. Kish, "Survey sampling" (1965), section 8.2; E. L. Korn and B. I. Graubard,
+    "Confidence intervals for proportions with small expected number of positive counts estimated from survey data", Survey
+    Methodology 24 (1998), 193-201. [0, 1] for no tries.
     """
     won, tries, size = sum(each for each, _ in tasks), sum(each for _, each in tasks), len(tasks)
     if tries == size:
         return wilson(won, tries)
-    if size == 1:
-        return Interval(0.0, 1.0)
     effective = tries**2 / sum(of**2 for _, of in tasks)
-    return wilson(won / tries * effective, effective, student_point(size - 1))
+    wins = won / tries * effective
+    low = _beta_point(0.025, wins, effective - wins + 1) if won else 0.0
+    return Interval(low, _beta_point(0.975, wins + 1, effective - wins) if won < tries else 1.0)
+
+
+def _beta_point(share: float, first: float, second: float) -> float:
+    """The quantile ``share`` of the beta distribution with these parameters."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _beta_below(middle, first, second) < share else (low, middle)
+    return (low + high) / 2
+
+
+def _beta_below(point: float, first: float, second: float) -> float:
+    """The distribution function of the beta distribution, by its continued fraction (Abramowitz and Stegun, 26.5.8)."""
+    if point > (first + 1) / (first + second + 2):
+        return 1 - _beta_below(1 - point, second, first)
+    if point <= 0:
+        return 0.0
+    both = first + second
+    height = math.lgamma(both) - math.lgamma(first) - math.lgamma(second)
+    height += first * math.log(point) + second * math.log1p(-point)
+    # From the inside out; it settles in far fewer steps than these.
+    fraction = 1.0
+    for step in range(30 + int(8 * math.sqrt(both)), 0, -1):
+        even = step * (second - step) * point / ((first + 2 * step - 1) * (first + 2 * step))
+        odd = -(first + step - 1) * (both + step - 1) * point / ((first + 2 * step - 2) * (first + 2 * step - 1))
+        fraction = 1 + odd / (1 + even / fraction)
+    return math.exp(height) / first / fraction
 
 
 def bootstrap_mean(values: Sequence[float]) -> Interval:

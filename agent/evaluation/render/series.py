@@ -13,7 +13,7 @@ from itertools import accumulate
 
 from housequest.agent.evaluation.analysis.arms import UNBOUNDED, Arm, Difference, RetriedRun
 from housequest.agent.evaluation.analysis.metrics import Figures, Measured
-from housequest.agent.evaluation.analysis.run import Run, shared_card
+from housequest.agent.evaluation.analysis.run import CALLED, Run, shared_card
 from housequest.agent.evaluation.analysis.statistics import Interval, deviation, holm
 from housequest.agent.evaluation.render import table
 from housequest.agent.evaluation.render.report import (
@@ -354,7 +354,7 @@ def _games(arm: Arm) -> tuple[str, str, str]:
 def arms_card(cards: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str]]:
     """The cards of a sweep by arm as one: first what all arms share, then each line in which they differ."""
     shared = shared_card(list(cards.values()))
-    others = dict.fromkeys(name for each in cards.values() for name in each if name not in shared)
+    others = dict.fromkeys(name for each in cards.values() for name in each if name not in shared and name != CALLED)
     lines = [*shared.items()]
     for name in others:
         arms: dict[str, list[str]] = {}

@@ -207,8 +207,8 @@ def make_run_spec(
     check_habits(settings.habits, split, world)
     protocol = PROTOCOLS.get(settings.protocol or "")
     only = protocol.tasks(split) if protocol else None
-    drawn = (settings.limit, settings.sample, settings.sample_seed)
-    selection = select(world, settings.split or split, settings.type, *drawn, only, usual)
+    size = (settings.limit, settings.sample, settings.sample_seed)
+    selection = select(world, settings.split or split, settings.type, *size, only, usual)
     if place.attempt > 1:
         selection = selection._replace(tasks=tuple(task for task in selection.tasks if task.id in place.tasks))
     episode.check_grants(world, selection.tasks)
@@ -349,31 +349,27 @@ def select(
     if limit is not None:
         tasks = tasks[:limit]
     elif sample is not None and sample < len(tasks):
-        tasks = tuple(_drawn(tasks, sample, seed))
+        tasks = tuple(drawn(tasks, sample, seed))
     if not tasks:
         raise ConfigurationError(f"The split {shown(name)} has no tasks to play.")
     missing = tuple(sorted(kinds - {task.type for task in tasks}))
     return Selection(name, tasks, len(every), max(len(every), world.published_splits.get(name, 0)), missing)
 
 
-def _drawn(tasks: Sequence[Task], number: int, seed: int) -> Iterator[Task]:
-    """So many of ``tasks`` in their order, of each type its share of the whole; where shares are no whole numbers, the largest
-    remainders are rounded up.
+def drawn(tasks: Sequence[Task], number: int, seed: int) -> Iterator[Task]:
+    """So many of ``tasks`` in their order, of each type its share of the whole. Where shares are no whole numbers, chance
+    rounds them up or down, so that each task is drawn as likely as any other (systematic sampling).
     """
     by_type: dict[str, list[str]] = {}
     for task in tasks:
         by_type.setdefault(task.type, []).append(task.id)
-    shares = {kind: divmod(number * len(ids), len(tasks)) for kind, ids in by_type.items()}
-    left = number - sum(whole for whole, _ in shares.values())
-    # Of equal remainders chance rounds up some.
-    order = random.Random(seed).sample(sorted(shares), len(shares))
-    rounded_up = sorted(order, key=lambda kind: -shares[kind][1])[:left]
-    # Drawn from the sorted ids, so that the world's order does not matter.
-    chosen = {
-        id
-        for kind, ids in by_type.items()
-        for id in random.Random(f"{seed} {kind}").sample(sorted(ids), shares[kind][0] + (kind in rounded_up))
-    }
+    chance, whole = random.Random(seed), len(tasks)
+    passed = chance.randrange(whole)
+    chosen = set[str]()
+    for kind in chance.sample(sorted(by_type), len(by_type)):
+        # Drawn from the sorted ids, so that the world's order does not matter.
+        before, passed = passed, passed + number * len(by_type[kind])
+        chosen.update(chance.sample(sorted(by_type[kind]), passed // whole - before // whole))
     return (task for task in tasks if task.id in chosen)
 
 

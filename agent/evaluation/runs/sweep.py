@@ -20,14 +20,14 @@ several agents, models, rulebooks and seeds, read as one table. Its file is YAML
       llm-planner:
         agent: llm-planner
         grid: {shots: [1, 9], pool: [50, 100]}   # an arm for each choice: "llm-planner, shots 1, pool 50" and so on
-    seeds: [0, 1, 2]                  # each arm is played once with each seed; default: [0]
+    seeds: [0, 1, 2]                  # each arm is played once with each seed; default: [0]; or `repeat: 3` in common
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import islice, product
 from pathlib import Path
@@ -59,20 +59,21 @@ LARGEST_FILE = 1 << 18
 MOST_RUNS = 1_000
 LONGEST_NAME = 60
 SETTINGS = (
-    *("world", "engine", "split", "type", "limit", "sample", "goals", "agent", "model"),
-    *("protocol", "timeout", "rules", "rules_budget", "grant", "max_steps", "set"),
+    *("world", "engine", "split", "type", "limit", "sample", "sample_seed", "goals", "agent", "model"),
+    *("protocol", "repeat", "timeout", "rules", "rules_budget", "grant", "max_steps", "set"),
 )
 """What an arm can set; seeds belong to the sweep."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredArm:
-    """One arm with one seed, configured: a run in its own ``folder`` below the sweep's."""
+    """One arm with one seed, configured: a run in its own ``folder`` below the sweep's, at its ``place`` among its repeats."""
 
     arm: str
     seed: int
     folder: str
     configuration: Configuration
+    place: Place = field(default=FIRST, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +188,8 @@ def read_sweep(file: Path) -> Sweep:
 def plan_sweep(arms: Iterable[ConfiguredArm]) -> Iterator[ArmRun]:
     """The runs of a sweep, arm by arm. Raises ``ConfigurationError`` and ``KnowledgeError``."""
     for each in arms:
-        yield ArmRun(each.arm, each.seed, each.folder, each.configuration, make_run_spec(each.configuration))
+        spec = make_run_spec(each.configuration, place=each.place)
+        yield ArmRun(each.arm, each.seed, each.folder, each.configuration, spec, place=each.place)
 
 
 def configured_arms(sweep: Sweep, flags: Mapping[str, object], folder: Path | None = None) -> Iterator[ConfiguredArm]:
@@ -203,14 +205,20 @@ def configured_arms(sweep: Sweep, flags: Mapping[str, object], folder: Path | No
         for seed in sweep.seeds:
             source = SettingsSource(f"the arm {shown(arm)} of {sweep.file}", {**values, "seed": seed}, sweep.file.parent)
             configuration = configure(given, folder, source)
-            if configuration.settings.repeat > 1 or configuration.settings.retries:
-                again = "repeat" if configuration.settings.repeat > 1 else "retries"
+            repeat, name = configuration.settings.repeat, f"{slug(arm, LONGEST_NAME)}-seed{seed}"
+            if configuration.settings.retries:
                 raise ConfigurationError(
-                    f"{again} is set by {configuration.origin(again)}, and a sweep plays each task once with each seed; "
-                    f"list more seeds, or evaluate the arm {shown(arm)} by itself."
+                    f"retries is set by {configuration.origin('retries')}, and a sweep does not play lost games again; "
+                    f"evaluate the arm {shown(arm)} by itself."
                 )
-            name = f"{slug(arm, LONGEST_NAME)}-seed{seed}"
-            yield ConfiguredArm(arm, seed, name, configuration)
+            if repeat > 1 and len(sweep.seeds) > 1:
+                raise ConfigurationError(
+                    f"repeat is set by {configuration.origin('repeat')}, and {sweep.file} lists seeds, too, each of which "
+                    "repeats once; leave one of them out."
+                )
+            for number in range(1, repeat + 1):
+                folder_of = f"{name}-{number}" if repeat > 1 else name
+                yield ConfiguredArm(arm, seed + number - 1, folder_of, configuration, place=Place(repeat=number))
 
 
 def _arms(file: Path, name: str, value: object, common: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object]]]:

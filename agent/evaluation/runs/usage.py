@@ -137,13 +137,17 @@ def used_before(run: RunFolder, tasks: Sequence[SelectedTask], results: Iterable
 class EpisodeTiming(NamedTuple):
     """What an episode took: seconds of model calls, cached prompt tokens, seconds in all, and what was paid beside. ``model``
     and ``cached`` are None where no call was timed or no cache reported, ``wall`` where it was not measured. ``wall`` includes
-    time spent on other episodes in flight. It sums the sessions of the episode; the time of a killed one is lost.
+    time spent on other episodes in flight. It sums the sessions of the episode; the time of a killed one is lost. ``served``
+    are the models by which calls were answered, as their servers call them, and ``calls`` when the first and the last were, in
+    seconds since the epoch.
     """
 
     model: float | None = None
     cached: int | None = None
     wall: float | None = None
     wasted: Waste | None = None
+    served: frozenset[str] = frozenset()
+    calls: tuple[int, int] | None = None
 
 
 class _SessionLine(BaseModel):
@@ -155,6 +159,8 @@ class _SessionLine(BaseModel):
 class _CallLine(_SessionLine):
     of: int
     cached: Number | None = None
+    at: Number | None = None
+    served: str | None = None
     wasted: tuple[Number, Number, Number] | None = None
 
 
@@ -174,7 +180,15 @@ def timings_of(run: RunFolder, tasks: Sequence[SelectedTask]) -> dict[str, Episo
             timed = calls.get(name, [])
             seconds = sum(call.seconds for call in timed) if timed else None
             wasted = Waste.joined(Waste(*call.wasted) if call.wasted else None for call in timed)
-            found[task.id] = EpisodeTiming(seconds, total(call.cached for call in timed), walls.get(name), wasted)
+            answered = [call.at for call in timed if call.at is not None]
+            found[task.id] = EpisodeTiming(
+                seconds,
+                total(call.cached for call in timed),
+                walls.get(name),
+                wasted,
+                frozenset(call.served for call in timed if call.served),
+                (min(answered), max(answered)) if answered else None,
+            )
     return found
 
 

@@ -322,7 +322,14 @@ class OpenAIModel(Model):
                 if isinstance(outcome, Completion):
                     wasted, self._wasted = self._wasted, Waste()
                     seconds = time.perf_counter() - started
-                    timing = replace(outcome.timing, seconds=seconds, attempts=made, wasted=wasted if wasted.calls else None)
+                    timing = replace(
+                        outcome.timing,
+                        seconds=seconds,
+                        attempts=made,
+                        wasted=wasted if wasted.calls else None,
+                        at=round(time.time()),
+                        served=f"{outcome.timing.served or 'not told'} at {self._server.endpoint.host}",
+                    )
                     return self._heeded(replace(outcome, timing=timing, held=held), request)
                 if outcome.unsaid and request.holds:
                     # It can be held to a form, and not to this one. Whatever else it refused, it refuses again.

@@ -92,6 +92,7 @@ def with_beginning(messages: Sequence[Message], text: str) -> list[Message]:
 PROMPT_TOKENS = "prompt_logprobs"
 MOST_ALTERNATIVES = 20
 LONGEST_FINISH = 40
+LONGEST_SERVED = 100
 LARGEST_EVENT = 1 << 20
 _MOST_TOKENS = 4_096
 _LONGEST_TOKEN = 200
@@ -110,6 +111,7 @@ _MEANS = {
     400: r"unsupported|not.?support|validation|bad.?request|invalid.{0,12}(request|param|argument|value|input)",
 }
 """The status that the words of an error stand for; the first that fits."""
+_NAMED = ("model", "system_fingerprint")
 _FIELD = re.compile(rb"(data|event|id|retry)?:")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _MARK = b"\xef\xbb\xbf"
@@ -211,11 +213,17 @@ def read_completion(
         encodable(content),
         finish,
         used,
-        Timing(cached=cached),
+        Timing(cached=cached, served=_served(reply)),
         _without_key(token_choices(choice), redactor),
         tokens,
         thinking=encodable(thinking),
     )
+
+
+def _served(reply: Mapping[str, object]) -> str | None:
+    """What the server calls the model, and its state (``system_fingerprint``); None where it says neither."""
+    said = (value for name in _NAMED if isinstance(value := reply.get(name), str) and value)
+    return ", ".join(printable_line(each, LONGEST_SERVED) for each in said) or None
 
 
 def _error_in(reply: Mapping[str, object], choice: object) -> Mapping[str, object] | None:
@@ -359,7 +367,7 @@ class StreamedReply:
         self._said: dict[str, list[str]] = {"content": [], "thinking": [], "refusal": []}
         self._tokens: list[object] = []
         self._last: dict[str, object] = {}
-        """What an event said last of these: an error, why it ended, usage."""
+        """What an event said last of these: an error, why it ended, usage, what serves it."""
 
     @property
     def text(self) -> str:
@@ -406,7 +414,7 @@ class StreamedReply:
         choice = next((each for each in listed(at(event, "choices")) if at(each, "index") in {0, None}), None)
         finish = at(choice, "finish_reason")
         error = _error_in(event, choice or self._last.get("finish")) if is_table(event) else None
-        told = {"usage": at(event, "usage"), "finish": finish, "error": error}
+        told = {"usage": at(event, "usage"), "finish": finish, "error": error, **{name: at(event, name) for name in _NAMED}}
         self._last |= {name: value for name, value in told.items() if value}
         self._tokens += listed(at(choice, "logprobs", "content"))
         # Some send a whole answer as one event.
@@ -439,4 +447,4 @@ class StreamedReply:
         message = {"content": content or (None if refusal else ""), "reasoning": thinking or None, "refusal": refusal or None}
         ended = {"finish_reason": self._last.get("finish"), "logprobs": {"content": self._tokens}}
         choice = {"message": message, "text": content, **ended}
-        return json.dumps({"choices": [choice], "usage": self._last.get("usage")}).encode()
+        return json.dumps({"choices": [choice], **{name: self._last.get(name) for name in ("usage", *_NAMED)}}).encode()

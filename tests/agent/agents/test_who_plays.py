@@ -10,13 +10,13 @@ import pytest
 
 from housequest.agent.agents.spec import agent_names, agent_spec, default_agent, model_for, shipped_model
 from housequest.agent.config import configure
+from housequest.agent.evaluation.analysis.metrics import Figures
 from housequest.agent.evaluation.analysis.run import card, card_differences, prior_of
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.worlds.errors import ConfigurationError
 from tests.parts import needs
 
-CHAT = "as a chat"
 """How each model was asked."""
 
 
@@ -67,7 +67,7 @@ def test_a_network_of_the_same_name_is_another_run(tmp_path: Path, agent: str) -
     assert plain.manifest.prompts[key] == first.manifest.prompts[key] == sha256(content).hexdigest()
     assert key not in first.manifest.unused_templates
     assert len({plain.default_folder, first.default_folder, second.default_folder}) == 3
-    assert list(card_differences(card(first.manifest, CHAT), card(second.manifest, CHAT))) == ["weights"]
+    assert list(card_differences(card(first.manifest, Figures()), card(second.manifest, Figures()))) == ["weights"]
     folder = RunFolder(tmp_path / "run")
     folder.begin(first.manifest)
     folder.begin(first.manifest)
@@ -79,8 +79,8 @@ def test_the_digest_of_the_model_that_ships_stands_on_the_card() -> None:
     from housequest.agent.models.builtin.network import SHIPPED
 
     manifest = make_run_spec(configure({"split": "example"})).manifest
-    assert card(manifest, CHAT)["weights"] == sha256(SHIPPED.read_bytes()).hexdigest()[:12]
-    assert card(make_run_spec(configure({"split": "example", "agent": "expert"})).manifest, "no model")["weights"] == "none"
+    assert card(manifest, Figures())["weights"] == sha256(SHIPPED.read_bytes()).hexdigest()[:12]
+    assert card(make_run_spec(configure({"split": "example", "agent": "expert"})).manifest, Figures())["weights"] == "none"
 
 
 @needs("pet", "action-attention")
@@ -98,7 +98,7 @@ def test_settings_of_the_network_are_for_who_has_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("agent", ACTING)
 def test_what_a_network_learned_from_the_expert_is_its_prior(agent: str) -> None:
     manifest = make_run_spec(configure({"split": "example", "grant": ("admissible",), **ACTING[agent]})).manifest
-    assert card(manifest, CHAT)["prior"] == "counts of where things were in train"
+    assert card(manifest, Figures())["prior"] == "counts of where things were in train"
     assert prior_of(manifest.configuration) == "counts"
 
 

@@ -191,7 +191,20 @@ def test_a_task_counts_once_however_often_it_was_tried() -> None:
     assert three.low < one.low < one.high < three.high, "more tries of a task say nothing of other tasks"
     assert three == clustered([(5, 5)] * 7 + [(0, 5)] * 3)
     assert clustered([]) == Interval(0.0, 1.0)
-    assert clustered([(2, 3)]) == Interval(0.0, 1.0), "one task says nothing of others"
+    assert clustered([(3, 3)] * 4).high == 1.0 > clustered([(3, 3)] * 3 + [(2, 3)]).high
+
+
+@pytest.mark.heavy
+@given(st.integers(1, 400), st.integers(0, 1_200), st.integers(2, 3))
+def test_clusters_of_one_size_have_the_interval_of_clopper_and_pearson(size: int, won: int, tries: int) -> None:
+    from scipy import stats
+
+    won = min(won, size * tries)
+    found = clustered([(share // size + (place < share % size), tries) for share in [won] for place in range(size)])
+    wins = won / tries
+    low = stats.beta.ppf(0.025, wins, size - wins + 1) if won else 0.0
+    high = stats.beta.ppf(0.975, wins + 1, size - wins) if won < size * tries else 1.0
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-9)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=12), st.data())

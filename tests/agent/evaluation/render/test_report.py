@@ -35,7 +35,7 @@ def lost(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 def test_a_lost_run_says_why_and_what_it_cost(lost: RunFolder) -> None:
     text = RunReport(read_for_comparison(lost, lambda model: PRICES)).text()
-    assert "Why they were not won (4):\n  went round in circles                  4\n    generated:0, turn " in text
+    assert "Why they were not won (4):\n  went round in circles                  4\n    generated:1000000, turn " in text
     assert "/path: times L*/max(L*, steps); L* is the shortest way of 4 tasks." in text
     assert "40 calls of the model, " in text
     assert "Cost: 0." in text

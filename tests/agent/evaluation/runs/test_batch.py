@@ -284,7 +284,7 @@ def test_a_report_of_an_unfinished_run_says_so(tmp_path: Path) -> None:
     report = RunReport(read_for_comparison(run))
     assert "Not finished: 3 of 3 episodes" in report.text()
     figures = report.data()
-    assert (figures["episodes"], figures["unfinished"], figures["success"]) == (3, 3, 0.0)
+    assert (figures["episodes"], figures["unfinished"], figures["success"]) == (3, 3, None)
 
 
 def test_the_json_has_what_is_promised(tmp_path: Path, server: Server) -> None:

@@ -70,7 +70,7 @@ def test_what_is_missing_is_named_with_the_shard_that_plays_it(tmp_path: Path) -
     places = shards(tmp_path, 4)
     with pytest.raises(ConfigurationError) as refused:
         merge(places[:3], tmp_path / "run")
-    assert "2 of 11 episodes are missing: 0003-generated-3, 0007-generated-7." in str(refused.value)
+    assert "2 of 11 episodes are missing: 1000003-generated-1000003, 1000007-generated-1000007." in str(refused.value)
     assert "No folder of shard 4/4 was given, which plays 2." in str(refused.value)
     lost = next((places[1] / "episodes").iterdir())
     lost.unlink()
@@ -85,7 +85,7 @@ def test_what_does_not_belong_together_is_refused(tmp_path: Path) -> None:
     shutil.copytree(places[0], tmp_path / "copy")
     for given, told in [
         ([*places, other], r"are of different runs, and were not merged:\n  configuration.max_turns: 50 is now 7"),
-        ([*places, tmp_path / "copy"], r"0000-generated-0 is both in .*shard-1-of-2 and in .*copy"),
+        ([*places, tmp_path / "copy"], r"1000000-generated-1000000 is both in .*shard-1-of-2 and in .*copy"),
         ([places[0], places[0]], "is given twice"),
         ([*places, tmp_path / "nowhere"], "nowhere is not the folder of a run"),
     ]:

@@ -190,13 +190,20 @@ def test_any_file_is_a_sweep_or_refused(tmp_path: Path, content: bytes) -> None:
         assert str(error)
 
 
-def test_a_sweep_plays_nothing_again(tmp_path: Path) -> None:
-    file = written(tmp_path, TWO)
-    for flag in ("repeat", "retries"):
-        with pytest.raises(
-            ConfigurationError, match=f"{flag} is set by --{flag}, and a sweep plays each task once with each seed"
-        ):
-            planned(file, **{flag: 3})
+def test_a_sweep_repeats_each_arm_and_plays_nothing_lost_again(tmp_path: Path) -> None:
+    file = written(tmp_path, "arms: {a: {world: scripted, agent: expert, repeat: 3}, b: {world: scripted, agent: expert}}")
+    trials = planned(file)
+    assert [(each.arm, each.seed, each.folder) for each in trials] == [
+        ("a", 0, "a-seed0-1"),
+        ("a", 1, "a-seed0-2"),
+        ("a", 2, "a-seed0-3"),
+        ("b", 0, "b-seed0"),
+    ]
+    assert [each.spec.config.repeat for each in trials] == [None, 2, 3, None]
+    with pytest.raises(ConfigurationError, match=r"repeat is set by .*lists seeds, too"):
+        planned(written(tmp_path, f"{file.read_text()}\nseeds: [0, 1]\n"))
+    with pytest.raises(ConfigurationError, match="retries is set by --retries, and a sweep does not play lost games again"):
+        planned(written(tmp_path, TWO), retries=3)
     # Of this protocol, attempts after the first are a part.
     arm = "arms: {a: {world: alfworld, agent: react, model: openai:x, protocol: reflexion}}"
     with pytest.raises(ConfigurationError, match=r"retries is set by .*reflexion.*evaluate the arm 'a' by itself"):
