@@ -22,10 +22,11 @@ from housequest.agent.evaluation.render.comparison import measured
 from housequest.agent.evaluation.runs import sweep as sweeps
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Interrupted, Stopped, read_budget
+from housequest.agent.evaluation.runs.estimate import estimate
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.shard import read_shard
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
-from housequest.agent.evaluation.runs.usage import estimate, money, price_tables
+from housequest.agent.evaluation.runs.usage import money, price_tables
 from housequest.agent.processes import Pool, processors
 from housequest.knowledge.choosing import estimated_tokens, topic_of
 from housequest.tui import terminal
@@ -270,7 +271,10 @@ def about_cost(spec: RunSpec, folder: Path) -> str:
     """What playing ``spec`` would cost."""
     if spec.setup.model is None:
         return "It calls no model."
-    unknown = f"The cost is not known: no finished episode of {spec.config.agent} lies here or below runs."
+    unknown = (
+        f"The cost is not known: no finished episode of {spec.config.agent} under these conditions lies here or below runs, "
+        "and no expert can reply for it."
+    )
     return str(estimate(spec, folder) or unknown)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain, islice, takewhile
 from pathlib import Path
 from typing import Annotated, NamedTuple, TypeVar
 
@@ -18,8 +17,7 @@ from housequest.agent.config import Prices, RolePrices
 from housequest.agent.episodes.events import Body
 from housequest.agent.episodes.record import read_episode, recorded_lines
 from housequest.agent.evaluation.runs.files import Number, SelectedTask, total
-from housequest.agent.evaluation.runs.folder import Result, RunFolder, Use, by_role, episode_name, joined_roles, summed, used_in
-from housequest.agent.evaluation.runs.spec import RunSpec
+from housequest.agent.evaluation.runs.folder import Result, RunFolder, Use, by_role, episode_name, used_in
 from housequest.agent.models.base import Waste
 from housequest.agent.models.registry import models_of
 from housequest.worlds.errors import ConfigurationError
@@ -215,69 +213,3 @@ def _lines(kind: type[T], path: Path) -> Iterator[T]:
     for _, line in recorded_lines(path) if path.exists() else ():
         with suppress(ValidationError, RecursionError):
             yield kind.model_validate_json(line)
-
-
-class Estimate(NamedTuple):
-    """Calls and tokens for the ``left`` tasks, as in ``episodes`` of ``source``; ``cost`` is None where it is unknown."""
-
-    left: int
-    source: Path
-    episodes: int
-    calls: int
-    tokens: Tokens
-    cost: float | None
-
-    def __str__(self) -> str:
-        read = f"{self.tokens.prompt:,} tokens read and {self.tokens.completion:,} written"
-        tokens = read if self.tokens.prompt or self.tokens.completion else "tokens that were not counted"
-        priced = f" About {money(self.cost)} at your prices, if no cache serves any of it." if self.cost is not None else ""
-        finished = f"{self.episodes} finished ones of {self.source}"
-        return f"About {self.calls:,} calls and {tokens} for {self.left} tasks, as in {finished}.{priced}"
-
-
-def estimate(spec: RunSpec, folder: Path, runs: Path = Path("runs")) -> Estimate | None:
-    """Estimate the rest of the run in ``folder``; None where no run there or below ``runs`` is similar enough. Takes the most
-    similar run: this one, else one with the same agent, settings and model, else the same agent and model, else the same agent.
-    Unreadable folders are skipped.
-    """
-    found: list[tuple[int, int, Path, list[Result]]] = []
-    done = 0
-    for candidate in dict.fromkeys(chain([folder], islice(_folders(runs), MOST_LOOKED_AT))):
-        run = RunFolder(candidate)
-        with suppress(ConfigurationError, OSError):
-            if not run.manifest_file.is_file():
-                continue
-            manifest = run.manifest()
-            one, other = manifest.configuration, spec.config
-            same = (one.agent == other.agent, one.model == other.model, one.settings == other.settings)
-            alike = sum(takewhile(bool, same))
-            if not alike:
-                continue
-            results = list(run.index(manifest.tasks)[0].values())
-            if candidate == folder:
-                done, alike = len(results), alike + 1
-            usable = [result for result in results if result.calls and result.outcome != "error" and not result.assisted]
-            if usable:
-                found.append((alike, len(usable), candidate, usable))
-    left = len(spec.manifest.tasks) - done
-    if not found:
-        return None
-    _, episodes, source, results = max(found, key=lambda each: each[:2])
-
-    used, prices = Use(**summed(results)), spec.setup.prices
-    needed = (used.calls, used.prompt_tokens, used.completion_tokens)
-    calls, read, written = (round((number or 0) / episodes * left) for number in needed)
-    paid = None if prices is None else cost(Tokens.of(used), prices, joined_roles(results))
-    priced = None if paid is None else paid / episodes * left
-    return Estimate(left, source, episodes, calls, Tokens(read, written), priced)
-
-
-def _folders(runs: Path) -> Iterator[Path]:
-    """The folders below ``runs``, and one level deeper for the runs of sweeps."""
-    if not runs.is_dir():
-        return
-    for folder in sorted(runs.iterdir()):
-        if folder.is_dir():
-            yield folder
-            if (folder / "sweep.json").is_file():
-                yield from sorted(below for below in folder.iterdir() if below.is_dir())

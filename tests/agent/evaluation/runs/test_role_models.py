@@ -20,9 +20,9 @@ from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.render.table import Report, Table
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
+from housequest.agent.evaluation.runs.estimate import estimate
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
-from housequest.agent.evaluation.runs.usage import estimate
 from housequest.agent.models.base import Completion, Model, ModelWrapper, Request, RoleModels
 from housequest.agent.models.registry import make_model
 from housequest.agent.setup import set_up
@@ -172,7 +172,8 @@ def test_a_budget_of_money_counts_each_role_at_its_models_price(
     assert again.used.money == pytest.approx(sum(paid.values())), "as its records tell it"
     guessed = estimate(plan(big, small, limit=4, set={"form": "free"}), tmp_path / "new", tmp_path)
     assert guessed is not None
-    assert guessed.cost == pytest.approx(2 * sum(paid.values()))
+    assert guessed.cost is not None
+    assert guessed.cost[0] <= 2 * sum(paid.values()) <= guessed.cost[1]
 
 
 def test_a_price_that_is_missing_leaves_the_cost_open(tmp_path: Path) -> None:
