@@ -205,13 +205,15 @@ class Sample(NamedTuple):
 
     @property
     def interval(self) -> Interval | None:
-        """The 95 % interval of ``mean``; None where that is."""
+        """The 95 % interval of ``mean``; None where that is, and where a bootstrap of equal values would tell no spread."""
         if self.mean is None:
             return None
         values = [above for above, below in self.terms if below == 1]
         if len(values) < len(self.terms):
-            return bootstrap_ratio(self.terms)
-        return wilson(sum(values), len(values)) if self.metric and {*values} <= {0, 1} else bootstrap_mean(values)
+            return bootstrap_ratio(self.terms) if len({*self.terms}) > 1 else None
+        if self.metric and {*values} <= {0, 1}:
+            return wilson(sum(values), len(values))
+        return bootstrap_mean(values) if len({*values}) > 1 else None
 
 
 def _sample(values: Iterable[float | tuple[float, float] | None], *, metric: bool = False) -> Sample:

@@ -181,7 +181,7 @@ def paths_of(
     def compute(world: World, task: SelectedTask) -> None:
         known[task.id] = path_lengths(world, world.task(task.id))
 
-    if _computed(manifest, [task for task in tasks if task.id not in known], compute, watcher):
+    if _computed(run, manifest, [task for task in tasks if task.id not in known], compute, watcher):
         _keep(run.paths_file, [PathLine(task=task, **par._asdict()) for task, par in known.items()])
     return known
 
@@ -209,7 +209,7 @@ def ceiling_of(
         settings = {"search": by, **({"seed": config.seed} if by == "random" else {})}
         known[by][task.id] = expert_turns(world, world.task(task.id), config.max_turns, settings)
 
-    if _computed(manifest, [(by, task) for by in own for task in tasks if task.id not in known[by]], compute, watcher):
+    if _computed(run, manifest, [(by, task) for by in own for task in tasks if task.id not in known[by]], compute, watcher):
         found = [(by, task, turns) for by in own for task, turns in known[by].items()]
         _keep(run.ceilings_file, [CeilingLine(task=task, turns=turns, prior=own[by]) for by, task, turns in found])
     return Ceiling(prior, known[prior], known["counts"] if named_by_model(config) else None)
@@ -225,9 +225,11 @@ def _kept(run: RunFolder, prior: str | None) -> dict[str, int | None]:
     return {line.task: line.turns for line in kept_lines(CeilingLine, run.ceilings_file) if line.prior == prior}
 
 
-def _computed(manifest: Manifest, missing: Sequence[K], compute: Callable[[World, K], None], watcher: Watcher | None) -> bool:
+def _computed(
+    run: RunFolder, manifest: Manifest, missing: Sequence[K], compute: Callable[[World, K], None], watcher: Watcher | None
+) -> bool:
     """Compute what is ``missing``, where the world with exactly the run's data is here; whether it is."""
-    world = world_of_run(manifest) if missing else None
+    world = world_of_run(run, manifest) if missing else None
     if world is None:
         return False
     for number, each in enumerate(missing, start=1):
@@ -243,11 +245,14 @@ def _keep(file: Path, lines: Iterable[Frozen]) -> None:
         atomic_write(file, lines_of(lines))
 
 
-def world_of_run(manifest: Manifest) -> World | None:
-    """The run's world, None where the run's data is not here. A household has template goals, which its expert can read."""
+def world_of_run(run: RunFolder, manifest: Manifest) -> World | None:
+    """The world of a run in a folder, None where its data is not here. A household has template goals, which its expert can
+    read."""
     config = manifest.configuration
+    habits = str(run.habits_file) if run.habits_file.exists() else None
     try:
-        options, goals = config.world_options, changed_options(goals=config.goals)
+        options = {**config.world_options, **changed_options(habits=habits)}
+        goals = changed_options(goals=config.goals)
         world = make_world(config.world, **options, **goals)
         if world.fingerprint(config.split) != manifest.data:
             # Where what simulates is part of the data, it takes the same one.
@@ -299,6 +304,8 @@ def card(manifest: Manifest, figures: Figures) -> dict[str, str]:
     listed = protocol.tasks(config.split) if protocol else None
     whole = len(manifest.tasks) == (len(listed) if listed else manifest.of) or manifest.of > MANY or config.attempt
     perception = _perception(config)
+    # Skills that an oracle carries out know where all things are, whoever names them.
+    told = f"text, and its {ORACLE} all there is" if f", {ORACLE} by an oracle" in manifest.engine else ""
     part = "" if whole else f": not the whole {'list' if listed else 'split'}"
     drawn = f", drawn from all types with the sample seed {config.sample_seed or 0}" if config.sample is not None else ""
     without = f"; none of {', '.join(manifest.missing)}" if manifest.missing else ""
@@ -318,8 +325,9 @@ def card(manifest: Manifest, figures: Figures) -> dict[str, str]:
         "examples": _examples(config),
         "rules": config.rules.label if config.rules else "none",
         "weights": _weights(manifest),
-        "sees": f"what its camera shows, by perception {perception}" if perception else "text",
-        "prior": counted_prior(config) if perception else _prior(config),  # of which closed receptacle to open
+        "sees": f"what its camera shows, by perception {perception}" if perception else told or "text",
+        # Of which closed receptacle to open.
+        "prior": f"all, by the oracle of its {ORACLE}" if told else counted_prior(config) if perception else _prior(config),
         "learned": "; ".join(f"{name} from {', '.join(parts)}" for name, parts in manifest.learned_from.items())
         or ("none" if config.model is None else "not known"),
         "data": manifest.data[:16],
@@ -337,6 +345,7 @@ def asked(figures: Figures) -> dict[str, str]:
     }
 
 
+ORACLE = "skills"
 CALLED = "called"
 """The line of a card that no two runs have alike."""
 

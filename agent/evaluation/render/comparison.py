@@ -341,7 +341,7 @@ def conclusions(comparison: Comparison) -> Iterator[str]:
     runs = (("first", comparison.first), ("second", comparison.second))
     for (name, run), ceiling in zip(runs, comparison.ceilings, strict=True):
         if prior_of(run.manifest.configuration) is not None:
-            yield f"Of the {name}: {ceiling_words(ceiling, run.manifest)}"
+            yield f"Of the {name}: {ceiling_words(ceiling, run)}"
 
 
 def _figures(comparison: Comparison) -> Iterator[str]:

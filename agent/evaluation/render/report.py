@@ -9,7 +9,7 @@ from housequest.agent.config import RolePrices
 from housequest.agent.evaluation.analysis.arms import Difference
 from housequest.agent.evaluation.analysis.failures import of_games, told
 from housequest.agent.evaluation.analysis.metrics import CeilingFigures, Figures, Measured, Sample, Summary
-from housequest.agent.evaluation.analysis.run import Run, counted_prior, named_by_model, prior_of, reference_of
+from housequest.agent.evaluation.analysis.run import Run, counted_prior, named_by_model, prior_of, reference_of, world_of_run
 from housequest.agent.evaluation.render import table
 from housequest.agent.evaluation.render.table import (
     Column,
@@ -124,7 +124,7 @@ class EpisodesReport(TabledReport):
             parted = f"{many(diverged, 'command')} ({percent(diverged / overall.enacted)}) diverged from the game"
             yield f"Enacted in a simulator: {overall.enacted} commands by {overall.low_level} low-level actions; {parted}."
         if prior_of(manifest.configuration) is not None and overall.finished:
-            yield ceiling_words(overall.ceiling, manifest)
+            yield ceiling_words(overall.ceiling, self.parts[0])
         if overall.calls:
             yield f"{_call_words(overall)}; {overall.unreadable} unreadable replies."
             for role, used in self.by_role().items():
@@ -364,13 +364,14 @@ def ceiling_data(ceiling: CeilingFigures | None) -> dict[str, object] | None:
 _SEARCHING = {"random": "in one order drawn at random", "name": "by name"}
 
 
-def ceiling_words(ceiling: CeilingFigures | None, manifest: Manifest) -> str:
+def ceiling_words(ceiling: CeilingFigures | None, run: Run) -> str:
     """What a reader must know before taking the skills' share of a planner's success for its model's."""
+    manifest = run.manifest
     if ceiling is None:
-        return (
-            "No ceiling: the games of this run are not here, so it is not known what its skills reach without a model. Make "
-            "the report where they are."
-        )
+        here = world_of_run(run.folder, manifest) is not None
+        why = "the world's expert does not play these games" if here else "its games are not here"
+        way_out = "" if here else " Make the report where they are."
+        return f"No ceiling: {why}, so it is not known what its skills reach without a model.{way_out}"
     missing = f" Of {ceiling.missing} tasks it is not known: their games are not here." if ceiling.missing else ""
     by_counts = f"by {counted_prior(manifest.configuration)}"
     how = _SEARCHING.get(ceiling.prior, by_counts)

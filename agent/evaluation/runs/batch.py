@@ -35,7 +35,7 @@ from housequest.agent.setup import Setup
 from housequest.worlds.base import Step, Task
 from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import ConfigurationError, ModelError
-from housequest.worlds.paths import IrregularFile, open_file, refuse_irregular
+from housequest.worlds.paths import IrregularFile, atomic_write, given_path, open_file, read_file, refuse_irregular
 
 SetAside = Callable[[Path, str], None]
 """Renames a record that cannot be used, and says why."""
@@ -116,6 +116,8 @@ async def run_batch(
         with stopped_when_full(folder), run.locked(), rare_collections():
             begin_shard(run, options.shard)
             run.begin(spec.manifest)
+            if spec.settings.habits and not run.habits_file.exists():
+                atomic_write(run.habits_file, read_file(given_path(spec.settings.habits)))
             finished, faults = run.mend(tasks)
             if faults:
                 more = f" And {len(faults) - 1} more." if len(faults) > 1 else ""

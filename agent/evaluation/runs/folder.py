@@ -10,6 +10,7 @@
     walls.jsonl                   the seconds of every episode, per session
     paths.jsonl                   best path lengths, computed for the first report
     ceilings.jsonl                a planner's ceiling, computed for the first report
+    habits.yaml                   a copy of where things lie in its houses, if they have habits of their own
 
 The manifest and each line of the index end with a digest of themselves; a line also has that of its episode's file.
 """
@@ -54,6 +55,7 @@ class RunFolder:
         self.walls_file = path / "walls.jsonl"
         self.paths_file = path / "paths.jsonl"
         self.ceilings_file = path / "ceilings.jsonl"
+        self.habits_file = path / "habits.yaml"
         self.episodes = path / "episodes"
 
     def episode(self, task: SelectedTask) -> Path:

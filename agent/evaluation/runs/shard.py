@@ -121,6 +121,8 @@ def _write(shards: Sequence[RunFolder], out: RunFolder, episodes: _Episodes) -> 
         begin_shard(out, None)
         out.begin(shards[0].manifest())
         atomic_write(out.manifest_file, read_bytes(shards[0].manifest_file, LARGEST_MANIFEST))
+        if shards[0].habits_file.exists():
+            atomic_write(out.habits_file, read_file(shards[0].habits_file))
         out.episodes.mkdir(exist_ok=True)
         for run, result in episodes:
             content, file = read_file(run.episode(result.selected)), out.episode(result.selected)
