@@ -260,17 +260,26 @@ def _witness(name: Path) -> tuple[Path, int | None]:
 
 
 def _episode(path: Path, task: str | None) -> Path:
-    """The episode's file: ``path`` itself, or that of ``task`` in the run there. Raises ``ConfigurationError``."""
+    """The episode's file: ``path`` itself, or that of ``task`` in the run there; of a series or a sweep, the last attempt's, or
+    the first of its runs that has the task. Raises ``ConfigurationError``.
+    """
     from housequest.agent.evaluation.analysis.run import find_task
     from housequest.agent.evaluation.runs.folder import RunFolder
+    from housequest.agent.evaluation.runs.sweep import SweepFolder
 
     if task is None:
         if path.is_dir():
             raise ConfigurationError(f"{path} is a folder; name one of its tasks with --task NUMBER, or see `housequest runs`.")
         return path
-    run = RunFolder(path)
-    tasks = run.manifest().tasks
-    if (found := find_task(tasks, task)) is None:
+    folder = SweepFolder(path)
+    runs = folder.begun_runs("") if folder.begun else [RunFolder(path)]
+    if folder.begun and folder.contents().series == "attempts":
+        runs.reverse()
+    tasks = runs[0].manifest().tasks
+    run = next((each for each in runs if find_task(each.manifest().tasks, task) is not None), runs[0])
+    if len(runs) > 1:
+        terminal.note(f"This is the episode of {run.path.name}; name the folder of another run in {path} for its own.")
+    if (found := find_task(run.manifest().tasks, task)) is None:
         way_out = f"name one by its number, for example {tasks[0].number}."
         raise ConfigurationError(f"--task: {shown(task)} is not a task of the run in {path}; {way_out}")
     finished, part = run.episode(found), run.part(found)

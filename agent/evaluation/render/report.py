@@ -79,7 +79,12 @@ class EpisodesReport(TabledReport):
         yield (line for sentence in self.sentences() for line in wrapped(sentence))
 
     def behind(self) -> Iterator[str]:
-        """Why tasks were not won, what errored, and what is left out."""
+        """Why tasks were not won, what errored, and what is left out; of several runs with the name of the run."""
+        runs = {id(result): run.name for run in self.parts for result in run.results} if len(self.parts) > 1 else {}
+
+        def of(result: Result) -> str:
+            return f"{runs[id(result)]}, " if id(result) in runs else ""
+
         if failures := self.every.failures:
             yield Strong(f"Why they were not won ({sum(len(lost) for lost in failures.values())}):")
         for kind, lost in failures.items():
@@ -87,7 +92,7 @@ class EpisodesReport(TabledReport):
             # A task that was lost in several runs is told of once.
             for result in list({result.task: result for result in lost}.values())[:EXAMPLES]:
                 if result.failure is not None and result.outcome != "error":
-                    at = f"{reference_of(result)}, turn {result.failure.turn}: "
+                    at = f"{of(result)}{reference_of(result)}, turn {result.failure.turn}: "
                     yield from wrapped(f"{at}{result.failure.words}", "    ", "      ")
         if prior_of(self.manifest.configuration) is not None:  # a planner in skills, as LoTa-Bench's is
             yield from wrapped(told(of_games(self.every.failures)), "  ")
@@ -99,7 +104,8 @@ class EpisodesReport(TabledReport):
             yield Warned(f"Errors, counted as not won ({len(self.every.errored)}):")
             for cause, alike in by_cause.items():
                 yield from wrapped(cause, "  ")
-                yield from first_lines([f"{result.number:>4}  {table.one_line(result.task)}" for result in alike], "    ")
+                lines = [f"{result.number:>4}  {of(result)}{table.one_line(result.task)}" for result in alike]
+                yield from first_lines(lines, "    ")
             yield "Play these again with the same `housequest eval` and --retry errors."
         if self.every.assisted:
             yield f"Assisted by a person and left out ({len(self.every.assisted)}):"
@@ -293,16 +299,21 @@ def _named(result: Result) -> dict[str, object]:
 def heading(manifest: Manifest, conditions: Mapping[str, str]) -> list[tuple[str, str]]:
     """Who played, and the card with its ``conditions``."""
     config = manifest.configuration
-    variants = " ".join(f"{key}={value}" for key, value in sorted(config.settings.items()) if value != "")
     lines = [
-        ("agent", f"{config.agent}  {variants}"),
-        ("model", config.model or "none"),
+        *played_by(manifest).items(),
         *conditions.items(),
         ("seed", str(config.seed)),
         ("habits", config.habits or ""),
         ("curiosity", f"{config.curiosity:g} of the turns were chance's" if config.curiosity else ""),
     ]
     return [(name, value.rstrip()) for name, value in lines if value]
+
+
+def played_by(manifest: Manifest) -> dict[str, str]:
+    """The agent with its settings, and its model, as lines of a card."""
+    config = manifest.configuration
+    variants = " ".join(f"{key}={value}" for key, value in sorted(config.settings.items()) if value != "")
+    return {"agent": f"{config.agent}  {variants}".rstrip(), "model": config.model or "none"}
 
 
 def groups(summary: Summary) -> Iterator[tuple[str, Figures]]:

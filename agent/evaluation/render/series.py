@@ -23,6 +23,7 @@ from housequest.agent.evaluation.render.report import (
     definitions,
     learned_words,
     pick,
+    played_by,
     shares,
 )
 from housequest.agent.evaluation.render.table import (
@@ -38,6 +39,7 @@ from housequest.agent.evaluation.render.table import (
 )
 from housequest.agent.evaluation.runs.usage import money
 from housequest.worlds.errors import ConfigurationError, nearest, shown
+from housequest.worlds.registry import world_class
 from housequest.worlds.text import many
 
 _MOST_VALUES = 6
@@ -233,7 +235,7 @@ class ArmsReport(TabledReport):
         self.types = sorted({kind for arm in begun for kind in arm.summary.by_type})
         self.card = shared_card([arm.card for arm in begun])
         # The conditions that all arms share, and those in which they differ.
-        self.heading = arms_card({arm.name: arm.card for arm in begun})
+        self.heading = arms_card({arm.name: {**played_by(arm.runs[0].manifest), **arm.card} for arm in begun})
 
     @property
     def runs(self) -> list[Run]:
@@ -285,7 +287,7 @@ class ArmsReport(TabledReport):
         columns = [column for column in _COLUMNS if column.heading not in lacking]
         yield self._table("", columns)
         if len(self.types) > 1:
-            yield self._table("success", [_of_type(kind) for kind in self.types])
+            yield self._table("success", [self._of_type(kind) for kind in self.types])
         if self.differences:
             rows = tuple(
                 (
@@ -298,7 +300,17 @@ class ArmsReport(TabledReport):
                 )
                 for name, (each, p) in self.differences.items()
             )
-            yield Table((f"less {self.baseline.name}", "tasks", "success", "95 % interval", "p", "Holm's p"), rows, total=None)
+            yield Table(
+                (f"against {self.baseline.name}", "tasks", "success", "95 % interval", "p", "Holm's p"), rows, total=None
+            )
+
+    def _of_type(self, kind: str) -> Column[Arm]:
+        """The success at tasks of this type, in the short word that the world has for it."""
+        try:
+            word = world_class(self.baseline.runs[0].manifest.configuration.world).task_types.get(kind, kind)
+        except ConfigurationError:  # runs of a plugin that is not here
+            word = kind
+        return Column(word, lambda arm: arm.summary.by_type.get(kind, Figures()).success, percent)
 
     def _table(self, name: str, columns: Sequence[Column[Arm]]) -> Table:
         rows = tuple(
@@ -336,13 +348,6 @@ class ArmsReport(TabledReport):
             )
         if missing := [each.name for each in self.arms if not each.runs]:
             yield f"Not begun: {', '.join(missing)}."
-
-
-def _of_type(kind: str) -> Column[Arm]:
-    def of(arm: Arm) -> float | None:
-        return arm.summary.by_type.get(kind, Figures()).success
-
-    return Column(kind, of, percent)
 
 
 def _games(arm: Arm) -> tuple[str, str, str]:

@@ -68,7 +68,7 @@ class Table:
     @property
     def caption(self) -> str:
         """What it shows, for pages: what its first column is, or else the figures."""
-        return self.head[0][:1].upper() + self.head[0][1:] or "Figures"
+        return self.head[0][:1].upper() + self.head[0][1:] or "All"
 
     @classmethod
     def of(cls, name: str, columns: Sequence[Column[R]], rows: Iterable[tuple[str, R]]) -> Table:

@@ -66,7 +66,9 @@ def figures_page(figures: EpisodesReport, page: Path, limits: Limits = _LIMITS) 
         if not overall.finished:
             headline = f"None of {many(overall.episodes, 'task')} is played yet."
     else:
-        title, named = f"{len(figures.parts)} runs: {first.label}", [(f"{run.name}, ", run) for run in figures.parts]
+        seeds = ", ".join(str(run.seed) for run in figures.parts)
+        who, what = first.label.rpartition(", seed")[0], "attempts" if isinstance(figures, AttemptsReport) else "runs"
+        title, named = f"{len(figures.parts)} {what}: {who}, seeds {seeds}", [(f"{run.name}, ", run) for run in figures.parts]
         heading = figures.heading
         told = (f"{each.name}: {percent(each.success)}, 95 % interval {percents(each.interval)}" for each in figures.measured)
         headline = f"{'; '.join(told)}."
