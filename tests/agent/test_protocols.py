@@ -12,11 +12,12 @@ import pytest
 
 from housequest.agent.agents.spec import agent_names, resolve_settings
 from housequest.agent.config import Settings, SettingsSource, configure
-from housequest.agent.evaluation.analysis.metrics import CeilingFigures
+from housequest.agent.evaluation.analysis.metrics import CeilingFigures, Figures
 from housequest.agent.evaluation.analysis.run import card as cards
-from housequest.agent.evaluation.analysis.run import card_differences
+from housequest.agent.evaluation.analysis.run import card_differences, read_for_comparison
 from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.render.report import RunReport, ceiling_words
+from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import Manifest, make_run_spec, select
 from housequest.agent.protocols import ANY, PROTOCOLS
 from housequest.agent.setup import FrozenRules
@@ -159,6 +160,14 @@ def test_it_is_tuned_on_another_split_and_the_card_says_so(tmp_path: Path) -> No
     assert run(tmp_path / "own", [Lived(1)], protocol="react", split="valid_unseen").card["protocol"] == "react"
 
 
+def test_it_refuses_tasks_that_a_network_learned_from() -> None:
+    other = {"protocol": "react", "split": "generated:2990..3005", "model": "builtin"}
+    learned = make_run_spec(configure({**{k: v for k, v in other.items() if k != "protocol"}})).manifest
+    assert learned.learned == {"builtin": 10}
+    assert "builtin from train, generated:0..2999" in card(learned)["learned"]
+    assert make_run_spec(configure({"split": "generated", "limit": 3, "model": "builtin"})).manifest.learned == {}
+
+
 def test_the_names_of_settings_are_those_that_there_are() -> None:
     for protocol in PROTOCOLS.values():
         assert set(protocol.settings) <= set(Settings.model_fields)
@@ -224,8 +233,8 @@ def test_the_games_of_a_protocol_are_chosen_from_and_must_be_here(tmp_path: Path
     assert card(listed)["tasks"] == "50 of the split's 134"
 
 
-def card(of: Manifest, asked: str = "as a chat") -> dict[str, str]:
-    return cards(of, asked)
+def card(of: Manifest) -> dict[str, str]:
+    return cards(of, Figures())
 
 
 CHANGES: dict[str, tuple[dict[str, object], str]] = {
@@ -239,6 +248,7 @@ CHANGES: dict[str, tuple[dict[str, object], str]] = {
     "examples": ({"settings": {"exemplars": "own"}}, "2 exemplars"),
     "rules": ({"rules": FrozenRules(file="human", sha256="a" * 64, rules=())}, "human"),
     "prior": ({"settings": {"search": "counts"}}, "counts of where things were in train"),
+    "learned": ({}, "builtin from train"),
 }
 
 
@@ -247,6 +257,8 @@ def test_one_change_is_seen_in_its_line_of_the_card(name: str, tmp_path: Path) -
     plain = manifest(tmp_path / "plain")
     changed, told = CHANGES[name]
     other = manifest(tmp_path / "other", **changed)
+    if name == "learned":
+        other = other.model_copy(update={"learned_from": {"builtin": ("train",)}})
     differs = card_differences(card(plain), card(other))
     assert list(differs) == [name]
     assert told in differs[name][1]
@@ -307,8 +319,8 @@ def test_thoughts_among_the_turns_and_the_prior_of_each_kind(tmp_path: Path) -> 
 def test_a_prior_that_was_written_is_told_from_one_that_was_counted(tmp_path: Path) -> None:
     graphs = manifest(tmp_path, world="household-graph", settings={"search": "counts"})
     assert card(graphs)["prior"] == "written habits of where things lie, counted nowhere"
-    nobody = CeilingFigures("counts", 4, 0, None)
-    assert "searching by written habits of where things lie, counted nowhere" in ceiling_words(nobody, graphs)
+    nobody, run_of = CeilingFigures("counts", 4, 0, None), read_for_comparison(RunFolder(tmp_path))
+    assert "searching by written habits of where things lie, counted nowhere" in ceiling_words(nobody, run_of)
 
 
 def test_a_run_without_a_protocol_is_what_it_was_before_there_were_any() -> None:

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from housequest.agent.evaluation.runs.files import file_of
 from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.sweep import ArmRecord, SweepFolder, SweepManifest
 from housequest.tui.app import HousequestApp
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.tui.runs.data import RunSnapshot, read_overview
@@ -249,3 +251,27 @@ async def test_the_list_of_keys_has_those_of_the_view_too(runs: Path) -> None:
         await opened(pilot)
         await pilot.press("slash", *"all", "enter")
         await until(pilot, lambda: "space  Mark" in screen_text(app) and "c  Compare" in screen_text(app))
+
+
+@pytest.mark.heavy
+async def test_a_series_is_one_line_and_enter_unfolds_its_runs(tmp_path: Path) -> None:
+    series = tmp_path / "runs" / "twice"
+    for number in (1, 2):
+        play(series / f"run-{number}", limit=3)
+    records = tuple(ArmRecord(arm="expert", seed=number, folder=f"run-{number}") for number in (1, 2))
+    SweepFolder(series).file.write_bytes(file_of(SweepManifest(series="repeats", runs=records)))
+    play(tmp_path / "runs" / "whole", limit=3)
+    app = listing(tmp_path / "runs")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(pilot, "whole")
+        told = screen_text(app)
+        assert "▸ twice" in told and "6/6" in told and "2 runs" in told
+        assert "run-2" not in told
+        await pilot.press("home", "enter")
+        await until(pilot, lambda: "▾ twice" in screen_text(app))
+        told = screen_text(app)
+        assert "run-1" in told and "run-2" in told
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: "› run-1" in running_text(app))
+        await pilot.press("escape", "home", "enter")
+        await until(pilot, lambda: "run-2" not in screen_text(app))

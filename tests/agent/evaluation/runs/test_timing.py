@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.responses import JSONResponse, Response
 
+from housequest.agent.config import configure
+from housequest.agent.evaluation.analysis.run import card_differences, read_for_comparison
+from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import RunFolder, episode_name
+from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.evaluation.runs.usage import EpisodeTiming, timings_of
+from tests.backends.server import Policy, Recorded, Server, completion
 
 TASK = SelectedTask(number=1, id="demo/find", type="find")
 NAME = episode_name(TASK)
@@ -76,3 +85,22 @@ def test_any_bytes_are_clocks_or_none(tmp_path_factory: pytest.TempPathFactory, 
     run.timing_file.write_bytes(content)
     run.walls_file.write_bytes(content)
     assert timings_of(run, [TASK]).keys() <= {TASK.id}
+
+
+def test_what_answered_and_when_stands_on_the_card_and_does_not_set_runs_apart(tmp_path: Path, server: Server) -> None:
+    flags = {"world": "scripted", "agent": "react", "model": server.model(), "limit": 1, "max_steps": 2}
+    spec = make_run_spec(configure(flags, tmp_path))
+
+    async def named(recorded: Recorded, policy: Policy) -> Response:
+        told = {"model": "tester-2026-11", "system_fingerprint": "fp_7"}
+        return JSONResponse(completion(policy(recorded.messages), recorded) | told)
+
+    server.behave(otherwise=named)
+    for name in ("one", "other"):
+        asyncio.run(run_batch(spec, tmp_path / name))
+    one, other = (read_for_comparison(RunFolder(tmp_path / name)) for name in ("one", "other"))
+    assert one.card["served"] == "tester-2026-11, fp_7 at 127.0.0.1"
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d( to .*)? UTC", one.card["called"])
+    later = replace(other, extras=replace(other.extras, clocks={}))
+    assert set(card_differences(one.card, {**other.card, "called": "another day"})) == set()
+    assert set(card_differences(one.card, later.card)) == {"served"}
