@@ -17,6 +17,9 @@ from textual.binding import Binding, BindingType
 LEAVE = "leave"  # the action by which a screen is left
 _TABLES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("keys.toml").read_text("utf-8"))
 
+PROMPTS: Mapping[str, tuple[Any, str, Mapping[str, str]]] = _TABLES["prompts"]
+"""What the prompt of a live game says by what it waits for: its kind, its text, and what keys do."""
+TEACHING: Mapping[str, Any] = _TABLES["teaching"]  # what who is new to a screen is told there
 APP = "app"  # the group of the palette that comes last
 
 
@@ -87,11 +90,6 @@ def unmet_need(screen: str, action: str, facts: Callable[[], Mapping[str, object
     """What is said of the first need of ``action`` that is not among the ``facts``; None where there is none."""
     needs = [(need, why) for need, actions, why in _TABLES[f"{screen}_needs"] if action in actions.split()]
     return next((why.format(agent) for need, why in needs if not facts()[need]), None)
-
-
-def game_prompt(waiting: str) -> tuple[Any, str, Mapping[str, str]]:
-    """What the prompt of a live game says while it waits for this: its kind, its text, and what keys do."""
-    return _TABLES["prompts"][waiting]
 
 
 def name_of(key: Binding, screen: Any) -> str:

@@ -187,11 +187,9 @@ def _show(game: GameConfig | None, mode: str | None, settings: Settings, record:
         return HomeScreen(settings, record=record, speed=speed, newcomer=newcomer)
 
     if game is not None:
-        from housequest.tui.home.start import check_game
-
-        check_game(game)
+        game.check()
     if game is None or mode is None:
-        from housequest.tui.play.guide import is_newcomer
+        from housequest.tui.home.catalogue import is_newcomer
 
         show_screen(partial(home, newcomer=record and is_newcomer()))
     else:

@@ -25,6 +25,7 @@ from housequest.tui.desk import state
 from housequest.tui.desk.rule_dialog import MergeDialog, RuleDialog, SaveDraft
 from housequest.tui.desk.rule_text import Draft, DraftFault, taken_back
 from housequest.tui.desk.rule_view import FilterBar, RuleList, RulePair, RuleView
+from housequest.tui.keymap import TEACHING
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import plural
 from housequest.tui.widgets.keybar import KeyBar
@@ -39,12 +40,6 @@ FILTERED = "No rule fits: f, s, k, t and c change what is shown, and 0 shows all
 _LISTED = {"mark", "merge", "new", "words", "narrow", "check", "recount"}
 _PAIRED = {"settle"}
 """Keys of the list alone, and of two rules side by side alone."""
-_TEACHES = (
-    "A rule is a sentence about the world, for people and for agents, with what was played as its evidence. A book that ships "
-    "stays as it is: what you change becomes your own copy.\n"
-    "In a game or in a replay, k makes a rule of what just happened."
-)
-_EXPLORES = " Without a screen, `housequest explore` plays, and writes down what it finds."
 
 
 class BooksScreen(AppScreen, keys="books"):
@@ -62,7 +57,8 @@ class BooksScreen(AppScreen, keys="books"):
     def compose(self) -> ComposeResult:
         yield Static(_books_title("reading …"), id="books-title")
         yield FramedList()
-        yield Static(Content(_TEACHES + (_EXPLORES if state.explores() else "")), id="books-teaching")
+        explores = f" {TEACHING['explores']}" if state.explores() else ""
+        yield Static(Content(TEACHING["books"] + explores), id="books-teaching")
         yield Static(id="books-note")
         yield KeyBar()
 

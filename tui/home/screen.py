@@ -295,7 +295,7 @@ class HomeScreen(AppScreen):
     @work(group="start", exclusive=True)
     async def _start(self, row: catalogue.GameRow) -> None:
         # Not on the way to the first picture: it takes the loop of episodes.
-        from housequest.tui.home.start import make_game, resume_game
+        from housequest.tui.play.game import make_game, resume_game
 
         self._say("")
         player, mode = self._who.player, self._who.mode

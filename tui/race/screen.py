@@ -19,7 +19,7 @@ from housequest.tui.episode.stage import GameHeader
 from housequest.tui.episode.state import ViewState
 from housequest.tui.episode.story import Story
 from housequest.tui.episode.view import ViewPane
-from housequest.tui.keymap import key_groups, named_keys, unmet_need
+from housequest.tui.keymap import TEACHING, key_groups, named_keys, unmet_need
 from housequest.tui.play import live_screen
 from housequest.tui.play.game import HUMAN, GameConfig
 from housequest.tui.play.session import PACES, Session
@@ -31,9 +31,6 @@ WIDE = 160  # columns from which on the house is always shown
 LONGEST_HEARD = 28  # characters of a reply that are shown while it is written, above a story that has a third of 120 columns
 
 DEFAULT_RIVAL = "expert"  # who is raced where the game has no agent
-
-_YOURS = "You play: type a command and press enter; tab completes it. Both games begin alike, and neither knows of the other."
-_THEIRS = "{name} plays one turn whenever you have played one; l lets it run at its own pace."
 
 KEYS = named_keys("race")
 
@@ -98,8 +95,8 @@ class RaceScreen(live_screen.LiveScreen):
         self._header = GameHeader()
         self._house = HousePane()
         self.view = ViewPane((game.world, game.task))
-        self._story = Story(_YOURS, id="yours")
-        self._other = Story(_THEIRS.format(name=name.capitalize()), id="theirs")
+        self._story = Story(TEACHING["race"], id="yours")
+        self._other = Story(TEACHING["rival"].format(name=name.capitalize()), id="theirs")
         self._ending = RaceEnding()
 
     def compose(self) -> ComposeResult:
