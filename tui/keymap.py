@@ -98,6 +98,11 @@ def name_of(key: Binding, screen: Any) -> str:
     return "Quit" if key.action == LEAVE and screen.leads_out and ends is not None and ends(screen) else key.description
 
 
+def action_anywhere(key: Binding) -> str:
+    """The action of ``key``, a screen's or the app's, as any widget names it."""
+    return key.action if key.action.startswith("app.") else f"screen.{key.action}"
+
+
 def chosen_keys(app: Any) -> Mapping[str, str]:
     """The keys that the person of ``app`` chose, by id."""
     return cast("Mapping[str, str]", getattr(app, "chosen_keys", {}))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.output import finish, print_lines, show_screen
 from housequest.tui.screens import MODES, game_screen
 from housequest.worlds.errors import ConfigurationError, shown
 
@@ -105,7 +104,7 @@ def play(
             if answer is not None and not answer.strip():
                 terminal.show([f"\n{_YOU_PLAY}"])
                 ended = play_game(game(HUMAN, None))
-    finish(1 if ended.outcome == "error" else 0)
+    terminal.finish(1 if ended.outcome == "error" else 0)
 
 
 @options.described
@@ -121,7 +120,7 @@ def daily(plain: bool = False) -> None:
     game, record = daily_game(day), first_try(day)
     if record is None or is_unfinished(record):
         if not plain and terminal.has_screen():
-            show_screen(lambda: game_screen(game, "you", record))
+            terminal.show_screen(lambda: game_screen(game, "you", record))
         elif record is not None:
             raise ConfigurationError("You have begun today's house; its game goes on in a terminal, without --plain.")
         else:
@@ -132,7 +131,7 @@ def daily(plain: bool = False) -> None:
     elif is_unfinished(record):
         terminal.note("Today's house is not over yet; the same command goes on.")
     else:
-        print_lines(daily_result(day, record, game.world))
+        terminal.print_lines(daily_result(day, record, game.world))
         practice = f"{terminal.command()} play {game.task.reference} --agent human"
         terminal.note(f"The next house comes tomorrow. For practice: {practice}")
 
@@ -191,9 +190,9 @@ def _show(game: GameConfig | None, mode: str | None, settings: Settings, record:
     if game is None or mode is None:
         from housequest.tui.home.catalogue import is_newcomer
 
-        show_screen(partial(home, newcomer=record and is_newcomer()))
+        terminal.show_screen(partial(home, newcomer=record and is_newcomer()))
     else:
-        show_screen(lambda: game_screen(game, mode), home)
+        terminal.show_screen(lambda: game_screen(game, mode), home)
 
 
 @options.described
@@ -241,7 +240,7 @@ def replay(
 
         if next(read_episode(path), None) is None:
             raise ConfigurationError(nothing)
-        show_screen(lambda: ReplayScreen(path, speed, at=at))
+        terminal.show_screen(lambda: ReplayScreen(path, speed, at=at))
         return
     if not replay_plain(path, seconds, step=step):
         terminal.note(nothing)

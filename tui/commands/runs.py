@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from housequest.tui import terminal
-from housequest.tui.commands import options, output
+from housequest.tui.commands import options
 from housequest.tui.text import TextLayout, TextStyle, cut, printable, table
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import atomic_write, given_path
@@ -92,7 +92,7 @@ def merge(shards: list[Path], out: Path | None = None, as_json: bool = False) ->
 
     folder = out if out is not None else shard.merged_folder(shards)
     terminal.note(f"{shard.merge(shards, folder)} episodes of {len(shards)} shards, into {folder}")
-    output.finish(1 if output.show_report(folder, as_json=as_json) else 0)
+    terminal.finish(1 if terminal.show_report(folder, as_json=as_json) else 0)
 
 
 @options.described
@@ -107,7 +107,7 @@ def runs(folder: Path | None = None, plain: bool = False) -> None:
     if terminal.has_screen() and not plain:
         from housequest.tui.runs.screen import RunsScreen
 
-        output.show_screen(lambda: RunsScreen(path))
+        terminal.show_screen(lambda: RunsScreen(path))
         return
     from housequest.agent.evaluation.analysis.run import kept_ceiling, prior_of
     from housequest.agent.evaluation.render.table import percent, percents
@@ -144,11 +144,11 @@ def verify(runs: list[Path], as_json: bool = False) -> None:
     """
     found = [each for run in runs for each in _verified(run)]
     lines = (line for each in found for line in each.lines())
-    output.print_result([each.data() for each in found], lines, as_json=as_json)
+    terminal.print_result([each.data() for each in found], lines, as_json=as_json)
     if not all(each.whole for each in found):
         if any(each.tasks and not each.whole for each in found):
             terminal.note("The same `housequest eval` sets damaged episodes aside and plays them again.")
-        output.finish(1)
+        terminal.finish(1)
 
 
 def _verified(path: Path) -> list[Verification]:
@@ -190,7 +190,7 @@ def report(
     if as_json + markdown + (csv == "-") > 1 or (against and csv == "-"):
         raise ConfigurationError("--json, --markdown and --csv - print one thing each, the last without --against; give one.")
     prices = configure(uses=()).settings.prices_of
-    figures = read_report(runs, prices, output.searching)
+    figures = read_report(runs, prices, terminal.searching)
     wanted = {**formats, "markdown": markdown, "csv": csv, "against": against, "html": html}
     first = next((name for name, given in wanted.items() if given), None)
     if first is not None and not isinstance(figures, EpisodesReport):
@@ -204,7 +204,7 @@ def report(
             form: ReportFormat = load_plugin("housequest.reports", name, "format of reports")
             terminal.note(f"{form.write(RunFolder(runs[0]), file)} episodes written to {file}")
     if not isinstance(figures, EpisodesReport):
-        output.print_report(figures, as_json=as_json)
+        terminal.print_report(figures, as_json=as_json)
         return
     published = export.PublishedReport(figures) if against else None
     if csv not in (None, "-"):
@@ -212,24 +212,24 @@ def report(
         atomic_write(table, (rows := export.as_csv(figures)).encode())
         terminal.note(f"Wrote {table}, a row for each of {len(rows.splitlines()) - 1} tasks.")
     if as_json:
-        output.print_json({**figures.data(), **({"published": published.data()} if published else {})})
+        terminal.print_json({**figures.data(), **({"published": published.data()} if published else {})})
     elif csv == "-":
-        output.print_lines([export.as_csv(figures).rstrip("\n")])
+        terminal.print_lines([export.as_csv(figures).rstrip("\n")])
     elif markdown:
-        output.print_lines([export.as_markdown(figures).rstrip("\n")])
+        terminal.print_lines([export.as_markdown(figures).rstrip("\n")])
         if published:
-            output.print_lines(["", published.markdown().rstrip("\n")])
+            terminal.print_lines(["", published.markdown().rstrip("\n")])
     else:
-        output.print_report(figures)
+        terminal.print_report(figures)
         if published:
-            output.print_lines([""])
-            output.print_report(published)
+            terminal.print_lines([""])
+            terminal.print_report(published)
     if html is None:
         return
     from housequest.agent.evaluation.render.pages.render import figures_page
 
     turns = sum(result.turns for run in figures.parts for result in run.results)
-    output.write_page(html, turns, lambda: figures_page(figures, html))
+    terminal.write_page(html, turns, lambda: figures_page(figures, html))
 
 
 @options.described
@@ -248,7 +248,7 @@ def compare(runs: list[Path], as_json: bool = False, html: Path | None = None, s
         if show is not None or html is not None:
             raise ConfigurationError("--show and --html take two runs; name one of each series, such as its run-1.")
         sides = (each if isinstance(each, Side) else Side(each.name, (each,), each.card) for each in (one, other))
-        output.print_report(RepeatsComparison(*sides), as_json=as_json)
+        terminal.print_report(RepeatsComparison(*sides), as_json=as_json)
         return
     comparison = Comparison(one, other)
     if show is not None:
@@ -261,12 +261,12 @@ def compare(runs: list[Path], as_json: bool = False, html: Path | None = None, s
         names = (f"first, {comparison.first.name}", f"second, {comparison.second.name}")
         terminal.show(side_by_side(first, second, names, terminal.look(WIDEST)))
     else:
-        output.print_report(comparison, as_json=as_json)
+        terminal.print_report(comparison, as_json=as_json)
     if html is not None:
         from housequest.agent.evaluation.render.pages.render import comparison_page
 
         turns = sum(result.turns for pair in comparison.flipped for result in (pair.first, pair.second))
-        output.write_page(html, turns, lambda: comparison_page(comparison, html))
+        terminal.write_page(html, turns, lambda: comparison_page(comparison, html))
 
 
 def side_by_side(first: Transcript, second: Transcript, names: tuple[str, str], look: TextLayout) -> Iterator[str]:

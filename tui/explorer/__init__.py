@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, cast
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.output import finish, print_lines, print_result
 from housequest.tui.desk.rule_text import STANDING_MARKS
 from housequest.tui.text import cut, plural, table
 
@@ -84,7 +83,7 @@ def explore(
     learning = exploration.learning.distiller or "counting alone, for no model is named that could distil"
     about = f"{exploration.run.config.split}: {exploration.run.selection}, into {folder}; rules by {learning}, into {into}"
     if dry_run:
-        print_lines([f"Would play {about}", *about_rules(exploration.run)])
+        terminal.print_lines([f"Would play {about}", *about_rules(exploration.run)])
         return
     if how.shard is not None:
         running.play_run(exploration.run, folder, BudgetTracker(limits), how, f"Shard {how.shard} of {about}")
@@ -106,8 +105,8 @@ def explore(
     work = carry_exploration(exploration, folder, target, session, tracker, learned)
     with closing(playing), closing(learned):
         report = carry_out(work, tracker, say, standing)
-    print_result(report.model_dump(mode="json"), report_lines(report, folder), as_json=as_json)
-    finish(1 if report.played.errors or report.lost else 0)
+    terminal.print_result(report.model_dump(mode="json"), report_lines(report, folder), as_json=as_json)
+    terminal.finish(1 if report.played.errors or report.lost else 0)
 
 
 def report_lines(report: ExplorationReport, folder: Path) -> Iterator[str]:

@@ -159,11 +159,11 @@ class GameView(live_screen.LiveGame):
         kind, text, words = PROMPTS[waiting]
         played = {_shown(key): key.about.lower() for key in self.game.world.keys if waiting == "turn"}
         keys = live_screen.hints((*KEYS, *world_keys(self.game.world.keys)), {**played, **words})
-        held = [key for key in keys if self.refusal(live_screen.action_name(key.action.removeprefix("screen."))) is None]
+        held = [key for key in keys if self.refusal(live_screen.action_name(key.action)) is None]
         if typing:
             # In the line already: what leads there is left out.
-            kept = {"g", "t"} if kind == "yours" else {key.key for key in held} - {"e", "?"}
-            held = [*live_screen.hints((), live_screen.THEN), *(key for key in held if key.key in kept)]
+            kept = {"g", "t"} if kind == "yours" else {key.key_display for key in held} - {"e", "?"}
+            held = [*live_screen.hints((), live_screen.THEN), *(key for key in held if key.key_display in kept)]
         return live_screen.PromptContent(kind, text.format(**self._said()), tuple(held))
 
     def _said(self) -> dict[str, str]:

@@ -19,7 +19,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from housequest.tui.base_screen import AppScreen
-from housequest.tui.keymap import LEAVE, PALETTE_KEY, Equipped, chosen_keys, name_of
+from housequest.tui.keymap import LEAVE, PALETTE_KEY, Equipped, action_anywhere, chosen_keys, name_of
 
 PAUSE = 1.0
 """Seconds without a key after which what was typed too early has ended."""
@@ -140,10 +140,9 @@ class KeyBar(Equipped, Widget):
 
     def _key(self, binding: Binding) -> Content:
         label: str = self.app.get_key_display(binding)  # pyright: ignore[reportUnknownMemberType]
-        does = binding.action if binding.action.startswith("app.") else f"screen.{binding.action}"
         # A chosen key may have another name when it is pressed.
         chosen = binding.id in chosen_keys(self.app)  # pyright: ignore[reportUnknownMemberType]
-        click = does if chosen else f"app.simulate_key({binding.key.partition(',')[0]!r})"
+        click = action_anywhere(binding) if chosen else f"app.simulate_key({binding.key.partition(',')[0]!r})"
         shown = Content.assemble((label, "bold"), " ", (binding.description.lower(), "$quiet"))
         return shown.stylize(Style.from_meta({"@click": click}))
 

@@ -66,7 +66,7 @@ def test_each_key_holds_or_says_why_not(agent: str, waiting: Waiting, seat: Play
     for cursor in cursors:
         here = view(agent, status, state, cursor)
         cue = here.prompt()
-        held = [key.action.removeprefix("screen.").partition("(")[0] for key in cue.keys]
+        held = [key.action.partition("(")[0] for key in cue.keys]
         assert cue.text or not state.moments
         # What the prompt offers holds.
         assert [name for name in held if here.refusal(name) is not None] == []
