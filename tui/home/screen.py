@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from random import randrange
-from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
@@ -19,7 +17,7 @@ from housequest.agent.config import DEFAULT_WORLD, Settings
 from housequest.tui.base_screen import AppScreen, OpenScreen
 from housequest.tui.home import catalogue
 from housequest.tui.home.games import GameBrowser, GameList, PlayerPanel, SourceList
-from housequest.tui.keymap import key_groups, keys_of, named_keys
+from housequest.tui.keymap import keys_of
 from housequest.tui.screens import MODES
 from housequest.tui.text import printable
 from housequest.tui.widgets.keybar import KeyBar
@@ -34,21 +32,15 @@ _LISTING = "The games are being listed."
 _WANTED = "The game starts once it is listed."
 NONE_YET = {"unfinished": "no game broke off: there is nothing to go on with", "played": "no game was played to its end yet"}
 
-_MODE_KEYS = (Binding(one.key, f"mode('{one.name}')", one.title, show=False, tooltip=one.tooltip) for one in MODES.values())
-KEYS = named_keys("home", modes=_MODE_KEYS)
 
-
-class HomeScreen(AppScreen):
+class HomeScreen(AppScreen, keys="home"):
     """Where a game is chosen. What the ``settings`` name is preselected; recent choices fill the rest.
 
     ``record`` and ``speed`` are handed on to each ``housequest.tui.play.game.GameConfig``. The first game that a ``newcomer``
     watches is a guided one.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [*KEYS]
-    GROUP = "games"
     TAKES_LATE = frozenset(("start",))
-    GROUPS = key_groups("home")
 
     def __init__(self, settings: Settings, *, record: bool = True, speed: float | None = None, newcomer: bool = False) -> None:
         super().__init__()
@@ -73,7 +65,7 @@ class HomeScreen(AppScreen):
         yield Horizontal(self._sources, self._games, id="what")
         yield self._who
         yield Static(id="enter")
-        yield KeyBar(KEYS, ("app.command_palette", "quit"), tuple(keys_of("home_line")))
+        yield KeyBar(None, ("app.command_palette", "quit"), tuple(keys_of("home_line")))
 
     def _agents(self) -> list[spec.AgentSpec]:
         """The agents but the person, who plays by the mode, those that need nothing first; what cannot be loaded is said."""

@@ -22,7 +22,7 @@ from housequest.tui.episode.stage import EpisodePanes, Pane
 from housequest.tui.episode.state import ViewState, apply
 from housequest.tui.episode.view import CAMERA_MODES, ViewMode, ViewPane
 from housequest.tui.home.catalogue import load_recent, save_recent
-from housequest.tui.keymap import Equipped, action_anywhere
+from housequest.tui.keymap import PALETTE_GROUPS, Equipped, action_anywhere, action_name
 from housequest.tui.play.game import GameConfig
 from housequest.tui.play.line import CommandLine
 from housequest.tui.play.session import PACES, PlayMode, Session, SessionStatus, SessionUpdate, next_pace
@@ -63,6 +63,7 @@ SAVING = Lock()  # held while a choice is saved, so that what is saved last is w
 class ViewScreen(AppScreen):
     """A screen with a ``view``. It begins with the drawing that was shown last, and keeps what is chosen."""
 
+    GROUPS = PALETTE_GROUPS["episode"]
     view: ViewPane
     _chosen: ViewMode = "off"
 
@@ -170,19 +171,6 @@ def hints(keys: Sequence[Binding], words: Mapping[str, str]) -> tuple[Binding, .
     return tuple(replace(key, key_display=shown, description=does) for shown, key, does in pairs)
 
 
-def action_name(action: str) -> str:
-    return action.partition("(")[0]
-
-
-def with_explanations(keys: Sequence[Binding]) -> list[Binding]:
-    """``keys``, each followed by a binding to ``explain``, which runs where the key itself does nothing."""
-    return [
-        binding
-        for key in keys
-        for binding in (key, replace(key, action=f"explain('{action_name(key.action)}')", description="", show=False))
-    ]
-
-
 def end_of(heard: str, longest: int) -> str:
     """The last ``longest`` characters of a reply that is being written, on one line, behind a mark where there were more."""
     words = " ".join(heard.split())
@@ -288,7 +276,7 @@ class LiveGame:
 class LiveScreen(ViewScreen):
     """Plays ``games`` and shows them: the first is the person's, the last has the pace. A key that does nothing says why."""
 
-    KEYS: ClassVar[tuple[Binding, ...]]
+    EXPLAINED = True
     OPENS_LINE: ClassVar[frozenset[str]] = frozenset(("line", "edit", "hint"))
     games: tuple[LiveGame, ...] = ()
 
@@ -310,7 +298,7 @@ class LiveScreen(ViewScreen):
         reader = game.world.household
         patterns = [form.pattern for form in reader.commands.forms] if reader else []
         self._line = CommandLine(hints=hints, patterns=patterns)
-        self._bar = KeyBar(self.KEYS)
+        self._bar = KeyBar()
 
     def game_refusal(self, action: str) -> str | None:
         """As `refusal`, apart from what the View says."""

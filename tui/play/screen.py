@@ -7,11 +7,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import ClassVar
 
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.content import Content
 from textual.widget import Widget
 
@@ -26,7 +25,7 @@ from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.episode.story import Story
 from housequest.tui.home.catalogue import load_recent, remember_guided
-from housequest.tui.keymap import PROMPTS, TEACHING, Equipped, key_groups, named_keys, unmet_need
+from housequest.tui.keymap import PROMPTS, TEACHING, Equipped, action_name, unmet_need, with_explanations
 from housequest.tui.play import live_screen
 from housequest.tui.play.game import HUMAN, GameConfig, next_game
 from housequest.tui.play.line import CommandLine
@@ -45,19 +44,12 @@ _WORDS = {"watch": "AUTO", "step": "STEP", "you": "YOU"}
 LONG = 3  # seconds after which the prompt says how long something takes
 _HINT_STEP = 2  # the step of the guide that is about hints
 
-_AGAIN = [mode for mode in MODES.values() if mode.again]
-_MODE_KEYS = [Binding(one.key, f"play_as('{one.name}')", one.title.capitalize(), tooltip=one.again) for one in _AGAIN]
-KEYS = named_keys("play", modes=_MODE_KEYS)
-_TAKEN = frozenset(name for key in KEYS for name in key.key.split(","))
-
 
 def world_keys(keys: Sequence[CommandKey]) -> tuple[Binding, ...]:
     """Bindings for the keys of a world, without those that the screen itself has a use for."""
-    return tuple(
-        Binding(key.key, f"command({key.command!r})", key.about, key_display=_shown(key))
-        for key in keys
-        if key.key not in _TAKEN
-    )
+    taken = {name for key in PlayScreen.KEYS for name in key.key.split(",")}
+    bound = (Binding(each.key, f"command({each.command!r})", each.about, key_display=_shown(each)) for each in keys)
+    return tuple(key for key in bound if key.key not in taken)
 
 
 def _shown(key: CommandKey) -> str:
@@ -158,8 +150,8 @@ class GameView(live_screen.LiveGame):
         waiting = self.status.waiting if self.cursor is None else "past"
         kind, text, words = PROMPTS[waiting]
         played = {_shown(key): key.about.lower() for key in self.game.world.keys if waiting == "turn"}
-        keys = live_screen.hints((*KEYS, *world_keys(self.game.world.keys)), {**played, **words})
-        held = [key for key in keys if self.refusal(live_screen.action_name(key.action)) is None]
+        keys = live_screen.hints((*PlayScreen.KEYS, *world_keys(self.game.world.keys)), {**played, **words})
+        held = [key for key in keys if self.refusal(action_name(key.action)) is None]
         if typing:
             # In the line already: what leads there is left out.
             kept = {"g", "t"} if kind == "yours" else {key.key_display for key in held} - {"e", "?"}
@@ -216,13 +208,9 @@ class Guide(Equipped, Widget):
         return Content(f"{self._step + 1}/{len(self._steps)}  {self._steps[self._step]}")
 
 
-class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen):
+class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
     """Plays ``game``, or continues the record ``resume``; ``guided`` leads through a first game, stopping at each turn."""
 
-    KEYS = KEYS
-    GROUP = "play"
-    GROUPS = key_groups("play", "episode")
-    BINDINGS: ClassVar[list[BindingType]] = [*live_screen.with_explanations(KEYS)]
     AUTO_FOCUS = "Story"
 
     def __init__(self, game: GameConfig, mode: PlayMode = "watch", resume: Path | None = None, guided: bool = False) -> None:
@@ -241,7 +229,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen):
         self.panes = EpisodePanes(teaching, prices, (game.world, game.task), alone=alone)
         self.view = self.panes.view
         self.enacted = ""
-        for key in live_screen.with_explanations(world_keys(game.world.keys)):
+        for key in with_explanations(world_keys(game.world.keys)):
             self._bindings.bind(key.key, key.action, key.description, key.show, key.key_display)
 
     def compose(self) -> ComposeResult:

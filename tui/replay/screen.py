@@ -24,7 +24,7 @@ from housequest.tui.episode.recording import Recording, ReplayStop, read_recordi
 from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.episode.story import Story
-from housequest.tui.keymap import TEACHING, Equipped, key_groups
+from housequest.tui.keymap import TEACHING, Equipped
 from housequest.tui.play.live_screen import PaneScreen
 from housequest.tui.play.session import DEFAULT_PACE, next_pace
 from housequest.tui.text import cut, one_line, plural, printable
@@ -121,7 +121,6 @@ def _marks(stop: ReplayStop) -> list[str]:
 class ReplayScreen(PaneScreen, keys="replay"):
     """Replays ``path``: with ``speed`` at once, with ``at`` from that event on; ``still``: by hand, and no move is drawn."""
 
-    GROUPS = key_groups("replay", "episode")
     AUTO_FOCUS = "Story"
 
     def __init__(self, path: Path, speed: float | None = None, at: int | None = None, *, still: bool = False) -> None:
