@@ -1,5 +1,5 @@
-"""The terminal, or what replaces it: results go to standard output, everything else to standard error; and the screens and the
-files that commands show or write beside them.
+"""The terminal, or what replaces it: results go to standard output, everything else to standard error; and the files that
+commands write beside them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import typer
 
@@ -20,8 +20,6 @@ from housequest.tui.text import TextLayout, printable
 from housequest.worlds.paths import atomic_write
 
 if TYPE_CHECKING:
-    from textual.screen import Screen
-
     from housequest.agent.evaluation.render.table import Report
 
 WIDEST = 80  # columns of running text: longer lines are hard to read
@@ -189,20 +187,6 @@ def show_report(place: Path, *, as_json: bool) -> int:
     found = read_report([place], configure(uses=()).settings.prices_of, searching)
     print_report(found, as_json=as_json)
     return errors_of(found)
-
-
-def show_screen(start: Callable[[], Screen[Any]], home: Callable[[], Screen[Any]] | None = None) -> None:
-    """Run the app from the screen that ``start`` makes, and print where it recorded games; if it failed, end so too."""
-    from housequest.tui.app import HousequestApp, read_keymap
-
-    app = HousequestApp(start, home)
-    app.choose_keys(read_keymap())
-    try:
-        app.run()
-    finally:
-        for path in app.recorded():
-            note(f"{'Recorded as far as it went in' if path.suffix == '.part' else 'Recorded in'} {path}")
-    finish(app.return_code)
 
 
 def finish(code: int | None) -> None:

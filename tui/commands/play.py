@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
@@ -13,6 +14,8 @@ from housequest.tui.screens import MODES, game_screen
 from housequest.worlds.errors import ConfigurationError, shown
 
 if TYPE_CHECKING:
+    from textual.screen import Screen
+
     from housequest.agent.config import Settings
     from housequest.tui.play.game import GameConfig
     from housequest.worlds.base import Task, World
@@ -120,7 +123,7 @@ def daily(plain: bool = False) -> None:
     game, record = daily_game(day), first_try(day)
     if record is None or is_unfinished(record):
         if not plain and terminal.has_screen():
-            terminal.show_screen(lambda: game_screen(game, "you", record))
+            show_screen(lambda: game_screen(game, "you", record))
         elif record is not None:
             raise ConfigurationError("You have begun today's house; its game goes on in a terminal, without --plain.")
         else:
@@ -190,9 +193,23 @@ def _show(game: GameConfig | None, mode: str | None, settings: Settings, record:
     if game is None or mode is None:
         from housequest.tui.home.catalogue import is_newcomer
 
-        terminal.show_screen(partial(home, newcomer=record and is_newcomer()))
+        show_screen(partial(home, newcomer=record and is_newcomer()))
     else:
-        terminal.show_screen(lambda: game_screen(game, mode), home)
+        show_screen(lambda: game_screen(game, mode), home)
+
+
+def show_screen(start: Callable[[], Screen[Any]], home: Callable[[], Screen[Any]] | None = None) -> None:
+    """Run the app from the screen that ``start`` makes, and print where it recorded games; if it failed, end so too."""
+    from housequest.tui.app import HousequestApp, read_keymap
+
+    app = HousequestApp(start, home)
+    app.choose_keys(read_keymap())
+    try:
+        app.run()
+    finally:
+        for path in app.recorded():
+            terminal.note(f"{'Recorded as far as it went in' if path.suffix == '.part' else 'Recorded in'} {path}")
+    terminal.finish(app.return_code)
 
 
 @options.described
@@ -240,7 +257,7 @@ def replay(
 
         if next(read_episode(path), None) is None:
             raise ConfigurationError(nothing)
-        terminal.show_screen(lambda: ReplayScreen(path, speed, at=at))
+        show_screen(lambda: ReplayScreen(path, speed, at=at))
         return
     if not replay_plain(path, seconds, step=step):
         terminal.note(nothing)

@@ -17,6 +17,7 @@ from housequest.knowledge.rulebook import save as save_book
 from housequest.knowledge.rules import Rule, RuleVerdict
 from housequest.tui import terminal
 from housequest.tui.commands import options
+from housequest.tui.commands.play import show_screen
 from housequest.tui.commands.runs import measure
 from housequest.tui.desk.rule_text import Draft, finding_lines, rule_json, rule_lines, rule_table, taken_back
 from housequest.tui.text import table
@@ -161,10 +162,10 @@ def desk(book: str | None = None) -> None:
     from housequest.tui.desk.state import open_book
 
     if book is None:
-        terminal.show_screen(BooksScreen)
+        show_screen(BooksScreen)
     else:
         found, shipped = open_book(book, new=False)
-        terminal.show_screen(lambda: DeskScreen(found, shipped=shipped))
+        show_screen(lambda: DeskScreen(found, shipped=shipped))
 
 
 @rules_app.command("list")

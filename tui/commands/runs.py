@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
+from housequest.tui.commands.play import show_screen
 from housequest.tui.text import TextLayout, TextStyle, cut, printable, table
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import atomic_write, given_path
@@ -107,7 +108,7 @@ def runs(folder: Path | None = None, plain: bool = False) -> None:
     if terminal.has_screen() and not plain:
         from housequest.tui.runs.screen import RunsScreen
 
-        terminal.show_screen(lambda: RunsScreen(path))
+        show_screen(lambda: RunsScreen(path))
         return
     from housequest.agent.evaluation.analysis.run import kept_ceiling, prior_of
     from housequest.agent.evaluation.render.table import percent, percents
