@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from textual.binding import Binding, BindingType
 
@@ -116,11 +116,6 @@ def name_of(key: Binding, screen: Any) -> str:
 def action_anywhere(key: Binding) -> str:
     """The action of ``key``, a screen's or the app's, as any widget names it."""
     return key.action if key.action.startswith("app.") else f"screen.{key.action}"
-
-
-def chosen_keys(app: Any) -> Mapping[str, str]:
-    """The keys that the person of ``app`` chose, by id."""
-    return cast("Mapping[str, str]", getattr(app, "chosen_keys", {}))
 
 
 (PALETTE_KEY,) = keys_of("palette")

@@ -195,11 +195,11 @@ def show(book: str, name: str, as_json: bool = False) -> None:
 @options.described
 def check(book: str, paths: list[Path] | None = None, save: bool = False, as_json: bool = False) -> None:
     """Check the rules of a book against every recorded command, and name those that the records contradict."""
-    from housequest.tui.desk.state import RuleCheck
+    from housequest.tui.desk.state import check_rules
 
     places = paths_to_mine(paths)
     current = library().editable(book) if save else library().open(book)
-    outcome = RuleCheck(current.rules, lambda: places, world=current.world).run()
+    outcome = check_rules(current.rules, lambda: places, world=current.world)
     assert outcome is not None  # nobody cancels it
     findings, progress = outcome.findings, outcome.progress
     for damaged in progress.damaged:

@@ -63,22 +63,10 @@ class EvalCall(NamedTuple):
         terminal.print_lines([f"Shard {self.how.shard} is played. `housequest merge` puts all shards into one folder; {again}"])
 
 
-def read_call(
-    flags: Mapping[str, object],
-    budget: list[str] | None,
-    retry: str | None,
-    shard: str | None,
-    cluster: str | None,
-    out: Path | None,
-    *,
-    dry_run: bool,
-    as_json: bool,
-) -> EvalCall:
-    """What the options of a command mean. Raises ``ConfigurationError``."""
-    limits = read_budget(budget or ())
+def read_how(budget: list[str] | None, retry: str | None, shard: str | None, cluster: str | None) -> tuple[Budget, RunOptions]:
+    """What runs may use and how they are played, by the options of a command. Raises ``ConfigurationError``."""
     part, players = read_shard(shard) if shard is not None else None, read_cluster(cluster) if cluster is not None else None
-    how = RunOptions(retry_errors=bool(retry), shard=part, cluster=players)
-    return EvalCall(flags, limits, how, out, dry_run, as_json)
+    return read_budget(budget or ()), RunOptions(retry_errors=bool(retry), shard=part, cluster=players)
 
 
 def evaluate_run(call: EvalCall) -> None:

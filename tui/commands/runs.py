@@ -48,9 +48,9 @@ def evaluate(
     as_json: bool = False,
 ) -> None:
     """Play many tasks with one agent and print a report. If interrupted, the same command resumes."""
-    from housequest.tui.commands.running import evaluate_run, evaluate_sweep, read_call
+    from housequest.tui.commands.running import EvalCall, evaluate_run, evaluate_sweep, read_how
 
-    call = read_call(flags, budget, retry, shard, cluster, out, dry_run=dry_run, as_json=as_json)
+    call = EvalCall(flags, *read_how(budget, retry, shard, cluster), out, dry_run, as_json)
     if sweep is None:
         evaluate_run(call)
     else:
@@ -75,11 +75,11 @@ def measure(
 
     Both runs get the other accepted rules of the book, unless --alone is given. If interrupted, the same command resumes.
     """
-    from housequest.tui.commands.running import measure_rules, read_call
+    from housequest.tui.commands.running import EvalCall, measure_rules, read_how
 
     if alone and not ids:
         raise ConfigurationError("--alone: no rule is named; give its id, or leave it out to measure the whole book.")
-    call = read_call(flags, budget, retry, shard, cluster, out, dry_run=dry_run, as_json=as_json)
+    call = EvalCall(flags, *read_how(budget, retry, shard, cluster), out, dry_run, as_json)
     measure_rules(book, ids or (), call, alone=alone)
 
 

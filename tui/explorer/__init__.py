@@ -66,7 +66,7 @@ def explore(
     from housequest.tui.commands import running
     from housequest.tui.commands.running import ProgressLine, about_rules, announce, carry_out, check_price
 
-    call = running.read_call(flags, budget, retry, shard, cluster, out, dry_run=dry_run, as_json=as_json)
+    call = running.EvalCall(flags, *running.read_how(budget, retry, shard, cluster), out, dry_run, as_json)
     limits = call.budget
     target = ExploreTarget(into, cast("Acceptance", accept), tuple(evidence or ()))
     configuration = configure(flags)

@@ -343,12 +343,8 @@ class PlayerPanel(Equipped, Vertical, keys="player"):
         return resolve_settings(self.agent.name, {})
 
     @property
-    def mode(self) -> str:
-        return self.modes.value
-
-    @property
-    def game_mode(self) -> GameMode:
-        return MODES[self.mode]
+    def mode(self) -> GameMode:
+        return MODES[self.modes.value]
 
     @property
     def editing(self) -> bool:
@@ -389,7 +385,7 @@ class PlayerPanel(Equipped, Vertical, keys="player"):
             return
         agent, settings, model = self.agent, self.settings, self.lines["model"]
         self.border_subtitle = Content(agent.about)
-        self.query_one("#mode-about", Static).update(Content(self.game_mode.about))
+        self.query_one("#mode-about", Static).update(Content(self.mode.about))
         model.display = agent.needs_model
         model.suggest(f"{shipped}, or {_NAMED}" if (shipped := shipped_model(agent.name)) else _NAMED)
         self.query_one("#settings").display = bool(settings)

@@ -18,7 +18,7 @@ from housequest.tui.base_screen import AppScreen, OpenScreen
 from housequest.tui.home import catalogue
 from housequest.tui.home.games import GameBrowser, GameList, PlayerPanel, SourceList
 from housequest.tui.keymap import keys_of
-from housequest.tui.screens import MODES
+from housequest.tui.screens import MODES, GameMode
 from housequest.tui.text import printable
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.worlds.errors import ConfigurationError, HousequestError
@@ -54,7 +54,7 @@ class HomeScreen(AppScreen, keys="home"):
         self._places = [catalogue.GameSource("made-up", DEFAULT_WORLD)]
         self._fault = ""
         self._unloadable = ""
-        self._preselected: tuple[catalogue.PlayerChoice, str] | None = None
+        self._preselected: tuple[catalogue.PlayerChoice, GameMode] | None = None
         self._at = ""
         self._sources = SourceList(id="places")
         self._games = GameBrowser(self._places[0], id="games")
@@ -225,7 +225,7 @@ class HomeScreen(AppScreen, keys="home"):
                 return Content.assemble("does nothing, for this record is damaged: ", goal)
             return Content.assemble("goes on with it: " if row.record.unfinished else "shows it again: ", goal)
         agent, game = self._who.agent.name, printable(row.key)
-        return Content.assemble(self._who.game_mode.sentence.format(agent=agent, game=game), goal)
+        return Content.assemble(self._who.mode.sentence.format(agent=agent, game=game), goal)
 
     def _advice(self) -> Content:
         row = self._games.row
@@ -290,7 +290,7 @@ class HomeScreen(AppScreen, keys="home"):
         from housequest.tui.play.game import make_game, resume_game
 
         self._say("")
-        player, mode = self._who.player, self._who.mode
+        player, mode = self._who.player, self._who.mode.name
         record, task, place = row.record, row.task, self._games.place
         recent = self._recent.used(self._who.model)
         try:
@@ -313,7 +313,7 @@ class HomeScreen(AppScreen, keys="home"):
                 return catalogue.save_recent(replace(chosen, view=now.view, camera=now.camera))
 
             self._say(await self.in_thread(keep))
-        elif not self._who.game_mode.resumes:
+        elif not self._who.mode.resumes:
             mode = "watch"
         game = replace(game, record=self._record, speed=self._speed)
         guided, self._newcomer = self._newcomer and mode == "watch", False

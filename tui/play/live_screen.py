@@ -249,10 +249,6 @@ class LiveGame:
         self.rewound = False  # whether it has several branches, or begins its second one now
 
     @property
-    def game(self) -> GameConfig:
-        return self.session.game
-
-    @property
     def status(self) -> SessionStatus:
         return self.session.status
 

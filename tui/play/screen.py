@@ -118,24 +118,24 @@ class GameView(live_screen.LiveGame):
         """Why ``action`` does nothing now, and what to do instead; None where it does something."""
         if self.status.waiting == "opening" and action not in WHILE_OPENING:
             return "The world is still being opened."
-        return unmet_need("play", action, self.facts, self.game.agent)
+        return unmet_need("play", action, self.facts, self.session.game.agent)
 
     def facts(self) -> dict[str, object]:
         """What holds now, as the needs in ``keys.toml`` name it."""
-        status, past, agent = self.status, self.cursor is not None, self.game.agent != HUMAN
+        status, past, agent = self.status, self.cursor is not None, self.session.game.agent != HUMAN
         over, watching = status.waiting == "over", status.mode == "watch"
         return {
             "open": status.waiting != "closed",
             "going on": not over,
             "over": over,
             "agent": agent,
-            "model": agent_spec(self.game.agent).needs_model,
+            "model": agent_spec(self.session.game.agent).needs_model,
             "camera": self.session.glimpses,
             "watching": watching,
             "shown": over or watching,
             "shown or agent": over or watching or agent,
             "proposed": status.waiting == "verdict",
-            "keys": self.game.world.keys,
+            "keys": self.session.game.world.keys,
             "listed": status.possible is not None,
             "begun": self.state.moment.story,
             "past": past,
@@ -149,8 +149,8 @@ class GameView(live_screen.LiveGame):
         """What the prompt says, with those of its keys that do something; while ``typing`` letters are no keys."""
         waiting = self.status.waiting if self.cursor is None else "past"
         kind, text, words = PROMPTS[waiting]
-        played = {_shown(key): key.about.lower() for key in self.game.world.keys if waiting == "turn"}
-        keys = live_screen.hints((*PlayScreen.KEYS, *world_keys(self.game.world.keys)), {**played, **words})
+        played = {_shown(key): key.about.lower() for key in self.session.game.world.keys if waiting == "turn"}
+        keys = live_screen.hints((*PlayScreen.KEYS, *world_keys(self.session.game.world.keys)), {**played, **words})
         held = [key for key in keys if self.refusal(action_name(key.action)) is None]
         if typing:
             # In the line already: what leads there is left out.
@@ -160,7 +160,7 @@ class GameView(live_screen.LiveGame):
 
     def _said(self) -> dict[str, str]:
         """What the texts of prompts in ``keys.toml`` name."""
-        moment, shown, agent, pace = self.state.moment, self.shown, self.game.agent, self.status.pace
+        moment, shown, agent, pace = self.state.moment, self.shown, self.session.game.agent, self.status.pace
         hinted = "; your hint goes with the next turn" if self.status.hints else ""
         doing = f"{agent} is deciding{hinted}"
         if self.session.trouble:
