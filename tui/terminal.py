@@ -1,18 +1,29 @@
-"""The terminal, or what replaces it: results go to standard output, everything else to standard error."""
+"""The terminal, or what replaces it: results go to standard output, everything else to standard error; and the files that
+commands write beside them.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+import typer
 
 from housequest.tui.text import TextLayout, printable
+from housequest.worlds.paths import atomic_write
+
+if TYPE_CHECKING:
+    from housequest.agent.evaluation.render.table import Report
 
 WIDEST = 80  # columns of running text: longer lines are hard to read
+MANY = 300  # turns to draw, or tasks to search for their shortest solutions, from which on that takes seconds and is announced
 
 
 def prepare() -> None:
@@ -126,3 +137,67 @@ def read_line(prompt: str) -> str | None:
             return None
     line = sys.stdin.readline(100_000) if sys.stdin is not None else ""
     return line.rstrip("\r\n") if line else None
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print ``lines``, made safe for a terminal."""
+    show(part for line in lines for part in printable(line).split("\n"))
+
+
+def print_report(report: Report, *, as_json: bool = False) -> None:
+    """Print ``report`` as JSON, or else as text, with colours on a terminal."""
+    from housequest.agent.evaluation.render.table import Strong, Warned
+
+    if as_json:
+        print_json(report.data())
+        return
+    styles: dict[type[str], Callable[[str], str]] = {
+        Strong: partial(typer.style, bold=True),
+        Warned: partial(typer.style, fg="yellow"),
+    }
+    colour = look().colour
+    parts = ((line, part) for line in report.lines() for part in folded(printable(line), sys.stdout))
+    show(styles.get(type(line), str)(part) if colour else part for line, part in parts)
+
+
+def print_json(value: object) -> None:
+    """Print ``value`` as JSON."""
+    show([json.dumps(value, indent=2)])
+
+
+def print_result(value: object, lines: Iterable[str], *, as_json: bool) -> None:
+    """Print ``value`` as JSON, or else ``lines``."""
+    if as_json:
+        print_json(value)
+    else:
+        print_lines(lines)
+
+
+def searching(done: int, total: int) -> None:
+    """Announce a long search for the shortest solutions of a run's tasks."""
+    if done == 1 and total > MANY:
+        note(f"Searching for the shortest solutions of {total} tasks; they are kept in the run's folder.")
+
+
+def show_report(place: Path, *, as_json: bool) -> int:
+    """Print the report of what ``place`` holds; how many episodes errored. Raises ``ConfigurationError``."""
+    from housequest.agent.config import configure
+    from housequest.agent.evaluation.library import errors_of, read_report
+
+    found = read_report([place], configure(uses=()).settings.prices_of, searching)
+    print_report(found, as_json=as_json)
+    return errors_of(found)
+
+
+def finish(code: int | None) -> None:
+    """End the command with this exit code, unless it is 0."""
+    if code:
+        raise typer.Exit(code)
+
+
+def write_page(path: Path, turns: int, page: Callable[[], bytes]) -> None:
+    """Write what ``page`` gives, which draws so many ``turns``."""
+    if turns > MANY:
+        note(f"Drawing the house at each of {turns:,} turns, which takes a while.")
+    atomic_write(path, content := page())
+    note(f"Wrote {path} ({max(1, len(content) >> 10)} KiB); open it in a browser.")

@@ -35,9 +35,9 @@ async def test_from_a_game_to_its_replay_to_the_next_and_home() -> None:
         await press(pilot, "q")
         await until(pilot, lambda: waiting(app) == "over")
         await press(pilot, "n")
-        await until(pilot, lambda: isinstance(app.screen, PlayScreen) and app.screen.play_state.game.task.number != 690)
+        await until(pilot, lambda: isinstance(app.screen, PlayScreen) and app.screen.play_state.session.game.task.number != 690)
         assert isinstance(app.screen, PlayScreen)
-        assert app.screen.play_state.game.task.type == game().task.type
+        assert app.screen.play_state.session.game.task.type == game().task.type
         await press(pilot, "q")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
 

@@ -15,7 +15,6 @@ from housequest.agent.evaluation.runs.sweep import ConfiguredArm, SweepFolder
 from housequest.agent.models.embeddings import texts_go_to
 from housequest.agent.models.registry import destination
 from housequest.tui import terminal
-from housequest.tui.commands.output import finish, print_report, print_result
 from housequest.tui.commands.running import EvalCall, ProgressLine, carry_out, check_price
 from housequest.worlds.errors import ConfigurationError
 
@@ -35,11 +34,11 @@ def evaluate(configuration: Configuration, out: Path | None, call: EvalCall) -> 
     if call.dry_run:
         tasks = (f"{task.id}  {task.instruction.goal}" for task in run.tasks)
         lines = [f"Would ask for {_asked(run)}, into {place}", "", run.config.model_dump_json(indent=2), "", *tasks]
-        print_result(run.manifest.model_dump(mode="json"), lines, as_json=call.as_json)
+        terminal.print_result(run.manifest.model_dump(mode="json"), lines, as_json=call.as_json)
         return
     opening = f"{len(run.tasks)} of {run.manifest.of} instructions ({run.config.split}), into {place}"
     rows = _score(run, place, BudgetTracker(call.budget), settings.workers, opening)
-    print_report(PlansReport(run.manifest, rows), as_json=call.as_json)
+    terminal.print_report(PlansReport(run.manifest, rows), as_json=call.as_json)
     _finish(sum(row.outcome == "error" for row in rows))
 
 
@@ -55,7 +54,7 @@ def sweep(arms: Sequence[ConfiguredArm], folder: SweepFolder, call: EvalCall) ->
         runs = [{"arm": each.arm, "seed": each.seed, **each.run.manifest.model_dump(mode="json")} for each in trials]
         told = [f"Would score {len(trials)} runs into {folder.path}", ""]
         told += [f"{each.arm}, seed {each.seed}: {_asked(each.run)}" for each in trials]
-        print_result({"runs": runs}, told, as_json=call.as_json)
+        terminal.print_result({"runs": runs}, told, as_json=call.as_json)
         return
     folder.begin(trials)
     tracker, errors = BudgetTracker(call.budget), 0
@@ -64,7 +63,7 @@ def sweep(arms: Sequence[ConfiguredArm], folder: SweepFolder, call: EvalCall) ->
         opening = f"{number} of {len(trials)}: {trial.arm}, seed {trial.seed}, into {place}"
         rows = _score(trial.run, place, tracker, trial.configuration.settings.workers, opening)
         errors += sum(row.outcome == "error" for row in rows)
-    print_report(PlanSweepReport(read_plan_arms(folder)), as_json=call.as_json)
+    terminal.print_report(PlanSweepReport(read_plan_arms(folder)), as_json=call.as_json)
     _finish(errors)
 
 
@@ -105,4 +104,4 @@ def _score(run: PlanRun, place: Path, tracker: BudgetTracker, workers: int, open
 def _finish(errors: int) -> None:
     if errors:
         terminal.note("Some calls of the model failed; the same command asks for those plans again.")
-        finish(1)
+        terminal.finish(1)

@@ -12,7 +12,6 @@ import typer
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.output import finish, print_lines, print_result
 from housequest.tui.text import table
 from housequest.worlds.errors import ConfigurationError, HousequestError
 from housequest.worlds.paths import config_folder
@@ -38,7 +37,7 @@ def trust(folder: Path | None = None, yes: bool = False, listed: bool = False, r
     from housequest.agent.config import FILE_NAME, folder_file
 
     if listed:
-        print_lines([_line(each) for each in store.trusted_files()] or ["You trust no folder."])
+        terminal.print_lines([_line(each) for each in store.trusted_files()] or ["You trust no folder."])
         return
     if revoke is not None:
         named = _folder(revoke)
@@ -51,9 +50,10 @@ def trust(folder: Path | None = None, yes: bool = False, listed: bool = False, r
         where = f"{folder} has no {FILE_NAME} of its own" if folder else f"There is no {FILE_NAME} here or above but your own"
         raise ConfigurationError(f"{where}; there is nothing to trust.")
     if not file.demands:
-        print_lines([f"{file.path} needs no trust: nothing in it says where data goes, or names files outside its folder."])
+        why = "nothing in it says where data goes, or names files outside its folder"
+        terminal.print_lines([f"{file.path} needs no trust: {why}."])
         return
-    print_lines([f"{file.path} says:", file.story])
+    terminal.print_lines([f"{file.path} says:", file.story])
     if store.is_trusted(file):
         terminal.note("You trust it already.")
         return
@@ -124,10 +124,10 @@ def plugins(as_json: bool = False) -> None:
                 failed, about = True, str(error)
             rows.append((kind, name, about, f"{point.dist.name} {point.dist.version}" if point.dist is not None else "unknown"))
     head = ("kind", "name", "about", "package")
-    print_result([dict(zip(head, row, strict=True)) for row in rows], table([head, *rows]), as_json=as_json)
+    terminal.print_result([dict(zip(head, row, strict=True)) for row in rows], table([head, *rows]), as_json=as_json)
     if not as_json:
         terminal.note("`pip install` adds others; docs/guides/extending.md says how to write one.")
-    finish(1 if failed else 0)
+    terminal.finish(1 if failed else 0)
 
 
 @models_app.callback()
@@ -152,7 +152,7 @@ def models(context: typer.Context) -> None:
     except Untrusted as error:
         named = f"by {error.file.path}, once you trust it (housequest trust)"
     lines += ["", f"Configured: {named}", f"Your own configuration, where keys are named: {config_folder() / FILE_NAME}", ""]
-    print_lines([*lines, "Check one by real calls: housequest models check MODEL"])
+    terminal.print_lines([*lines, "Check one by real calls: housequest models check MODEL"])
 
 
 @models_app.command("check")
@@ -181,7 +181,7 @@ def check(flags: options.Flags, model: str | None = None) -> None:
         seen = asyncio.run(rehearse(setup, task))
         ways = [f"{each.way:<11} {each.words}" for each in seen.passes if not each.wrong]
         told = {True: "have equal replies", False: "have different replies", None: ""}[seen.alike]
-        print_lines(
+        terminal.print_lines(
             [
                 f"{setup.agent} plays {task.reference} for two turns:",
                 *ways,
@@ -202,7 +202,7 @@ def check(flags: options.Flags, model: str | None = None) -> None:
     report = asyncio.run(called())
     completion, usage = report.reply, report.reply.usage
     read, written = ("uncounted" if tokens is None else tokens for tokens in (usage.prompt, usage.completion))
-    print_lines(
+    terminal.print_lines(
         [
             *terminal.look().wrapped(completion.text.strip() or "(an empty reply)"),
             "",

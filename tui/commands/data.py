@@ -11,7 +11,6 @@ import typer
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.output import finish, print_lines
 from housequest.worlds.errors import ConfigurationError, WorldError
 from housequest.worlds.paths import alfworld_data, cache_folder, given_path
 
@@ -24,7 +23,7 @@ data_app = typer.Typer(help="Where the games are; check, download, import or exp
 @data_app.command("path")
 def path() -> None:
     """Print the folder of the games."""
-    print_lines([str(alfworld_data())])
+    terminal.print_lines([str(alfworld_data())])
 
 
 @data_app.command("check")
@@ -37,13 +36,14 @@ def check(folder: Path | None = None) -> None:
     reports = check_data(data)
     for report in reports:
         of = f" of {report.published:,} published" if report.published is not None else ""
-        print_lines([f"{report.split}: {report.games:,} games{of}", *(f"  {count:6,} {kind}" for kind, count in report.types)])
+        types = (f"  {count:6,} {kind}" for kind, count in report.types)
+        terminal.print_lines([f"{report.split}: {report.games:,} games{of}", *types])
         for word, entries in (("refused", report.refused), ("left out", report.left_out)):
-            print_lines(_grouped(((entry.reason, entry.trial) for entry in entries), f"  {word}: "))
-        print_lines(_grouped((("no person worded the goal", id) for id in report.without_human_goal), "  "))
+            terminal.print_lines(_grouped(((entry.reason, entry.trial) for entry in entries), f"  {word}: "))
+        terminal.print_lines(_grouped((("no person worded the goal", id) for id in report.without_human_goal), "  "))
     if not reports:
         terminal.note(f"housequest: {data} holds no split under {LAYOUT}. {GET_DATA}")
-    finish(0 if reports and all(report.sound for report in reports) else 1)
+    terminal.finish(0 if reports and all(report.sound for report in reports) else 1)
 
 
 @data_app.command("download")
@@ -66,14 +66,14 @@ def download(to: Path | None = None, source: str | None = None, url: list[str] |
         finally:
             archive.unlink(missing_ok=True)
     terminal.note("Check them with `housequest data check`.")
-    finish(1 if refused else 0)
+    terminal.finish(1 if refused else 0)
 
 
 @data_app.command("import")
 @options.described
 def import_(source: Path, to: Path | None = None, force: bool = False) -> None:
     """Import games from an archive or a folder that you have."""
-    finish(1 if _imported(source, to or alfworld_data(), force, _Meter()) else 0)
+    terminal.finish(1 if _imported(source, to or alfworld_data(), force, _Meter()) else 0)
 
 
 @data_app.command("export")
@@ -89,7 +89,7 @@ def export(flags: options.Flags, task: str, out: Path = Path(), force: bool = Fa
     world = AlfworldWorld(habits=None if habits is None else read_habits(given_path(habits)))
     check_habits(habits, world.task(task).split, world)
     exported = export_task(world, task)
-    print_lines([str(write_game(exported, out, force=force))])
+    terminal.print_lines([str(write_game(exported, out, force=force))])
     terminal.note(f"It is won in {len(exported.walkthrough)} commands at best.")
 
 
@@ -104,7 +104,7 @@ def _imported(source: Path, data: Path, force: bool, meter: _Meter) -> bool:
         meter.close()
     for split in in_order(done.games | done.trajectories | done.kept):
         written = f"{done.games[split]:,} games and {done.trajectories[split]:,} annotations written"
-        print_lines([f"{split}: {written}, {done.kept[split]:,} files kept"])
+        terminal.print_lines([f"{split}: {written}, {done.kept[split]:,} files kept"])
     for line in _grouped(((reason, name) for name, reason in done.refused), "refused: "):
         terminal.note(line)
     if done.ignored:

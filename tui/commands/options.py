@@ -47,16 +47,17 @@ def takes(*names: str, **helps: str) -> Callable[[Callable[..., None]], Callable
         if name in names or name in helps:
             spelled, kind = f"--{name.replace('_', '-')}", _TYPES[flag.get("type", "str")]
             reader = {"parser": partial(_number, spelled, kind)} if kind in (int, float) else {}
-            types[name] = Annotated[kind | None, value(spelled, flag["metavar"], helps.get(name, flag["help"]), **reader)]
+            told: dict[str, Any] = {"metavar": flag["metavar"], "help": helps.get(name, flag["help"]), **reader}
+            types[name] = Annotated[kind | None, typer.Option(spelled, **told)]
     return partial(_taking, types, first=True)
 
 
 def writes(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for each of the report's other formats; it gets their files as its first argument."""
     formats = ((name, load_plugin("housequest.reports", name, "format of reports")) for name in plugins("housequest.reports"))
-    files = {name: value(f"--{name}", "FILE", form.help, parser=given_path) for name, form in formats}
+    files = {name: typer.Option(f"--{name}", metavar="FILE", help=form.help, parser=given_path) for name, form in formats}
     for name in outs("housequest.reports"):
-        files[name] = value(f"--{name}", "FILE", "", parser=partial(_not_here, name), hidden=True)
+        files[name] = typer.Option(f"--{name}", metavar="FILE", parser=partial(_not_here, name), hidden=True)
     return _taking({name: Annotated[Path | None, option] for name, option in files.items()}, command)
 
 
@@ -126,11 +127,6 @@ def _number(flag: str, kind: type[int] | type[float], text: str) -> float:
         raise ConfigurationError(f"{flag}: {shown(text)} is not {wanted}.") from None
 
 
-def value(flag: str, metavar: str, help: str, **more: Any) -> Any:
-    """An option that takes a value."""
-    return typer.Option(flag, metavar=metavar, help=help, **more)
-
-
 def choice(flag: str, help: str, *words: str) -> Any:
     """An option that takes one of ``words``."""
 
@@ -140,7 +136,7 @@ def choice(flag: str, help: str, *words: str) -> Any:
             raise ConfigurationError(f"{flag}: {shown(text)} {known}.{nearest(text, words)}")
         return text
 
-    return value(flag, "|".join(words), help, parser=read)
+    return typer.Option(flag, metavar="|".join(words), help=help, parser=read)
 
 
 def written(flag: str, what: str, help: str, *endings: str) -> Any:
@@ -152,7 +148,7 @@ def written(flag: str, what: str, help: str, *endings: str) -> Any:
             return given
         raise ConfigurationError(f"{flag}: {shown(text)} is not the name of a {what}; give a file that ends in {endings[0]}.")
 
-    return value(flag, "FILE", help, parser=read)
+    return typer.Option(flag, metavar="FILE", help=help, parser=read)
 
 
 def read_size(flag: str, text: str) -> tuple[int, int]:

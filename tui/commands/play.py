@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.output import finish, print_lines, show_screen
 from housequest.tui.screens import MODES, game_screen
 from housequest.worlds.errors import ConfigurationError, shown
 
 if TYPE_CHECKING:
+    from textual.screen import Screen
+
     from housequest.agent.config import Settings
     from housequest.tui.play.game import GameConfig
     from housequest.worlds.base import Task, World
@@ -105,7 +107,7 @@ def play(
             if answer is not None and not answer.strip():
                 terminal.show([f"\n{_YOU_PLAY}"])
                 ended = play_game(game(HUMAN, None))
-    finish(1 if ended.outcome == "error" else 0)
+    terminal.finish(1 if ended.outcome == "error" else 0)
 
 
 @options.described
@@ -132,7 +134,7 @@ def daily(plain: bool = False) -> None:
     elif is_unfinished(record):
         terminal.note("Today's house is not over yet; the same command goes on.")
     else:
-        print_lines(daily_result(day, record, game.world))
+        terminal.print_lines(daily_result(day, record, game.world))
         practice = f"{terminal.command()} play {game.task.reference} --agent human"
         terminal.note(f"The next house comes tomorrow. For practice: {practice}")
 
@@ -187,15 +189,27 @@ def _show(game: GameConfig | None, mode: str | None, settings: Settings, record:
         return HomeScreen(settings, record=record, speed=speed, newcomer=newcomer)
 
     if game is not None:
-        from housequest.tui.home.start import check_game
-
-        check_game(game)
+        game.check()
     if game is None or mode is None:
-        from housequest.tui.play.guide import is_newcomer
+        from housequest.tui.home.catalogue import is_newcomer
 
         show_screen(partial(home, newcomer=record and is_newcomer()))
     else:
         show_screen(lambda: game_screen(game, mode), home)
+
+
+def show_screen(start: Callable[[], Screen[Any]], home: Callable[[], Screen[Any]] | None = None) -> None:
+    """Run the app from the screen that ``start`` makes, and print where it recorded games; if it failed, end so too."""
+    from housequest.tui.app import HousequestApp, read_keymap
+
+    app = HousequestApp(start, home)
+    app.choose_keys(read_keymap())
+    try:
+        app.run()
+    finally:
+        for path in app.recorded():
+            terminal.note(f"{'Recorded as far as it went in' if path.suffix == '.part' else 'Recorded in'} {path}")
+    terminal.finish(app.return_code)
 
 
 @options.described

@@ -9,7 +9,6 @@ import typer
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.output import print_lines
 from housequest.worlds.errors import ConfigurationError, Unsupported
 from housequest.worlds.paths import atomic_write
 from housequest.worlds.registry import load_plugin, plugins
@@ -55,7 +54,7 @@ def show(flags: options.Flags, agent: str, task: str | None = None) -> None:
             sent.setdefault(event.body.role, prompts[event.id])
     if not sent:
         raise Unsupported(ended.message or f"The agent {agent!r} asks no language model here, so it has no prompts.")
-    print_lines(f"=== {role}: {each.role} ===\n{each.text}" for role, prompt in sent.items() for each in prompt)
+    terminal.print_lines(f"=== {role}: {each.role} ===\n{each.text}" for role, prompt in sent.items() for each in prompt)
 
 
 @prompts_app.command()
@@ -73,5 +72,5 @@ def write(agent: str, folder: Path) -> None:
         raise ConfigurationError(f"{there} is there already; name another folder.")
     for file, shipped in found.items():
         atomic_write(file, shipped.joinpath(file.name).read_bytes())
-    print_lines(map(str, found))
+    terminal.print_lines(map(str, found))
     terminal.note(f"A file that you leave out stays as it ships. Play with --agent {agent} --set prompts={folder}")

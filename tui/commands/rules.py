@@ -17,7 +17,7 @@ from housequest.knowledge.rulebook import save as save_book
 from housequest.knowledge.rules import Rule, RuleVerdict
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.output import print_result, show_screen
+from housequest.tui.commands.play import show_screen
 from housequest.tui.commands.runs import measure
 from housequest.tui.desk.rule_text import Draft, finding_lines, rule_json, rule_lines, rule_table, taken_back
 from housequest.tui.text import table
@@ -99,7 +99,7 @@ def mine(
     fates: dict[str, tuple[str, ...]] = {name: getattr(renewal, name) for name in FATES}
     statuses = Counter(present[id].status for id in rules if id in present)
     result = {**over, **fates, "rules": [rule_json(rule) for rule in found]}
-    print_result(result, _mined_lines(over, fates, found, statuses), as_json=as_json)
+    terminal.print_result(result, _mined_lines(over, fates, found, statuses), as_json=as_json)
     if not as_json:
         terminal.note(f"{'Nothing was written to' if dry_run or renewal.book is book else 'Saved'} {renewal.book.path}")
 
@@ -178,7 +178,7 @@ def list_rules(book: str | None = None, status: str | None = None, kind: str | N
     rules = library().open(book).rules
     chosen = [rule for rule in rules if status in {None, rule.status} and kind in {None, rule.kind}]
     if chosen or as_json:
-        print_result([rule_json(rule) for rule in chosen], rule_table(chosen), as_json=as_json)
+        terminal.print_result([rule_json(rule) for rule in chosen], rule_table(chosen), as_json=as_json)
     else:
         terminal.note("There are no such rules in it.")
 
@@ -188,18 +188,18 @@ def list_rules(book: str | None = None, status: str | None = None, kind: str | N
 def show(book: str, name: str, as_json: bool = False) -> None:
     """Show one rule with its check, its evidence and its history."""
     rule = library().open(book).rule(name)
-    print_result(rule_json(rule), rule_lines(rule), as_json=as_json)
+    terminal.print_result(rule_json(rule), rule_lines(rule), as_json=as_json)
 
 
 @rules_app.command()
 @options.described
 def check(book: str, paths: list[Path] | None = None, save: bool = False, as_json: bool = False) -> None:
     """Check the rules of a book against every recorded command, and name those that the records contradict."""
-    from housequest.tui.desk.state import RuleCheck
+    from housequest.tui.desk.state import check_rules
 
     places = paths_to_mine(paths)
     current = library().editable(book) if save else library().open(book)
-    outcome = RuleCheck(current.rules, lambda: places, world=current.world).run()
+    outcome = check_rules(current.rules, lambda: places, world=current.world)
     assert outcome is not None  # nobody cancels it
     findings, progress = outcome.findings, outcome.progress
     for damaged in progress.damaged:
@@ -210,7 +210,7 @@ def check(book: str, paths: list[Path] | None = None, save: bool = False, as_jso
         for each in findings
     ]
     counted = {"episodes": progress.episodes, "transitions": progress.commands, "rules": found}
-    print_result(counted, finding_lines(findings, outcome.seen), as_json=as_json)
+    terminal.print_result(counted, finding_lines(findings, outcome.seen), as_json=as_json)
     if not as_json:
         terminal.note(f"{outcome}.")
     if save:
@@ -318,4 +318,4 @@ def _list_books(as_json: bool) -> None:
         return
     keys = ("name", "world", "accepted", "candidate", "rejected", "file")
     lines = table([("book", "world", "accepted", "candidates", "rejected", "file"), *(tuple(map(str, row)) for row in rows)])
-    print_result([dict(zip(keys, row, strict=True)) for row in rows], lines, as_json=as_json)
+    terminal.print_result([dict(zip(keys, row, strict=True)) for row in rows], lines, as_json=as_json)

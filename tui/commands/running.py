@@ -30,7 +30,6 @@ from housequest.agent.evaluation.runs.usage import money, price_tables
 from housequest.agent.processes import Pool, processors
 from housequest.knowledge.choosing import estimated_tokens, topic_of
 from housequest.tui import terminal
-from housequest.tui.commands.output import finish, print_json, print_lines, print_report, print_result, show_report
 from housequest.tui.text import percentage, plural
 from housequest.worlds.errors import ConfigurationError, shown
 
@@ -63,25 +62,13 @@ class EvalCall(NamedTuple):
     def print_shard(self, does: str) -> None:
         """Say what to do once all shards are played, so that the command ``does`` what it does with the whole run."""
         again = f"the same command without --shard, and\nwith --out for that folder, {does}."
-        print_lines([f"Shard {self.how.shard} is played. `housequest merge` puts all shards into one folder; {again}"])
+        terminal.print_lines([f"Shard {self.how.shard} is played. `housequest merge` puts all shards into one folder; {again}"])
 
 
-def read_call(
-    flags: Mapping[str, object],
-    budget: list[str] | None,
-    retry: str | None,
-    shard: str | None,
-    cluster: str | None,
-    out: Path | None,
-    *,
-    dry_run: bool,
-    as_json: bool,
-) -> EvalCall:
-    """What the options of a command mean. Raises ``ConfigurationError``."""
-    limits = read_budget(budget or ())
+def read_how(budget: list[str] | None, retry: str | None, shard: str | None, cluster: str | None) -> tuple[Budget, RunOptions]:
+    """What runs may use and how they are played, by the options of a command. Raises ``ConfigurationError``."""
     part, players = read_shard(shard) if shard is not None else None, read_cluster(cluster) if cluster is not None else None
-    how = RunOptions(retry_errors=bool(retry), shard=part, cluster=players)
-    return EvalCall(flags, limits, how, out, dry_run, as_json)
+    return read_budget(budget or ()), RunOptions(retry_errors=bool(retry), shard=part, cluster=players)
 
 
 def evaluate_run(call: EvalCall) -> None:
@@ -98,7 +85,9 @@ def evaluate_run(call: EvalCall) -> None:
     folder = call.folder(spec.default_folder)
     announce([spec], call.budget, settings.rules)
     if call.dry_run:
-        print_result(spec.manifest.model_dump(mode="json"), _would_play(configuration, spec, folder), as_json=call.as_json)
+        terminal.print_result(
+            spec.manifest.model_dump(mode="json"), _would_play(configuration, spec, folder), as_json=call.as_json
+        )
         return
     opening = f"{spec.config.split}: {spec.selection}{call.of_shard}, into {folder}"
     line = play_run(spec, folder, BudgetTracker(call.budget), replace(call.how, workers=settings.workers), opening)
@@ -107,10 +96,10 @@ def evaluate_run(call: EvalCall) -> None:
     if call.how.shard is not None:
         _show_all([folder], folder, call)
         return
-    errors = show_report(folder, as_json=call.as_json)
+    errors = terminal.show_report(folder, as_json=call.as_json)
     if call.as_json and errors:
         terminal.note(f"{errors} episodes errored; --retry errors plays them again.")
-    finish(1 if errors else 0)
+    terminal.finish(1 if errors else 0)
 
 
 def evaluate_sweep(file: Path, call: EvalCall) -> None:
@@ -130,7 +119,7 @@ def evaluate_sweep(file: Path, call: EvalCall) -> None:
             spec = trial.spec
             lines.append(f"{trial.arm}, seed {trial.seed}: {spec.selection} ({spec.config.split}) with {spec.config.agent}")
             lines += [f"  {line}" for line in (*about_rules(spec), about_cost(spec, folder.path / trial.folder))]
-        print_result({"runs": runs}, lines, as_json=call.as_json)
+        terminal.print_result({"runs": runs}, lines, as_json=call.as_json)
         return
     folder.begin(trials)
 
@@ -154,7 +143,7 @@ def _evaluate_series(kind: sweeps.SeriesKind, configuration: Configuration, call
     if call.dry_run:
         what = f"Would play this up to {most} times, into folders of {folder.path}"
         lines = (what, "", *_would_play(configuration, first, folder.path))
-        print_result(first.manifest.model_dump(mode="json"), lines, as_json=call.as_json)
+        terminal.print_result(first.manifest.model_dump(mode="json"), lines, as_json=call.as_json)
         return
 
     def opening(number: int, trial: sweeps.ArmRun) -> str:
@@ -179,7 +168,7 @@ def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool)
             lines += ["", f"{trial.arm}: {spec.selection} ({config.split}) with {config.agent}, {config.model}"]
             lines += [*(about_rules(spec) or ["Rules: none."]), about_cost(spec, folder.path / trial.folder)]
         manifests = {trial.arm: trial.spec.manifest.model_dump(mode="json") for trial in plan.trials}
-        print_result(manifests, lines, as_json=call.as_json)
+        terminal.print_result(manifests, lines, as_json=call.as_json)
         return
     plan.begin(folder)
     _play_all(plan.trials, lambda _, trial: f"{trial.arm}: {trial.spec.config.split}, {trial.spec.selection}", folder, call)
@@ -188,13 +177,13 @@ def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool)
         return
     comparison, told = measured(plan, folder, configuration.settings.prices_of)
     if call.as_json:
-        print_json({"book": plan.book, "rules": [rule.id for rule in rules], "told": told, **comparison.data()})
+        terminal.print_json({"book": plan.book, "rules": [rule.id for rule in rules], "told": told, **comparison.data()})
     else:
-        print_lines([f"{whose}, told in {told} of {len(comparison.pairs)} episodes", ""])
-        print_report(comparison)
+        terminal.print_lines([f"{whose}, told in {told} of {len(comparison.pairs)} episodes", ""])
+        terminal.print_report(comparison)
         runs = f"{comparison.first.folder.path} {comparison.second.folder.path}"
-        print_lines(["", f"The runs: housequest compare {runs}"])
-    finish(1 if any(each.outcome == "error" for side in comparison.sides for each in side) else 0)
+        terminal.print_lines(["", f"The runs: housequest compare {runs}"])
+    terminal.finish(1 if any(each.outcome == "error" for side in comparison.sides for each in side) else 0)
 
 
 def _would_play(configuration: Configuration, spec: RunSpec, folder: Path) -> Iterator[str]:
@@ -220,7 +209,7 @@ def _play_all(
 def _show_all(places: Sequence[Path], whole: Path, call: EvalCall) -> None:
     """Print the figures of all runs; of a shard only what it holds, for figures are those of the whole run."""
     if (shard := call.how.shard) is None:
-        finish(1 if show_report(whole, as_json=call.as_json) else 0)
+        terminal.finish(1 if terminal.show_report(whole, as_json=call.as_json) else 0)
         return
     lines: list[str] = []
     played: list[dict[str, object]] = []
@@ -231,8 +220,8 @@ def _show_all(places: Sequence[Path], whole: Path, call: EvalCall) -> None:
         played.append({"run": str(folder), "shard": str(shard), "episodes": len(results), "won": won, "errors": errors})
         lines.append(f"Shard {shard} in {folder}: {len(results)} episodes, {won} won, {errors} errors")
     lines.append("`housequest merge` makes the run of all its shards, and reports it.")
-    print_result(played, lines, as_json=call.as_json)
-    finish(1 if any(each["errors"] for each in played) else 0)
+    terminal.print_result(played, lines, as_json=call.as_json)
+    terminal.finish(1 if any(each["errors"] for each in played) else 0)
 
 
 def _remarks(spec: RunSpec) -> Iterator[str]:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from housequest.tui import terminal
-from housequest.tui.commands import options, output
+from housequest.tui.commands import options
+from housequest.tui.commands.play import show_screen
 from housequest.tui.text import TextLayout, TextStyle, cut, printable, table
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import atomic_write, given_path
@@ -47,9 +48,9 @@ def evaluate(
     as_json: bool = False,
 ) -> None:
     """Play many tasks with one agent and print a report. If interrupted, the same command resumes."""
-    from housequest.tui.commands.running import evaluate_run, evaluate_sweep, read_call
+    from housequest.tui.commands.running import EvalCall, evaluate_run, evaluate_sweep, read_how
 
-    call = read_call(flags, budget, retry, shard, cluster, out, dry_run=dry_run, as_json=as_json)
+    call = EvalCall(flags, *read_how(budget, retry, shard, cluster), out, dry_run, as_json)
     if sweep is None:
         evaluate_run(call)
     else:
@@ -76,11 +77,11 @@ def measure(
 
     Both runs get the other accepted rules of the book, unless --alone is given. If interrupted, the same command resumes.
     """
-    from housequest.tui.commands.running import measure_rules, read_call
+    from housequest.tui.commands.running import EvalCall, measure_rules, read_how
 
     if alone and not ids:
         raise ConfigurationError("--alone: no rule is named; give its id, or leave it out to measure the whole book.")
-    call = read_call(flags, budget, retry, shard, cluster, out, dry_run=dry_run, as_json=as_json)
+    call = EvalCall(flags, *read_how(budget, retry, shard, cluster), out, dry_run, as_json)
     measure_rules(book, ids or (), call, alone=alone)
 
 
@@ -94,7 +95,7 @@ def merge(shards: list[Path], out: Path | None = None, as_json: bool = False) ->
 
     folder = out if out is not None else shard.merged_folder(shards)
     terminal.note(f"{shard.merge(shards, folder)} episodes of {len(shards)} shards, into {folder}")
-    output.finish(1 if output.show_report(folder, as_json=as_json) else 0)
+    terminal.finish(1 if terminal.show_report(folder, as_json=as_json) else 0)
 
 
 @options.described
@@ -109,7 +110,7 @@ def runs(folder: Path | None = None, plain: bool = False) -> None:
     if terminal.has_screen() and not plain:
         from housequest.tui.runs.screen import RunsScreen
 
-        output.show_screen(lambda: RunsScreen(path))
+        show_screen(lambda: RunsScreen(path))
         return
     from housequest.agent.evaluation.analysis.run import kept_ceiling, prior_of
     from housequest.agent.evaluation.render.table import percent, percents
@@ -149,11 +150,11 @@ def verify(runs: list[Path], as_json: bool = False) -> None:
     """
     found = [each for run in runs for each in _verified(run)]
     lines = (line for each in found for line in each.lines())
-    output.print_result([each.data() for each in found], lines, as_json=as_json)
+    terminal.print_result([each.data() for each in found], lines, as_json=as_json)
     if not all(each.whole for each in found):
         if any(each.tasks and not each.whole for each in found):
             terminal.note("The same `housequest eval` sets damaged episodes aside and plays them again.")
-        output.finish(1)
+        terminal.finish(1)
 
 
 def _verified(path: Path) -> list[Verification]:
@@ -198,7 +199,7 @@ def report(
     if as_json + markdown + (csv == "-") > 1 or (against and csv == "-"):
         raise ConfigurationError("--json, --markdown and --csv - print one thing each, the last without --against; give one.")
     prices = configure(uses=()).settings.prices_of
-    figures = read_report(runs, prices, output.searching, baseline)
+    figures = read_report(runs, prices, terminal.searching, baseline)
     wanted = {**formats, "markdown": markdown, "csv": csv, "against": against, "html": html}
     first = next((name for name, given in wanted.items() if given), None)
     if first is not None and not isinstance(figures, TabledReport):
@@ -206,7 +207,7 @@ def report(
     if against and not isinstance(figures, EpisodesReport):
         raise ConfigurationError("--against sets one agent beside published figures; name its run or its series alone.")
     if not isinstance(figures, TabledReport):
-        output.print_report(figures, as_json=as_json)
+        terminal.print_report(figures, as_json=as_json)
         return
     parts = figures.runs if isinstance(figures, ArmsReport | EpisodesReport) else ()
     for name, file in formats.items():
@@ -221,27 +222,27 @@ def report(
         what = "arms" if isinstance(figures, ArmsReport) else "tasks"
         terminal.note(f"Wrote {table}, a row for each of {len(rows.splitlines()) - 1} {what}.")
     if as_json:
-        output.print_json({**figures.data(), **({"published": published.data()} if published else {})})
+        terminal.print_json({**figures.data(), **({"published": published.data()} if published else {})})
     elif csv == "-":
-        output.print_lines([export.as_csv(figures).rstrip("\n")])
+        terminal.print_lines([export.as_csv(figures).rstrip("\n")])
     elif markdown:
-        output.print_lines([export.as_markdown(figures).rstrip("\n")])
+        terminal.print_lines([export.as_markdown(figures).rstrip("\n")])
         if published:
-            output.print_lines(["", published.markdown().rstrip("\n")])
+            terminal.print_lines(["", published.markdown().rstrip("\n")])
     else:
-        output.print_report(figures)
+        terminal.print_report(figures)
         if published:
-            output.print_lines([""])
-            output.print_report(published)
+            terminal.print_lines([""])
+            terminal.print_report(published)
     if html is None:
         return
     from housequest.agent.evaluation.render.pages.render import arms_page, figures_page
 
     if isinstance(figures, ArmsReport):
-        output.write_page(html, 0, lambda: arms_page(figures))
+        terminal.write_page(html, 0, lambda: arms_page(figures))
     elif isinstance(figures, EpisodesReport):
         turns = sum(result.turns for run in figures.parts for result in run.results)
-        output.write_page(html, turns, lambda: figures_page(figures, html))
+        terminal.write_page(html, turns, lambda: figures_page(figures, html))
 
 
 def distinct_files(file: Path, runs: Sequence[Path]) -> list[Path]:
@@ -270,7 +271,7 @@ def compare(runs: list[Path], as_json: bool = False, html: Path | None = None, s
         more = " `housequest report` has a page of several." if html is not None else ""
         raise ConfigurationError(f"--show and --html take two runs; name one of each series, such as its run-1.{more}")
     if not single:
-        output.print_report(RepeatsComparison(*arms) if len(arms) == 2 else ArmsReport(arms), as_json=as_json)
+        terminal.print_report(RepeatsComparison(*arms) if len(arms) == 2 else ArmsReport(arms), as_json=as_json)
         return
     comparison = Comparison(*(arm.named for arm in arms))
     if show is not None:
@@ -283,12 +284,12 @@ def compare(runs: list[Path], as_json: bool = False, html: Path | None = None, s
         names = (f"first, {comparison.first.name}", f"second, {comparison.second.name}")
         terminal.show(side_by_side(first, second, names, terminal.look(WIDEST)))
     else:
-        output.print_report(comparison, as_json=as_json)
+        terminal.print_report(comparison, as_json=as_json)
     if html is not None:
         from housequest.agent.evaluation.render.pages.render import comparison_page
 
         turns = sum(result.turns for pair in comparison.flipped for result in (pair.first, pair.second))
-        output.write_page(html, turns, lambda: comparison_page(comparison, html))
+        terminal.write_page(html, turns, lambda: comparison_page(comparison, html))
 
 
 def side_by_side(first: Transcript, second: Transcript, names: tuple[str, str], look: TextLayout) -> Iterator[str]:

@@ -6,11 +6,11 @@ Teaching opens the first for a step of a game or a replay, which becomes the wit
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from textual import on, work
 from textual.app import App, ComposeResult
@@ -253,90 +253,62 @@ class MergeDialog(Dialog[str | None], keys="merge"):
         self.dismiss(self.query_one(TextArea).text)
 
 
-class TaughtStep(NamedTuple):
-    """The turn that a rule about ``world`` is made from, with its ``command`` and in the ``record`` (None: not recorded).
+def check_like(turn: TurnEntry, receptacles: Collection[str] = ()) -> str:
+    """The simplest check that the command of ``turn`` would support; of what it names, ``receptacles`` are no objects."""
+    taken: list[str] = []
 
-    ``receptacles`` are the names of furniture in the command; a check needs to tell them from objects.
-    """
+    def variable(found: re.Match[str]) -> str:
+        name = "receptacle" if found[0] in receptacles else "object"
+        taken.append(name if name not in taken else f"other_{name}")
+        return f"{{{taken[-1]}}}"
 
-    turn: TurnEntry
-    command: str
-    record: Path | None
-    receptacles: frozenset[str] = frozenset()
-    world: str = DEFAULT_WORLD
-
-    @property
-    def objects(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(kind for kind, _ in _NAME.findall(self.command)))
-
-    @property
-    def check(self) -> str:
-        """The simplest check that this command would support."""
-        taken: list[str] = []
-
-        def variable(found: re.Match[str]) -> str:
-            name = "receptacle" if found[0] in self.receptacles else "object"
-            taken.append(name if name not in taken else f"other_{name}")
-            return f"{{{taken[-1]}}}"
-
-        return f"{_NAME.sub(variable, self.command)}; then {'accepted' if self.turn.accepted else 'refused'}"
-
-
-def taught_step(moment: EpisodeMoment, record: Path | None) -> TaughtStep | None:
-    """The last command of ``moment``; None before there is one."""
-    for entry in reversed(moment.story):
-        if entry.command is not None:
-            names = frozenset(receptacle.name for receptacle in (moment.belief.receptacles if moment.belief else ()))
-            world = moment.started.world if moment.started else DEFAULT_WORLD
-            return TaughtStep(entry, entry.command, record, names, world)
-    return None
+    return f"{_NAME.sub(variable, turn.command or '')}; then {'accepted' if turn.accepted else 'refused'}"
 
 
 def teach(screen: Screen[Any], moment: EpisodeMoment, record: Path | None) -> str:
     """Have a rule made from the last command of ``moment``; return why none can be, or an empty text."""
-    lesson = taught_step(moment, record)
-    if lesson is None:
+    turn = next((entry for entry in reversed(moment.story) if entry.command is not None), None)
+    if turn is None:
         return "No command was played by then; a rule is made of one."
     app = cast("App[Any]", screen.app)  # pyright: ignore[reportUnknownMemberType]
-    app.run_worker(partial(_teach, app, lesson), group="teach", exclusive=True)
+    app.run_worker(partial(_teach, app, moment, turn, record), group="teach", exclusive=True)
     return ""
 
 
-async def _teach(app: App[Any], lesson: TaughtStep) -> None:
+async def _teach(app: App[Any], moment: EpisodeMoment, turn: TurnEntry, record: Path | None) -> None:
     """Ask for the rule, in a book that the person chooses."""
 
     def closed(saved: bool | None) -> None:
         if saved:
             app.notify("Saved as a candidate, for you to judge at the desk.", title="Taught", markup=False)
 
+    command, world = turn.command or "", moment.started.world if moment.started else DEFAULT_WORLD
     try:
-        witness = await in_thread(partial(_origin, lesson))
-        names = [book.name for book in await in_thread(list_books) if book.world == lesson.world]
-        draft = Draft(objects=", ".join(lesson.objects), book=await in_thread(partial(latest_book, lesson.world)))
+        witness = "" if record is None else await in_thread(partial(_origin, record, turn))
+        names = [book.name for book in await in_thread(list_books) if book.world == world]
+        objects = dict.fromkeys(kind for kind, _ in _NAME.findall(command))
+        draft = Draft(objects=", ".join(objects), book=await in_thread(partial(latest_book, world)))
     except (HousequestError, OSError) as error:
         app.notify(str(error), severity="warning", markup=False)
         return
     seen = f"witness {witness}" if witness else "No record of this game is kept, so the rule has no witness."
-    about = f"> {lesson.command}\n{cut(' '.join(lesson.turn.observation.split()), SHOWN)}\n{seen}"
+    about = f"> {command}\n{cut(' '.join(turn.observation.split()), SHOWN)}\n{seen}"
 
     def submit(draft: Draft, _: Draft) -> Awaitable[DraftFault | None]:
-        return in_thread(partial(save_taught_rule, draft, witness, lesson.world))
+        return in_thread(partial(save_taught_rule, draft, witness, world))
 
-    like, world = lesson.check, lesson.world
+    like = check_like(turn, {one.name for one in moment.belief.receptacles} if moment.belief else ())
     app.push_screen(RuleDialog("Teach a rule", draft, submit, about=about, books=names, check_like=like, world=world), closed)
 
 
-def _origin(lesson: TaughtStep) -> str:
-    """The origin of ``lesson``, run/task/event, as the desk looks it up; empty if it was not recorded."""
-    record = lesson.record
-    if record is None:
-        return ""
+def _origin(record: Path, turn: TurnEntry) -> str:
+    """The origin of ``turn`` in ``record``, run/task/event, as the desk looks it up."""
     task = record.name.removesuffix(".part").removesuffix(".jsonl")
     every = episode_files(recorded_play(RUNS))
     # A game that ends meanwhile is recorded under another name in the same folder.
     here = [each for each in every if each.task == task and each.path.parent.samefile(record.parent)]
     found = here or episode_files([record])
-    return f"{found[0].run}/{found[0].task}/{lesson.turn.id}"
+    return f"{found[0].run}/{found[0].task}/{turn.id}"
 
 
 def save_taught_rule(draft: Draft, witness: str, world: str = DEFAULT_WORLD) -> DraftFault | None:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from threading import Event as Flag
 
 from textual import events, on, work
 from textual.app import ComposeResult
@@ -25,6 +26,7 @@ from housequest.tui.desk import state
 from housequest.tui.desk.rule_dialog import MergeDialog, RuleDialog, SaveDraft
 from housequest.tui.desk.rule_text import Draft, DraftFault, taken_back
 from housequest.tui.desk.rule_view import FilterBar, RuleList, RulePair, RuleView
+from housequest.tui.keymap import TEACHING
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import plural
 from housequest.tui.widgets.keybar import KeyBar
@@ -39,12 +41,6 @@ FILTERED = "No rule fits: f, s, k, t and c change what is shown, and 0 shows all
 _LISTED = {"mark", "merge", "new", "words", "narrow", "check", "recount"}
 _PAIRED = {"settle"}
 """Keys of the list alone, and of two rules side by side alone."""
-_TEACHES = (
-    "A rule is a sentence about the world, for people and for agents, with what was played as its evidence. A book that ships "
-    "stays as it is: what you change becomes your own copy.\n"
-    "In a game or in a replay, k makes a rule of what just happened."
-)
-_EXPLORES = " Without a screen, `housequest explore` plays, and writes down what it finds."
 
 
 class BooksScreen(AppScreen, keys="books"):
@@ -62,7 +58,8 @@ class BooksScreen(AppScreen, keys="books"):
     def compose(self) -> ComposeResult:
         yield Static(_books_title("reading …"), id="books-title")
         yield FramedList()
-        yield Static(Content(_TEACHES + (_EXPLORES if state.explores() else "")), id="books-teaching")
+        explores = f" {TEACHING['explores']}" if state.explores() else ""
+        yield Static(Content(TEACHING["books"] + explores), id="books-teaching")
         yield Static(id="books-note")
         yield KeyBar()
 
@@ -146,7 +143,7 @@ class DeskScreen(AppScreen, keys="desk"):
         self._turn = asyncio.Lock()
         self._runs = runs
         self._shipped = shipped
-        self._check: state.RuleCheck | None = None
+        self._check: Flag | None = None
         self._paired = False
 
     def compose(self) -> ComposeResult:
@@ -167,7 +164,7 @@ class DeskScreen(AppScreen, keys="desk"):
 
     def on_unmount(self) -> None:
         if self._check:
-            self._check.call_off()
+            self._check.set()
 
     def on_resize(self, event: events.Resize) -> None:
         self.set_class(event.size.width >= WIDE, "-wide")
@@ -358,27 +355,28 @@ class DeskScreen(AppScreen, keys="desk"):
     def action_check(self) -> None:
         """Check the marked rules, or all that are shown, against everything recorded; pressed again, cancel that."""
         if self._check is not None:
-            self._check.call_off()
+            self._check.set()
             return
         rules = [rule for rule in self.desk.marked or self.desk.rules if rule.check or state.located(rule)]
         if not rules:
             self._say("None of these rules has a check that records could decide; e gives one to the rule that is looked at.")
             return
-        places, world = partial(recorded_play, self._runs), self.desk.book.world
-        # Progress is reported from the check's thread.
-        check = state.RuleCheck(rules, places, lambda progress: self.call_later(self._tell, check, progress), world)
-        self._check = check
         self._say(f"Checking {plural(len(rules), 'rule')} …")
-        self._run(check, f"{plural(len(rules), 'rule')} checked")
-
-    def _tell(self, check: state.RuleCheck, progress: state.CheckProgress) -> None:
-        if check is self._check:
-            self._say(f"Checking: {progress}; esc calls it off.")
+        self._check = Flag()
+        self._run(rules, self._check)
 
     @work(group="check")
-    async def _run(self, check: state.RuleCheck, done: str) -> None:
+    async def _run(self, rules: Sequence[Rule], off: Flag) -> None:
+        places, world = partial(recorded_play, self._runs), self.desk.book.world
+
+        def tell(progress: state.CheckProgress) -> None:
+            if off is self._check:
+                self._say(f"Checking: {progress}; esc calls it off.")
+
         try:
-            outcome = await self.in_thread(check.run)
+            # Progress is reported from the check's thread.
+            reported = partial(self.call_later, tell)
+            outcome = await self.in_thread(partial(state.check_rules, rules, places, reported, world, off))
         except (HousequestError, OSError) as error:
             self._say(f"Nothing was checked: {error}")
             return
@@ -388,7 +386,7 @@ class DeskScreen(AppScreen, keys="desk"):
             self._say("Called off; the rules are as they were.")
             return
         before = self.desk.book
-        if not await self._do(lambda desk: desk.checked(outcome), done):
+        if not await self._do(lambda desk: desk.checked(outcome), f"{plural(len(rules), 'rule')} checked"):
             saved = "saved; u undoes it" if self.desk.book is not before else "nothing new to save"
             aside = sum(isinstance(each, RuleFinding) for each in self.desk.here.values())
             keeps = f"{plural(aside, 'rule')} {'keeps' if aside == 1 else 'keep'}"
@@ -450,7 +448,7 @@ class DeskScreen(AppScreen, keys="desk"):
     def action_leave(self) -> None:
         """Cancel a running check; else go from two rules back to the list, and from there out."""
         if self._check is not None:
-            self._check.call_off()
+            self._check.set()
         elif self._paired:
             self._turn_to(pair=False)
         else:

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple, get_args
 from zipfile import ZipFile
 
 from housequest.agent.episodes.events import Stepped
-from housequest.agent.episodes.moments import EpisodeFile, OtherWorld, episode_files, moments
+from housequest.agent.episodes.moments import OtherWorld, episode_files, moments
 from housequest.agent.episodes.record import read_episode
 from housequest.knowledge.judging import Moment, RuleFinding, examine
 from housequest.knowledge.mining import Location, Sightings
@@ -129,43 +129,32 @@ def located(rule: Rule) -> str:
     return rule.objects[0] if rule.kind == "location" and rule.check is None and len(rule.objects) == 1 else ""
 
 
-@dataclass(eq=False, slots=True)
-class RuleCheck:
-    """One pass over all records under ``places`` for ``rules`` about ``world``; ``report`` is called in its thread."""
+def check_rules(
+    rules: Sequence[Rule],
+    places: Callable[[], Sequence[Path]],
+    report: Callable[[CheckProgress], object] = lambda _: None,
+    world: str | None = None,
+    off: Flag | None = None,
+) -> CheckOutcome | None:
+    """What all records under ``places`` say of ``rules`` about ``world``; None if ``off`` was set meanwhile, to call it off.
 
-    rules: Sequence[Rule]
-    places: Callable[[], Sequence[Path]]
-    report: Callable[[CheckProgress], object] | None = None
-    world: str | None = None
-    _off: Flag = field(default_factory=Flag, init=False)
+    ``report`` is told how far it is. Raises ``ConfigurationError`` where nothing is recorded.
+    """
+    if not (found := episode_files(places())):
+        raise ConfigurationError(
+            "Nothing was recorded yet that rules could be checked against; play, or run `housequest eval`."
+        )
+    progress, sightings, off = CheckProgress(len(found)), Sightings(), off or Flag()
 
-    def call_off(self) -> None:
-        """Cancel it at the next command."""
-        self._off.set()
-
-    def run(self) -> CheckOutcome | None:
-        """The result; None if it was cancelled. Raises ``ConfigurationError`` where nothing is recorded."""
-        found = episode_files(self.places())
-        if not found:
-            raise ConfigurationError(
-                "Nothing was recorded yet that rules could be checked against; play, or run `housequest eval`."
-            )
-        progress, sightings = CheckProgress(len(found)), Sightings()
-        findings = examine(self.rules, self._moments(found, progress, sightings))
-        lying = {each.thing: each for each in sightings.locations()}
-        seen = {rule.id: lying[thing] for rule in self.rules if (thing := located(rule)) in lying}
-        records = frozenset(f"{record.run}/{record.task}" for record in found)
-        return None if self._off.is_set() else CheckOutcome(findings, progress, records, seen)
-
-    def _moments(self, found: Sequence[EpisodeFile], progress: CheckProgress, sightings: Sightings) -> Iterator[Moment]:
+    def recorded() -> Iterator[Moment]:
         reported = 0.0
         for record in found:
-            if self.report is not None and monotonic() - reported >= OFTEN:
-                self.report(replace(progress))
+            if monotonic() - reported >= OFTEN:
+                report(replace(progress))
                 reported = monotonic()
             try:
-                for moment in moments(read_episode(record.path), record.run, record.task, self.world):
-                    if self._off.is_set():
+                for moment in moments(read_episode(record.path), record.run, record.task, world):
+                    if off.is_set():
                         return
                     progress.commands += 1
                     sightings.add(moment)
@@ -175,6 +164,12 @@ class RuleCheck:
             except ConfigurationError as error:
                 progress.damaged.append(str(error))
             progress.read += 1
+
+    findings = examine(rules, recorded())
+    lying = {each.thing: each for each in sightings.locations()}
+    seen = {rule.id: lying[thing] for rule in rules if (thing := located(rule)) in lying}
+    records = frozenset(f"{record.run}/{record.task}" for record in found)
+    return None if off.is_set() else CheckOutcome(findings, progress, records, seen)
 
 
 class FoundWitness(NamedTuple):

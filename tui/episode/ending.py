@@ -224,16 +224,8 @@ def faster(you: RaceResult, rival: RaceResult) -> RaceResult | None:
 def race_verdict(you: RaceResult, rival: RaceResult) -> str:
     """Who was quicker, in a sentence."""
     name, yours, theirs = flat(rival.name), you.ended.turns, rival.ended.turns
-    match you.won, rival.won:
-        case True, True if yours == theirs:
-            return f"Both of you won in {plural(yours, 'turn')}."
-        case True, True if yours < theirs:
-            return f"You won in {plural(yours, 'turn')}, {theirs - yours} fewer than {name}."
-        case True, True:
-            return f"{name.capitalize()} won in {plural(theirs, 'turn')}, {yours - theirs} fewer than you."
-        case True, False:
-            return f"You won in {plural(yours, 'turn')}; {name} did not."
-        case False, True:
-            return f"{name.capitalize()} won in {plural(theirs, 'turn')}; you did not."
-        case _:
-            return "Neither of you won this one."
+    if (first := faster(you, rival)) is None:
+        return f"Both of you won in {plural(yours, 'turn')}." if you.won else "Neither of you won this one."
+    who, other = ("You", name) if first is you else (name.capitalize(), "you")
+    behind = f", {abs(yours - theirs)} fewer than {other}" if you.won and rival.won else f"; {other} did not"
+    return f"{who} won in {plural(first.ended.turns, 'turn')}{behind}."

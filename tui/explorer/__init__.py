@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, cast
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.output import finish, print_lines, print_result
 from housequest.tui.desk.rule_text import STANDING_MARKS
 from housequest.tui.text import cut, plural, table
 
@@ -67,7 +66,7 @@ def explore(
     from housequest.tui.commands import running
     from housequest.tui.commands.running import ProgressLine, about_rules, announce, carry_out, check_price
 
-    call = running.read_call(flags, budget, retry, shard, cluster, out, dry_run=dry_run, as_json=as_json)
+    call = running.EvalCall(flags, *running.read_how(budget, retry, shard, cluster), out, dry_run, as_json)
     limits = call.budget
     target = ExploreTarget(into, cast("Acceptance", accept), tuple(evidence or ()))
     configuration = configure(flags)
@@ -84,7 +83,7 @@ def explore(
     learning = exploration.learning.distiller or "counting alone, for no model is named that could distil"
     about = f"{exploration.run.config.split}: {exploration.run.selection}, into {folder}; rules by {learning}, into {into}"
     if dry_run:
-        print_lines([f"Would play {about}", *about_rules(exploration.run)])
+        terminal.print_lines([f"Would play {about}", *about_rules(exploration.run)])
         return
     if how.shard is not None:
         running.play_run(exploration.run, folder, BudgetTracker(limits), how, f"Shard {how.shard} of {about}")
@@ -106,8 +105,8 @@ def explore(
     work = carry_exploration(exploration, folder, target, session, tracker, learned)
     with closing(playing), closing(learned):
         report = carry_out(work, tracker, say, standing)
-    print_result(report.model_dump(mode="json"), report_lines(report, folder), as_json=as_json)
-    finish(1 if report.played.errors or report.lost else 0)
+    terminal.print_result(report.model_dump(mode="json"), report_lines(report, folder), as_json=as_json)
+    terminal.finish(1 if report.played.errors or report.lost else 0)
 
 
 def report_lines(report: ExplorationReport, folder: Path) -> Iterator[str]:

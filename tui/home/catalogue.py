@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from housequest.worlds.base import Task, World
 
 FILE_NAME = "recent.json"
+GUIDED = "guided"
 LARGEST_FILE = 1 << 16
 LONGEST = 4_000
 """Characters of one choice."""
@@ -142,6 +143,21 @@ def record_files(*, unfinished: bool) -> list[Path]:
     """The files of the unfinished games, or of the finished ones, newest first."""
     found = (state_folder() / "episodes").glob("*.jsonl.part" if unfinished else "*.jsonl")
     return sorted((file for file in found if not file.name.endswith(".timing.jsonl")), key=_age, reverse=True)
+
+
+def is_newcomer() -> bool:
+    """Whether nobody was guided through a first game, and nothing was played."""
+    played = record_files(unfinished=True) or record_files(unfinished=False)
+    return not played and not (state_folder() / GUIDED).exists()
+
+
+def remember_guided() -> str:
+    """Keep that somebody was guided; return what stood in the way, else an empty text."""
+    try:
+        atomic_write(state_folder() / GUIDED, b"", sync=False)
+    except OSError as error:
+        return f"The guide may come again: {state_folder() / GUIDED} cannot be written ({error.strerror})."
+    return ""
 
 
 def _age(file: Path) -> tuple[str, int, str]:

@@ -24,7 +24,7 @@ from textual.widgets.option_list import Option
 
 from housequest.agent.agents.spec import AgentSpec, resolve_settings, shipped_model
 from housequest.tui.home.catalogue import LONGEST, LONGEST_QUERY, GameIndex, GameRow, GameSource, PlayerChoice
-from housequest.tui.keymap import Equipped
+from housequest.tui.keymap import Equipped, keys_of
 from housequest.tui.screens import MODES, GameMode
 from housequest.tui.text import TextLayout, one_line, plural, printable
 from housequest.tui.widgets.lines import ChoiceBar, FramedList
@@ -308,7 +308,7 @@ class PlayerPanel(Equipped, Vertical, keys="player"):
         yield Horizontal(_heading("x", "set"), self.lines["set"], id="settings")
         yield Horizontal(_heading("b", "rules"), self.lines["rules"], _heading("g", "sees", "sees"), self.grants)
         yield Horizontal(
-            _heading(" ".join(mode.key for mode in MODES.values())), self.modes, Static(id="mode-about", classes="about")
+            _heading(" ".join(key.key for key in keys_of("modes"))), self.modes, Static(id="mode-about", classes="about")
         )
 
     def on_mount(self) -> None:
@@ -343,12 +343,8 @@ class PlayerPanel(Equipped, Vertical, keys="player"):
         return resolve_settings(self.agent.name, {})
 
     @property
-    def mode(self) -> str:
-        return self.modes.value
-
-    @property
-    def game_mode(self) -> GameMode:
-        return MODES[self.mode]
+    def mode(self) -> GameMode:
+        return MODES[self.modes.value]
 
     @property
     def editing(self) -> bool:
@@ -389,7 +385,7 @@ class PlayerPanel(Equipped, Vertical, keys="player"):
             return
         agent, settings, model = self.agent, self.settings, self.lines["model"]
         self.border_subtitle = Content(agent.about)
-        self.query_one("#mode-about", Static).update(Content(self.game_mode.about))
+        self.query_one("#mode-about", Static).update(Content(self.mode.about))
         model.display = agent.needs_model
         model.suggest(f"{shipped}, or {_NAMED}" if (shipped := shipped_model(agent.name)) else _NAMED)
         self.query_one("#settings").display = bool(settings)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from random import randrange
-from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
@@ -19,8 +17,8 @@ from housequest.agent.config import DEFAULT_WORLD, Settings
 from housequest.tui.base_screen import AppScreen, OpenScreen
 from housequest.tui.home import catalogue
 from housequest.tui.home.games import GameBrowser, GameList, PlayerPanel, SourceList
-from housequest.tui.keymap import key_groups, keys_of, named_keys
-from housequest.tui.screens import MODES
+from housequest.tui.keymap import keys_of
+from housequest.tui.screens import MODES, GameMode
 from housequest.tui.text import printable
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.worlds.errors import ConfigurationError, HousequestError
@@ -34,21 +32,15 @@ _LISTING = "The games are being listed."
 _WANTED = "The game starts once it is listed."
 NONE_YET = {"unfinished": "no game broke off: there is nothing to go on with", "played": "no game was played to its end yet"}
 
-_MODE_KEYS = (Binding(one.key, f"mode('{one.name}')", one.title, show=False, tooltip=one.tooltip) for one in MODES.values())
-KEYS = named_keys("home", modes=_MODE_KEYS)
 
-
-class HomeScreen(AppScreen):
+class HomeScreen(AppScreen, keys="home"):
     """Where a game is chosen. What the ``settings`` name is preselected; recent choices fill the rest.
 
     ``record`` and ``speed`` are handed on to each ``housequest.tui.play.game.GameConfig``. The first game that a ``newcomer``
     watches is a guided one.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [*KEYS]
-    GROUP = "games"
     TAKES_LATE = frozenset(("start",))
-    GROUPS = key_groups("home")
 
     def __init__(self, settings: Settings, *, record: bool = True, speed: float | None = None, newcomer: bool = False) -> None:
         super().__init__()
@@ -62,7 +54,7 @@ class HomeScreen(AppScreen):
         self._places = [catalogue.GameSource("made-up", DEFAULT_WORLD)]
         self._fault = ""
         self._unloadable = ""
-        self._preselected: tuple[catalogue.PlayerChoice, str] | None = None
+        self._preselected: tuple[catalogue.PlayerChoice, GameMode] | None = None
         self._at = ""
         self._sources = SourceList(id="places")
         self._games = GameBrowser(self._places[0], id="games")
@@ -73,7 +65,7 @@ class HomeScreen(AppScreen):
         yield Horizontal(self._sources, self._games, id="what")
         yield self._who
         yield Static(id="enter")
-        yield KeyBar(KEYS, ("app.command_palette", "quit"), tuple(keys_of("home_line")))
+        yield KeyBar(None, ("app.command_palette", "quit"), tuple(keys_of("home_line")))
 
     def _agents(self) -> list[spec.AgentSpec]:
         """The agents but the person, who plays by the mode, those that need nothing first; what cannot be loaded is said."""
@@ -233,7 +225,7 @@ class HomeScreen(AppScreen):
                 return Content.assemble("does nothing, for this record is damaged: ", goal)
             return Content.assemble("goes on with it: " if row.record.unfinished else "shows it again: ", goal)
         agent, game = self._who.agent.name, printable(row.key)
-        return Content.assemble(self._who.game_mode.sentence.format(agent=agent, game=game), goal)
+        return Content.assemble(self._who.mode.sentence.format(agent=agent, game=game), goal)
 
     def _advice(self) -> Content:
         row = self._games.row
@@ -295,10 +287,10 @@ class HomeScreen(AppScreen):
     @work(group="start", exclusive=True)
     async def _start(self, row: catalogue.GameRow) -> None:
         # Not on the way to the first picture: it takes the loop of episodes.
-        from housequest.tui.home.start import make_game, resume_game
+        from housequest.tui.play.game import make_game, resume_game
 
         self._say("")
-        player, mode = self._who.player, self._who.mode
+        player, mode = self._who.player, self._who.mode.name
         record, task, place = row.record, row.task, self._games.place
         recent = self._recent.used(self._who.model)
         try:
@@ -321,7 +313,7 @@ class HomeScreen(AppScreen):
                 return catalogue.save_recent(replace(chosen, view=now.view, camera=now.camera))
 
             self._say(await self.in_thread(keep))
-        elif not self._who.game_mode.resumes:
+        elif not self._who.mode.resumes:
             mode = "watch"
         game = replace(game, record=self._record, speed=self._speed)
         guided, self._newcomer = self._newcomer and mode == "watch", False

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, cast
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.output import print_report
 from housequest.worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def modules(
         raise ConfigurationError(f"{run} was played by {config.agent!r}; give --model, and pet looks on along it.")
     if calibrate is not None:
         _calibrate(calibrate, ModulesReport(seen), cast("Way", way))
-    print_report(ModulesReport(seen, _likeness(embedder, seen), told), as_json=as_json)
+    terminal.print_report(ModulesReport(seen, _likeness(embedder, seen), told), as_json=as_json)
 
 
 def _likeness(embedder: str | None, seen: Sequence[WatchedEpisode]) -> Likeness:

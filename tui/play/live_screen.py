@@ -22,7 +22,7 @@ from housequest.tui.episode.stage import EpisodePanes, Pane
 from housequest.tui.episode.state import ViewState, apply
 from housequest.tui.episode.view import CAMERA_MODES, ViewMode, ViewPane
 from housequest.tui.home.catalogue import load_recent, save_recent
-from housequest.tui.keymap import Equipped, chosen_keys
+from housequest.tui.keymap import PALETTE_GROUPS, Equipped, action_anywhere, action_name
 from housequest.tui.play.game import GameConfig
 from housequest.tui.play.line import CommandLine
 from housequest.tui.play.session import PACES, PlayMode, Session, SessionStatus, SessionUpdate, next_pace
@@ -63,6 +63,7 @@ SAVING = Lock()  # held while a choice is saved, so that what is saved last is w
 class ViewScreen(AppScreen):
     """A screen with a ``view``. It begins with the drawing that was shown last, and keeps what is chosen."""
 
+    GROUPS = PALETTE_GROUPS["episode"]
     view: ViewPane
     _chosen: ViewMode = "off"
 
@@ -152,46 +153,22 @@ class PaneScreen(ViewScreen):
         self.panes.show_pane(there[(there.index(self.panes.pane) + 1) % len(there)])
 
 
-class KeyHint(NamedTuple):
-    """A key, and in a word or two what it ``does``; a click runs ``action``."""
-
-    key: str
-    does: str
-    action: str = ""
-
-    def shown(self) -> Content:
-        hint = Content.assemble((self.key, "bold $foreground"), (f" {self.does}" if self.does else "", "$quiet"))
-        return hint.stylize(Style.from_meta({"@click": self.action})) if self.action else hint
-
-
 class PromptContent(NamedTuple):
-    """What the prompt says: its kind, its text, and the keys that come next."""
+    """What the prompt says: its kind, its text, and the keys that come next, described by what they do now."""
 
     kind: PromptKind
     text: str
-    keys: tuple[KeyHint, ...] = ()
+    keys: tuple[Binding, ...] = ()
 
 
-def hints(keys: Sequence[Binding], words: Mapping[str, str]) -> tuple[KeyHint, ...]:
-    """The keys of ``words``, by how they are shown, each with what it does; a click does what ``keys`` bind to it."""
-    actions: dict[str, str] = {}
+def hints(keys: Sequence[Binding], words: Mapping[str, str]) -> tuple[Binding, ...]:
+    """The keys of ``words``, by how they are shown, each with what it does; those that are none of ``keys`` have no action."""
+    known: dict[str, Binding] = {}
     for key in keys:
         shown = key.key_display or key.key
-        actions |= {shown: f"screen.{key.action}", shown.partition(" ")[0]: f"screen.{key.action}"}
-    return tuple(KeyHint(key, does, actions.get(key, "")) for key, does in words.items())
-
-
-def action_name(action: str) -> str:
-    return action.partition("(")[0]
-
-
-def with_explanations(keys: Sequence[Binding]) -> list[Binding]:
-    """``keys``, each followed by a binding to ``explain``, which runs where the key itself does nothing."""
-    return [
-        binding
-        for key in keys
-        for binding in (key, replace(key, action=f"explain('{action_name(key.action)}')", description="", show=False))
-    ]
+        known |= {shown: key, shown.partition(" ")[0]: key}
+    pairs = ((shown, known.get(shown, Binding(shown, "")), does) for shown, does in words.items())
+    return tuple(replace(key, key_display=shown, description=does) for shown, key, does in pairs)
 
 
 def end_of(heard: str, longest: int) -> str:
@@ -206,7 +183,7 @@ class PromptBar(Equipped, Widget):
     _content = PromptContent("message", "")
     _seconds: float | None = None
 
-    def show(self, kind: PromptKind, text: str, keys: Sequence[KeyHint] = (), seconds: float | None = None) -> None:
+    def show(self, kind: PromptKind, text: str, keys: Sequence[Binding] = (), seconds: float | None = None) -> None:
         """Show ``text`` and what ``keys`` do; ``seconds``: how long it has taken so far."""
         content = PromptContent(kind, text, tuple(keys))
         if (content, seconds) != (self._content, self._seconds):
@@ -247,18 +224,18 @@ class PromptBar(Equipped, Widget):
 
     def _keys(self, width: int) -> Content:
         """What the keys do, as the person changed them: in full, else in a word each, else without the last ones."""
-        keys = list(self._content.keys)
-        if chosen := chosen_keys(self.app):  # pyright: ignore[reportUnknownMemberType]
-            changed = {f"screen.{key.action}": key for key in Binding.make_bindings(self.screen.BINDINGS) if key.id in chosen}
-            for at, key in enumerate(keys):
-                if key.action in changed:
-                    keys[at] = key._replace(key=self.app.get_key_display(changed[key.action]))  # pyright: ignore[reportUnknownMemberType]
-        row = Content.styled(" · ", "$quiet").join(key.shown() for key in keys)
-        brief = [key._replace(does=key.does.partition(" ")[0]) for key in keys]
+        keys = self._content.keys
+        row = Content.styled(" · ", "$quiet").join(self._key(key, key.description) for key in keys)
+        brief = [self._key(key, key.description.partition(" ")[0]) for key in keys]
         while row.cell_length > width and brief:
-            row = Content("  ").join(key.shown() for key in brief)
+            row = Content("  ").join(brief)
             brief.pop()
         return row.truncate(max(1, width), ellipsis=True)
+
+    def _key(self, key: Binding, does: str) -> Content:
+        label: str = self.app.get_key_display(key)  # pyright: ignore[reportUnknownMemberType]
+        hint = Content.assemble((label, "bold $foreground"), (f" {does}", "$quiet"))
+        return hint.stylize(Style.from_meta({"@click": action_anywhere(key)})) if key.action else hint
 
 
 class LiveGame:
@@ -270,10 +247,6 @@ class LiveGame:
         self.failure: Failure | None = None
         self.events: list[Event] = []
         self.rewound = False  # whether it has several branches, or begins its second one now
-
-    @property
-    def game(self) -> GameConfig:
-        return self.session.game
 
     @property
     def status(self) -> SessionStatus:
@@ -299,7 +272,7 @@ class LiveGame:
 class LiveScreen(ViewScreen):
     """Plays ``games`` and shows them: the first is the person's, the last has the pace. A key that does nothing says why."""
 
-    KEYS: ClassVar[tuple[Binding, ...]]
+    EXPLAINED = True
     OPENS_LINE: ClassVar[frozenset[str]] = frozenset(("line", "edit", "hint"))
     games: tuple[LiveGame, ...] = ()
 
@@ -321,7 +294,7 @@ class LiveScreen(ViewScreen):
         reader = game.world.household
         patterns = [form.pattern for form in reader.commands.forms] if reader else []
         self._line = CommandLine(hints=hints, patterns=patterns)
-        self._bar = KeyBar(self.KEYS)
+        self._bar = KeyBar()
 
     def game_refusal(self, action: str) -> str | None:
         """As `refusal`, apart from what the View says."""
@@ -488,7 +461,7 @@ class LiveScreen(ViewScreen):
     def _show_prompt(self) -> None:
         content = self.prompt()
         self._prompt.show(*content, seconds=self._seconds())
-        self._bar.leave_out(key.action.removeprefix("screen.") for key in content.keys)
+        self._bar.leave_out(key.action for key in content.keys)
 
     def _seconds(self) -> int | None:
         """How long the game has been busy, where that is worth saying."""

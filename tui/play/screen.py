@@ -1,4 +1,4 @@
-"""The screen of a live game: watch an agent play, and step in at any moment; a key that does nothing then says why."""
+"""The screen of a live game, and the guide through a first one: watch an agent play, and step in at any moment."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import ClassVar
 
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
+from textual.content import Content
+from textual.widget import Widget
 
 from housequest.agent.agents.spec import agent_spec
 from housequest.agent.episodes.events import Ended
@@ -23,11 +24,10 @@ from housequest.tui.episode.recording import game_branches
 from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.episode.story import Story
-from housequest.tui.home.catalogue import load_recent
-from housequest.tui.keymap import game_prompt, key_groups, named_keys, unmet_need
+from housequest.tui.home.catalogue import load_recent, remember_guided
+from housequest.tui.keymap import PROMPTS, TEACHING, Equipped, action_name, unmet_need, with_explanations
 from housequest.tui.play import live_screen
 from housequest.tui.play.game import HUMAN, GameConfig, next_game
-from housequest.tui.play.guide import STEPS, Guide, remember
 from housequest.tui.play.line import CommandLine
 from housequest.tui.play.session import PlayMode, Session, Waiting
 from housequest.tui.screens import MODES
@@ -40,28 +40,16 @@ LONGEST_HEARD = 56
 """Characters of a reply that are shown while it is written: its end, which has to fit into a line of the prompt."""
 WHILE_OPENING = frozenset(("leave", "pane", "next_pane", "large", "widen", "end_guide", "view", "fold", "app.command_palette"))
 """What can be done before there is a game; other keys are letters of something that was typed too early."""
-_TEACHING = {
-    "watch": "The agent plays and you watch. space stops it before its next command, t takes over, + and - set the pace.",
-    "step": "Each command is proposed to you first: enter accepts it, e edits it, t takes over, a lets the agent play on.",
-    "you": "You play: type a command and press enter; tab completes it. Escape and then t hands over to the agent.",
-    "alone": "You play: type a command and press enter; tab completes it, and ↓ lists what is possible.",
-}
 _WORDS = {"watch": "AUTO", "step": "STEP", "you": "YOU"}
 LONG = 3  # seconds after which the prompt says how long something takes
-
-_AGAIN = [mode for mode in MODES.values() if mode.again]
-_MODE_KEYS = [Binding(one.key, f"play_as('{one.name}')", one.title.capitalize(), tooltip=one.again) for one in _AGAIN]
-KEYS = named_keys("play", modes=_MODE_KEYS)
-_TAKEN = frozenset(name for key in KEYS for name in key.key.split(","))
+_HINT_STEP = 2  # the step of the guide that is about hints
 
 
 def world_keys(keys: Sequence[CommandKey]) -> tuple[Binding, ...]:
     """Bindings for the keys of a world, without those that the screen itself has a use for."""
-    return tuple(
-        Binding(key.key, f"command({key.command!r})", key.about, key_display=_shown(key))
-        for key in keys
-        if key.key not in _TAKEN
-    )
+    taken = {name for key in PlayScreen.KEYS for name in key.key.split(",")}
+    bound = (Binding(each.key, f"command({each.command!r})", each.about, key_display=_shown(each)) for each in keys)
+    return tuple(key for key in bound if key.key not in taken)
 
 
 def _shown(key: CommandKey) -> str:
@@ -130,24 +118,24 @@ class GameView(live_screen.LiveGame):
         """Why ``action`` does nothing now, and what to do instead; None where it does something."""
         if self.status.waiting == "opening" and action not in WHILE_OPENING:
             return "The world is still being opened."
-        return unmet_need("play", action, self.facts, self.game.agent)
+        return unmet_need("play", action, self.facts, self.session.game.agent)
 
     def facts(self) -> dict[str, object]:
         """What holds now, as the needs in ``keys.toml`` name it."""
-        status, past, agent = self.status, self.cursor is not None, self.game.agent != HUMAN
+        status, past, agent = self.status, self.cursor is not None, self.session.game.agent != HUMAN
         over, watching = status.waiting == "over", status.mode == "watch"
         return {
             "open": status.waiting != "closed",
             "going on": not over,
             "over": over,
             "agent": agent,
-            "model": agent_spec(self.game.agent).needs_model,
+            "model": agent_spec(self.session.game.agent).needs_model,
             "camera": self.session.glimpses,
             "watching": watching,
             "shown": over or watching,
             "shown or agent": over or watching or agent,
             "proposed": status.waiting == "verdict",
-            "keys": self.game.world.keys,
+            "keys": self.session.game.world.keys,
             "listed": status.possible is not None,
             "begun": self.state.moment.story,
             "past": past,
@@ -160,19 +148,19 @@ class GameView(live_screen.LiveGame):
     def prompt(self, *, typing: bool = False) -> live_screen.PromptContent:
         """What the prompt says, with those of its keys that do something; while ``typing`` letters are no keys."""
         waiting = self.status.waiting if self.cursor is None else "past"
-        kind, text, words = game_prompt(waiting)
-        played = {_shown(key): key.about.lower() for key in self.game.world.keys if waiting == "turn"}
-        keys = live_screen.hints((*KEYS, *world_keys(self.game.world.keys)), {**played, **words})
-        held = [key for key in keys if self.refusal(live_screen.action_name(key.action.removeprefix("screen."))) is None]
+        kind, text, words = PROMPTS[waiting]
+        played = {_shown(key): key.about.lower() for key in self.session.game.world.keys if waiting == "turn"}
+        keys = live_screen.hints((*PlayScreen.KEYS, *world_keys(self.session.game.world.keys)), {**played, **words})
+        held = [key for key in keys if self.refusal(action_name(key.action)) is None]
         if typing:
             # In the line already: what leads there is left out.
-            kept = {"g", "t"} if kind == "yours" else {key.key for key in held} - {"e", "?"}
-            held = [*live_screen.hints((), live_screen.THEN), *(key for key in held if key.key in kept)]
+            kept = {"g", "t"} if kind == "yours" else {key.key_display for key in held} - {"e", "?"}
+            held = [*live_screen.hints((), live_screen.THEN), *(key for key in held if key.key_display in kept)]
         return live_screen.PromptContent(kind, text.format(**self._said()), tuple(held))
 
     def _said(self) -> dict[str, str]:
         """What the texts of prompts in ``keys.toml`` name."""
-        moment, shown, agent, pace = self.state.moment, self.shown, self.game.agent, self.status.pace
+        moment, shown, agent, pace = self.state.moment, self.shown, self.session.game.agent, self.status.pace
         hinted = "; your hint goes with the next turn" if self.status.hints else ""
         doing = f"{agent} is deciding{hinted}"
         if self.session.trouble:
@@ -194,13 +182,35 @@ class GameView(live_screen.LiveGame):
         }
 
 
-class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen):
+class Guide(Equipped, Widget):
+    """Leads through somebody's first game: a step for each turn, or until it is left. ``hints``: the agent hears them."""
+
+    BORDER_TITLE = "Your first game"
+    BORDER_SUBTITLE = "i ends this guide"
+
+    _step = 0
+
+    def __init__(self, *, hints: bool) -> None:
+        super().__init__()
+        self._steps: list[str] = [*TEACHING["guide"]]
+        if not hints:
+            self._steps[_HINT_STEP] = TEACHING["without_hints"]
+
+    def show(self, turn: int | None) -> None:
+        """Show the step after ``turn`` commands; None: the game is over."""
+        if turn is None or turn >= len(self._steps):
+            self.display = False
+        elif turn != self._step:
+            self._step = turn
+            self.refresh(layout=True)
+
+    def render(self) -> Content:
+        return Content(f"{self._step + 1}/{len(self._steps)}  {self._steps[self._step]}")
+
+
+class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
     """Plays ``game``, or continues the record ``resume``; ``guided`` leads through a first game, stopping at each turn."""
 
-    KEYS = KEYS
-    GROUP = "play"
-    GROUPS = key_groups("play", "episode")
-    BINDINGS: ClassVar[list[BindingType]] = [*live_screen.with_explanations(KEYS)]
     AUTO_FOCUS = "Story"
 
     def __init__(self, game: GameConfig, mode: PlayMode = "watch", resume: Path | None = None, guided: bool = False) -> None:
@@ -214,12 +224,12 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen):
         self._waiting: Waiting = "opening"
         self._since = monotonic()
         alone = self.session.human
-        teaching = _TEACHING["alone" if alone else self.session.status.mode]
+        teaching = TEACHING["alone" if alone else self.session.status.mode]
         prices = game.settings.prices_of(game.model) if game.model else None
         self.panes = EpisodePanes(teaching, prices, (game.world, game.task), alone=alone)
         self.view = self.panes.view
         self.enacted = ""
-        for key in live_screen.with_explanations(world_keys(game.world.keys)):
+        for key in with_explanations(world_keys(game.world.keys)):
             self._bindings.bind(key.key, key.action, key.description, key.show, key.key_display)
 
     def compose(self) -> ComposeResult:
@@ -252,7 +262,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen):
         self.panes.mind.destinations = status.destinations
         watched, acting = view.refusal("true_state") is None, view.refusal("interact") is None
         self.view.glimpses, self.view.pace = self.session.glimpses, status.pace
-        self._guide.show(len(STEPS) if status.waiting in {"over", "closed"} else view.state.moment.turn)
+        self._guide.show(None if status.waiting in {"over", "closed"} else view.state.moment.turn)
         mode = _WORDS[status.mode] if status.waiting != "over" else "OVER"
         self.panes.show(view.shown, mode, view.cursor, watched=watched, acting=acting)
         self.panes.ending.show(view.state, self.par, view.failure, self.enacted)
@@ -295,7 +305,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen):
 
     @work(group="guide")
     async def _remember_guide(self) -> None:
-        if trouble := await self.in_thread(remember):
+        if trouble := await self.in_thread(remember_guided):
             self.say(trouble)
 
     def action_end_guide(self) -> None:

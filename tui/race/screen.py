@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 
@@ -19,7 +17,7 @@ from housequest.tui.episode.stage import GameHeader
 from housequest.tui.episode.state import ViewState
 from housequest.tui.episode.story import Story
 from housequest.tui.episode.view import ViewPane
-from housequest.tui.keymap import key_groups, named_keys, unmet_need
+from housequest.tui.keymap import TEACHING, unmet_need
 from housequest.tui.play import live_screen
 from housequest.tui.play.game import HUMAN, GameConfig
 from housequest.tui.play.session import PACES, Session
@@ -31,12 +29,6 @@ WIDE = 160  # columns from which on the house is always shown
 LONGEST_HEARD = 28  # characters of a reply that are shown while it is written, above a story that has a third of 120 columns
 
 DEFAULT_RIVAL = "expert"  # who is raced where the game has no agent
-
-_YOURS = "You play: type a command and press enter; tab completes it. Both games begin alike, and neither knows of the other."
-_THEIRS = "{name} plays one turn whenever you have played one; l lets it run at its own pace."
-
-KEYS = named_keys("race")
-
 
 _BUSY = dict[str, str].fromkeys(("opening", "deciding", "acting"), "thinking")
 _DOING = {**_BUSY, "verdict": "waiting", "paused": "waiting", "failed": "its model failed"}
@@ -75,13 +67,9 @@ class RaceGame(live_screen.LiveGame):
         return f"{name} · {so_far}{f' · {moment.refused} refused' if moment.refused else ''}"
 
 
-class RaceScreen(live_screen.LiveScreen):
+class RaceScreen(live_screen.LiveScreen, keys="race"):
     """Races the agent of ``game``, which thinks ahead, but until let run plays and shows a turn only after the person's."""
 
-    KEYS = KEYS
-    GROUP = "race"
-    GROUPS = key_groups("race", "episode")
-    BINDINGS: ClassVar[list[BindingType]] = [*live_screen.with_explanations(KEYS)]
     AUTO_FOCUS = "CommandLine"
 
     def __init__(self, game: GameConfig, mode: str = "race", resume: Path | None = None) -> None:
@@ -98,8 +86,8 @@ class RaceScreen(live_screen.LiveScreen):
         self._header = GameHeader()
         self._house = HousePane()
         self.view = ViewPane((game.world, game.task))
-        self._story = Story(_YOURS, id="yours")
-        self._other = Story(_THEIRS.format(name=name.capitalize()), id="theirs")
+        self._story = Story(TEACHING["race"], id="yours")
+        self._other = Story(TEACHING["rival"].format(name=name.capitalize()), id="theirs")
         self._ending = RaceEnding()
 
     def compose(self) -> ComposeResult:
@@ -217,7 +205,7 @@ class RaceScreen(live_screen.LiveScreen):
 
     def prompt(self) -> live_screen.PromptContent:
         kind, text, words = self._asked()
-        return live_screen.PromptContent(kind, text, live_screen.hints(KEYS, words))
+        return live_screen.PromptContent(kind, text, live_screen.hints(self.KEYS, words))
 
     def _asked(self) -> tuple[live_screen.PromptKind, str, dict[str, str]]:
         you, rival, name = self._you, self._rival, self._rival.name

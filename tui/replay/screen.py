@@ -24,7 +24,7 @@ from housequest.tui.episode.recording import Recording, ReplayStop, read_recordi
 from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.episode.story import Story
-from housequest.tui.keymap import Equipped, key_groups
+from housequest.tui.keymap import TEACHING, Equipped
 from housequest.tui.play.live_screen import PaneScreen
 from housequest.tui.play.session import DEFAULT_PACE, next_pace
 from housequest.tui.text import cut, one_line, plural, printable
@@ -34,7 +34,6 @@ from housequest.worlds.registry import enacts, household, shows_pictures
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # turns a second
 LONGEST = 300  # characters of a fault or of a reason that are shown
-_TEACHING = "space plays the episode, → goes one turn on, n to the next refused command, p to the next change of the plan."
 ONE_BRANCH = "The episode was never rewound: it has one branch."
 LABEL = 34  # columns of the words to the right of the line, where there is room for them
 LOST, PLANNED, REFUSED = "!", "◆", "×"
@@ -122,13 +121,12 @@ def _marks(stop: ReplayStop) -> list[str]:
 class ReplayScreen(PaneScreen, keys="replay"):
     """Replays ``path``: with ``speed`` at once, with ``at`` from that event on; ``still``: by hand, and no move is drawn."""
 
-    GROUPS = key_groups("replay", "episode")
     AUTO_FOCUS = "Story"
 
     def __init__(self, path: Path, speed: float | None = None, at: int | None = None, *, still: bool = False) -> None:
         super().__init__()
         self.awaited = "The record is being read."
-        self.panes = EpisodePanes(_TEACHING)
+        self.panes = EpisodePanes(TEACHING["replay"])
         self.view = self.panes.view
         self.place = 0  # the turn that is shown; 0 is the opening
         self._recording = Recording(path, ViewState())

@@ -1,4 +1,4 @@
-"""One run in detail: every task by outcome, the task under the cursor, and charts."""
+"""One run in detail: its settings, every task by outcome, the task under the cursor, and charts."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ from textual.widgets import Static
 from textual_plotext import PlotextPlot
 
 from housequest.agent.evaluation.analysis.failures import Failure
+from housequest.agent.evaluation.analysis.metrics import Figures
 from housequest.agent.evaluation.render.table import percent
 from housequest.agent.evaluation.runs.folder import Result
+from housequest.agent.evaluation.runs.spec import MANY
 from housequest.tui.base_screen import in_thread
 from housequest.tui.keymap import Equipped
-from housequest.tui.runs.data import MARKS, RunSnapshot, RunTask, read_digest, short_type
-from housequest.tui.runs.run_list import bar, interval, settings_line
-from housequest.tui.text import one_line, printable
+from housequest.tui.runs.data import MARKS, RunGroup, RunSnapshot, RunTask, read_digest, short_type
+from housequest.tui.text import cut, one_line, percentage, printable
 from housequest.worlds.errors import ConfigurationError
 
 NAMES = 22
@@ -47,10 +48,41 @@ TALL = 30
 """Lines from which tasks and charts are shown together."""
 WIDE = 100
 """Columns from which the charts stand side by side."""
-LONGEST = 600
-"""Characters of a goal or of a message that are shown."""
+LONGEST, LONGEST_SETTING = 600, 200  # characters of a goal or of a message that are shown, and of a setting
 _HUES = ("$won", "$foreground", "$fault", "$role-person", "$new", "$quiet")
 _STYLES = dict(zip(MARKS, _HUES, strict=True))
+
+
+def interval(count: Figures) -> str:
+    ends = count.interval
+    return "" if ends is None else f"{percentage(ends.low)}-{percentage(ends.high)} %"
+
+
+def bar(share: float | None, width: int) -> Content:
+    """A share in [0, 1] as a bar. Only 0, or none, shows an empty bar, and only 1 a full one."""
+    share = share or 0.0
+    full = round(share * width)
+    full = max(1, full) if share > 0 else 0
+    full = min(width - 1, full) if share < 1 else width
+    return Content.assemble(("━" * full, "$won"), ("╌" * (width - full), "$frame"))
+
+
+def settings_line(run: RunSnapshot) -> Content:
+    """Agent, model, tasks and the other settings of a run, in a line or two."""
+    config, of, tasks = run.manifest.configuration, run.manifest.of, len(run.manifest.tasks)
+    parts = [
+        config.agent,
+        config.model or "no model",
+        f"{tasks} of {config.split}" if of > MANY else f"{tasks} of {config.split}'s {of}",
+        f"at most {config.max_turns} turns",
+        f"{len(run.members)} runs" if isinstance(run, RunGroup) else f"seed {config.seed}",
+        " ".join(f"{key}={value}" for key, value in sorted(config.settings.items())),
+        f"rules {config.rules.label}" if config.rules else "",
+        f"granted {', '.join(config.grants)}" if config.grants else "",
+        f"curiosity {config.curiosity:g}" if config.curiosity else "",
+        f"goals {config.goals}" if config.goals != "template" else "",
+    ]
+    return Content(" · ".join(printable(cut(one, LONGEST_SETTING)) for one in parts if one)).stylize("$quiet")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.output import print_result
 from housequest.tui.text import plural
 from housequest.worlds.errors import ConfigurationError, KnowledgeError, shown
 from housequest.worlds.paths import open_file
@@ -111,7 +110,7 @@ def train(
         player = " ".join((f"--agent {agents[0]}", *(f"--set {key}={each}" for key, each in settings.items())))
         about = [*(_table(sizes, found) if len(sizes) > 1 else ()), *_made(found[-1], model, player)]
     several = [{"houses": size} | each for size, each in zip(sizes, found, strict=True)]
-    print_result({"sizes": several, "folder": str(folder)} if len(sizes) > 1 else found[0], about, as_json=as_json)
+    terminal.print_result({"sizes": several, "folder": str(folder)} if len(sizes) > 1 else found[0], about, as_json=as_json)
 
 
 def _players(runs: Sequence[Path]) -> tuple[tuple[str, ...], dict[str, str]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import inf
-from typing import Any
+from typing import Any, cast
 
 from textual.binding import Binding
 from textual.content import Content
@@ -19,7 +19,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from housequest.tui.base_screen import AppScreen
-from housequest.tui.keymap import LEAVE, PALETTE_KEY, Equipped, chosen_keys, name_of
+from housequest.tui.keymap import LEAVE, PALETTE_KEY, Equipped, action_anywhere, name_of
 
 PAUSE = 1.0
 """Seconds without a key after which what was typed too early has ended."""
@@ -139,12 +139,11 @@ class KeyBar(Equipped, Widget):
         return (left + right).truncate(width)
 
     def _key(self, binding: Binding) -> Content:
-        label: str = self.app.get_key_display(binding)  # pyright: ignore[reportUnknownMemberType]
-        does = binding.action if binding.action.startswith("app.") else f"screen.{binding.action}"
+        app = cast("Any", self.app)  # pyright: ignore[reportUnknownMemberType]
         # A chosen key may have another name when it is pressed.
-        chosen = binding.id in chosen_keys(self.app)  # pyright: ignore[reportUnknownMemberType]
-        click = does if chosen else f"app.simulate_key({binding.key.partition(',')[0]!r})"
-        shown = Content.assemble((label, "bold"), " ", (binding.description.lower(), "$quiet"))
+        chosen = binding.id in getattr(app, "chosen_keys", {})
+        click = action_anywhere(binding) if chosen else f"app.simulate_key({binding.key.partition(',')[0]!r})"
+        shown = Content.assemble((app.get_key_display(binding), "bold"), " ", (binding.description.lower(), "$quiet"))
         return shown.stylize(Style.from_meta({"@click": click}))
 
     def _changed(self, screen: Screen[object]) -> None:

@@ -59,6 +59,7 @@ _MANY_IMAGES = re.compile(r"\b\d+ image|\btoo many images\b", re.IGNORECASE)
 """How servers refuse the images of a prompt for their number, which grows with each episode."""
 _TOO_LONG = re.compile(
     r"(?<![\w])context[ _](?:size|length|window|limit)(?![\w])|maximum context|context .{0,30}overflow"
+    r"|(?:exceed|longer than|larger than|beyond|fit)\w*.{0,30}\bcontext\b"
     r"|(?:prompt|inputs?|messages?|tokens? in request|token count)\b.{0,60}"
     r"(?:too long|too many|exceed|maximum|must have less|must be <=)"
     r"|too many tokens|range of input length|reduce the (?:length|size)|exceed\w* model token limit",

@@ -421,7 +421,7 @@ def test_an_endpoint_is_held_by_what_it_was_found_to_honour(running: Server, par
     running.reset()
     running.probing = running.otherwise = holding(parameter)
     told = played(make_model(running.model(), timeout=5, wait=0.001))
-    assert len(running.probes) == 2, "nothing else is found out than by what it can be held"
+    assert len(running.probes) == 3, "nothing else is found out than by what it can be held, and whether it thinks then"
     for call in of(ModelCall, told):
         assert (call.reply, call.held) == (REPLY, "kept")
     events = played(Holding(BY_GRAMMAR))

@@ -20,7 +20,7 @@ SWEEP = """
 common: {world: scripted}
 arms:
   expert: {agent: expert}
-  react: {agent: react, max_steps: 4}
+  react: {agent: react, max_steps: 4, set: {form: free}}
 seeds: [0, 1]
 """
 
@@ -39,7 +39,8 @@ def server(running: Server) -> Server:
 
 
 def react(server: Server, *more: str) -> tuple[str, ...]:
-    size = ("--max-steps", "4", "--out", "run")
+    # Free replies, so that nothing is asked of the model beside them.
+    size = ("--max-steps", "4", "--set", "form=free", "--out", "run")
     return ("eval", "--world", "scripted", "--agent", "react", "--model", server.model(), *size, *more)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -11,7 +12,7 @@ from housequest.knowledge.judging import examine
 from housequest.knowledge.mining import mine
 from housequest.knowledge.rules import Rule, parse_check
 from housequest.tui.desk.rule_text import finding_lines
-from housequest.tui.desk.state import CheckProgress, RuleCheck
+from housequest.tui.desk.state import CheckProgress, check_rules
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.errors import ConfigurationError
 from tests.tui.recorded import play, rewound, write
@@ -27,7 +28,7 @@ def test_a_check_finds_what_is_there(tmp_path: Path) -> None:
     lone = write(tmp_path / "lone" / "e.jsonl", rewound())
     lone.write_bytes(b"nonsense\n" + lone.read_bytes())
     told: list[CheckProgress] = []
-    outcome = RuleCheck(RULES, lambda: [run, lone], told.append).run()
+    outcome = check_rules(RULES, lambda: [run, lone], told.append)
     assert outcome is not None
     assert outcome.findings == examine(RULES, recorded_moments([run]))
     assert (outcome.progress.read, outcome.progress.episodes, len(outcome.progress.damaged)) == (3, 3, 1)
@@ -38,20 +39,20 @@ def test_a_check_finds_what_is_there(tmp_path: Path) -> None:
 
 def test_one_that_is_called_off_has_no_outcome(tmp_path: Path) -> None:
     run = play(tmp_path / "run", limit=2)
-    check = RuleCheck(RULES, lambda: [run], lambda _: check.call_off())
-    assert check.run() is None
+    off = Event()
+    assert check_rules(RULES, lambda: [run], lambda _: off.set(), off=off) is None
 
 
 def test_nothing_recorded_names_the_way_out() -> None:
     with pytest.raises(ConfigurationError, match="housequest eval"):
-        RuleCheck(RULES, list, print).run()
+        check_rules(RULES, list, print)
 
 
 def test_where_a_thing_lies_is_counted_anew_for_a_rule_without_a_check(tmp_path: Path) -> None:
     run = play(tmp_path / "run", limit=12)
     where = Rule("where-fork", "A fork is in a drawer.", "location", objects=("fork",))
     plan = Rule("plan", "Think first.", "strategy")
-    outcome = RuleCheck([*RULES, where, plan], lambda: [run]).run()
+    outcome = check_rules([*RULES, where, plan], lambda: [run])
     assert outcome is not None
     counted = mine(recorded_moments([run]), HOUSEHOLD.commands).locations
     assert outcome.seen == {where.id: next(each for each in counted if each.thing == "fork")}

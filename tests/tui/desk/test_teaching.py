@@ -8,9 +8,9 @@ import pytest
 
 from housequest.knowledge.rulebook import library, read_book
 from housequest.knowledge.rules import parse_check
-from housequest.tui.desk.rule_dialog import RuleDialog, TaughtStep, taught_step
+from housequest.tui.desk.rule_dialog import RuleDialog, check_like
 from housequest.tui.desk.state import FoundWitness, find_witnesses
-from housequest.tui.episode.state import EpisodeMoment, TurnEntry
+from housequest.tui.episode.state import TurnEntry
 from housequest.tui.play.screen import PlayScreen
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.tui.runs.data import recorded_play
@@ -88,10 +88,5 @@ async def test_a_replay_teaches_into_a_book_that_is_chosen(tmp_path: Path) -> No
     ],
 )
 def test_a_lesson_offers_a_check_that_can_be_read(command: str, check: str) -> None:
-    lesson = TaughtStep(TurnEntry(1, 1), command, None, frozenset({"fridge 1"}))
-    assert lesson.check == check
-    parse_check(lesson.check)
-
-
-def test_there_is_no_lesson_before_a_command() -> None:
-    assert taught_step(EpisodeMoment(), None) is None
+    assert check_like(TurnEntry(1, 1, command=command), {"fridge 1"}) == check
+    parse_check(check)

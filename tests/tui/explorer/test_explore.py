@@ -183,7 +183,9 @@ def test_other_runs_are_evidence_but_none_of_a_split_for_evaluation(call: Run, t
 def test_a_budget_stops_it_at_any_call_and_the_same_command_goes_on(call: Run, tmp_path: Path, server: Server) -> None:
     server.policy = Teacher(lessons=["\n\n".join(LESSON)])
     flags = ("--chunk-steps", "9", "--workers", "2")
-    play = ("explore", "--agent", "react", "--model", server.model(), "--split", "generated", "--episodes", "2")
+    # Free replies, so that nothing is asked of the model beside them.
+    play = ("explore", "--agent", "react", "--set", "form=free", "--model", server.model(), "--split", "generated")
+    flags += ("--episodes", "2")
     assert call(*play, *flags, "--out", "whole", "--into", "whole.yaml").returncode == 0
     calls = len(server.requests)
     learned = len((tmp_path / "whole" / "calls.jsonl").read_text().splitlines())

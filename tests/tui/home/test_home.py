@@ -298,7 +298,7 @@ def test_letters_typed_into_a_line_do_nothing_else() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
         await pilot.press("slash", *"qwsyRtrcpu/")
         assert app.screen.query_one("#search", Input).value == "qwsyRtrcpu/"
-        assert app.screen.query_one(PlayerPanel).mode == "watch"
+        assert app.screen.query_one(PlayerPanel).mode.name == "watch"
         assert app.runs == 0
         await pilot.press("escape", "u")
         assert app.runs == 1
@@ -421,7 +421,7 @@ def test_the_mouse_chooses_too() -> None:
         await pilot.click(GameList, offset=(10, 2))
         assert app.said.startswith(f"enter reasoner-actor plays {app.listed[2]}")
         await pilot.click("#modes", offset=(12, 0))
-        assert app.screen.query_one(PlayerPanel).mode == "step"
+        assert app.screen.query_one(PlayerPanel).mode.name == "step"
         await pilot.click("#types", offset=(8, 0))
         assert {row.kind for row in app.screen.query_one(GameList).rows} == {"place"}
         await pilot.click(SourceList, offset=(6, 2))

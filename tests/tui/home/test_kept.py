@@ -10,8 +10,7 @@ from housequest.agent.config import Settings
 from housequest.agent.episodes.events import Started, Stepped
 from housequest.agent.episodes.record import read_episode
 from housequest.tui.home.catalogue import Catalogue, RecentChoices, recorded_games
-from housequest.tui.home.start import resume_game, settings_for
-from housequest.tui.play.game import GameConfig
+from housequest.tui.play.game import GameConfig, resume_game, settings_for
 from housequest.tui.play.screen import PlayScreen
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.worlds.paths import state_folder

@@ -24,8 +24,7 @@ from housequest.tui.home.catalogue import (
     recorded_games,
     save_recent,
 )
-from housequest.tui.home.start import PlayerChoice, make_game, resume_game, settings_for
-from housequest.tui.play.game import GameConfig
+from housequest.tui.play.game import GameConfig, PlayerChoice, make_game, resume_game, settings_for
 from housequest.tui.play.plain import play_game
 from housequest.worlds.errors import ConfigurationError, HousequestError
 from housequest.worlds.paths import state_folder

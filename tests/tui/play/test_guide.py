@@ -9,8 +9,9 @@ from textual.pilot import Pilot
 
 from housequest.agent.config import Settings
 from housequest.tui.app import HousequestApp
+from housequest.tui.home.catalogue import is_newcomer, remember_guided
 from housequest.tui.home.screen import HomeScreen
-from housequest.tui.play.guide import STEPS, WITHOUT_HINTS, is_newcomer, remember
+from housequest.tui.keymap import TEACHING
 from housequest.tui.play.screen import PlayScreen
 from tests.tui.screen import EGG, game, press, running_text, showing, until, waiting
 
@@ -25,7 +26,7 @@ def told(pilot: Pilot[Any], text: str) -> bool:
 async def test_it_goes_from_turn_to_turn_and_then_away(size: tuple[int, int]) -> None:
     app = showing(lambda: PlayScreen(game(), "watch", guided=True))
     async with app.run_test(size=size) as pilot:
-        for step in (*STEPS[:2], WITHOUT_HINTS, *STEPS[3:]):  # the expert hears no hints
+        for step in (*TEACHING["guide"][:2], TEACHING["without_hints"], *TEACHING["guide"][3:]):  # the expert hears no hints
             await until(pilot, lambda step=step: waiting(app) == "verdict" and told(pilot, step))
             await press(pilot, "space")
         await until(pilot, lambda: not told(pilot, "Your first game"))
@@ -59,5 +60,5 @@ async def test_the_first_game_that_a_newcomer_watches_is_guided_and_no_other() -
 
 
 def test_who_has_played_is_no_newcomer() -> None:
-    assert remember() == ""
+    assert remember_guided() == ""
     assert not is_newcomer()

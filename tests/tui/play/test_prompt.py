@@ -7,17 +7,13 @@ from typing import get_args
 
 import pytest
 from textual.app import App, ComposeResult
+from textual.binding import Binding
 
-from housequest.tui.play.live_screen import KeyHint, PromptBar, PromptKind
+from housequest.tui.play.live_screen import PromptBar, PromptKind, hints
 from housequest.tui.theme import register_themes
 
-KEYS = (
-    KeyHint("enter", "accept"),
-    KeyHint("e", "edit"),
-    KeyHint("o", "other"),
-    KeyHint("t", "take over"),
-    KeyHint("?", "hint", "app.hint"),
-)
+WORDS = {"enter": "accept", "e": "edit", "o": "other", "t": "take over", "?": "hint"}
+KEYS = hints([Binding("question_mark", "app.hint", key_display="?")], WORDS)
 FAILURE = "The endpoint http://127.0.0.1:8000/v1 did not answer in 5 attempts (connection refused); is the server running?"
 
 
@@ -36,7 +32,7 @@ class Screen(App[None]):
         self.hints += 1
 
 
-def said(width: int, kind: PromptKind, text: str, keys: tuple[KeyHint, ...] = KEYS, seconds: float | None = None) -> list[str]:
+def said(width: int, kind: PromptKind, text: str, keys: tuple[Binding, ...] = KEYS, seconds: float | None = None) -> list[str]:
     async def run() -> list[str]:
         app = Screen()
         async with app.run_test(size=(width, 24)) as pilot:

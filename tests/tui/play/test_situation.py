@@ -9,7 +9,7 @@ import pytest
 
 from housequest.agent.episodes.events import Event, ModelFailed, Proposed, Started, Stepped
 from housequest.tui.episode.state import ViewState, replayed
-from housequest.tui.play.screen import KEYS, WHILE_OPENING, GameView
+from housequest.tui.play.screen import WHILE_OPENING, GameView, PlayScreen
 from housequest.tui.play.session import PlayMode, SessionStatus, Waiting
 from housequest.worlds.paths import FORMAT
 from tests.tui.screen import COIN, game
@@ -53,7 +53,7 @@ def view(agent: str, status: SessionStatus, state: ViewState, cursor: int | None
 
 
 def names() -> list[str]:
-    return [key.action.partition("(")[0] for key in KEYS]
+    return [key.action.partition("(")[0] for key in PlayScreen.KEYS]
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -66,7 +66,7 @@ def test_each_key_holds_or_says_why_not(agent: str, waiting: Waiting, seat: Play
     for cursor in cursors:
         here = view(agent, status, state, cursor)
         cue = here.prompt()
-        held = [key.action.removeprefix("screen.").partition("(")[0] for key in cue.keys]
+        held = [key.action.partition("(")[0] for key in cue.keys]
         assert cue.text or not state.moments
         # What the prompt offers holds.
         assert [name for name in held if here.refusal(name) is not None] == []

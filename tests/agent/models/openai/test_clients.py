@@ -18,7 +18,7 @@ pytestmark = pytest.mark.heavy
 
 @pytest.mark.anyio
 async def test_a_pool_is_added_when_all_are_full_and_the_first_is_used_first(server: Server) -> None:
-    clients = Clients(parse_endpoint(server.url), PLACEHOLDER, 20.0)
+    clients = Clients(parse_endpoint(server.url), PLACEHOLDER, 20.0, {})
     with clients.lend() as first:
         pass
     with clients.lend() as again:

