@@ -30,26 +30,14 @@ _MOST_LEAVES = 400
 _NEEDED = frozenset({"model", "messages", "prompt"})
 _OPTIONAL = ("seed", "stop", "temperature")
 """What a reply can do without, the least missed first."""
-_TOLD = (
-    "message",
-    "detail",
-    "error",
-    "msg",
-    "status_msg",
-    "error_msg",
-    "errorMessage",
-    "title",
-    "description",
-    "reason",
-    "raw",
-)
+_SAY = ("message", "detail", "error", "msg", "status_msg", "error_msg", "errorMessage", "title", "description", "reason", "raw")
 """Where the words of an error stand, those for people first."""
 _APART = frozenset(
     {"param", "params", "parameter", "parameters", "field", "fields", "loc", "location", "property", "argument", "path"}
 )
 """Where an error names a parameter apart."""
 _UNTAKEN = re.compile(
-    r"support|permit|allow|unknown|unrecogni[sz]ed|unexpected|extra|deprecated|invalid|only|must|forbid|cannot"
+    r"support|permit|allow|exceed|unknown|unrecogni[sz]ed|unexpected|extra|deprecated|invalid|only|must|forbid|cannot"
     r"|not (valid|found)|no field|additional|range|reject|remove|omit|less than|greater than|too (large|small|high|low|big)",
     re.IGNORECASE,
 )
@@ -76,7 +64,7 @@ LEAST_BOUND, LEAST_HALF = 16, 256
 """Tokens: a lower bound of a reply is a number of something else; a bound that is not told is sought down to here."""
 _STREAMS = re.compile(r"stream.{0,40}(only|mode|must|requir|enabl)|only.{0,40}stream|non-?stream", re.IGNORECASE | re.DOTALL)
 _ALIASES = (
-    (*LIMITS, "max_new_tokens", "max_output_tokens", "n_predict"),
+    (*LIMITS, "max_new_tokens", "max_output_tokens", "maximum_tokens", "n_predict"),
     ("stop", "stop_sequences", "stop_words"),
     ("seed", "random_seed"),
 )
@@ -107,7 +95,7 @@ def refusal_of(value: object) -> Refusal:
     """What decoded JSON says, wherever in it."""
     leaves = [leaf for leaf, _ in zip(_leaves(value, ""), range(_MOST_LEAVES), strict=False)]
     apart = [text for key, text in leaves if key in _APART]
-    told = [text for place in _TOLD for key, text in leaves if key == place and text.strip()] or [
+    told = [text for place in _SAY for key, text in leaves if key == place and text.strip()] or [
         text for key, text in leaves if key == "" and text.strip()
     ]
     said: list[str] = []

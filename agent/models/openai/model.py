@@ -435,7 +435,8 @@ class OpenAIModel(Model):
             # It may be about anything that no answered request had.
             new = not _parts(sent) <= self._taken
             doubtful = failure.unsaid and new and not (first_of_all or request.has_images or more.keys() - STREAMED.keys())
-            ways = known.otherwise(sent, failure.refusal, surely=not failure.unsaid, doubtful=doubtful)
+            ways = [*known.otherwise(sent, failure.refusal, surely=not failure.unsaid, doubtful=doubtful)]
+            ways += known.smaller() if failure.unsaid else ()  # there are many words for a context that is too short
         tried = [sent]
         for way in ways:
             if (body := way.body(self._model, request, more)) not in tried:
@@ -549,9 +550,10 @@ class OpenAIModel(Model):
 
 
 def _thought(completion: Completion) -> bool:
-    """Whether it thought, by what it tells: its thinking, its count of that, or tokens without a text."""
-    used = completion.usage
-    return bool(completion.thinking or used.thinking or (used.completion or 0) > 2 * len(completion.text) + 16)
+    """Whether it thought, by what it tells: its thinking, its count of that, or tokens, or a limit, without a text."""
+    used, said = completion.usage, len(completion.text)
+    cut = completion.finish == "length" and not said and used.completion is None and not completion.read
+    return bool(completion.thinking or used.thinking or cut or (used.completion or 0) > 2 * said + 16)
 
 
 def _complaint(failure: Failure) -> str:
