@@ -348,9 +348,8 @@ class OpenAIModel(Model):
         self._hollow += 1
         limit = max(request.max_tokens, self._least_tokens) + self._dialect.room
         what = f"spent all {min(limit, self._dialect.most or limit):,} tokens of its reply on thinking"
-        way_out = (
-            f"Name it with more, ?max_completion_tokens={4 * limit}, or have it think less, ?thinking=off or ?thinking=low."
-        )
+        way_out = f"Name it with more, ?max_completion_tokens={4 * limit}, or have it think less, ?thinking=off or =low."
+        self._wasted = (completion.timing.wasted or Waste()).plus(1, completion.usage)
         raise self._error(Failure(what, way_out, "nothing but thinking", fatal=self._hollow >= MOST_HOLLOW))
 
     async def check_alive(self) -> Completion:
@@ -360,7 +359,8 @@ class OpenAIModel(Model):
         question = Request([READY], max_tokens=PROBE_TOKENS, raw=plain)
         outcome, _ = await self._attempt(self._with_room(question), {}, first_of_all=True)
         if isinstance(outcome, Completion):
-            return outcome
+            wasted, self._wasted = self._wasted, Waste()
+            return replace(outcome, timing=replace(outcome.timing, wasted=wasted))
         raise self._error(outcome)
 
     async def _attempt(
