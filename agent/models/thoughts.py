@@ -6,14 +6,19 @@ import re
 
 _NAME = r"(?:\w{1,12}[:_])?(?:think|thinking|thought|reasoning)"
 _CHANNEL = r"(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>"
-_MARK = re.compile(
-    rf"(?=[<\[◁])(?:(?P<over></{_NAME}>|(?-i:\[/THINK\])|◁/think▷|<\|end_(?:of_)?{_NAME}\|>|{_CHANNEL}final<\|message\|>"
-    rf"|<channel\|>|<\|inner_suffix\|>)|(?P<begun><{_NAME}>|(?-i:\[THINK\])|◁think▷|<\|(?:begin_of|start)_{_NAME}\|>"
-    rf"|{_CHANNEL}analysis<\|message\|>|<\|channel>thought|<\|inner_prefix\|>)"
-    r"|<\|(?:begin_of_|end_of_|start_|end_)(?:solution|response)\|>|<\|(?:return|im_end|eot_id)\|>|<end_of_turn>"
-    r"|</?(?:answer|response)>)",
-    re.IGNORECASE,
+_OVER = (
+    rf"</{_NAME}>|(?-i:\[/THINK\])|◁/think▷|<\|end_(?:of_)?{_NAME}\|>|{_CHANNEL}final<\|message\|>|<channel\|>"
+    r"|<\|inner_suffix\|>|(?-i:Here(?: is|'s) my response:)"
 )
+_BEGUN = (
+    rf"<{_NAME}>|(?-i:\[THINK\])|◁think▷|<\|(?:begin_of|start)_{_NAME}\|>|{_CHANNEL}analysis<\|message\|>|<\|channel>thought"
+    r"|<\|inner_prefix\|>|(?-i:Here(?: is|'s) my thought process:)"
+)
+_AROUND = (
+    r"<\|(?:begin_of_|end_of_|start_|end_)(?:solution|response)\|>|<\|(?:return|im_end|eot_id)\|>|<end_of_turn>"
+    r"|</?(?:answer|response)>"
+)
+_MARK = re.compile(rf"(?=[<\[◁H])(?:(?P<over>{_OVER})|(?P<begun>{_BEGUN})|{_AROUND})", re.IGNORECASE)
 """The end of a thought, its beginning, and what some models set around the reply beside that."""
 
 

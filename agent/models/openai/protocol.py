@@ -189,7 +189,7 @@ def read_completion(
         if "choices" in answer and not listed(at(answer, "choices")):
             raise FailedInside(None, b'{"error": "no choices"}')
         raise NotACompletion("answered without a reply (no choices)")
-    message, finish = choice if raw else at(choice, "message"), at(choice, "finish_reason")
+    message, finish = choice if raw else at(choice, "message") or at(choice, "delta"), at(choice, "finish_reason")
     if not is_table(message):
         raise NotACompletion("answered with a choice that holds no message")
     try:

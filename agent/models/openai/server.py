@@ -62,6 +62,7 @@ _TOO_LONG = re.compile(
     r"|(?:exceed|longer than|larger than|beyond|fit)\w*.{0,30}\bcontext\b"
     r"|(?:prompt|inputs?|messages?|tokens? in request|token count)\b.{0,60}"
     r"(?:too long|too many|exceed|maximum|must have less|must be <=)"
+    r"|maximum (?:prompt|input|sequence) length|request body too large"
     r"|too many tokens|range of input length|reduce the (?:length|size)|exceed\w* model token limit",
     re.IGNORECASE | re.DOTALL,
 )
