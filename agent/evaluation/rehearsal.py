@@ -5,6 +5,7 @@ What is learned on the way of how the model wants to be asked is kept for the ne
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import NamedTuple
@@ -105,6 +106,8 @@ async def rehearse(setup: Setup, task: Task) -> Rehearsal:
                 model.forget_learned()
             heard = _Heard(model)
             passes.append(await _played(setup, task, heard, attended=attended))
+            if unasked := sorted({*model.roles} - {call.role for call in passes[-1].calls}):
+                passes[-1] = passes[-1]._replace(wrong=passes[-1].wrong or await _asked_for(model, unasked))
             if alike is None and not passes[-1].wrong and heard.first is not None:
                 alike = (await model.complete(heard.first[0])).text == heard.first[1].text
                 context, small = ("", "") if model.brief else await _kept(model)
@@ -150,6 +153,17 @@ async def _played(setup: Setup, task: Task, model: Model, *, attended: bool) -> 
     return Pass(attended, tuple(calls), tuple(unreadable), seconds, wrong)
 
 
+async def _asked_for(model: Model, roles: Sequence[str]) -> str:
+    """Why one of ``roles``, which these turns did not need, would fail; "" if none would."""
+    said = [Message("system", "You help a robot in a household."), Message("user", "Are you there? Say yes or no.")]
+    for role in roles:
+        try:
+            await model.in_role(role).complete(Request(said, stop=("\n\n",), max_tokens=64, seed=0))
+        except ModelError as error:
+            return f"As the {role}: {error}"
+    return ""
+
+
 async def _kept(model: Model) -> tuple[str, str]:
     """How much of a prompt the model's server keeps, in words, by its own tokenizer or by a word before a long text; and what
     that does to play, if it is a fault."""
@@ -171,7 +185,9 @@ async def _kept(model: Model) -> tuple[str, str]:
             what = "refuses longer ones" if too_long else f"a prompt of some {size:,} tokens was refused: {error}"
             return f"{kept}, and {what}", "Episodes would end after some turns" if last < _LEAST else ""
         # Some count without what a cache served, so a word that is found says more than a count.
-        if not found and (tokens is None or before is None or tokens - before < _GROWS * (size - last)):
+        if not found and (tokens is None or before is None):
+            return f"{kept}; of a longer one it did not find the beginning, which may be cut: tokens are not counted", ""
+        if not found and tokens is not None and before is not None and tokens - before < _GROWS * (size - last):
             return f"{kept}, and cuts longer ones in silence", "Long episodes lose their beginning unnoticed"
         if not found:
             return f"counts {tokens:,} tokens of a prompt and does not find a word at its beginning", ""
@@ -183,5 +199,11 @@ async def _asked(model: Model, size: int) -> tuple[bool, int | None]:
     """Whether a word before ``size`` tokens is found, and the tokens that the model counts."""
     filler = "".join(_LINE.format(number) for number in range(size // _TOKENS_A_LINE))
     text = f"The password is {_PASSWORD}.\n{filler}\nWhat is the password? Answer with that word alone."
-    completion = await model.complete(Request([Message("user", text)], max_tokens=64))
+    request = Request([Message("user", text)], max_tokens=64)
+    try:
+        completion = await model.complete(request)
+    except ModelError as error:
+        if error.overflow or error.fatal:
+            raise
+        completion = await model.complete(request)  # it may have been a fault that is over
     return _PASSWORD in completion.text.lower(), completion.usage.prompt

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import re
 
-_NAME = r"(?:\w{1,12}:)?(?:think|thinking|thought|reasoning)"
+_NAME = r"(?:\w{1,12}[:_])?(?:think|thinking|thought|reasoning)"
 _CHANNEL = r"(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>"
-_MARK = re.compile(
-    rf"(?=[<\[◁])(?:(?P<over></{_NAME}>|(?-i:\[/THINK\])|◁/think▷|<\|end_(?:of_)?{_NAME}\|>|{_CHANNEL}final<\|message\|>)"
-    rf"|(?P<begun><{_NAME}>|(?-i:\[THINK\])|◁think▷|<\|(?:begin_of|start)_{_NAME}\|>|{_CHANNEL}analysis<\|message\|>)"
-    r"|<\|(?:begin_of_|end_of_|start_|end_)(?:solution|response)\|>|<\|return\|>)",
-    re.IGNORECASE,
+_OVER = (
+    rf"</{_NAME}>|(?-i:\[/THINK\])|◁/think▷|<\|end_(?:of_)?{_NAME}\|>|{_CHANNEL}final<\|message\|>|<channel\|>"
+    r"|<\|inner_suffix\|>|(?-i:Here(?: is|'s) my response:)"
 )
+_BEGUN = (
+    rf"<{_NAME}>|(?-i:\[THINK\])|◁think▷|<\|(?:begin_of|start)_{_NAME}\|>|{_CHANNEL}analysis<\|message\|>|<\|channel>thought"
+    r"|<\|inner_prefix\|>|(?-i:Here(?: is|'s) my thought process:)"
+)
+_AROUND = (
+    r"<\|(?:begin_of_|end_of_|start_|end_)(?:solution|response)\|>|<\|(?:return|im_end|eot_id)\|>|<end_of_turn>"
+    r"|</?(?:answer|response)>"
+)
+_MARK = re.compile(rf"(?=[<\[◁H])(?:(?P<over>{_OVER})|(?P<begun>{_BEGUN})|{_AROUND})", re.IGNORECASE)
 """The end of a thought, its beginning, and what some models set around the reply beside that."""
 
 
@@ -38,6 +45,5 @@ def split_thoughts(text: str, *, midst: bool = False) -> tuple[str, str]:
             else:
                 said.append(text[begun.start() : end])
             begun, at = None, end
-    if not thought:
-        return text, ""
-    return "".join(said).lstrip(), "\n".join(filter(None, map(str.strip, thought)))
+    reply = "".join(said)
+    return (reply.lstrip() if thought else reply), "\n".join(filter(None, map(str.strip, thought)))

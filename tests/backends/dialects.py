@@ -380,6 +380,13 @@ def bound_of_context(given: int, name: str) -> Response:
     return _error(f"{said} (parameter={name}, value={given})", param=name, code=400)
 
 
+def beyond_the_context(recorded: Recorded) -> Response | None:
+    """The context is too short for prompt and limit, in words that name neither. Seen at SambaNova."""
+    most = limit_of(recorded.body) or 0
+    said = f"Requested generation length {most} is not possible! The maximum supported sequence length is just 8192!"
+    return _error(said) if most + len(recorded.text.split()) > 8_192 else None
+
+
 class OnceAnError:
     """One call fails by no fault of its own, in words that sound like a refusal."""
 
@@ -480,22 +487,13 @@ BUSY_AT_THE_TOP: Body = {"code": 429, "message": "Request was rejected due to ra
 """Seen at SiliconFlow, and like it at gateways."""
 FLAT_ERROR: Body = {"object": "error", "message": "Overloaded", "type": "InternalServerError", "param": None, "code": 503}
 """Seen at older versions of vLLM, in streams."""
-ENDED_BY_ERROR: Body = {
-    "id": "gen-1",
-    "object": "chat.completion",
-    "created": 1,
-    "model": "m",
-    "choices": [
-        {
-            "index": 0,
-            "message": {"role": "assistant", "content": ""},
-            "delta": {"content": ""},
-            "finish_reason": "error",
-            "native_finish_reason": "error",
-            "error": {"code": 502, "message": "Upstream error from P: internal error"},
-        }
-    ],
-}
+
+
+def ended_by(word: str) -> Body:
+    """A reply that its server gave up. Seen at OpenRouter, and in other words at DeepSeek, Z.AI and SGLang."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": ""}, "delta": {"content": "Action: look"}}
+    error = {"error": {"code": 502, "message": "Upstream error from P: internal error"}} if word == "error" else {}
+    return {"id": "gen-1", "object": "chat.completion", "choices": [{**choice, "finish_reason": word, **error}]}
 
 
 # Thinking.
@@ -658,6 +656,7 @@ def dialects() -> dict[str, Dialect]:
         Dialect("another name for stop", under_another_name),
         Dialect("a refusal in text in text", nested_text),
         Dialect("an unsaid bound", no_more_than(500, unsaid_bound)),
+        Dialect("an unsaid context", beyond_the_context, thinking, beside("reasoning_content")),
         Dialect("a bound of the context", no_more_than(2_048, bound_of_context), thinking, beside("reasoning_content")),
         Dialect("an error of the system", OnceAnError(internal_error)),
         Dialect("an error that repeats what was sent", OnceAnError(memory_error)),
@@ -675,6 +674,7 @@ def dialects() -> dict[str, Dialect]:
                 ("[THINK]", "[/THINK]"),
                 ("<seed:think>", "</seed:think>"),
                 ("◁think▷", "◁/think▷"),
+                *(("<|channel>thought\n", "\n<channel|>"), ("<longcat_think>", "</longcat_think>")),
                 ("<|begin_of_thought|>", "<|end_of_thought|>\n\n"),
                 ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
             )
@@ -688,7 +688,10 @@ def dialects() -> dict[str, Dialect]:
         Dialect("thinking wanted back", thinking_wanted_back, thinking_a_little, beside("reasoning_content")),
         Dialect("busy in a 200", FailsAtTimes(BUSY_IN_200)),
         Dialect("no choices in a 200", FailsAtTimes(NO_CHOICES)),
-        Dialect("ended by an error", FailsAtTimes(ENDED_BY_ERROR)),
+        *(
+            Dialect(f"ended by {word}", FailsAtTimes(ended_by(word)))
+            for word in ("error", "insufficient_system_resource", "abort")
+        ),
         Dialect("busy in a 200, beside", FailsAtTimes(BUSY_BESIDE)),
         Dialect("busy in a 200, at the top", FailsAtTimes(BUSY_AT_THE_TOP)),
         Dialect("a flat error in a 200", FailsAtTimes(FLAT_ERROR)),

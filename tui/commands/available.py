@@ -196,7 +196,7 @@ def check(flags: options.Flags, model: str | None = None) -> None:
             raise typer.Exit(1)
 
     async def called() -> ModelReport:
-        async with aclosing(make_model(name, timeout=settings.timeout, retries=0)) as made:
+        async with aclosing(make_model(name, timeout=settings.timeout)) as made:
             return await check_model(made)
 
     report = asyncio.run(called())

@@ -19,7 +19,7 @@ import httpx2
 from housequest.agent.models.base import Completion, Message, Request
 from housequest.agent.models.keys import PLACEHOLDER
 from housequest.agent.models.llama import LESS_MEMORY, LlamaOptions, empty_prompt, grammar_for, load_template, too_long
-from housequest.agent.models.openai.protocol import StreamedReply, chat, read_completion
+from housequest.agent.models.openai.protocol import StreamedReply, at, chat, read_completion
 from housequest.agent.models.openai.redaction import Redactor
 from housequest.worlds.workers import Refused
 
@@ -136,13 +136,13 @@ def _body(call: Request) -> dict[str, object]:
 def _read(whole: bytes | None) -> Completion:
     if whole is None:
         return Completion("", "cancelled")
-    error: Any = json.loads(whole).get("error")
+    told: Any = json.loads(whole)
+    error = told.get("error")
     if error is not None:
         if error.get("type") == "exceed_context_size_error":
             raise too_long(error.get("n_prompt_tokens"), error.get("n_ctx"))
         said = error.get("message", "no reason")
         raise Refused(f"refused the call ({said})", "Check the model's file and settings.")
-    completion = read_completion(whole, "", Redactor(PLACEHOLDER))
-    if completion.usage.prompt == 0:
+    if at(told, "usage", "prompt_tokens") == 0:
         raise empty_prompt()
-    return completion
+    return read_completion(whole, "", Redactor(PLACEHOLDER))

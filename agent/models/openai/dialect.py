@@ -30,26 +30,14 @@ _MOST_LEAVES = 400
 _NEEDED = frozenset({"model", "messages", "prompt"})
 _OPTIONAL = ("seed", "stop", "temperature")
 """What a reply can do without, the least missed first."""
-_TOLD = (
-    "message",
-    "detail",
-    "error",
-    "msg",
-    "status_msg",
-    "error_msg",
-    "errorMessage",
-    "title",
-    "description",
-    "reason",
-    "raw",
-)
+_SAY = ("message", "detail", "error", "msg", "status_msg", "error_msg", "errorMessage", "title", "description", "reason", "raw")
 """Where the words of an error stand, those for people first."""
 _APART = frozenset(
     {"param", "params", "parameter", "parameters", "field", "fields", "loc", "location", "property", "argument", "path"}
 )
 """Where an error names a parameter apart."""
 _UNTAKEN = re.compile(
-    r"support|permit|allow|unknown|unrecogni[sz]ed|unexpected|extra|deprecated|invalid|only|must|forbid|cannot"
+    r"support|permit|allow|exceed|unknown|unrecogni[sz]ed|unexpected|extra|deprecated|invalid|only|must|forbid|cannot"
     r"|not (valid|found)|no field|additional|range|reject|remove|omit|less than|greater than|too (large|small|high|low|big)",
     re.IGNORECASE,
 )
@@ -76,7 +64,7 @@ LEAST_BOUND, LEAST_HALF = 16, 256
 """Tokens: a lower bound of a reply is a number of something else; a bound that is not told is sought down to here."""
 _STREAMS = re.compile(r"stream.{0,40}(only|mode|must|requir|enabl)|only.{0,40}stream|non-?stream", re.IGNORECASE | re.DOTALL)
 _ALIASES = (
-    (*LIMITS, "max_new_tokens", "max_output_tokens", "n_predict"),
+    (*LIMITS, "max_new_tokens", "max_output_tokens", "maximum_tokens", "n_predict"),
     ("stop", "stop_sequences", "stop_words"),
     ("seed", "random_seed"),
 )
@@ -107,7 +95,7 @@ def refusal_of(value: object) -> Refusal:
     """What decoded JSON says, wherever in it."""
     leaves = [leaf for leaf, _ in zip(_leaves(value, ""), range(_MOST_LEAVES), strict=False)]
     apart = [text for key, text in leaves if key in _APART]
-    told = [text for place in _TOLD for key, text in leaves if key == place and text.strip()] or [
+    told = [text for place in _SAY for key, text in leaves if key == place and text.strip()] or [
         text for key, text in leaves if key == "" and text.strip()
     ]
     said: list[str] = []
@@ -165,8 +153,10 @@ class Dialect:
     streams: bool = False
     speaks: bool = False
     way: int = 0
+    unheeded: int | None = None
+    """A way that was taken, and not heeded."""
     heedless: bool = False
-    """Whether it thinks although it was told not to, in every way."""
+    """Whether no way is heeded."""
     longest: tuple[int, int] = (0, 0)
     """Characters and tokens of the prompt of which it read most."""
     cuts: bool = False
@@ -174,7 +164,9 @@ class Dialect:
 
     def body(self, model: str, request: Request, wanted: Mapping[str, Any]) -> dict[str, Any]:
         """What to send, with ``wanted`` beside what every model takes."""
-        most = max(request.max_tokens + (0 if request.raw else self.room), self.least)
+        # Thoughts of so many tokens count in the limit.
+        thoughts = int(self.thinking) if self.thinking is not None and self.thinking.isdecimal() else 0
+        most = max(request.max_tokens + (0 if request.raw else max(self.room, thoughts)), self.least)
         parameters = {
             self.limit: most if self.most is None else min(most, self.most),
             "temperature": request.temperature,
@@ -198,6 +190,10 @@ class Dialect:
             for message in sent:
                 message["role"] = "user" if message["role"] == SYSTEM else message["role"]
         return _joined(sent) if self.folded or self.in_turn else sent
+
+    def told_to_think(self, refusal: Refusal, sent: Mapping[str, Any]) -> bool:
+        """Whether ``refusal`` of what was ``sent`` is about how much to think."""
+        return bool(self._told_to_think().keys() & {name for names in blamed(sent, refusal) for name in names})
 
     def _told_to_think(self) -> Mapping[str, Any]:
         ways = ways_to_think(self.thinking)
@@ -267,6 +263,8 @@ class Dialect:
         elif name in self._told_to_think():
             # The user asked for it, so it is not left out in silence: after the last way it is refused.
             yield from (replace(self, way=way) for way in range(self.way + 1, len(ways_to_think(self.thinking))))
+            if self.unheeded is not None:
+                yield replace(self, way=self.unheeded, heedless=True)
         elif name in STREAMED or name in _OPTIONAL:
             yield self.leaving(name)
 
@@ -283,12 +281,13 @@ class Dialect:
         return replace(self, **{**changed, "left_out": self.left_out | (after.left_out - before.left_out)})
 
     def heeding(self, *, thought: bool, way: int) -> Dialect:
-        """This after a reply that was asked for in ``way``, and for which it ``thought``: if it was told not to, it is told so
-        in the next way."""
-        if not thought or self.thinking != "off" or way != self.way or self.heedless:
+        """This after a reply that was asked for in ``way``, and for which it ``thought``: if it was told otherwise, off or a
+        number of tokens, it is told so in the next way."""
+        told = self.thinking is not None and (self.thinking == "off" or self.thinking.isdecimal())
+        if not told or thought == (self.thinking not in {"off", "0"}) or way != self.way or self.heedless:
             return self
-        last = self.way + 1 >= len(ways_to_think("off"))
-        return replace(self, heedless=last, way=self.way + (not last))
+        last = self.way + 1 >= len(ways_to_think(self.thinking))
+        return replace(self, heedless=last, unheeded=self.way, way=self.way + (not last))
 
     def reading(self, characters: int, tokens: int | None) -> Dialect:
         """This after a prompt of so many ``characters``, which it read as so many ``tokens``."""
@@ -317,7 +316,7 @@ class Dialect:
             "messages of one role are joined": self.in_turn,
             f"its thinking is sent back as {self.thinking_back}": bool(self.thinking_back),
             f"thinking={self.thinking} by {', '.join(way)}": bool(way) and not self.heedless,
-            f"it thinks although thinking={self.thinking}": self.heedless,
+            f"thinking={self.thinking} is not heeded": self.heedless,
             f"the beginning of prompts of more than about {self.longest[1]:,} tokens is dropped": self.cuts,
         }
         return tuple(words for words, holds in ways.items() if holds)

@@ -40,7 +40,7 @@ from housequest.agent.models.base import (
     stop_at,
 )
 from housequest.agent.models.forms import Choice, grammar_of
-from housequest.agent.models.openai.dialect import THOUGHT_ROOM, Dialect
+from housequest.agent.models.openai.dialect import THOUGHT_ROOM, Dialect, blamed
 from housequest.agent.models.openai.protocol import (
     HEAR,
     LIMITS,
@@ -148,7 +148,8 @@ class OpenAIModel(Model):
         return self._server.redactor.text(said[: max(said.rfind(" "), said.rfind("\n")) + 1])
 
     def learned(self) -> tuple[str, ...]:
-        return self._dialect.told()
+        # What nobody answered was not learned.
+        return self._dialect.told() if self._server.answered or self._dialect != self._blank else ()
 
     def keep_learned(self) -> None:
         found = {probe.__name__: asdict(can) for probe, can in self._found.items()}
@@ -355,9 +356,11 @@ class OpenAIModel(Model):
         self._hollow += 1
         limit = max(request.max_tokens, self._least_tokens) + self._dialect.room
         what = f"spent all {min(limit, self._dialect.most or limit):,} tokens of its reply on thinking"
-        way_out = (
-            f"Name it with more, ?max_completion_tokens={4 * limit}, or have it think less, ?thinking=off or ?thinking=low."
-        )
+        ways = [f"name it with more, ?max_completion_tokens={4 * limit}"] if self._dialect.most is None else []
+        ways += ["have it think less, ?thinking=off or =low"] if self._dialect.thinking != "off" else []
+        way_out = f"{', or '.join(ways) or 'take a model that thinks less'}."
+        way_out = f"{way_out[:1].upper()}{way_out[1:]}"
+        self._wasted = (completion.timing.wasted or Waste()).plus(1, completion.usage)
         raise self._error(Failure(what, way_out, "nothing but thinking", fatal=self._hollow >= MOST_HOLLOW))
 
     async def check_alive(self) -> Completion:
@@ -367,7 +370,8 @@ class OpenAIModel(Model):
         question = Request([READY], max_tokens=PROBE_TOKENS, raw=plain)
         outcome, _ = await self._attempt(self._with_room(question), {}, first_of_all=True)
         if isinstance(outcome, Completion):
-            return outcome
+            wasted, self._wasted = self._wasted, Waste()
+            return replace(outcome, timing=replace(outcome.timing, wasted=wasted))
         raise self._error(outcome)
 
     async def _attempt(
@@ -381,6 +385,7 @@ class OpenAIModel(Model):
         before = tried = self._dialect
         others: Iterator[Dialect] = iter(())
         first: Failure | None = None
+        others_think = False
         attempts = 0
 
         def read(answer: Response) -> Completion:
@@ -412,9 +417,11 @@ class OpenAIModel(Model):
                 self._wasted = self._wasted.plus(1, outcome.usage)
                 tried = better
                 continue
-            if first is None or _complaint(outcome) != _complaint(first):
+            thinks = outcome.refusal is not None and tried.told_to_think(outcome.refusal, body)
+            # Of several ways to say how much to think, the first refusal says what is wrong with that.
+            if first is None or (_complaint(outcome) != _complaint(first) and not (thinks and others_think)):
                 # What was changed before was not in vain.
-                first = outcome
+                first, others_think = outcome, thinks
                 others = self._others(tried, body, outcome, request, more, first_of_all=first_of_all)
             if (following := next(others, None)) is None or attempts >= MOST_TRIED:
                 return first, attempts
@@ -431,6 +438,7 @@ class OpenAIModel(Model):
         first_of_all: bool,
     ) -> Iterator[Dialect]:
         """How else to ask after a ``failure`` of what was ``sent``."""
+        doubtful = False
         if failure.kind == BROKEN and "stream" in sent and not known.streams:
             self._broken += 1
             ways = iter([known.leaving(*STREAMED)] if self._broken > 1 else [])
@@ -442,8 +450,12 @@ class OpenAIModel(Model):
             # It may be about anything that no answered request had.
             new = not _parts(sent) <= self._taken
             doubtful = failure.unsaid and new and not (first_of_all or request.has_images or more.keys() - STREAMED.keys())
-            ways = known.otherwise(sent, failure.refusal, surely=not failure.unsaid, doubtful=doubtful)
+            ways = [*known.otherwise(sent, failure.refusal, surely=not failure.unsaid, doubtful=doubtful)]
+            ways += known.smaller() if failure.unsaid else ()  # there are many words for a context that is too short
         tried = [sent]
+        if doubtful and failure.refusal is not None and not blamed(sent, failure.refusal):
+            # It may have been a fault that is over.
+            yield known
         for way in ways:
             if (body := way.body(self._model, request, more)) not in tried:
                 tried.append(body)
@@ -474,7 +486,8 @@ class OpenAIModel(Model):
         known, self._dialect = self._dialect, self._dialect.with_learned(before, tried)
         for new in set(self._dialect.told()) - set(known.told()):
             _log.warning("%s: %s.", self.name, new)
-        self._dialect = self._dialect.heeding(thought=_thought(completion), way=tried.way)
+        if not request.raw and request.max_tokens > 1 and not (request.holds and self._dialect.thinking != "off"):
+            self._dialect = self._dialect.heeding(thought=_thought(completion), way=tried.way)
         if not request.has_images and completion.timing.cached is None:
             self._dialect = self._dialect.reading(
                 sum(len(message.content) for message in request.messages), completion.usage.prompt
@@ -556,9 +569,10 @@ class OpenAIModel(Model):
 
 
 def _thought(completion: Completion) -> bool:
-    """Whether it thought, by what it tells: its thinking, its count of that, or tokens without a text."""
-    used = completion.usage
-    return bool(completion.thinking or used.thinking or (used.completion or 0) > 2 * len(completion.text) + 16)
+    """Whether it thought, by what it tells: its thinking, its count of that, or tokens, or a limit, without a text."""
+    used, said = completion.usage, len(completion.text)
+    cut = completion.finish == "length" and not said and used.completion is None and not completion.read
+    return bool(completion.thinking or used.thinking or cut or (used.completion or 0) > 2 * said + 16)
 
 
 def _complaint(failure: Failure) -> str:

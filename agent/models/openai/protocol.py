@@ -101,6 +101,7 @@ _OF_THOUGHT = re.compile(r"^(?!.*(token|count|signature|encrypted|effort|_id$)).
 """The names of fields and parts that hold what a model thought."""
 _CUT_OFF = re.compile(r"length|limit|max.*token|window", re.IGNORECASE)
 """How servers say that a reply was cut off."""
+_FAILED = re.compile(r"error|abort|insufficient", re.IGNORECASE)
 _CACHED = (("prompt_tokens_details", "cached_tokens"), ("prompt_cache_hit_tokens",), ("cache_read_input_tokens",))
 _CODES = ("code", "status", "statusCode", "status_code", "http_code", "type", "error_type")
 _WORDS = ("message", "msg", "status_msg", "error_msg", "errorMessage", "detail")
@@ -183,14 +184,14 @@ def read_completion(
         kind = printable_line(redactor.text(content_type), 60) or "no content type"
         raise NotACompletion(f"answered with {len(body)} bytes of {kind} that are not JSON") from None
     choices = listed(at(reply, "choices"))
-    choice = next((each for each in choices if at(each, "index") in {0, None}), None)
+    choice = next((each for each in choices if str(at(each, "index")) in {"0", "None"}), None)
     if (error := _error_in(reply, choice)) is not None:
         raise FailedInside(_status_of(error), body)
     if choice is None:
         if "choices" in answer and not listed(at(answer, "choices")):
             raise FailedInside(None, b'{"error": "no choices"}')
         raise NotACompletion("answered without a reply (no choices)")
-    message, finish = choice if raw else at(choice, "message"), at(choice, "finish_reason")
+    message, finish = choice if raw else at(choice, "message") or at(choice, "delta"), at(choice, "finish_reason")
     if not is_table(message):
         raise NotACompletion("answered with a choice that holds no message")
     try:
@@ -228,9 +229,9 @@ def _served(reply: Mapping[str, object]) -> str | None:
 
 def _error_in(reply: Mapping[str, object], choice: object) -> Mapping[str, object] | None:
     """The error that a reply is, or its ``choice``, in whatever words; None where it is none."""
-    error = at(reply, "error") or at(choice, "error")
-    if error or at(choice, "finish_reason") == "error":
-        return {**reply, **(error if is_table(error) else {"message": error or "the reply ended by an error"})}
+    error, ended = at(reply, "error") or at(choice, "error"), at(choice, "finish_reason")
+    if error or _FAILED.search(str(ended)):
+        return {**reply, **(error if is_table(error) else {"message": error or f"the reply ended by {ended}"})}
     if choice is not None:
         return None
     flat = {**reply, **about} if is_table(about := at(reply, "base_resp")) else reply
@@ -411,7 +412,7 @@ class StreamedReply:
     def add(self, event: object) -> None:
         """The next piece."""
         self.streams = True
-        choice = next((each for each in listed(at(event, "choices")) if at(each, "index") in {0, None}), None)
+        choice = next((each for each in listed(at(event, "choices")) if str(at(each, "index")) in {"0", "None"}), None)
         finish = at(choice, "finish_reason")
         error = _error_in(event, choice or self._last.get("finish")) if is_table(event) else None
         told = {"usage": at(event, "usage"), "finish": finish, "error": error, **{name: at(event, name) for name in _NAMED}}

@@ -58,10 +58,11 @@ _AGAIN = frozenset({408, 409, 429})
 _MANY_IMAGES = re.compile(r"\b\d+ image|\btoo many images\b", re.IGNORECASE)
 """How servers refuse the images of a prompt for their number, which grows with each episode."""
 _TOO_LONG = re.compile(
-    r"(?<![\w])context[ _](?:size|length|window|limit)(?![\w])|maximum context|context .{0,30}overflow"
+    r"(?<![\w])context (?:size|length|window|limit)(?![\w])|maximum context|context .{0,30}overflow"
     r"|(?:exceed|longer than|larger than|beyond|fit)\w*.{0,30}\bcontext\b"
     r"|(?:prompt|inputs?|messages?|tokens? in request|token count)\b.{0,60}"
     r"(?:too long|too many|exceed|maximum|must have less|must be <=)"
+    r"|maximum (?:prompt|input|sequence) length|request body too large"
     r"|too many tokens|range of input length|reduce the (?:length|size)|exceed\w* model token limit",
     re.IGNORECASE | re.DOTALL,
 )
@@ -122,7 +123,8 @@ def _refused(
     if status == 404:
         way_out = "Check the model's name, and that the address is complete (it often ends in /v1)."
         return Failure(what, way_out, kind, fatal=not answered)
-    if status == 402 or _BROKE.search(f"{refusal.code} {refusal.message}"):
+    soon = 0 < (retry_after(headers, time.time()) or 0) <= LONGEST_WAIT  # some count a day's calls as they come
+    if status == 402 or (_BROKE.search(f"{refusal.code} {refusal.message}") and not soon):
         return Failure(what, "Check the account's balance and quota.", kind, fatal=True)
     if status in _AGAIN or status >= 500:
         asked = retry_after(headers, time.time(), reset=status == 429)

@@ -122,7 +122,8 @@ def test_killed_at_random_nothing_is_lost_or_doubled(seed: int, tmp_path: Path, 
 @pytest.mark.heavy
 def test_one_budget_holds_for_all_processes_and_they_leave_no_files(tmp_path: Path, solving: Server) -> None:
     given = settings(tmp_path)
-    line = command(solving, tmp_path, "run", "--cluster", "processes:2", "--budget", "calls=21")
+    # Free replies, so that nothing is asked of the model beside them.
+    line = command(solving, tmp_path, "run", "--set", "form=free", "--cluster", "processes:2", "--budget", "calls=21")
     done = subprocess.run(line, check=False, cwd=tmp_path, env=given, capture_output=True, text=True)
     assert done.returncode == 130
     assert "The budget of 21 calls is used up." in done.stderr
@@ -150,7 +151,7 @@ def test_ctrl_c_is_the_commands_and_the_players_leave_with_it(tmp_path: Path, so
 def test_an_error_of_ours_in_a_player_is_told_with_its_traceback(tmp_path: Path, solving: Server) -> None:
     class Mistaken(ProcessCluster):
         async def open(self, order: Order) -> int:
-            return await super().open(replace(order, request=None))  # pyright: ignore[reportArgumentType]
+            return await super().open(replace(order, settings=None))  # pyright: ignore[reportArgumentType]
 
     with pytest.raises(RuntimeError, match=r"(?s)Traceback .*AttributeError: 'NoneType'"):
         play(react(tmp_path, solving), tmp_path / "run", workers=2, cluster=Mistaken(1))

@@ -12,11 +12,12 @@ from housequest.agent.models.thoughts import split_thoughts
 
 CHANNEL = "<|channel|>{}<|message|>"
 MARKS = [
-    *((f"<{name}>", f"</{name}>") for name in ("think", "thinking", "Thought", "REASONING", "seed:think")),
+    *((f"<{name}>", f"</{name}>") for name in ("think", "thinking", "Thought", "REASONING", "seed:think", "longcat_think")),
     ("[THINK]", "[/THINK]"),
     ("◁think▷", "◁/think▷"),
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
+    *(("<|channel>thought", "<channel|>"), ("<|inner_prefix|>", "<|inner_suffix|>")),
     (CHANNEL.format("analysis"), f"<|end|><|start|>assistant{CHANNEL.format('final')}"),
 ]
 BEGUN, OVER = st.sampled_from([begun for begun, _ in MARKS]), st.sampled_from([over for _, over in MARKS])
@@ -58,6 +59,8 @@ def test_any_text_is_split(text: str, midst: bool) -> None:
 def test_what_stands_around_a_reply_goes_with_the_thought() -> None:
     text = "<|begin_of_thought|>\nHm.\n<|end_of_thought|>\n\n<|begin_of_solution|>\nlook\n<|end_of_solution|>"
     assert split_thoughts(text) == ("look\n", "Hm.")
+    assert split_thoughts("<think>Hm.</think><answer>look</answer><|im_end|>") == ("look", "Hm.")
+    assert split_thoughts("look<end_of_turn>") == ("look", "")
     assert split_thoughts(f"{CHANNEL.format('final')}look<|return|>") == ("look", "")
     assert split_thoughts("[Thought] a [Action] look") == ("[Thought] a [Action] look", "")
 

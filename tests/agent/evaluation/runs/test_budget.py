@@ -193,7 +193,7 @@ def test_a_spent_account_stops_the_run_where_it_is(tmp_path: Path, server: Serve
     from tests.backends.server import answer
 
     server.behave(*[answer] * 11, otherwise=spent)
-    with pytest.raises(Stopped, match="account's quota"):
+    with pytest.raises(Stopped, match="account's balance and quota"):
         play(planned, tmp_path / "run", Budget())
     server.reset()
     assert play(planned, tmp_path / "run", Budget()).overall.errors == 0

@@ -179,7 +179,7 @@ def test_alive_is_what_answers_one_short_question(server: Server) -> None:
 def test_a_refusal_is_not_repeated(server: Server, code: int) -> None:
     server.behave(otherwise=backend.status(code))
     assert f"{code} (no luck ({code}))" in refusal(server)
-    assert len(server.requests) == (4 if code in {400, 422} else 1), "a refusal that names nothing may be about anything"
+    assert len(server.requests) == (5 if code in {400, 422} else 1), "a refusal that names nothing may be about anything"
 
 
 def test_an_unreasonable_wait_and_a_spent_quota_end_it_at_once(server: Server) -> None:
@@ -286,7 +286,7 @@ def test_who_thinks_all_the_same_says_so(server: Server) -> None:
         await model.aclose()
 
     asyncio.run(run())
-    assert model.learned() == ("it thinks although thinking=off",)
+    assert model.learned() == ("thinking=off is not heeded",)
 
 
 def test_a_reply_that_is_nothing_but_thinking_ends_the_run_after_a_few(server: Server) -> None:

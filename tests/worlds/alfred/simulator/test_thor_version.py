@@ -54,7 +54,7 @@ def install(folder: Path, listed: str, is_really: str, controller: str = "") -> 
 
 def played() -> Ended:
     """How an episode in AI2-THOR ends."""
-    world = InThor("thor")
+    world = InThor(engine="thor")
     told: list[object] = []
     env = world.open(world.task(SCENE))
     agent = make_agent("expert", world=world)
