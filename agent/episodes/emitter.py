@@ -80,7 +80,8 @@ class EventEmitter:
         try:
             id = self.emit(body)
             if timing is not None:
-                self._listener(CallTiming(of=id, **asdict(timing)))
+                role = getattr(body, "role", None) if timing.wasted is not None else None
+                self._listener(CallTiming(of=id, role=role, **asdict(timing)))
         except Exception as error:
             raise ListenerError(error) from error
 

@@ -295,13 +295,14 @@ class Event(Frozen):
 
 class CallTiming(Frozen):
     """The timing of the event whose id is ``of``: wall seconds, attempts, prompt tokens that came from a cache, what was paid
-    for beside it (`Waste`), when it was answered, in seconds since the epoch, and by what."""
+    for beside it (`Waste`) in its ``role``, when it was answered, in seconds since the epoch, and by what."""
 
     of: int
     seconds: float
     attempts: int = 1
     cached: int | None = None
     wasted: Waste | None = None
+    role: str | None = None
     at: int | None = None
     served: str | None = None
 

@@ -29,8 +29,7 @@ from housequest.agent.evaluation.runs.files import SelectedTask, total
 from housequest.agent.evaluation.runs.folder import Result, RunFolder, joined_roles, summed
 from housequest.agent.evaluation.runs.spec import Manifest
 from housequest.agent.evaluation.runs.sweep import SeriesKind, SweepFolder
-from housequest.agent.evaluation.runs.usage import EpisodeTiming
-from housequest.agent.models.base import Waste
+from housequest.agent.evaluation.runs.usage import EpisodeTiming, joined_waste
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.text import many
 
@@ -310,7 +309,10 @@ def _clock(clocks: Sequence[EpisodeTiming]) -> EpisodeTiming:
     def known(seconds: Sequence[float | None]) -> float | None:
         return sum(each for each in seconds if each is not None) if None not in seconds else None
 
-    cached, wasted = total(clock.cached for clock in clocks), Waste.joined(clock.wasted for clock in clocks)
+    cached, wasted = (
+        total(clock.cached for clock in clocks),
+        joined_waste(item for clock in clocks for item in clock.wasted.items()),
+    )
     model, wall = (known([getattr(clock, name) for clock in clocks]) for name in ("model", "wall"))
     called = [each for clock in clocks for each in clock.calls or ()]
     served = frozenset[str]().union(*(clock.served for clock in clocks))

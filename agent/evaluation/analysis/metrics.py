@@ -180,8 +180,7 @@ class PlayedTask:
         prices = self.extras.prices
         if prices is None or self.tokens is None or (paid := cost(self.tokens, prices, self.result.roles)) is None:
             return None
-        _, *wasted = self.clock.wasted or Waste()
-        return paid + (cost(Tokens(*wasted), prices.of("")) or 0.0)
+        return paid + sum(cost(Tokens(*wasted), prices.of(role)) or 0.0 for role, (_, *wasted) in self.clock.wasted.items())
 
 
 class Sample(NamedTuple):
@@ -270,7 +269,7 @@ class Figures:
         self.prompt_tokens = total(result.prompt_tokens for result in results)
         self.completion_tokens = total(result.completion_tokens for result in results)
         # What was paid for beside the calls: probes, and replies that had to be asked for again.
-        self.wasted = Waste.joined(each.clock.wasted for each in played)
+        self.wasted = Waste.joined(waste for each in played for waste in each.clock.wasted.values())
         # Of these, tokens of thinking; None where the endpoint never told them apart.
         self.thinking_tokens = total(result.thinking_tokens for result in results)
         # The models that answered, as their servers call them, and when the first and the last call was answered.

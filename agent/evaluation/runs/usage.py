@@ -116,9 +116,8 @@ def used_before(run: RunFolder, tasks: Sequence[SelectedTask], results: Iterable
         if task.id in finished:
             result, clock = finished[task.id], clocks.get(task.id, EpisodeTiming())
             used += Spending.priced(result.calls, Tokens.of(result, clock.cached), prices, result.roles)
-            if clock.wasted is not None:
-                calls, *tokens = clock.wasted
-                used += Spending.priced(calls, Tokens(*tokens), prices and prices.of(""))
+            for role, (calls, *tokens) in clock.wasted.items():
+                used += Spending.priced(calls, Tokens(*tokens), prices and prices.of(role))
     by_name = {episode_name(task): task for task in tasks}
     for part in sorted(run.episodes.glob("*.jsonl.*")):
         task = by_name.get(part.name.partition(".jsonl.")[0])
@@ -135,15 +134,15 @@ def used_before(run: RunFolder, tasks: Sequence[SelectedTask], results: Iterable
 class EpisodeTiming(NamedTuple):
     """What an episode took: seconds of model calls, cached prompt tokens, seconds in all, and what was paid beside. ``model``
     and ``cached`` are None where no call was timed or no cache reported, ``wall`` where it was not measured. ``wall`` includes
-    time spent on other episodes in flight. It sums the sessions of the episode; the time of a killed one is lost. ``served``
-    are the models by which calls were answered, as their servers call them, and ``calls`` when the first and the last were, in
-    seconds since the epoch.
+    time spent on other episodes in flight. It sums the sessions of the episode; the time of a killed one is lost. ``wasted``
+    is by role; ``served`` are the models by which calls were answered, as their servers call them, and ``calls`` when the first
+    and the last were, in seconds since the epoch.
     """
 
     model: float | None = None
     cached: int | None = None
     wall: float | None = None
-    wasted: Waste | None = None
+    wasted: Mapping[str, Waste] = {}
     served: frozenset[str] = frozenset()
     calls: tuple[int, int] | None = None
 
@@ -160,6 +159,7 @@ class _CallLine(_SessionLine):
     at: Number | None = None
     served: str | None = None
     wasted: tuple[Number, Number, Number] | None = None
+    role: str | None = None
 
 
 def timings_of(run: RunFolder, tasks: Sequence[SelectedTask]) -> dict[str, EpisodeTiming]:
@@ -177,16 +177,24 @@ def timings_of(run: RunFolder, tasks: Sequence[SelectedTask]) -> dict[str, Episo
         if name in calls or name in walls:
             timed = calls.get(name, [])
             seconds = sum(call.seconds for call in timed) if timed else None
-            wasted = Waste.joined(Waste(*call.wasted) if call.wasted else None for call in timed)
+            wasted = [(call.role or "", Waste(*call.wasted)) for call in timed if call.wasted]
             answered = [call.at for call in timed if call.at is not None]
             found[task.id] = EpisodeTiming(
                 seconds,
                 total(call.cached for call in timed),
                 walls.get(name),
-                wasted,
+                joined_waste(wasted),
                 frozenset(call.served for call in timed if call.served),
                 (min(answered), max(answered)) if answered else None,
             )
+    return found
+
+
+def joined_waste(parts: Iterable[tuple[str, Waste]]) -> dict[str, Waste]:
+    """What was wasted by role."""
+    found: dict[str, Waste] = {}
+    for role, waste in parts:
+        found[role] = Waste.joined((found.get(role), waste)) or waste
     return found
 
 
