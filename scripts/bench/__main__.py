@@ -23,6 +23,7 @@ PARTS = (
     "rules",
     "expert_rules",
     "batch",
+    "coverage",
     "streams",
     "prompts",
     "planners",

@@ -16,7 +16,7 @@ from housequest.agent.agents.spec import make_agent
 from housequest.agent.episodes.events import CallTiming, Event, Stepped
 from housequest.agent.episodes.loop import PLAN, EpisodeConfig, run_episode
 from housequest.agent.evaluation.analysis.failures import failure_of
-from housequest.agent.evaluation.analysis.statistics import PairedCounts, bootstrap_mean, mcnemar, paired_interval
+from housequest.agent.evaluation.analysis.statistics import PairedCounts, bootstrap_mean, by_chance, paired_interval
 from housequest.worlds.base import Task, World
 from housequest.worlds.registry import make_world
 
@@ -135,9 +135,10 @@ def _more(pairs: Sequence[tuple[Played, Played]]) -> str:
 
 
 def _difference(one: Sequence[Played], other: Sequence[Played]) -> str:
-    """How much more or less the second wins of the same tasks, with its 95 % interval and McNemar's exact p."""
+    """How much more or less the second wins of the same tasks, with its 95 % interval and McNemar's mid-p."""
     pairs = Counter((a.won, b.won) for a, b in zip(one, other, strict=True))
     counts = PairedCounts(pairs[True, True], pairs[True, False], pairs[False, True], pairs[False, False])
-    interval, p = paired_interval(counts), mcnemar(counts.only_first, counts.only_second)
+    interval = paired_interval(counts)
+    p = by_chance([b.won - a.won for a, b in zip(one, other, strict=True)])
     points = f"{100 * counts.difference:+.1f} points ({100 * interval.low:+.1f} to {100 * interval.high:+.1f}, p = {p:.3f})"
     return f"{points}: {counts.only_first} lost, {counts.only_second} won besides"
