@@ -105,8 +105,9 @@ class Arm:
             tasks.setdefault(each.task.id, []).append(each)
         for name, of in _OF_TASK.items():
             values = [of(each) for tries in tasks.values() for each in tries]
-            if values and None not in values:
-                found[name] = bootstrap_mean([fmean(of(each) or 0.0 for each in tries) for tries in tasks.values()])
+            means = [fmean(of(each) or 0.0 for each in tries) for tries in tasks.values()]
+            if None not in values and len({*means}) > 1:  # equal values tell no spread
+                found[name] = bootstrap_mean(means)
         return found
 
     def pass_at(self) -> dict[int, float]:
