@@ -30,7 +30,7 @@ SCENE = "example:1"
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AlfredWorld]:
     """The client writes its log below the home folder."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    yield InThor("thor", player=PLAYER)
+    yield InThor(engine="thor", player=PLAYER)
 
 
 def test_what_pictures_have_shown_is_drawn_and_what_is_in_the_middle_is_told(world: AlfredWorld) -> None:
