@@ -185,13 +185,14 @@ async def _kept(model: Model) -> tuple[str, str]:
             what = "refuses longer ones" if too_long else f"a prompt of some {size:,} tokens was refused: {error}"
             return f"{kept}, and {what}", "Episodes would end after some turns" if last < _LEAST else ""
         # Some count without what a cache served, so a word that is found says more than a count.
-        if not found and (tokens is None or before is None):
+        if found:
+            before = tokens
+            continue
+        if tokens is None or before is None:
             return f"{kept}; of a longer one it did not find the beginning, which may be cut: tokens are not counted", ""
-        if not found and tokens is not None and before is not None and tokens - before < _GROWS * (size - last):
+        if tokens - before < _GROWS * (size - last):
             return f"{kept}, and cuts longer ones in silence", "Long episodes lose their beginning unnoticed"
-        if not found:
-            return f"counts {tokens:,} tokens of a prompt and does not find a word at its beginning", ""
-        before = tokens
+        return f"counts {tokens:,} tokens of a prompt and does not find a word at its beginning", ""
     return f"keeps at least {_SIZES[-1]:,} tokens of a prompt", ""
 
 

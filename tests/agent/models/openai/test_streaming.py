@@ -33,10 +33,8 @@ async def replied(server: Server, *, attended: bool = True) -> Completion:
         await model.aclose()
 
 
-@pytest.mark.anyio
-async def test_what_was_said_so_far_is_told_while_the_rest_is_awaited(server: Server) -> None:
-    more = threading.Event()
-    server.behave(backend.streamed(REPLY, more))
+async def hear(server: Server, more: threading.Event) -> None:
+    """Hear the beginning of a reply while the rest, which comes once ``more`` is set, is awaited."""
     model = make_model(server.model(), keys=KeyRing(), timeout=30.0, attended=True)
     call = asyncio.create_task(model.complete(ASKED))
     while model.heard != "Thought: eggs are ":
@@ -46,6 +44,13 @@ async def test_what_was_said_so_far_is_told_while_the_rest_is_awaited(server: Se
     assert (await call).text == REPLY
     assert model.heard == ""
     await model.aclose()
+
+
+@pytest.mark.anyio
+async def test_what_was_said_so_far_is_told_while_the_rest_is_awaited(server: Server) -> None:
+    more = threading.Event()
+    server.behave(backend.streamed(REPLY, more))
+    await hear(server, more)
 
 
 @pytest.mark.anyio
@@ -116,14 +121,7 @@ async def test_events_of_another_type_are_told_while_they_come(server: Server) -
         return answer
 
     server.behave(as_text)
-    model = make_model(server.model(), keys=KeyRing(), timeout=30.0, attended=True)
-    call = asyncio.create_task(model.complete(ASKED))
-    while model.heard != "Thought: eggs are ":
-        assert not call.done()
-        await asyncio.sleep(0.005)
-    more.set()
-    assert (await call).text == REPLY
-    await model.aclose()
+    await hear(server, more)
 
 
 @pytest.mark.parametrize(
