@@ -162,7 +162,9 @@ def test_a_prompt_that_is_never_answered_is_the_error_of_its_episode(
         opening = recorded.messages[1]["content"]
         if not odd and len(server.requests) > CALLS // 2 and len(recorded.messages) > 2:
             odd.append(opening)
-        return await (FAULTS[fault][0] if opening in odd else answer)(recorded, policy)
+        # However it is asked for: a refusal that comes with the first reply in a prompt may be about the system message.
+        told = [message["content"] for message in recorded.messages]
+        return await (FAULTS[fault][0] if any(prompt in text for prompt in odd for text in told) else answer)(recorded, policy)
 
     server.behave(otherwise=behave)
     summary = play(tmp_path / "run", server, workers, timeout=patience(fault))
