@@ -32,14 +32,16 @@ You may play a part of the tasks (`--limit`, `--sample`, `--type`); the card the
 Every report has a card with these lines: protocol, split, tasks, goals, turns, grants, retries, repeats, asked (as a chat,
 or as plain text that the model continues), examples, rules, weights (the first digits of a digest of the model's file or
 the agent's network), sees (text, or what its camera shows, and with which perception), prior (what is known of places
-before anything was seen), data (the first digits of a digest of the games) and engine.
+before anything was seen), learned (which houses and games the model and the agent's networks learned from), data (the
+first digits of a digest of the games), engine and, where a model was asked, served (what answered, as its server calls
+itself) and called (when the first and the last call was answered).
 `compare` warns of each line of the card in which two runs differ, turn limits and wordings of goals among them; it refuses
 runs over different games. `report --against published` says under which protocol a figure was measured.
 
 ## Repeats and retries
 
 - `--repeat N` plays each task N times, with consecutive seeds. The report has the mean with two intervals: over other tasks
-  of this kind (Wilson's; each task counts once, as far as its runs end in the same way), and over other seeds on the same
+  of this kind (each task counts once, however many of its runs there are), and over other seeds on the same
   tasks (Student's; none if the runs do not differ, as greedy ones do not). Then come the spread (least, best, standard
   deviation), and pass@k, the chance that at least one of k runs wins a task, by the unbiased estimator of Chen et al.
   (2021). The best run is shown separately, since it is chosen by its result.

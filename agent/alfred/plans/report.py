@@ -253,7 +253,7 @@ class PlanSweepReport(table.Report):
         names = ("plans", "exact", "interval", "reaching", "wherever", *(("carried",) if again else ()))
         pairs = [(each.arm, each.figures) for each in self.arms]
         yield replace(table.Table.of("", [_COLUMNS[name] for name in names], pairs), total=None)
-        yield table.wrapped(f"{MEASURES} The interval is Wilson's 95 % of exact, over demonstrations.")
+        yield table.wrapped(f"{MEASURES} The interval is the 95 % one of exact, over demonstrations.")
         if left := sum(each.unfinished for each in self.arms):
             yield table.wrapped(f"Not finished: {left} instructions, which are not in the figures.")
         if missing := [each.arm for each in self.arms if not each.seeds]:

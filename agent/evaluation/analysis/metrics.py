@@ -306,7 +306,7 @@ class Figures:
 
     @property
     def interval(self) -> Interval | None:
-        """The 95 % interval of ``success``: Wilson's, in which a task that was played several times is one task."""
+        """The 95 % interval of ``success``, in which a task that was played several times is one task; see `clustered`."""
         won: dict[str, list[bool]] = {}
         for each in self.counted:
             won.setdefault(each.task.id, []).append(each.won)

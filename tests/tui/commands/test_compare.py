@@ -41,7 +41,6 @@ def test_what_cannot_be_compared_is_an_exit_code_of_two(call: Run, folders: tupl
         (("a", "a"), "are the same run"),
         (("a", "nowhere"), "is not the folder of a run"),
         (("a",), "compare takes two runs or more, series and sweeps too, and was given one"),
-        (("a", "b", "c"), "compare them two by two"),
         (("a", "b", "--show", "9"), "is not a task of these runs"),
         (("a", "b", "--show", "4"), "left out of the comparison: not finished in both"),
         (("a", "b", "--html", "run.json"), "give a file that ends in .html"),

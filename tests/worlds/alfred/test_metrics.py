@@ -120,12 +120,12 @@ def test_a_run_has_them_with_intervals() -> None:
         assert 0 <= interval.low <= value <= interval.high <= 1
 
 
-def test_a_task_that_was_not_finished_counts_with_its_length_and_conditions() -> None:
+def test_a_task_that_was_not_finished_is_in_no_figure() -> None:
     summary = summarise(TASKS, RESULTS[:-1], Extras(PATHS, metrics=METRICS)).overall
     found = {metric.key: summary.of(metric).mean for metric in METRICS if metric.main}
-    assert close(found, {"sr": 3 / 8, "gc": 9 / 22, "plwsr": 50 / 200, "plwgc": 75.8 / 200})
+    assert close(found, {"sr": 3 / 7, "gc": 9 / 18, "plwsr": 50 / 180, "plwgc": 75.8 / 180})
     unknown = summarise(TASKS, RESULTS[:-1], Extras(dict(list(PATHS.items())[:-1]), metrics=METRICS)).overall
-    assert [unknown.of(metric).missing for metric in METRICS if metric.main] == [0, 1, 1, 1]
+    assert [unknown.of(metric).missing for metric in METRICS if metric.main] == [0, 0, 0, 0]
 
 
 def test_the_bootstrap_of_a_ratio_of_ones_is_that_of_a_mean() -> None:
@@ -150,9 +150,9 @@ def test_reports_and_comparisons_show_them(tmp_path: Path) -> None:
     report = RunReport(first)
     measured = report.data()["metrics"]
     assert isinstance(measured, dict)
-    assert measured["plwsr"] == {"label": "PLWSR", "value": 1.5 / 4, "interval": [0.0, 0.75], "missing": 0}
+    assert measured["plwsr"] == {"label": "PLWSR", "value": 1.5 / 3, "interval": [0.0, 1.0], "missing": 0}
     text = report.text()
-    assert all(line in text for line in ("PLWSR                   37.5 %", "GC, mean of tasks"))
+    assert all(line in text for line in ("PLWSR                   50.0 %", "GC, mean of tasks"))
     assert all(len(line) <= 80 for line in text.splitlines())
     assert "SR/path  " not in text
     assert "PLWSR" in as_markdown(report)
