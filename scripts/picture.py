@@ -241,7 +241,7 @@ def _play_runs(folder: Path) -> None:
     from housequest.knowledge.rulebook import library
 
     for name, search in (("likely", "counts"), ("by-name", "name")):
-        evaluate(agent="expert", split="generated", limit=60, set={"search": search}, out=str(folder / "runs" / name))
+        evaluate(agent="expert", split="generated:0..59", set={"search": search}, out=str(folder / "runs" / name))
     shutil.copy(library().open("human").path, folder / "human.yaml")
 
 

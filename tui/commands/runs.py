@@ -219,7 +219,7 @@ def report(
     if csv not in (None, "-"):
         table = given_path(csv)
         atomic_write(table, (rows := export.as_csv(figures)).encode())
-        what = "arms" if isinstance(figures, ArmsReport) else "tasks"
+        what = "arms" if isinstance(figures, ArmsReport) else "plays" if len(parts) > 1 else "tasks"
         terminal.note(f"Wrote {table}, a row for each of {len(rows.splitlines()) - 1} {what}.")
     if as_json:
         terminal.print_json({**figures.data(), **({"published": published.data()} if published else {})})
@@ -261,17 +261,19 @@ def compare(runs: list[Path], as_json: bool = False, html: Path | None = None, s
     from housequest.agent.evaluation.analysis.arms import read_arms
     from housequest.agent.evaluation.analysis.run import find_task
     from housequest.agent.evaluation.render.comparison import Comparison, RepeatsComparison
+    from housequest.agent.evaluation.render.pages.render import arms_page, comparison_page
     from housequest.agent.evaluation.render.series import ArmsReport
 
     arms = read_arms(runs, configure(uses=()).settings.prices_of, merged=False)
     if len(arms) < 2:
         raise ConfigurationError("compare takes two runs or more, series and sweeps too, and was given one; name another.")
     single = len(arms) == 2 and all(len(arm.runs) == 1 for arm in arms)
-    if not single and (show is not None or html is not None):
-        more = " `housequest report` has a page of several." if html is not None else ""
-        raise ConfigurationError(f"--show and --html take two runs; name one of each series, such as its run-1.{more}")
+    if not single and show is not None:
+        raise ConfigurationError("--show takes two runs; name one of each series, such as its run-1.")
     if not single:
         terminal.print_report(RepeatsComparison(*arms) if len(arms) == 2 else ArmsReport(arms), as_json=as_json)
+        if html is not None:
+            terminal.write_page(html, 0, lambda: arms_page(ArmsReport(arms)))
         return
     comparison = Comparison(*(arm.named for arm in arms))
     if show is not None:
@@ -286,8 +288,6 @@ def compare(runs: list[Path], as_json: bool = False, html: Path | None = None, s
     else:
         terminal.print_report(comparison, as_json=as_json)
     if html is not None:
-        from housequest.agent.evaluation.render.pages.render import comparison_page
-
         turns = sum(result.turns for pair in comparison.flipped for result in (pair.first, pair.second))
         terminal.write_page(html, turns, lambda: comparison_page(comparison, html))
 

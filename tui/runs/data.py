@@ -105,7 +105,9 @@ def short_type(kind: str) -> str:
 
 @dataclass(frozen=True)
 class RunGroup(RunSnapshot):
-    """The runs of a series, or of an arm of a sweep, as one: ``members`` have folders of their own below that at ``path``."""
+    """The runs of a series, or of an arm of a sweep, as one: ``members`` have folders of their own below that at ``path``. Of
+    lost tasks that were played again, the first attempt is the one that counts.
+    """
 
     title: str = ""
     members: tuple[RunSnapshot, ...] = ()
@@ -117,9 +119,15 @@ class RunGroup(RunSnapshot):
     @classmethod
     def of(cls, group: GroupName, members: Sequence[RunSnapshot]) -> RunGroup:
         """The group of these runs, of which there is one at least."""
-        cells = tuple(cell for run in members for cell in run.cells)
-        summary, touched = joined([run.summary for run in members]), max(run.touched for run in members)
-        return cls(group.path, members[0].manifest, cells, summary, touched, group.title, tuple(members))
+        counted = members[:1] if group.attempts else members
+        cells, touched = tuple(cell for run in counted for cell in run.cells), max(run.touched for run in members)
+        title = f"{group.title}, attempt 1 of {len(members)}" if group.attempts else group.title
+        summary = joined([run.summary for run in counted])
+        return cls(group.path, members[0].manifest, cells, summary, touched, title, tuple(members))
+
+    @property
+    def whole(self) -> bool:
+        return all(run.whole for run in self.members)
 
 
 class GroupName(NamedTuple):
@@ -127,6 +135,7 @@ class GroupName(NamedTuple):
 
     path: Path
     title: str
+    attempts: bool = False
 
 
 @lru_cache(maxsize=1 << 12)
@@ -140,7 +149,7 @@ def group_of(run: Path) -> GroupName | None:
     except ConfigurationError:  # a damaged list is told of where its runs are reported
         return None
     if contents.series is not None:
-        return GroupName(run.parent, run.parent.name)
+        return GroupName(run.parent, run.parent.name, contents.series == "attempts")
     arm = next((kept.arm for kept in contents.runs if kept.folder == run.name), "")
     return GroupName(run.parent / slug(arm), f"{run.parent.name}: {arm}")
 

@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from housequest.agent.evaluation.analysis.metrics import PlayedTask, Summary, joined
+from housequest.agent.evaluation.analysis.metrics import PlayedTask, Summary, joined, summarise
 from housequest.agent.evaluation.analysis.run import PriceList, Run, Watcher, asked, read_for_comparison
 from housequest.agent.evaluation.analysis.statistics import (
     Interval,
@@ -21,6 +22,8 @@ from housequest.agent.evaluation.analysis.statistics import (
     PairedCounts,
     bootstrap_mean,
     by_chance,
+    clustered,
+    difference_interval,
     mean_over_seeds,
     paired_interval,
     pass_at,
@@ -39,25 +42,32 @@ UNBOUNDED = {"steps", "cost"}
 
 @dataclass(frozen=True)
 class Arm:
-    """The ``runs`` of an agent under one card, called by ``name``; none before the first has begun. ``series`` says what they
-    are, where they were played as a series.
+    """The ``runs`` of an agent under one card, called by ``name``; none before the first has begun, and ``missing`` more to
+    come. ``series`` says what they are, where they were played as a series.
     """
 
     name: str
     runs: Sequence[Run]
     series: SeriesKind | None = None
+    missing: int = 0
 
     @cached_property
     def summary(self) -> Summary:
-        """The figures of all episodes."""
-        return joined([run.summary for run in self.runs])
+        """The figures of all episodes, those of runs that have not begun among the unfinished ones."""
+        unplayed = [summarise(self.runs[0].manifest.tasks, (), self.runs[0].extras)] * self.missing if self.runs else []
+        return joined([*(run.summary for run in self.runs), *unplayed])
+
+    @property
+    def planned(self) -> str:
+        """How many runs there are to be, and how many have begun if not all."""
+        return f"{len(self.runs)} of {len(self.runs) + self.missing}" if self.missing else str(len(self.runs))
 
     @property
     def card(self) -> dict[str, str]:
         """The card of the first run, with how often each task was played and how the models were asked; empty of no run."""
         if not self.runs:
             return {}
-        again = {"repeats": str(len(self.runs))} if self.series == "repeats" or len(self.runs) > 1 else {}
+        again = {"repeats": self.planned} if self.series == "repeats" or len(self.runs) + self.missing > 1 else {}
         return {**self.runs[0].card, **again, **asked(self.summary.overall)}
 
     @property
@@ -160,7 +170,7 @@ class Difference(NamedTuple):
     @classmethod
     def of(cls, first: Arm, second: Arm) -> Difference | None:
         """Success of ``second`` less that of ``first``, a task counting once on each side; None where they share none. Of two
-        single runs the interval is Newcombe's, else a bootstrap's over tasks.
+        single runs the interval is Newcombe's, else `difference_interval` of the arms' own.
         """
         shared = [task for task in first.finished if task in second.finished]
         if not shared:
@@ -171,38 +181,62 @@ class Difference(NamedTuple):
             pairs = Counter(zip(one, other, strict=True))
             interval = paired_interval(PairedCounts(pairs[1.0, 1.0], pairs[1.0, 0.0], pairs[0.0, 1.0], pairs[0.0, 0.0]))
         else:
-            interval = bootstrap_mean(differences)
+            mine, others = (clustered([_won(arm.finished[task]) for task in shared]) for arm in (first, second))
+            interval = difference_interval(one, mine, other, others)
         return cls(len(shared), fmean(differences), interval, by_chance(differences))
 
 
 def read_arms(
     places: Sequence[Path], prices: PriceList | None = None, watcher: Watcher | None = None, *, merged: bool = True
 ) -> list[Arm]:
-    """The arms in these folders of runs, series and sweeps. Runs that differ in their seed alone are one arm, if ``merged``.
-    Raises ``ConfigurationError``, also for a run that is named twice.
+    """The arms in these folders of runs, series and sweeps. Runs and series that differ in their seeds alone are one arm, if
+    ``merged``. Raises ``ConfigurationError``, also for a run that is there twice.
     """
-    found: list[Arm] = []
-    alone: dict[str, Arm] = {}
-    names = distinct_names(places)
-    for place, name in zip(places, names, strict=True):
+    found: list[tuple[str, Arm]] = []
+    for place, name in zip(places, distinct_names(places), strict=True):
         folder = SweepFolder(place)
         if folder.begun:
-            found += _arms_in(folder, name, prices, watcher)
-            continue
-        run = read_for_comparison(RunFolder(place), prices, watcher)
-        key = _seedless(run.manifest) if merged else name
-        before = alone.get(key)
-        if before is None:
-            found.append(arm := Arm(name, (run,)))
+            found += [(name, arm) for arm in _arms_in(folder, name, prices, watcher)]
         else:
-            if (twin := next((each for each in before.runs if each.seed == run.seed), None)) is not None:
-                raise ConfigurationError(
-                    f"{twin.folder.path} and {place} are the same run with the same seed, {run.seed}; name one."
-                )
-            arm = Arm(before.name, tuple(sorted((*before.runs, run), key=lambda each: each.seed)))
-            found[found.index(before)] = arm
-        alone[key] = arm
-    return found
+            found.append((name, Arm(name, (read_for_comparison(RunFolder(place), prices, watcher),))))
+    _refuse_twins([run for _, arm in found for run in arm.runs])
+    if merged:
+        found = _merged(found)
+    often = Counter(arm.name for _, arm in found)
+    return [
+        arm if often[arm.name] == 1 or arm.name == place else replace(arm, name=f"{place}: {arm.name}") for place, arm in found
+    ]
+
+
+def _refuse_twins(runs: Sequence[Run]) -> None:
+    """Raise ``ConfigurationError`` for a run that is there twice, be it as a copy: it would be compared with itself."""
+    seen: dict[object, Run] = {}
+    for run in runs:
+        played = [(task, clock.wall) for task, clock in sorted(run.extras.clocks.items())]
+        copied = (run.manifest.model_dump_json(), *played) if played else run.folder.path.resolve()
+        for key in (run.folder.path.resolve(), copied):
+            if seen.setdefault(key, run) is not run:
+                raise ConfigurationError(f"{seen[key].folder.path} and {run.folder.path} are the same run; name it once.")
+
+
+def _merged(found: Sequence[tuple[str, Arm]]) -> list[tuple[str, Arm]]:
+    """These arms, with runs and series that differ in their seeds alone as one arm, in which each seed may be once."""
+    alike: dict[object, list[tuple[str, Arm]]] = {}
+    for place, arm in found:
+        alone = arm.runs and arm.name == place and not isinstance(arm.runs[0], RetriedRun)
+        alike.setdefault(_seedless(arm.runs[0].manifest) if alone else (place, arm.name), []).append((place, arm))
+    return [_as_one(each) if len(each) > 1 else each[0] for each in alike.values()]
+
+
+def _as_one(alike: Sequence[tuple[str, Arm]]) -> tuple[str, Arm]:
+    runs = sorted((run for _, arm in alike for run in arm.runs), key=lambda run: run.seed)
+    for run, other in pairwise(runs):
+        if run.seed == other.seed:
+            both = f"{run.folder.path} and {other.folder.path}"
+            raise ConfigurationError(f"{both} are the same run with the same seed, {run.seed}; name one.")
+    first, *others = [place for place, _ in alike]
+    name = f"{first}, {others[0]}" if len(others) == 1 else f"{first} and {len(others)} more"
+    return name, Arm(name, tuple(runs), missing=sum(arm.missing for _, arm in alike))
 
 
 def _arms_in(folder: SweepFolder, name: str, prices: PriceList | None, watcher: Watcher | None) -> list[Arm]:
@@ -211,7 +245,8 @@ def _arms_in(folder: SweepFolder, name: str, prices: PriceList | None, watcher: 
         return [Arm(name, (read_attempts(folder, prices, watcher),), kind)]
     if kind == "repeats":
         runs = [read_for_comparison(run, prices, watcher) for run in folder.begun_runs("--repeat N")]
-        return [Arm(name, tuple(sorted(runs, key=lambda run: run.seed)), kind)]
+        left = len(folder.contents().runs) - len(runs)
+        return [Arm(name, tuple(sorted(runs, key=lambda run: run.seed)), kind, left)]
     by_arm: dict[str, list[Run]] = {}
     for kept in folder.contents().runs:
         begun, run = by_arm.setdefault(kept.arm, []), folder.run(kept.folder)
@@ -219,7 +254,8 @@ def _arms_in(folder: SweepFolder, name: str, prices: PriceList | None, watcher: 
             begun.append(read_for_comparison(run, prices, watcher))
     if not any(by_arm.values()):
         raise ConfigurationError(f"No run of the sweep in {folder.path} has begun; play it with `housequest eval --sweep`.")
-    return [Arm(arm, tuple(runs)) for arm, runs in by_arm.items()]
+    planned = Counter(kept.arm for kept in folder.contents().runs)
+    return [Arm(arm, tuple(runs), missing=planned[arm] - len(runs)) for arm, runs in by_arm.items()]
 
 
 def distinct_names(places: Sequence[Path]) -> list[str]:
@@ -278,6 +314,11 @@ class RetriedRun(Run):
         """The card of the first attempt, with the others as retries."""
         more = many(len(self.attempts) - 1, "more attempt")
         return {**self.attempts[0].card, "retries": f"{more} at what was not won", **asked(self.summary.overall)}
+
+
+def _won(tries: Sequence[PlayedTask]) -> tuple[int, int]:
+    """How many of these were won, and how many there are."""
+    return sum(each.won for each in tries), len(tries)
 
 
 def read_attempts(folder: SweepFolder, prices: PriceList | None = None, watcher: Watcher | None = None) -> RetriedRun:

@@ -194,8 +194,8 @@ class Sample(NamedTuple):
 
     @property
     def total(self) -> float | None:
-        """The sum of the first terms; None where a task lacks the figure."""
-        return None if self.missing else fsum(above for above, _ in self.terms)
+        """The sum of the first terms; None where a task lacks the figure, and of no tasks."""
+        return None if self.missing or not self.terms else fsum(above for above, _ in self.terms)
 
     @property
     def mean(self) -> float | None:

@@ -6,6 +6,7 @@ Plain Python, so that a report opens at once. Tests check every function against
 from __future__ import annotations
 
 import math
+import operator
 import random
 import statistics
 from collections import Counter
@@ -105,8 +106,27 @@ def paired_interval(counts: PairedCounts) -> Interval:
     if product > 0:
         product = max(product - total / 2, 0)
     correlation = product / math.sqrt(marginals) if marginals else 0.0
-    below = _joined(second - of_second.low, of_first.high - first, correlation)
-    above = _joined(of_second.high - second, first - of_first.low, correlation)
+    return _difference((first, of_first), (second, of_second), correlation)
+
+
+def difference_interval(first: Sequence[float], ours: Interval, second: Sequence[float], theirs: Interval) -> Interval:
+    """The 95 % interval of the mean of ``second`` less that of ``first``, shares of tries of the same tasks, from the interval
+    of each mean and the correlation of the tasks, with Newcombe's correction for continuity. Source: G. Y. Zou and A. Donner,
+    "Construction of confidence limits about effect measures: a general approach", Statistics in Medicine 27 (2008), 1693-1702.
+    """
+    one, other, size = statistics.fmean(first), statistics.fmean(second), len(first)
+    related = math.fsum(map(operator.mul, first, second)) / size - one * other
+    if related > 0:
+        related = max(related - 0.5 / size, 0.0)
+    spread = statistics.pvariance(first) * statistics.pvariance(second)
+    return _difference((one, ours), (other, theirs), related / math.sqrt(spread) if spread else 0.0)
+
+
+def _difference(one: tuple[float, Interval], other: tuple[float, Interval], correlation: float) -> Interval:
+    """The interval of the second rate less the first, each given with its own."""
+    (first, ours), (second, theirs) = one, other
+    below = _joined(second - theirs.low, ours.high - first, correlation)
+    above = _joined(theirs.high - second, first - ours.low, correlation)
     return Interval(max(-1.0, second - first - below), min(1.0, second - first + above))
 
 

@@ -195,8 +195,9 @@ class TaskPair(NamedTuple):
 
 
 class PairedMean(NamedTuple):
-    """The means of a figure (or ratios of sums) over paired tasks, and second less first with its 95 % bootstrap interval.
-    ``share``: it lies in [0, 1]. ``tasks`` have the figure in both runs; ``missing`` lack it in one and are left out.
+    """The means of a figure (or ratios of sums) over paired tasks, and second less first with its 95 % bootstrap interval, None
+    where equal differences tell no spread. ``share``: it lies in [0, 1]. ``tasks`` have the figure in both runs; ``missing``
+    lack it in one and are left out.
     """
 
     key: str
@@ -205,7 +206,7 @@ class PairedMean(NamedTuple):
     first: float
     second: float
     difference: float
-    interval: Interval
+    interval: Interval | None
     tasks: int
     missing: int
 
@@ -217,10 +218,12 @@ class PairedMean(NamedTuple):
             return None
         ours, theirs = [one for one, _ in known], [other for _, other in known]
         if kind.sums:
-            first, second, interval = ratio(ours), ratio(theirs), statistics.bootstrap_ratio_difference(ours, theirs)
+            first, second, spread = ratio(ours), ratio(theirs), len({*known}) > 1
+            interval = statistics.bootstrap_ratio_difference(ours, theirs) if spread else None
         else:
             differences = [other - one for one, other in known]
-            first, second, interval = fmean(ours), fmean(theirs), statistics.bootstrap_mean(differences)
+            first, second, spread = fmean(ours), fmean(theirs), len({*differences}) > 1
+            interval = statistics.bootstrap_mean(differences) if spread else None
         size = len(known)
         return cls(kind.key, kind.label, kind.share, first, second, second - first, interval, size, len(both) - size)
 
@@ -272,6 +275,7 @@ def _run(run: Run, results: Sequence[Result], ceiling: CeilingFigures | None) ->
     return {
         **plain_data(run, "name", "label"),
         **plain_data(run.manifest.configuration, "agent", "model"),
+        "learned": run.manifest.learned,
         "won": won,
         "errors": sum(result.outcome == "error" for result in results),
         "success": won / len(results) if results else 0.0,
@@ -293,7 +297,8 @@ def _sides(compared: Comparison | RepeatsComparison, pairs: str) -> Iterator[str
     unlike = "; ".join(f"{name} ({first} and {second})" for name, (first, second) in compared.unlike.items())
     for side in both:
         runs = side.runs if isinstance(side, Arm) else (side,)
-        yield from (Warned(line) for words in learned_words(runs[0].manifest) for line in wrapped(words, rest="  "))
+        words = learned_words(runs[0].manifest, side.name)
+        yield from (Warned(line) for sentence in words for line in wrapped(sentence, rest="  "))
     lines = textwrap.wrap(f"Not measured alike: {printable(unlike)}.", table.WIDTH - 2) if unlike else []
     yield from (Warned(f"! {line}" if not place else f"  {line}") for place, line in enumerate(lines))
     yield from wrapped(
@@ -333,7 +338,7 @@ def conclusions(comparison: Comparison) -> Iterator[str]:
         yield "No task was won by both, so steps are not compared."
     else:
         means = f"{steps.first:.1f} and {steps.second:.1f}, difference {steps.difference:+.1f}"
-        within = f"{steps.interval.low:+.1f} to {steps.interval.high:+.1f} (bootstrap)"
+        within = f"{_span(steps.interval, '+.1f')} (bootstrap)"
         yield f"Steps on {many(steps.tasks, 'task')} that both won: {means}, 95 % interval {within}."
     first, second = (sum(each.outcome == "error" for each in side) for side in comparison.sides)
     if first or second:
@@ -361,8 +366,12 @@ def figure_cells(figure: PairedMean) -> tuple[str, str, str, str]:
     if figure.share:
         return percent(first), percent(second), f"{difference * 100:+.1f} points", table.points(interval)
     if figure.key == "cost":
-        return money(first), money(second), f"{difference:+.4f}", f"{interval.low:+.4f} to {interval.high:+.4f}"
-    return f"{first:,.1f}", f"{second:,.1f}", f"{difference:+,.1f}", f"{interval.low:+,.1f} to {interval.high:+,.1f}"
+        return money(first), money(second), f"{difference:+.4f}", _span(interval, "+.4f")
+    return f"{first:,.1f}", f"{second:,.1f}", f"{difference:+,.1f}", _span(interval, "+,.1f")
+
+
+def _span(interval: Interval | None, form: str) -> str:
+    return "-" if interval is None else f"{interval.low:{form}} to {interval.high:{form}}"
 
 
 def _by_type(comparison: Comparison) -> Iterator[str]:
@@ -407,8 +416,6 @@ class RepeatsComparison(Report):
     def __init__(self, first: Arm, second: Arm) -> None:
         self.first, self.second = first, second
         one, ours, theirs = first.runs[0], first.finished, second.finished
-        if {run.folder.path.resolve() for run in first.runs} & {run.folder.path.resolve() for run in second.runs}:
-            raise ConfigurationError(f"{first.name} and {second.name} share a run; name two series.")
         refuse_unlike(one.manifest, second.runs[0].manifest)
         self.tasks = tuple(task for task in one.manifest.tasks if task.id in ours and task.id in theirs)
         if (difference := Difference.of(first, second)) is None:
@@ -422,7 +429,11 @@ class RepeatsComparison(Report):
         # Success and the other figures that every episode has, with bootstrap intervals of the difference over tasks.
         kinds = (SUCCESS, *kinds_of(any(run.summary.overall.calls for run in runs), one.extras.metrics))
         figures = (PairedMean.of(kind, self._means(kind)) for kind in kinds)
-        self.figures = tuple(figure for figure in figures if figure is not None)
+        self.figures = tuple(
+            figure._replace(interval=difference.interval) if figure.key == SUCCESS.key else figure
+            for figure in figures
+            if figure is not None
+        )
         # The success of both by type of task.
         types: dict[str, list[tuple[float, float]]] = {}
         for task, (mine, other) in zip(self.tasks, self._means(SUCCESS), strict=True):
@@ -446,7 +457,10 @@ class RepeatsComparison(Report):
         measured = ("first", "second", "difference", "interval", "tasks", "missing")
         return {
             **{
-                key: {"name": side.name, "label": side.label, "runs": [run.name for run in side.runs], "card": dict(side.card)}
+                key: {
+                    **{"name": side.name, "label": side.label, "runs": [run.name for run in side.runs]},
+                    **{"learned": side.runs[0].manifest.learned, "card": dict(side.card)},
+                }
                 for key, side in (("first", self.first), ("second", self.second))
             },
             "card": shared_card([self.first.card, self.second.card]),
@@ -472,8 +486,8 @@ class RepeatsComparison(Report):
         value, within = f"{self.difference.value * 100:+.1f} points", table.points(self.difference.interval)
         yield [
             *wrapped(
-                f"Difference in success (second less first): {value}, 95 % interval {within} (bootstrap over tasks, of which "
-                "each counts once, with its mean over the runs). By Fisher's test of paired differences (mid-p), p is "
+                f"Difference in success (second less first): {value}, 95 % interval {within} (over tasks, of which each "
+                "counts once, with its mean over the runs). By Fisher's test of paired differences (mid-p), p is "
                 f"{table.chance(self.difference.p)}."
             ),
             *(line for words in chance_words(self.difference) for line in wrapped(f"{words[:1].upper()}{words[1:]}")),

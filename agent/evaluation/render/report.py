@@ -50,6 +50,9 @@ class EpisodesReport(TabledReport):
         self.card = card
         self.measured = measured
         self.heading = heading(self.manifest, card)
+        if len(parts) > 1:
+            seeds = ("seeds", ", ".join(str(run.seed) for run in parts))
+            self.heading = [*((name, value) for name, value in self.heading if name != "seed"), seeds]
 
     @property
     def runs(self) -> Sequence[Run]:
@@ -165,6 +168,7 @@ class RunReport(EpisodesReport):
             "split_size": manifest.of if manifest.of <= MANY else None,
             **table.plain_data(config, "goals", "agent", "model"),
             "engine": manifest.engine,
+            "learned": manifest.learned,
             **details(self.every, whole=True),
             **({"by_role": roles} if (roles := self.by_role()) else {}),
         }
@@ -445,18 +449,24 @@ def _call_words(overall: Figures) -> str:
     return f"{overall.calls:,} calls of the model, {tokens}{seconds}{whole if seconds else ''}"
 
 
-def learned_words(manifest: Manifest) -> Iterator[str]:
+def learned_words(manifest: Manifest, arm: str = "") -> Iterator[str]:
     """That what plays has learned from tasks that it played, so that its figures say little of others."""
+    before = f"{arm}: " if arm else ""
     for name, tasks in manifest.learned.items():
         yield (
-            f"! {name} has learned from {tasks} of these {len(manifest.tasks)} tasks: its figures do not say how it plays "
-            "others. Made-up houses that nothing learned from begin where `--split generated` does."
+            f"! {before}{name} has learned from {tasks} of these {len(manifest.tasks)} tasks: its figures do not say how it "
+            "plays others. Made-up houses that nothing learned from begin where `--split generated` does."
         )
 
 
-def chance_words(difference: Difference) -> Iterator[str]:
-    """What to make of an interval and a p that do not agree."""
+def chance_words(difference: Difference, corrected: float | None = None) -> Iterator[str]:
+    """What to make of an interval and a p that do not agree, or of an interval and a p that is ``corrected`` for many tests."""
     without_zero = not difference.interval.low <= 0 <= difference.interval.high
+    if without_zero and difference.p < 0.05 <= (corrected or 0.0):
+        yield (
+            "more than chance if it is the only arm you ask about, as its interval and p say; among so many arms, Holm's p "
+            "says, one differs as much by chance."
+        )
     if without_zero != (difference.p < 0.05):
         yield (
             "interval and p, which are computed in different ways, do not agree on whether this is more than chance: "

@@ -6,8 +6,8 @@ end another. Of several arms each is a row, with its difference to one of them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
 
@@ -33,6 +33,7 @@ from housequest.agent.evaluation.render.table import (
     Table,
     TabledReport,
     ends,
+    known,
     percent,
     plain_data,
     wrapped,
@@ -46,7 +47,7 @@ _MOST_VALUES = 6
 """How many values of a line are listed; of a large grid, the arms' names say what differs."""
 _PASSES = (1, 2, 4, 8, 16, 32, 64)
 """The k of pass@k that a report for people has; the JSON has all."""
-UNEQUAL = "Spread, best run and pass@k are left out until every run is finished."
+UNEQUAL = "Means over seeds, spread, best run and pass@k are left out until every run is finished."
 
 
 class SeedsReport(EpisodesReport):
@@ -55,16 +56,13 @@ class SeedsReport(EpisodesReport):
     def __init__(self, arm: Arm) -> None:
         self.arm, runs, every = arm, arm.runs, arm.summary
         self._successes = [share for run in runs if (share := run.summary.overall.success) is not None]
-        mean = math.fsum(self._successes) / len(self._successes) if self._successes else None
-        super().__init__(
-            runs, every, arm.card, Measured("mean of these runs", mean, every.overall.interval, f"mean of {len(runs)} seeds")
-        )
-        seeds = ("seeds", ", ".join(str(run.seed) for run in runs))
-        self.heading = [*((name, value) for name, value in self.heading if name != "seed"), seeds]
+        overall, often = every.overall, f"mean of {len(runs)} seeds"
+        name, trials = ("these runs so far", "unfinished") if overall.unfinished else ("mean of these runs", often)
+        super().__init__(runs, every, arm.card, Measured(name, overall.success, overall.interval, trials))
 
     def data(self) -> dict[str, object]:
-        tasks = self.arm.over_tasks()
-        over = {
+        tasks, whole = self.arm.over_tasks(), not self.every.overall.unfinished
+        over = whole and {
             name: mean and {"mean": mean.value, "interval": ends(mean.interval), "over_tasks": ends(tasks.get(name))}
             for name, mean in self.arm.over_seeds().items()
         }
@@ -73,14 +71,15 @@ class SeedsReport(EpisodesReport):
             "series": "repeats",
             **super().data(),
             "seeds": [run.seed for run in self.parts],
-            "over_seeds": over,
+            "not_begun": self.arm.missing,
+            "over_seeds": over or None,
             "spread": {
                 "deviation": deviation(self._successes),
                 "least": min(self._successes),
                 "best": max(self._successes),
                 "pass_at": {str(k): share for k, share in self.arm.pass_at().items()},
             }
-            if not self.every.overall.unfinished
+            if whole
             else None,
             "runs": [{"name": run.name, "seed": run.seed, **figures} for run, figures in zip(self.parts, runs, strict=True)],
         }
@@ -91,6 +90,8 @@ class SeedsReport(EpisodesReport):
         yield Table.of("seed", columns, [(str(run.seed), run.summary.overall) for run in self.parts])
         groups = [*self.every.by_type.items(), ("all", self.every.overall)]
         yield Table.of("episodes of all runs", pick("played", "won", "err", "success", "95 % interval"), groups)
+        if self.every.overall.unfinished or len(self.parts) < 2:
+            return
         tasks = self.arm.over_tasks()
         rows = tuple(
             (name.replace("_", " "), _written(name, mean.value), _ends(name, tasks.get(name)), _ends(name, mean.interval))
@@ -101,12 +102,15 @@ class SeedsReport(EpisodesReport):
 
     def sentences(self) -> Iterator[str]:
         """What the intervals cover, how far the runs lie apart, and what must not be taken for their mean."""
-        yield (
-            "Other tasks: where the mean would lie over other tasks of this kind, a task counting once however often it was "
-            "played. Other seeds: over other runs of the same tasks (Student's); - where the runs do not differ."
-        )
-        # Else the runs differ in more than chance.
-        yield from (UNEQUAL,) if self.every.overall.unfinished else self._spread()
+        yield "In the interval of all plays a task counts once, however often it was played."
+        if self.every.overall.unfinished:  # the runs differ in more than chance
+            yield UNEQUAL
+        elif len(self.parts) > 1:
+            yield (
+                "Other tasks: where the mean would lie over other tasks of this kind, a task counting once. Other seeds: over "
+                "other runs of the same tasks (Student's); - where the runs do not differ."
+            )
+            yield from self._spread()
         yield from definitions(self.parts[0].summary)
         yield from self.notes()
 
@@ -194,44 +198,46 @@ def report_of(arms: Sequence[Arm], baseline: str | None = None, *, swept: bool =
     return SeedsReport(arm) if others or arm.series == "repeats" else RunReport(first)
 
 
-def _tasks(arm: Arm) -> str:
-    """The tasks of a run, and how many episodes of all runs are played if not all are."""
-    most = max(run.summary.overall.episodes for run in arm.runs)
-    overall = arm.summary.overall
-    return overall.so_far if overall.unfinished else str(most)
-
-
 def _ceiling(arm: Arm) -> float | None:
     found = arm.summary.overall.ceiling
     return found and found.success
 
 
+def _of_played(arm: Arm, value: int) -> int | None:
+    return value if arm.summary.overall.finished else None
+
+
 _COLUMNS: tuple[Column[Arm], ...] = (
-    Column("seeds", lambda arm: len(arm.runs)),
-    Column("tasks", _tasks),
-    Column("err", lambda arm: arm.summary.overall.errors),
+    Column("seeds", lambda arm: arm.planned),
+    Column("played", lambda arm: arm.summary.overall.so_far),
+    Column("err", lambda arm: _of_played(arm, arm.summary.overall.errors), known),
     Column("success", lambda arm: arm.summary.overall.success, percent),
     Column("95 % interval", lambda arm: arm.summary.overall.interval, table.percents),
     Column("steps", lambda arm: arm.summary.overall.commands.mean, table.number),
-    Column("calls", lambda arm: arm.summary.overall.calls),
+    Column("calls", lambda arm: _of_played(arm, arm.summary.overall.calls), known),
     Column("ceiling", _ceiling, percent),
     Column("cost", lambda arm: arm.cost, lambda cost: "-" if cost is None else money(cost)),
 )
 
 
 class ArmsReport(TabledReport):
-    """``arms`` beside each other, and each against the one that is called ``baseline``, by default the first; rates lie in
-    [0, 1].
+    """``arms`` beside each other, and each against the one that is called ``baseline``, or has a run of that name, by default
+    the first; rates lie in [0, 1]. Of lost tasks that were played again, the first attempt is the arm, as of the others.
     """
 
     def __init__(self, arms: Sequence[Arm], baseline: str | None = None) -> None:
-        self.arms = tuple(arms)
-        begun = self.begun = [arm for arm in arms if arm.runs]
+        self.retried = {arm.name: run for arm in arms for run in arm.runs if isinstance(run, RetriedRun)}
+        self.arms = tuple(
+            replace(arm, runs=self.retried[arm.name].attempts[:1]) if arm.name in self.retried else arm for arm in arms
+        )
+        begun = self.begun = [arm for arm in self.arms if arm.runs]
         names = [arm.name for arm in begun]
-        if baseline is not None and baseline not in names:
-            hint = nearest(baseline, names) or f" There are: {', '.join(names)}."
+        fitting = [arm for arm in begun if baseline in (None, arm.name)]
+        fitting = fitting or [arm for arm in begun if any(f"/{run.folder.path}".endswith(f"/{baseline}") for run in arm.runs)]
+        if not fitting:
+            hint = nearest(baseline or "", names) or f" There are: {', '.join(names)}."
             raise ConfigurationError(f"--baseline: there is no arm {shown(baseline)}.{hint}")
-        self.baseline = next(arm for arm in begun if baseline in (None, arm.name))
+        self.baseline = fitting[0]
         self.types = sorted({kind for arm in begun for kind in arm.summary.by_type})
         self.card = shared_card([arm.card for arm in begun])
         # The conditions that all arms share, and those in which they differ.
@@ -240,7 +246,8 @@ class ArmsReport(TabledReport):
     @property
     def runs(self) -> list[Run]:
         """All runs of all arms; of retries, each attempt."""
-        return [part for arm in self.arms for run in arm.runs for part in run.parts]
+        played = [run for arm in self.arms for run in ([self.retried[arm.name]] if arm.name in self.retried else arm.runs)]
+        return [part for run in played for part in run.parts]
 
     @cached_property
     def differences(self) -> dict[str, tuple[Difference, float]]:
@@ -267,6 +274,7 @@ class ArmsReport(TabledReport):
         return {
             "arm": arm.name,
             "seeds": len(arm.runs),
+            "not_begun": arm.missing,
             **plain_data(overall, "episodes", "unfinished", "errors", "won", "success", "interval"),
             "steps": overall.commands.mean,
             "calls": overall.calls,
@@ -278,6 +286,7 @@ class ArmsReport(TabledReport):
                 for kind, of in arm.summary.by_type.items()
             },
             "against_baseline": difference and {**plain_data(difference, "tasks", "value", "interval", "p"), "holm": p},
+            "learned": arm.runs[0].manifest.learned if arm.runs else {},
             "card": arm.card,
         }
 
@@ -329,7 +338,12 @@ class ArmsReport(TabledReport):
         if any(len(each.runs) > 1 for each in self.begun):
             yield "The interval is over the tasks: one counts once, however many seeds played it."
         for arm in self.begun:
-            yield from learned_words(arm.runs[0].manifest)
+            yield from learned_words(arm.runs[0].manifest, arm.name)
+        for name, run in self.retried.items():
+            yield (
+                f"{name}: its first attempt. After {many(len(run.attempts), 'attempt')} it is at "
+                f"{percent(run.summary.overall.success)}, which is another measure: the agent was told which tasks it had lost."
+            )
         if unfinished := sum(each.summary.overall.unfinished for each in self.begun):
             yield f"Not finished: {many(unfinished, 'episode')}. All figures are of those that were played."
         if self.differences:
@@ -337,8 +351,8 @@ class ArmsReport(TabledReport):
                 f"Against {self.baseline.name}: over the tasks that both finished, one counting once. p is that of Fisher's "
                 "test of paired differences (mid-p; McNemar's, where each task was played once). Holm's allows for all arms."
             )
-            for name, (each, _) in self.differences.items():
-                yield from (f"{name}: {words}" for words in chance_words(each))
+            for name, (each, p) in self.differences.items():
+                yield from (f"{name}: {words}" for words in chance_words(each, p))
         if unpaired := [arm.name for arm in self.begun if arm is not self.baseline and arm.name not in self.differences]:
             yield f"Not set against {self.baseline.name}, for they share no finished task with it: {', '.join(unpaired)}."
         if by := sorted({ceiling.prior for each in self.begun if (ceiling := each.summary.overall.ceiling)}):

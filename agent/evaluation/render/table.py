@@ -201,9 +201,9 @@ def percents(interval: Interval | None) -> str:
     return "-" if interval is None else f"{percentage(interval.low, 1)}-{percentage(interval.high, 1)} %"
 
 
-def points(interval: Interval) -> str:
-    """An interval of a difference of shares, in percentage points."""
-    return f"{interval.low * 100:+.1f} to {interval.high * 100:+.1f}"
+def points(interval: Interval | None) -> str:
+    """An interval of a difference of shares, in percentage points; ``-`` where unknown."""
+    return "-" if interval is None else f"{interval.low * 100:+.1f} to {interval.high * 100:+.1f}"
 
 
 def number(value: float | None) -> str:

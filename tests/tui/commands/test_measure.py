@@ -66,7 +66,7 @@ def test_a_rule_that_wins_is_seen_to_win(book: Path, call: Run, server: Server) 
     calls = len(server.requests)
     found = json.loads(call(*asked(server), "--json").stdout)
     assert (found["book"], found["rules"], found["told"], found["pairs"]) == ("book.yaml", ["knack"], 3, 3)
-    assert (found["only_first"], found["only_second"], found["p"]) == (0, 3, 0.25)
+    assert (found["only_first"], found["only_second"], found["p"]) == (0, 3, 0.125)
     assert [flip["won_by"] for flip in found["flipped"]] == ["second"] * 3
     assert {name: change[0] is None for name, change in found["changes"].items()} == {"rules": False}
     assert found["changes"]["rules"][1].endswith(" and knack")

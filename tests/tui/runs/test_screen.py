@@ -182,7 +182,7 @@ async def test_a_run_is_followed_as_it_grows(runs: Path) -> None:
         await until(pilot, lambda: "▸ playing 1" in screen_text(app))
         part.with_name(part.name + ".part").unlink()
         finish(1)
-        await until(pilot, lambda: "2 of 12 done, 2 of these won  ▸ being played" in screen_text(app))
+        await until(pilot, lambda: "2 of 12 played  ▸ being played" in screen_text(app))
         for path in (folder.index_file, folder.manifest_file):
             os.utime(path, (0, 0))
         await until(pilot, lambda: "broken off" in screen_text(app))

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -21,7 +22,7 @@ from housequest.agent.evaluation.analysis.run import Run
 from housequest.agent.evaluation.analysis.statistics import Interval, PairedCounts, paired_interval, wilson
 from housequest.agent.evaluation.render.comparison import Comparison, conclusions, figure_cells
 from housequest.agent.evaluation.render.pages.episodes import Episodes, Limits
-from housequest.agent.evaluation.render.report import EpisodesReport, RunReport, heading
+from housequest.agent.evaluation.render.report import EpisodesReport, RunReport, heading, learned_words
 from housequest.agent.evaluation.render.series import ArmsReport, AttemptsReport
 from housequest.agent.evaluation.render.table import Column, percent, percents, points
 from housequest.agent.evaluation.runs.files import flattened
@@ -58,6 +59,7 @@ class Row(NamedTuple):
 def figures_page(figures: EpisodesReport, page: Path, limits: Limits = _LIMITS) -> bytes:
     """The page of a run or of a series, to be written to ``page``: its figures, and every episode."""
     episodes, first, summary = Episodes(page_environment(), page, limits), figures.parts[0], figures.every
+    seeds = ", ".join(str(run.seed) for run in figures.parts)
     if isinstance(figures, RunReport):
         overall, title, named, heading = summary.overall, f"{first.name}: {first.label}", [("", first)], page_heading(first)
         left = f", {overall.unfinished} not played yet" if overall.unfinished else ""
@@ -66,12 +68,13 @@ def figures_page(figures: EpisodesReport, page: Path, limits: Limits = _LIMITS) 
         if not overall.finished:
             headline = f"None of {many(overall.episodes, 'task')} is played yet."
     else:
-        seeds = ", ".join(str(run.seed) for run in figures.parts)
         who, what = first.label.rpartition(", seed")[0], "attempts" if isinstance(figures, AttemptsReport) else "runs"
         title, named = f"{len(figures.parts)} {what}: {who}, seeds {seeds}", [(f"{run.name}, ", run) for run in figures.parts]
         heading = figures.heading
         told = (f"{each.name}: {percent(each.success)}, 95 % interval {percents(each.interval)}" for each in figures.measured)
-        headline = f"{'; '.join(told)}."
+        overall = summary.overall
+        left = f" {overall.unfinished} of {many(overall.episodes, 'play')} are left." if overall.unfinished else ""
+        headline = f"{'; '.join(told)}.{left}"
     rows = _rows(named, episodes)
     return _page(
         "run.html",
@@ -80,7 +83,10 @@ def figures_page(figures: EpisodesReport, page: Path, limits: Limits = _LIMITS) 
         rows,
         headline=headline,
         heading=heading,
-        configuration=manifest_settings(figures.manifest),
+        configuration=[
+            (name, seeds if name == "configuration.seed" else value) for name, value in manifest_settings(figures.manifest)
+        ],
+        plays="Every selected task" if len(figures.parts) == 1 else "Every play of every selected task",
         sentences=[*figures.sentences()],
         caption=_caption(figures),
         tables=list(figures.tables()),
@@ -163,7 +169,10 @@ def comparison_page(comparison: Comparison, page: Path, limits: Limits = _LIMITS
         f"{first.name} and {second.name}, compared",
         episodes,
         rows,
-        verdict=list(conclusions(comparison)),
+        verdict=[
+            *conclusions(comparison),
+            *chain.from_iterable(learned_words(run.manifest, run.name) for run in (first, second)),
+        ],
         names=names,
         heading=_heading(comparison),
         configuration=_both(*(manifest_settings(run.manifest) for run in (first, second))),

@@ -110,11 +110,11 @@ def test_where_the_model_names_the_places_chance_stands_beside_it(tmp_path: Path
     assert (ceiling["prior"], ceiling["counted"]["prior"]) == ("random", "counts")
 
 
-def test_where_the_games_are_not_it_is_said(tmp_path: Path) -> None:
+def test_where_there_is_none_it_is_said_why(tmp_path: Path) -> None:
     elsewhere = read_for_comparison(played(tmp_path, search="counts")[0])
     elsewhere = replace(elsewhere, extras=Extras(ceiling=Ceiling("counts", {})))
     text = " ".join(RunReport(elsewhere).text().split())
-    assert "No ceiling: the games of this run are not here" in text
+    assert "No ceiling: the world's expert does not play these games" in text
     by_name = read_for_comparison(played(tmp_path, search="name")[0])
     assert "Of the second: No ceiling" in " ".join(Comparison(by_name, elsewhere).text().split())
 

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.heavy
 
 def lived(folder: Path, **flags: object) -> Run:
     """A run of the expert."""
-    asyncio.run(run_batch(make_run_spec(configure({"agent": "expert", "split": "generated", "limit": 2, **flags})), folder))
+    asyncio.run(run_batch(make_run_spec(configure({"agent": "expert", "split": "generated:0..1", **flags})), folder))
     return read_for_comparison(RunFolder(folder))
 
 
