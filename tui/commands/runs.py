@@ -131,7 +131,8 @@ def runs(folder: Path | None = None, plain: bool = False) -> None:
         ceiling = kept and kept.of([result.task for result in overall.results])
         unknown = "?" if prior_of(config) else "-"
         figures = (done, percent(overall.success), percents(overall.interval), percent(ceiling.success) if ceiling else unknown)
-        rows.append((run.name, config.agent, config.model or "-", config.split, *figures, str(overall.errors)))
+        errors = str(overall.errors) if overall.finished else "-"
+        rows.append((run.name, config.agent, config.model or "-", config.split, *figures, errors))
     if rows:
         terminal.show(table([("run", "agent", "model", "split", "done", "success", "95 %", "ceiling", "err"), *rows]))
     else:

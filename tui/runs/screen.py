@@ -72,7 +72,7 @@ def _cells(run: data.RunSnapshot, alive: bool) -> tuple[tuple[str, str], ...]:
         (percent(overall.success), ""),
         (interval(overall), "$quiet"),
         ("-" if mean is None else f"{mean:.1f}", ""),
-        (str(overall.errors), "$fault" if overall.errors else "$quiet"),
+        (str(overall.errors) if overall.finished else "-", "$fault" if overall.errors else "$quiet"),
     )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -193,13 +193,19 @@ def read_arms(
     ``merged``. Raises ``ConfigurationError``, also for a run that is there twice.
     """
     found: list[tuple[str, Arm]] = []
+    seen: dict[object, Run] = {}
     for place, name in zip(places, distinct_names(places), strict=True):
         folder = SweepFolder(place)
         if folder.begun:
-            found += [(name, arm) for arm in _arms_in(folder, name, prices, watcher)]
+            arms = _arms_in(folder, name, prices, watcher)
         else:
-            found.append((name, Arm(name, (read_for_comparison(RunFolder(place), prices, watcher),))))
-    _refuse_twins([run for _, arm in found for run in arm.runs])
+            arms = [Arm(name, (read_for_comparison(RunFolder(place), prices, watcher),))]
+        here = {key: run for arm in arms for run in arm.runs for key in _identity(run)}
+        for key in here.keys() & seen.keys():
+            both = f"{seen[key].folder.path} and {here[key].folder.path}"
+            raise ConfigurationError(f"{both} are the same run; name it once.")
+        seen |= here
+        found += [(name, arm) for arm in arms]
     if merged:
         found = _merged(found)
     often = Counter(arm.name for _, arm in found)
@@ -208,15 +214,11 @@ def read_arms(
     ]
 
 
-def _refuse_twins(runs: Sequence[Run]) -> None:
-    """Raise ``ConfigurationError`` for a run that is there twice, be it as a copy: it would be compared with itself."""
-    seen: dict[object, Run] = {}
-    for run in runs:
-        played = [(task, clock.wall) for task, clock in sorted(run.extras.clocks.items())]
-        copied = (run.manifest.model_dump_json(), *played) if played else run.folder.path.resolve()
-        for key in (run.folder.path.resolve(), copied):
-            if seen.setdefault(key, run) is not run:
-                raise ConfigurationError(f"{seen[key].folder.path} and {run.folder.path} are the same run; name it once.")
+def _identity(run: Run) -> Iterator[object]:
+    """What no other run has in common with this one but a copy of it: its place, and how long each episode took."""
+    yield run.folder.path.resolve()
+    if times := [clock.wall for _, clock in sorted(run.extras.clocks.items()) if clock.wall is not None]:
+        yield (run.manifest.model_dump_json(), *times)
 
 
 def _merged(found: Sequence[tuple[str, Arm]]) -> list[tuple[str, Arm]]:
