@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, overload
 
-from housequest.worlds.base import Task
+from housequest.worlds.base import Task, World
 from housequest.worlds.errors import ConfigurationError, TaskNotFound, nearest, shown
 
 TRAINED = range(500_000)
@@ -34,19 +34,53 @@ def read_split(text: str, endless: Sequence[str], usual: range = HELD_OUT) -> tu
         return text, None
     if not colon:
         return split, usual
-    match = _SEEDS.fullmatch(seeds)
-    stop = 2**63 - 1 if match is None or not match["more"] else int(match["last"]) + 1
-    if match is None or (first := int(match["first"])) >= stop:
+    if (match := _SEEDS.fullmatch(seeds)) is None:
         raise ConfigurationError(
             f"{shown(text)} is no split; give {split}, {split}:SEED to begin there, or {split}:FIRST..LAST for those houses."
         )
-    return split, range(first, stop)
+    first, last = int(match["first"]), int(match["last"] or HELD_OUT.stop - 1)
+    if first > last:
+        raise ConfigurationError(f"{text} is empty, since {first} is above {last}; did you mean {split}:{last}..{first}?")
+    return split, range(first, last + 1)
 
 
 def covers(parts: Iterable[str], split: str, number: int) -> bool:
     """Whether a task is among ``parts``, which are splits as `read_split` reads them."""
     found = (read_split(part, (split,), range(0)) for part in parts)
     return any(name == split and (not seeds or number in seeds) for name, seeds in found)
+
+
+class MadeUpTasks(Sequence[Task]):
+    """The tasks of ``seeds`` of a split without end, each made when it is asked for."""
+
+    def __init__(self, every: Sequence[Task], split: str, seeds: range) -> None:
+        self.split, self.seeds, self._every = split, seeds, every
+
+    @property
+    def endless(self) -> bool:
+        """Whether no last seed was named."""
+        return self.seeds.stop >= HELD_OUT.stop
+
+    def __len__(self) -> int:
+        return len(self.seeds)
+
+    @overload
+    def __getitem__(self, index: int) -> Task: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Task, ...]: ...
+    def __getitem__(self, index: int | slice) -> Task | tuple[Task, ...]:
+        if isinstance(index, slice):
+            return tuple(self._every[seed] for seed in self.seeds[index])
+        return self._every[self.seeds[index]]
+
+
+def split_tasks(world: World, split: str, usual: range = HELD_OUT) -> Sequence[Task]:
+    """The tasks of ``split`` as `read_split` reads it: made-up ones only of its seeds. Raises ``TaskNotFound`` and
+    ``ConfigurationError``.
+    """
+    name, seeds = read_split(split, world.endless_splits, usual)
+    every = world.tasks(name)
+    return every if seeds is None else MadeUpTasks(every, name, seeds)
 
 
 def is_made_up(reference: str, split: str) -> bool:

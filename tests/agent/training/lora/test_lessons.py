@@ -288,6 +288,16 @@ def test_an_agent_without_a_language_model_cannot_be_taught() -> None:
 def test_houses_for_evaluation_are_not_learned_from() -> None:
     with pytest.raises(ConfigurationError, match="for evaluation"):
         next(demonstrated(Lessons(houses=EVALUATION_SEEDS + 1)))
+    for split in ("generated:1000000", "generated:999999..1000002"):
+        with pytest.raises(ConfigurationError, match="for evaluation"):
+            next(iter(Demonstrations(Lessons(("react",), missteps=0.0), split)))
+
+
+def test_a_range_of_houses_is_learned_from() -> None:
+    played = list(Demonstrations(Lessons(("react",), missteps=0.0), "generated:5..8"))
+    assert sorted(episode.origin for episode in played) == [f"generated:{seed}" for seed in (5, 6, 7, 8)]
+    (one,) = Demonstrations(Lessons(("react",), missteps=0.0), "generated:5..8", 1)
+    assert one.origin == "generated:5"
 
 
 def test_a_prompt_that_grows_is_one_conversation() -> None:
