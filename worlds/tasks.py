@@ -11,6 +11,7 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar, overload
 
 from housequest.worlds.base import Task, World
@@ -22,6 +23,7 @@ EXPLORED = range(500_000, 1_000_000)
 """Seeds that rules are learned from, and no model by itself."""
 HELD_OUT = range(1_000_000, 2**63 - 1)
 """Seeds of made-up tasks for evaluation: nothing may be learned from them."""
+_RANGES = 20
 _SEEDS = re.compile(r"(?P<first>[0-9]{1,18})(?P<more>\.\.(?P<last>[0-9]{1,18}))?", re.ASCII)
 
 
@@ -48,6 +50,25 @@ def covers(parts: Iterable[str], split: str, number: int) -> bool:
     """Whether a task is among ``parts``, which are splits as `read_split` reads them."""
     found = (read_split(part, (split,), range(0)) for part in parts)
     return any(name == split and (not seeds or number in seeds) for name, seeds in found)
+
+
+def as_splits(tasks: Iterable[tuple[str, int]], endless: Sequence[str]) -> tuple[str, ...]:
+    """Splits and ranges that cover ``tasks``, which are splits with numbers: at most ``_RANGES`` ranges, so that between some
+    there may be others.
+    """
+    numbers: dict[str, set[int]] = {}
+    for split, number in tasks:
+        numbers.setdefault(split, set()).add(number)
+    found: list[str] = []
+    for split, those in sorted(numbers.items()):
+        if split not in endless:
+            found.append(split)
+            continue
+        ordered = sorted(those)
+        gaps = sorted((pair for pair in pairwise(ordered) if pair[1] - pair[0] > 1), key=lambda pair: pair[0] - pair[1])
+        ends = sorted([ordered[0], ordered[-1], *(end for pair in gaps[: _RANGES - 1] for end in pair)])
+        found += (f"{split}:{first}..{last}" for first, last in zip(ends[::2], ends[1::2], strict=True))
+    return tuple(found)
 
 
 class MadeUpTasks(Sequence[Task]):

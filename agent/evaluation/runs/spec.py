@@ -89,8 +89,8 @@ class RunConfig(Frozen):
 class Manifest(Frozen):
     """A run's own record of itself (``run.json``). ``prompts`` are digests of all prompt templates, of examples, and of an
     agent's own network. ``of`` is how many there were to select ``tasks`` from, and ``missing`` are the types of which none
-    is among them. ``learned_from`` are the splits that its model or network has learned from. ``versions`` should not affect a
-    run; a difference in them is not refused.
+    is among them. ``learned_from`` are the splits that its model, network or rules were learned from. ``versions`` should not
+    affect a run; a difference in them is not refused.
     """
 
     format: Format = FORMAT
@@ -216,8 +216,8 @@ def make_run_spec(
     size = (settings.limit, settings.sample, settings.sample_seed)
     if settings.sample is None and configuration.origin("sample_seed").startswith(("--", "the arm")):
         raise ConfigurationError(
-            f"sample_seed is set by {configuration.origin('sample_seed')}, and no sample is drawn; give --sample N, or leave it "
-            "out."
+            f"sample_seed is set by {configuration.origin('sample_seed')}, and no sample is drawn; give --sample N, or "
+            "leave it out."
         )
     selection = select(world, settings.split or split, settings.type, *size, only, usual)
     if place.attempt > 1:
@@ -278,7 +278,8 @@ def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTas
         data=world.fingerprint(config.split),
         prompts=prompts,
         of=of,
-        learned_from=learned_from(config.agent, config.settings, model) if config.world == DEFAULT_WORLD else {},
+        learned_from=(learned_from(config.agent, config.settings, model) if config.world == DEFAULT_WORLD else {})
+        | ({config.rules.file: config.rules.learned_from} if config.rules and config.rules.learned_from else {}),
         tasks=tasks,
         versions={"python": platform.python_version(), "openai": installed_version("openai")},
     )

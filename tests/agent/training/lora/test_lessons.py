@@ -18,6 +18,7 @@ from housequest.agent.episodes.events import CallTiming, Event, ModelCall, Parse
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.record import EpisodeRecorder
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request
+from housequest.agent.models.llama import LlamaProvider
 from housequest.agent.models.registry import make_model
 from housequest.agent.models.scripted import ReplyRule, ScriptedModel
 from housequest.agent.roles.base import plain_text
@@ -272,6 +273,11 @@ def test_runs_say_whose_prompts_and_settings_they_teach_and_no_house_is_played(
     recipe = AdapterFolder(out).recipe()
     assert recipe["lessons"] | {"agents": ["react"], "settings": {"window": "3"}, "houses": 0} == recipe["lessons"]
     assert {each.agent for each in load(out / "conversations.jsonl")} == {"react"}
+    name = f"{base}?lora={out / 'adapter.gguf'}"
+    assert LlamaProvider().learned_from(name) == ("generated:0..0",)
+    assert not train("--houses", "3")
+    assert LlamaProvider().learned_from(name) == ("generated:0..2", "generated:0..0")
+    assert not train()
     (out / "checkpoint.pt").touch()
     assert not train()
     run.write_bytes(b"\n".join(run.read_bytes().splitlines()[:-1]) + b"\n")
