@@ -73,10 +73,14 @@ def test_runs_of_several_seeds(call: Run) -> None:
     assert json.loads(call("report", "0", "1", "--json").stdout)["over_seeds"]["success"]["mean"] == 1.0
     for more in (("--markdown",), ("--csv", "-"), ("--against", "published"), ("--html", "x.html")):
         assert call("report", "0", "1", *more).returncode == 0
-    done = call("report", "0", "1", "--inspect", "x.json")
+
+
+def test_every_name_is_looked_at_before_anything_is_written(call: Run, played: str, tmp_path: Path) -> None:
+    before = {file.name for file in tmp_path.iterdir()}
+    done = call("report", played, played, "--csv", "table.csv", "--html", "page.html", "--inspect", "insp")
     assert done.returncode == 2
-    assert "--inspect takes one run" in done.stderr
-    assert "the same seed, 0" in call("report", "0", "0").stderr
+    assert "'insp' is not the name of a log; give a file that ends in .eval or .json" in " ".join(done.stderr.split())
+    assert {file.name for file in tmp_path.iterdir()} == before
 
 
 @pytest.mark.parametrize(
