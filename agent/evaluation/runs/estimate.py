@@ -195,7 +195,7 @@ def _as_in(spec: RunSpec, results: Sequence[tuple[SelectedTask, Result]], left: 
         for task, result in results:
             if task.type in left:
                 by_type[task.type].append(value(result))
-        return _of_all(by_type, left)
+        return of_all(by_type, left)
 
     return (
         amount(lambda one: one.calls),
@@ -205,7 +205,7 @@ def _as_in(spec: RunSpec, results: Sequence[tuple[SelectedTask, Result]], left: 
     )
 
 
-def _of_all(values: Mapping[str, Sequence[float]], left: Mapping[str, int]) -> Range:
+def of_all(values: Mapping[str, Sequence[float]], left: Mapping[str, int]) -> Range:
     """Where the sum over so many episodes of each type probably lies, by those of others."""
     number, means = sum(left.values()), {kind: fmean(those) for kind, those in values.items()}
     total, every = sum(left[kind] * means[kind] for kind in left), [each for those in values.values() for each in those]
@@ -347,7 +347,7 @@ def _as_played(spec: RunSpec, played: Sequence[_Played], left: int) -> Amounts:
     used = [[(role, *call) for role, calls in one.calls.items() for call in calls] for one in played]
 
     def amount(value: Callable[[str, int, int], float]) -> Range:
-        return _of_all({"": [sum(value(*call) for call in calls) for calls in used]}, {"": left})
+        return of_all({"": [sum(value(*call) for call in calls) for calls in used]}, {"": left})
 
     return (
         amount(lambda _role, _read, _written: 1),

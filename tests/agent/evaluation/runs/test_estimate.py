@@ -11,7 +11,7 @@ import pytest
 from housequest.agent.config import Prices, configure
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
-from housequest.agent.evaluation.runs.estimate import Estimate, _of_all, estimate
+from housequest.agent.evaluation.runs.estimate import Estimate, estimate, of_all
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from tests.agent.playing import installed
@@ -76,8 +76,8 @@ def test_another_run_of_the_agent_tells_of_tasks_of_its_types(tmp_path: Path, se
 
 def test_the_share_of_each_type_counts(tmp_path: Path) -> None:
     few, many = {"easy": [2.0, 3.0, 2.0, 3.0], "hard": [40.0, 41.0, 40.0, 41.0]}, 12
-    assert _of_all({"easy": few["easy"]}, {"easy": many})[1] < 3.01 * many
-    low, high = _of_all(few, {"easy": 1, "hard": 11})
+    assert of_all({"easy": few["easy"]}, {"easy": many})[1] < 3.01 * many
+    low, high = of_all(few, {"easy": 1, "hard": 11})
     assert low < 2.5 + 11 * 40.5 < high < 12 * 41.01
     assert low > 400, "most are hard"
 

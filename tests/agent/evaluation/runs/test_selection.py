@@ -94,8 +94,8 @@ def test_houses_are_named_by_their_seeds() -> None:
     assert [task.number for task in select(world, "generated:50000", limit=2).tasks] == [50_000, 50_001]
     drawn = [task.number for task in select(world, "generated:7..26", sample=6).tasks]
     assert len(drawn) == 6 and set(drawn) <= set(range(7, 27))
-    for size in ({"sample": 50}, {"limit": 50}):
-        assert [task.number for task in select(world, "generated:7..11", **size).tasks] == [7, 8, 9, 10, 11]
+    for found in (select(world, "generated:7..11", sample=50), select(world, "generated:7..11", limit=50)):
+        assert [task.number for task in found.tasks] == [7, 8, 9, 10, 11]
     for wrong in ("generated:", "generated:-1", "generated:x", "generated:1..2..3"):
         with pytest.raises(ConfigurationError, match="is no split; give generated"):
             select(world, wrong, limit=1)
@@ -105,14 +105,14 @@ def test_houses_are_named_by_their_seeds() -> None:
         select(world, "generated:0..99999")
 
 
-@pytest.mark.parametrize("size", [{"sample": 12}, {"limit": 12}])
-def test_where_there_are_fewer_than_wanted_all_are_played(size: dict[str, int]) -> None:
+@pytest.mark.parametrize(("limit", "sample"), [(None, 12), (12, None)])
+def test_where_there_are_fewer_than_wanted_all_are_played(limit: int | None, sample: int | None) -> None:
     world = make_world("alfworld")
-    found = select(world, "generated:700000..700039", ["heat"], **size)
+    found = select(world, "generated:700000..700039", ["heat"], limit, sample)
     assert 0 < len(found.tasks) < 12
     assert found.tasks == select(world, "generated:700000..700039", ["heat"]).tasks
     with pytest.raises(ConfigurationError, match="has no tasks of the type pick_heat"):
-        select(world, f"generated:700000..{found.tasks[0].number - 1}", ["heat"], **size)
+        select(world, f"generated:700000..{found.tasks[0].number - 1}", ["heat"], limit, sample)
 
 
 def test_a_sample_has_of_each_type_its_share() -> None:
