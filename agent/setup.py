@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from housequest.agent.agents import spec as registry
 from housequest.agent.agents.spec import needs_admissible
@@ -48,7 +49,8 @@ class FrozenRule(BaseModel):
 
 class FrozenRules(BaseModel):
     """The rules that the agent may see, as a run's record keeps them, of the book ``file``; ``budget`` is in tokens per
-    episode. ``part`` says which of its rules if not all accepted ones.
+    episode. ``part`` says which of its rules if not all accepted ones, and ``learned_from`` the splits and ranges of what they
+    were learned from, as far as the book says.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -58,6 +60,7 @@ class FrozenRules(BaseModel):
     part: str = ""
     budget: int = RULES_BUDGET
     rules: tuple[FrozenRule, ...]
+    learned_from: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
 
     @property
     def label(self) -> str:
@@ -230,5 +233,14 @@ def read_rules(name: str, budget: int = RULES_BUDGET, world: str | None = None) 
 
 def frozen_rules(book: Rulebook, rules: Iterable[Rule], budget: int, part: str = "") -> FrozenRules:
     """The given ``rules`` of ``book`` as a run's record keeps them."""
+    rules = tuple(rules)
     listed = tuple(FrozenRule.model_validate(rule, from_attributes=True) for rule in rules)
-    return FrozenRules(file=book.path.name, sha256=book.read or "", part=part, budget=budget, rules=listed)
+    learned = dict.fromkeys(split for rule in rules for split in rule.origin.over(rule.evidence.witnesses))
+    return FrozenRules(
+        file=book.path.name,
+        sha256=book.read or "",
+        part=part,
+        budget=budget,
+        rules=listed,
+        learned_from=tuple(sorted(learned)),
+    )

@@ -118,14 +118,15 @@ EVALUATION_SEEDS = HELD_OUT.start
 _KEPT = ("valid", "test")
 
 
-def is_evaluation_split(split: str) -> bool:
-    """Whether agents are evaluated on this split, in any world; no rule may be learned from it."""
-    return split.startswith(_KEPT)
+def evaluates(split: str, number: int = 0) -> bool:
+    """Whether agents are evaluated on this task, in any world, so that no rule may be learned from it; ``number`` is the seed
+    of a made-up house."""
+    return split.startswith(_KEPT) or (split == "generated" and number >= EVALUATION_SEEDS)
 
 
 def may_be_learned(split: str, number: int) -> bool:
     """Whether a task of ``split`` may be learned from; ``number`` is the seed of a made-up house."""
-    return split in LEARNT_FROM and not (split == "generated" and number >= EVALUATION_SEEDS)
+    return split in LEARNT_FROM and not evaluates(split, number)
 
 
 # A store is a file of JSON objects, one a line.

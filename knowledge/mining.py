@@ -34,9 +34,9 @@ class Mined:
     locations: tuple[Location, ...] = ()
     preconditions: tuple[Rule, ...] = ()
 
-    def rules(self, name: str) -> tuple[Rule, ...]:
-        """The counts as candidate rules; ``name`` is that of the run they come from."""
-        origin = Origin("run", name)
+    def rules(self, name: str, splits: tuple[str, ...] = ()) -> tuple[Rule, ...]:
+        """The counts as candidate rules; ``name`` is that of the run they come from, over tasks of ``splits``."""
+        origin = Origin("run", name, splits)
         lying = (place_rule(each, origin) for each in self.locations if each.number >= FEWEST)
         return (*lying, *(replace(rule, origin=origin) for rule in self.preconditions))
 

@@ -267,7 +267,7 @@ def _edit(node: YamlNode) -> rules.Edit:
     return rules.Edit(**fields)
 
 
-_ORIGIN: dict[str, _Reader] = {"source": partial(_choice, rules.SOURCES), "name": _text}
+_ORIGIN: dict[str, _Reader] = {"source": partial(_choice, rules.SOURCES), "name": _text, "splits": _words}
 _EVIDENCE: dict[str, _Reader] = {"supports": _count, "contradicts": _count, "witnesses": _witnesses, "against": _witnesses}
 _EDIT: dict[str, _Reader] = {
     "did": partial(_choice, rules.EDIT_KINDS),

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from housequest.knowledge.reading import Page, read_page
-from housequest.knowledge.rules import Origin, Rule
+from housequest.knowledge.rules import Rule
 from housequest.worlds.errors import KnowledgeError, nearest, shown, unquoted
 from housequest.worlds.paths import FORMAT, atomic_write, data_folder, open_file, read_file, state_folder
 from housequest.worlds.registry import DEFAULT_WORLD
@@ -316,7 +316,7 @@ def sealed(rule: Rule) -> Rule:
     """``rule`` with a digest of its content in its origin."""
     says = (rule.id, rule.statement, rule.kind or "", str(rule.check or ""), *rule.types, "", *rule.objects)
     seal = sha256("\n".join(says).encode("utf-8", "backslashreplace")).hexdigest()[:8]
-    return replace(rule, origin=Origin(rule.origin.source, f"{_SEAL.sub('', rule.origin.name)}@{seal}"))
+    return replace(rule, origin=replace(rule.origin, name=f"{_SEAL.sub('', rule.origin.name)}@{seal}"))
 
 
 def is_counted(rule: Rule) -> bool:

@@ -28,7 +28,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
@@ -263,15 +263,24 @@ EDITED: tuple[RuleField, ...] = get_args(RuleField)
 USUAL: tuple[RuleKind, ...] = ("location", "strategy")
 """Kinds of rule about what is usual: a single exception does not refute them."""
 WITNESSES = 5
+_WITNESS = re.compile(r"[^/]+/[0-9]{4,}-(?P<split>[a-z_]+)-((?P<seed>[0-9]+)|[^/]+)/[0-9]+", re.ASCII)
 """How many transitions are named for and against a rule; the others are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who stated a rule first; ``name`` is the name of the run or the model."""
+    """Who stated a rule first; ``name`` is the name of the run or the model, and ``splits`` are the splits and ranges of the
+    tasks that it was learned from."""
 
     source: Source = "person"
     name: str = ""
+    splits: tuple[str, ...] = ()
+
+    def over(self, witnesses: Iterable[str]) -> tuple[str, ...]:
+        """Its splits; those of ``witnesses`` where it does not name them."""
+        seen = (_WITNESS.fullmatch(each) for each in witnesses) if self.source != "person" else ()
+        named = (f"{one['split']}:{one['seed']}..{one['seed']}" if one["seed"] else one["split"] for one in seen if one)
+        return self.splits or tuple(dict.fromkeys(named))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from housequest.worlds.base import Env, Step, Task
 from housequest.worlds.env import OrderChecked, StepLimit
 from housequest.worlds.errors import ConfigurationError, OrderError, WorldError, nearest, shown
 from housequest.worlds.registry import make_world
+from housequest.worlds.tasks import TRAINED, split_tasks
 
 try:
     import gymnasium
@@ -77,7 +78,8 @@ class HousequestEnv(gymnasium.Env[str, str]):
             raise ConfigurationError(f"There is no render mode {shown(render_mode)}; known: ansi, or none.")
         self.world = make_world(world, **options)
         split = split or self.world.example_split
-        self.tasks: Sequence[Task] = self.world.tasks(split) if task is None else (self.world.task(task),)
+        # Who is trained here must not learn from houses for evaluation, unless it names them.
+        self.tasks: Sequence[Task] = split_tasks(self.world, split, TRAINED) if task is None else (self.world.task(task),)
         if not self.tasks:
             raise ConfigurationError(f"The split {shown(split)} has no tasks; there are: {', '.join(self.world.splits())}.")
         if max_steps < 1:

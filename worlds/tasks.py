@@ -11,9 +11,10 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar, overload
 
-from housequest.worlds.base import Task
+from housequest.worlds.base import Task, World
 from housequest.worlds.errors import ConfigurationError, TaskNotFound, nearest, shown
 
 TRAINED = range(500_000)
@@ -22,6 +23,7 @@ EXPLORED = range(500_000, 1_000_000)
 """Seeds that rules are learned from, and no model by itself."""
 HELD_OUT = range(1_000_000, 2**63 - 1)
 """Seeds of made-up tasks for evaluation: nothing may be learned from them."""
+_RANGES = 20
 _SEEDS = re.compile(r"(?P<first>[0-9]{1,18})(?P<more>\.\.(?P<last>[0-9]{1,18}))?", re.ASCII)
 
 
@@ -34,19 +36,72 @@ def read_split(text: str, endless: Sequence[str], usual: range = HELD_OUT) -> tu
         return text, None
     if not colon:
         return split, usual
-    match = _SEEDS.fullmatch(seeds)
-    stop = 2**63 - 1 if match is None or not match["more"] else int(match["last"]) + 1
-    if match is None or (first := int(match["first"])) >= stop:
+    if (match := _SEEDS.fullmatch(seeds)) is None:
         raise ConfigurationError(
             f"{shown(text)} is no split; give {split}, {split}:SEED to begin there, or {split}:FIRST..LAST for those houses."
         )
-    return split, range(first, stop)
+    first, last = int(match["first"]), int(match["last"] or HELD_OUT.stop - 1)
+    if first > last:
+        raise ConfigurationError(f"{text} is empty, since {first} is above {last}; did you mean {split}:{last}..{first}?")
+    return split, range(first, last + 1)
 
 
 def covers(parts: Iterable[str], split: str, number: int) -> bool:
     """Whether a task is among ``parts``, which are splits as `read_split` reads them."""
     found = (read_split(part, (split,), range(0)) for part in parts)
     return any(name == split and (not seeds or number in seeds) for name, seeds in found)
+
+
+def as_splits(tasks: Iterable[tuple[str, int]], endless: Sequence[str]) -> tuple[str, ...]:
+    """Splits and ranges that cover ``tasks``, which are splits with numbers: at most ``_RANGES`` ranges, so that between some
+    there may be others.
+    """
+    numbers: dict[str, set[int]] = {}
+    for split, number in tasks:
+        numbers.setdefault(split, set()).add(number)
+    found: list[str] = []
+    for split, those in sorted(numbers.items()):
+        if split not in endless:
+            found.append(split)
+            continue
+        ordered = sorted(those)
+        gaps = sorted((pair for pair in pairwise(ordered) if pair[1] - pair[0] > 1), key=lambda pair: pair[0] - pair[1])
+        ends = sorted([ordered[0], ordered[-1], *(end for pair in gaps[: _RANGES - 1] for end in pair)])
+        found += (f"{split}:{first}..{last}" for first, last in zip(ends[::2], ends[1::2], strict=True))
+    return tuple(found)
+
+
+class MadeUpTasks(Sequence[Task]):
+    """The tasks of ``seeds`` of a split without end, each made when it is asked for."""
+
+    def __init__(self, every: Sequence[Task], split: str, seeds: range) -> None:
+        self.split, self.seeds, self._every = split, seeds, every
+
+    @property
+    def endless(self) -> bool:
+        """Whether no last seed was named."""
+        return self.seeds.stop >= HELD_OUT.stop
+
+    def __len__(self) -> int:
+        return len(self.seeds)
+
+    @overload
+    def __getitem__(self, index: int) -> Task: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Task, ...]: ...
+    def __getitem__(self, index: int | slice) -> Task | tuple[Task, ...]:
+        if isinstance(index, slice):
+            return tuple(self._every[seed] for seed in self.seeds[index])
+        return self._every[self.seeds[index]]
+
+
+def split_tasks(world: World, split: str, usual: range = HELD_OUT) -> Sequence[Task]:
+    """The tasks of ``split`` as `read_split` reads it: made-up ones only of its seeds. Raises ``TaskNotFound`` and
+    ``ConfigurationError``.
+    """
+    name, seeds = read_split(split, world.endless_splits, usual)
+    every = world.tasks(name)
+    return every if seeds is None else MadeUpTasks(every, name, seeds)
 
 
 def is_made_up(reference: str, split: str) -> bool:

@@ -121,8 +121,10 @@ def read_cluster(text: str) -> Cluster:
 
 class ReportFormat(NamedTuple):
     """A format, whose name is an option of ``housequest report`` that takes a file; ``help`` is that option's. ``write`` writes
-    the file and returns how many episodes are in it. It raises ``ConfigurationError``.
+    the file and returns how many episodes are in it. It raises ``ConfigurationError``. Files with none of the ``endings``, if
+    there are any, are refused before anything is written.
     """
 
     help: str
     write: Callable[[RunFolder, Path], int]
+    endings: tuple[str, ...] = ()

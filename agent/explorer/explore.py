@@ -29,6 +29,7 @@ from housequest.knowledge.rules import Origin, Rule
 from housequest.worlds.errors import ConfigurationError, KnowledgeError, ModelError
 from housequest.worlds.household.base import Commands
 from housequest.worlds.paths import atomic_write
+from housequest.worlds.tasks import as_splits
 
 LEAST_REPLY = 512  # Tokens that a chunk leaves for a reply, where replies may be so long: those of a few rules.
 ASKED_AGAIN = 300  # Tokens that asking again adds to a prompt: the stub of a reply, and why it could not be read.
@@ -64,7 +65,8 @@ async def explore(
         way_out = "name one with --distiller, or give --accept evidence"
         raise ConfigurationError(f"--accept filter: there is no model that could filter; {way_out}.")
     for run in target.besides:
-        plan.refuse_evaluation_split(RunFolder(run).manifest().configuration.split, "--evidence")
+        manifest = RunFolder(run).manifest()
+        plan.refuse_evaluation(manifest.configuration.split, manifest.tasks, "--evidence")
     # Refuse an unreadable book before playing.
     library().writable(target.into, exploration.run.config.world)
     place = plan.ExplorationFolder(folder)
@@ -92,14 +94,16 @@ class _Learning:
     async def report(self, summary: Summary) -> plan.ExplorationReport:
         episodes = list(distiller.read_steps(self.place.path))
         run = slug(self.place.path.resolve().name)
+        tasks, world = self.exploration.run.selection.tasks, self.exploration.run.setup.world
+        played = as_splits(((task.split, task.number) for task in tasks), world.endless_splits)
         asker = None if self.exploration.model is None else self._asker(self.exploration.model)
         try:
             if asker is None:
-                origin, parts, judges = Origin("run", run), list[distiller.Chunk](), None
-                mined = mine(recorded_moments([self.place.path]), self._commands).rules(run)
+                origin, parts, judges = Origin("run", run, played), list[distiller.Chunk](), None
+                mined = mine(recorded_moments([self.place.path]), self._commands).rules(run, played)
                 gathered = distiller.Candidates([distiller.CandidateRule(rule, rule.evidence.witnesses) for rule in mined])
             else:
-                origin = Origin("model", f"{asker.name[:140]} over {run}")
+                origin = Origin("model", f"{asker.name[:140]} over {run}", played)
                 parts = await self._chunks(episodes, asker)
                 judges = ModelJudge(asker, {step.origin: step for part in parts for step in part.steps}, self.options.say)
                 gathered = await self._distilled(parts, asker, origin)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -12,12 +12,21 @@ from pydantic import BaseModel
 
 from housequest.agent.config import Configuration, Prices, world_of
 from housequest.agent.evaluation.runs.budget import LARGEST_LEDGER, LedgerCall
-from housequest.agent.evaluation.runs.files import Fault, Frozen, begin_run, differences, faults_of, parsed, read_bytes
+from housequest.agent.evaluation.runs.files import (
+    Fault,
+    Frozen,
+    SelectedTask,
+    begin_run,
+    differences,
+    faults_of,
+    parsed,
+    read_bytes,
+)
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.models.registry import EXAMPLE, file_digest, models_of, parse_model, portable_name
 from housequest.agent.roles.base import template_hashes
-from housequest.knowledge.examples import is_evaluation_split
+from housequest.knowledge.examples import evaluates
 from housequest.knowledge.rules import Rule, RuleKind, RuleStatus, Standing
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.paths import FORMAT, Format
@@ -185,11 +194,10 @@ def plan_exploration(configuration: Configuration, options: ExploreOptions) -> E
             f"Rules are learned from what a world's texts tell, and nothing reads those of {world.name!r}."
         )
     split = settings.split or world.training_split
-    refuse_evaluation_split(split, "--split")
+    refuse_evaluation(split, (), "--split")
     settings = settings.model_copy(update={"split": split, "limit": None, "sample": options.episodes})
     run = make_run_spec(replace(configuration, settings=settings), curiosity=options.curiosity or None, usual=EXPLORED)
-    if run.config.houses is not None and run.config.houses[1] >= HELD_OUT.start:
-        raise ConfigurationError(f"--split: made-up tasks from {HELD_OUT.start:,} on are for evaluation; name others.")
+    refuse_evaluation(split, run.manifest.tasks, "--split")
     model = options.distiller or (models_of(settings.model).get("") if settings.model else None)
     brief = model is not None and model != NO_MODEL and parse_model(model).provider.brief
     if brief and options.distiller is not None:
@@ -210,13 +218,15 @@ def plan_exploration(configuration: Configuration, options: ExploreOptions) -> E
     return Exploration(run, learning, model, settings.prices_of(model) if model else None)
 
 
-def refuse_evaluation_split(split: str, flag: str) -> None:
-    """Raise ``ConfigurationError`` for a split that agents are evaluated on."""
-    if is_evaluation_split(split):
+def refuse_evaluation(split: str, tasks: Iterable[SelectedTask], flag: str) -> None:
+    """Raise ``ConfigurationError`` for a ``split``, or ``tasks`` of it, that agents are evaluated on."""
+    if evaluates(split):
         raise ConfigurationError(
             f"{flag}: {shown(split)} is for evaluation; rules learned from it would make its results meaningless. Use train or "
             "generated."
         )
+    if held := next((task.number for task in tasks if evaluates(task.id.partition("/")[0], task.number)), None):
+        raise ConfigurationError(f"{flag}: houses from {HELD_OUT.start:,} on are for evaluation, as {held:,}; name others.")
 
 
 class ExplorationFolder(RunFolder):

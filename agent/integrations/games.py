@@ -26,11 +26,11 @@ from housequest.agent.episodes.emitter import EventListener
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Outcome, Started, Stepped
 from housequest.agent.episodes.loop import VIEW, EpisodeConfig, run_episode
 from housequest.agent.episodes.record import EpisodeRecorder
-from housequest.agent.evaluation.runs.spec import MANY, find_types, select, slug
+from housequest.agent.evaluation.runs.spec import find_types, select, slug
 from housequest.agent.roles.base import clean
 from housequest.worlds.base import Env, Observation, Task, World
 from housequest.worlds.errors import ConfigurationError, HousequestError, OrderError, TaskNotFound, Unsupported, nearest, shown
-from housequest.worlds.tasks import TRAINED
+from housequest.worlds.tasks import TRAINED, covers, read_split, split_tasks
 
 LONGEST_COMMAND = 2_000
 MOST_OPEN = 16
@@ -67,13 +67,17 @@ class OfferedTasks:
         if VIEW in self.grants:
             raise Unsupported("A client plays by texts, so nothing can be shown to it; leave out --grant view.")
         if "diagnosis" in self.grants:
-            tasks = self.world.tasks(self.split or self.world.example_split)
+            tasks = self.tasks_of(self.split or self.world.example_split)
             EpisodeConfig(self.world.engine, self.grants).check_grants(self.world, tasks)
 
     @property
     def splits(self) -> tuple[str, ...]:
         """The offered splits; tasks are drawn from the first one by default."""
         return (self.split,) if self.split is not None else (*self.world.endless_splits, *self.world.splits())
+
+    def tasks_of(self, split: str) -> Sequence[Task]:
+        """The tasks of an offered ``split``, of made-up ones those that may be learned from unless it names others."""
+        return split_tasks(self.world, split, TRAINED)
 
     def split_named(self, split: str | None) -> str:
         """The offered split of this name; the first one for None. Raises ``TaskNotFound``."""
@@ -82,23 +86,28 @@ class OfferedTasks:
             raise TaskNotFound(f"There is no split {shown(split)} here; there is: {', '.join(splits)}.{nearest(split, splits)}")
         return splits[0] if split is None else split
 
-    def types_among(self, every: Sequence[Task]) -> tuple[str, ...]:
-        """The offered types in full, where ``every`` are the tasks of a split; none if all are."""
+    def types_of(self, split: str) -> tuple[str, ...]:
+        """The offered types of a split's tasks in full; none if all are offered."""
         if not self.types:
             return ()
-        few = len(every) <= MANY
-        return find_types(self.types, sorted({task.type for task in every}) if few else tuple(self.world.task_types))
+        name, seeds = read_split(split, self.world.endless_splits)
+        listed = sorted({task.type for task in self.world.tasks(name)}) if seeds is None else tuple(self.world.task_types)
+        return find_types(self.types, listed)
 
     def named(self, reference: str) -> Task:
         """The task ``split:number``; ids and paths are refused. Raises ``TaskNotFound``."""
         split, _, number = reference.partition(":")
         if not (number.isascii() and number.isdecimal() and len(number) < 20):
             raise TaskNotFound(f"There is no task {shown(reference)}; name one as {self.splits[0]}:1.")
-        return self.checked(self.world.task(f"{self.split_named(split)}:{int(number)}"))
+        if split not in (read_split(each, self.world.endless_splits)[0] for each in self.splits):
+            self.split_named(split)
+        return self.checked(self.world.task(f"{split}:{int(number)}"))
 
     def checked(self, task: Task) -> Task:
-        """``task``, if it is of an offered type. Raises ``TaskNotFound``."""
-        types = self.types_among(self.world.tasks(task.split))
+        """``task``, if it is of the offered tasks and of an offered type. Raises ``TaskNotFound``."""
+        if not covers(self.splits, task.split, task.number):
+            raise TaskNotFound(f"That task is none of those that this server offers: {', '.join(self.splits)}.")
+        types = self.types_of(task.split)
         if types and task.type not in types:
             raise TaskNotFound("That task is of a type that this server does not offer.")
         return task
@@ -342,8 +351,8 @@ class GameHost(AbstractAsyncContextManager["GameHost"]):
         return PossibleCommands(commands=(game.turn and game.turn.admissible) or ())
 
     def _listing(self, split: str, first: int, count: int) -> TaskListing:
-        every = self.options.world.tasks(split)
-        types = self.options.types_among(every)
+        every = self.options.tasks_of(split)
+        types = self.options.types_of(split)
         numbers = range(first - 1, min(len(every), first - 1 + count * _LOOKED_AT))
         found = tuple(islice(((n, every[n]) for n in numbers if not types or every[n].type in types), count))
         end = found[-1][0] + 1 if len(found) == count else numbers.stop

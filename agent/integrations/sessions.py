@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field
 
-from housequest.agent.evaluation.runs.spec import MANY, drawn, select
+from housequest.agent.evaluation.runs.spec import SEARCHED, select
 from housequest.agent.integrations.games import LONGEST_COMMAND, OfferedTasks
 from housequest.agent.roles.base import clean
 from housequest.worlds.base import Env, Step, Task
 from housequest.worlds.env import OrderChecked, StepLimit
 from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFound
-from housequest.worlds.tasks import TRAINED
+from housequest.worlds.tasks import TRAINED, MadeUpTasks
 
 MOST_SESSIONS = 256
 IDLE = 3600.0
@@ -157,9 +157,11 @@ class Sessions(AbstractAsyncContextManager["Sessions"]):
 
     def __init__(self, served: ServedTasks) -> None:
         self.served = served
-        every = served.world.tasks(served.split)
-        served.types_among(every)  # refuses an unknown type before a client connects
-        self._tasks = () if len(every) > MANY else select(served.world, served.split, served.types).tasks
+        every = served.tasks_of(served.split)
+        served.types_of(served.split)  # refuses an unknown type before a client connects
+        drawn = isinstance(every, MadeUpTasks) and len(every) > SEARCHED
+        self._tasks = () if drawn else select(served.world, served.split, served.types).tasks
+        self._there = len(self._tasks or every)
         self._open: dict[int, Session] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._begun = 0
@@ -176,18 +178,16 @@ class Sessions(AbstractAsyncContextManager["Sessions"]):
     @property
     def tasks(self) -> str:
         """How many tasks are served, in words."""
-        return f"{len(self._tasks):,} tasks" if self._tasks else "tasks without end"
+        return f"{self._there:,} tasks" if self._there < len(TRAINED) else "tasks without end"
 
     def found(self, name: str | None, place: int | None, seed: int) -> Task:
         """The task of a name or at a place in the split's order, from 0, or the one that ``--sample 1 --sample-seed SEED``
         draws. In a split without end a place is a seed. Only one thread at a time may ask."""
         if name is not None:
             return self.served.named(name)
-        if not self._tasks:
+        if place is None or not self._tasks:
             by = seed if place is None else place
             return select(self.served.world, self.served.split, self.served.types, sample=1, seed=by, usual=TRAINED).tasks[0]
-        if place is None:
-            return next(drawn(self._tasks, 1, seed))
         if not 0 <= place < len(self._tasks):
             raise TaskNotFound(f"There is no task {place} here; there are 0 to {len(self._tasks) - 1}.")
         return self._tasks[place]

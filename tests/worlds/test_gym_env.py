@@ -217,3 +217,10 @@ def test_a_published_split_is_played(alfworld_games: Path) -> None:
     env = HousequestEnv(split="valid_seen", data=str(alfworld_games))
     assert len(env.tasks) == 140
     assert all(played(env, seed)[0] == 1.0 for seed in range(10))
+
+
+def test_a_range_of_made_up_houses_is_played() -> None:
+    env = HousequestEnv(split="generated:5..6", ordered=True)
+    assert [env.reset()[1]["task"] for _ in range(2)] == ["generated:5", "generated:6"]
+    drawn = HousequestEnv(split="generated")
+    assert int(drawn.reset(seed=1)[1]["task"].partition(":")[2]) < 500_000, "nobody is trained in houses for evaluation"

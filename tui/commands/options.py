@@ -55,7 +55,7 @@ def takes(*names: str, **helps: str) -> Callable[[Callable[..., None]], Callable
 def writes(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for each of the report's other formats; it gets their files as its first argument."""
     formats = ((name, load_plugin("housequest.reports", name, "format of reports")) for name in plugins("housequest.reports"))
-    files = {name: typer.Option(f"--{name}", metavar="FILE", help=form.help, parser=given_path) for name, form in formats}
+    files = {name: written(f"--{name}", "log", form.help, *form.endings) for name, form in formats}
     for name in outs("housequest.reports"):
         files[name] = typer.Option(f"--{name}", metavar="FILE", parser=partial(_not_here, name), hidden=True)
     return _taking({name: Annotated[Path | None, option] for name, option in files.items()}, command)
@@ -144,9 +144,10 @@ def written(flag: str, what: str, help: str, *endings: str) -> Any:
 
     def read(text: str) -> Path:
         given = given_path(text)
-        if given.suffix.lower() in endings and not given.is_dir():
+        if (not endings or given.suffix.lower() in endings) and not given.is_dir():
             return given
-        raise ConfigurationError(f"{flag}: {shown(text)} is not the name of a {what}; give a file that ends in {endings[0]}.")
+        ending = f" that ends in {' or '.join(endings)}" if endings else ", not a folder"
+        raise ConfigurationError(f"{flag}: {shown(text)} is not the name of a {what}; give a file{ending}.")
 
     return typer.Option(flag, metavar="FILE", help=help, parser=read)
 

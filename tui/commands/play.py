@@ -158,7 +158,8 @@ def choose_task(world: World, settings: Settings, reference: str | None, random:
     from random import Random
     from secrets import randbelow
 
-    from housequest.agent.evaluation.runs.spec import MANY, select
+    from housequest.agent.evaluation.runs.spec import select
+    from housequest.worlds.tasks import read_split
 
     if reference is not None:
         if random or settings.type:
@@ -172,7 +173,7 @@ def choose_task(world: World, settings: Settings, reference: str | None, random:
         splits = (world.default_split, *world.endless_splits)
         split = splits[0] if splits[0] in world.splits() else splits[-1]
     seed = randbelow(1 << 32) if settings.seed is None else settings.seed
-    one = 1 if len(world.tasks(split)) > MANY else None
+    one = 1 if read_split(split, world.endless_splits)[1] is not None else None
     limit, sample = (None, one) if random else (one, None)
     tasks = select(world, split, settings.type, limit, sample, seed).tasks
     task = Random(seed).choice(tasks) if random else tasks[0]

@@ -22,7 +22,8 @@ from housequest.tui.commands.runs import measure
 from housequest.tui.desk.rule_text import Draft, finding_lines, rule_json, rule_lines, rule_table, taken_back
 from housequest.tui.text import table
 from housequest.worlds.errors import ConfigurationError, Unsupported
-from housequest.worlds.registry import DEFAULT_WORLD, household
+from housequest.worlds.registry import DEFAULT_WORLD, household, world_class
+from housequest.worlds.tasks import HELD_OUT, as_splits
 
 if TYPE_CHECKING:
     from housequest.agent.episodes.moments import EpisodeFile
@@ -63,7 +64,7 @@ def mine(
         raise ConfigurationError(f"--least: {least} is out of range; give 1 to 1000000.")
     over = {"games": 0, "episodes": 0, "transitions": 0}
     lived, played, tabled = mining.Mined(), (), ()
-    episodes, world = _learnable(paths_to_mine(paths)) if paths or not counts else ([], DEFAULT_WORLD)
+    episodes, world, tasks = _learnable(paths_to_mine(paths)) if paths or not counts else ([], DEFAULT_WORLD, [])
     reader = household(world)
     if reader is None:
         raise Unsupported(f"The texts of the world {world!r} are not read, so nothing can be counted in them.")
@@ -79,13 +80,13 @@ def mine(
         runs = list(dict.fromkeys(episode.run for episode in episodes))
         named = " ".join(runs) if sum(map(len, runs)) <= LONGEST else f"{runs[0][:LONGEST]} and {len(runs) - 1} more"
         lived = mining.mine(counted(), reader.commands, least)
-        played = lived.rules(named)
+        played = lived.rules(named, as_splits(tasks, world_class(world).endless_splits))
     if counts:
         shipped = reader.counts()
         if not shipped.games:
             raise Unsupported(f"Where things lie was not counted in the world {world!r}; leave --counts out.")
         over["games"] = shipped.games
-        tabled = mining.mine_table(shipped).shown_by(lived).rules(f"counts over {shipped.split}")
+        tabled = mining.mine_table(shipped).shown_by(lived).rules(f"counts over {shipped.split}", (shipped.split,))
     # Where both know about a kind of thing, the table wins over what was played.
     rules: dict[str, Rule] = {}
     for rule in (*tabled, *played):
@@ -113,26 +114,30 @@ def paths_to_mine(paths: Iterable[Path] | None) -> list[Path]:
     raise ConfigurationError("Nothing was recorded yet; name a run's folder, or play: `housequest play`, `housequest eval`.")
 
 
-def _learnable(places: Sequence[Path]) -> tuple[list[EpisodeFile], str]:
-    """Records that rules may be learned from, and the first of their worlds that can be read. Raises ``ConfigurationError``."""
+def _learnable(places: Sequence[Path]) -> tuple[list[EpisodeFile], str, list[tuple[str, int]]]:
+    """Records that rules may be learned from, the first of their worlds that can be read, and the splits and numbers of their
+    tasks. Raises ``ConfigurationError``."""
     from housequest.agent.episodes.moments import episode_files, started
-    from housequest.knowledge.examples import is_evaluation_split
+    from housequest.knowledge.examples import evaluates
 
     chosen: list[EpisodeFile] = []
     worlds: list[str] = []
+    tasks: list[tuple[str, int]] = []
     left_out: Counter[str] = Counter()
     for record in episode_files(places):
         begun = started(record)
-        if begun is not None and is_evaluation_split(begun.split):
-            left_out[begun.split] += 1
-        else:
-            chosen.append(record)
-            worlds += [begun.world] if begun is not None else []
+        if begun is not None and evaluates(begun.split, begun.number):
+            left_out[begun.split if evaluates(begun.split) else f"{begun.split} from {HELD_OUT.start:,} on"] += 1
+            continue
+        chosen.append(record)
+        if begun is not None:
+            worlds.append(begun.world)
+            tasks.append((begun.split, begun.number))
     for split, number in sorted(left_out.items()):
         terminal.note(f"Left out: {number:,} episodes of {split}, which is for evaluation.")
     if not chosen:
-        raise ConfigurationError("All that is recorded there is for evaluation; name a run over train or generated.")
-    return chosen, next((world for world in worlds if household(world) is not None), DEFAULT_WORLD)
+        raise ConfigurationError("All that is recorded there is for evaluation; name a run over train or generated:0.")
+    return chosen, next((world for world in worlds if household(world) is not None), DEFAULT_WORLD), tasks
 
 
 def _mined_lines(

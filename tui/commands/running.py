@@ -188,7 +188,10 @@ def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool)
 
 def _would_play(configuration: Configuration, spec: RunSpec, folder: Path) -> Iterator[str]:
     yield f"Would play {spec.selection} ({spec.config.split}) into {folder}"
-    yield from (about_cost(spec, folder), *about_rules(spec), "")
+    retries, repeat = configuration.settings.retries, configuration.settings.repeat
+    places = [folder / f"run-{number}" for number in range(1, repeat + 1)] if repeat > 1 else [folder]
+    places = [folder / "attempt-1"] if retries else places
+    yield from (about_cost(spec, *places, retries=retries), *about_rules(spec), "")
     yield from (json.dumps(spec.config.model_dump(mode="json"), indent=2), "")
     yield from (f"{key} is set by {configuration.origin(key)}" for key in sorted(configuration.origins))
     yield from ("", *(f"{task.number:>4}  {task.id}" for task in spec.selection.tasks))
@@ -256,15 +259,16 @@ def _spread(numbers: Iterable[int]) -> str:
     return f"{ends[0]:,}" if ends[0] == ends[-1] else f"{ends[0]:,} to {ends[-1]:,}"
 
 
-def about_cost(spec: RunSpec, folder: Path) -> str:
-    """What playing ``spec`` would cost."""
+def about_cost(spec: RunSpec, *folders: Path, retries: int = 0) -> str:
+    """What playing ``spec`` into each of ``folders`` would cost, with so many ``retries`` of what is lost."""
     if spec.setup.model is None:
         return "It calls no model."
-    unknown = (
-        f"The cost is not known: no finished episode of {spec.config.agent} under these conditions lies here or below runs, "
-        "and no expert can reply for it."
-    )
-    return str(estimate(spec, folder) or unknown)
+    if (found := estimate(spec, *folders)) is None:
+        return (
+            f"The cost is not known: no episode of {spec.config.agent} under these conditions is finished here or below runs, "
+            "and none can be tried."
+        )
+    return str(found.with_retries(retries) if retries and found.left else found)
 
 
 def announce(specs: Sequence[RunSpec], budget: Budget, rules: str | None = None) -> None:

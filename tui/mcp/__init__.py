@@ -26,13 +26,14 @@ def mcp(
     from housequest.agent.config import configure, world_of
     from housequest.agent.integrations.games import HostOptions
     from housequest.agent.integrations.mcp.server import serve_stdio
+    from housequest.worlds.tasks import split_tasks
 
     if data is not None:
         flags["world_option"] = [*cast("list[str]", flags["world_option"] or []), f"data={data}"]
     settings = configure(flags, uses=(*flags, "worlds")).settings
     world = world_of(settings)
     if settings.split is not None:
-        world.tasks(settings.split)  # refuses an unknown split before a client connects
+        split_tasks(world, settings.split)  # refuses an unknown split before a client connects
     served = HostOptions(
         world=world,
         split=settings.split,

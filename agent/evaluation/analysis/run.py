@@ -38,13 +38,11 @@ from housequest.worlds.env import steps_of
 from housequest.worlds.errors import ConfigurationError, HousequestError, Unsupported, unquoted
 from housequest.worlds.paths import atomic_write
 from housequest.worlds.registry import DEFAULT_WORLD, make_world, world_class
-from housequest.worlds.tasks import HELD_OUT
 
 K = TypeVar("K")
 
 Watcher = Callable[[int, int], None]
 """Gets how many tasks are done and how many there are."""
-_ENDLESS = HELD_OUT.stop - 1
 TURNS = 50
 """The expert's turn limit: the default of an episode."""
 PRIORS = ("counts", "random", "name")
@@ -306,16 +304,16 @@ def card(manifest: Manifest, figures: Figures) -> dict[str, str]:
     perception = _perception(config)
     # Skills that an oracle carries out know where all things are, whoever names them.
     told = f"text, and its {ORACLE} all there is" if f", {ORACLE} by an oracle" in manifest.engine else ""
-    part = "" if whole else f": not the whole {'list' if listed else 'split'}"
+    part = "" if whole else f": not the whole {'list' if listed else 'range' if config.ranged else 'split'}"
     drawn = f", drawn from all types with the sample seed {config.sample_seed or 0}" if config.sample is not None else ""
     without = f"; none of {', '.join(manifest.missing)}" if manifest.missing else ""
-    houses = f", houses {config.houses[0]:,} to {config.houses[1]:,}" if config.houses and config.houses[1] < _ENDLESS else ""
-    houses = houses or (f", houses from {config.houses[0]:,} on" if config.houses else "")
+    first, last = config.houses or (0, 0)
+    houses = f", houses {first:,} to {last:,}" if config.ranged else f", houses from {first:,} on" if config.houses else ""
     only = "" if protocol is None or config.split in protocol.splits else f", but {config.split}"
     return {
         "protocol": f"{config.protocol}{only}" if config.protocol else "none named",
         "split": f"{config.split}{houses}",
-        "tasks": f"{selection_text(len(manifest.tasks), manifest.of)}{drawn}{part}{without}",
+        "tasks": f"{selection_text(len(manifest.tasks), manifest.of, ranged=config.ranged)}{drawn}{part}{without}",
         "goals": config.goals,
         "turns": f"at most {config.max_turns}{counted}",
         "grants": ", ".join(config.grants) or "none",

@@ -204,7 +204,8 @@ def warnings(manifest: Manifest, measured: Sequence[Measured]) -> tuple[str, ...
     elif not any(figure.split == config.split for figure in found):
         told.append(f"No figure is of the split {config.split}.")
     if len(manifest.tasks) < manifest.of:
-        told.append(f"This run is of {selection_text(len(manifest.tasks), manifest.of)}, not of a whole published split.")
+        part = selection_text(len(manifest.tasks), manifest.of, ranged=config.ranged)
+        told.append(f"This run is of {part}, not of a whole published split.")
     if others := sorted({figure.split for figure in found if figure.split is not None} - {config.split}):
         told.append(f"{config.split} is not {' or '.join(others)}: those are other games.")
     if any(not _alike(each, figure) for each in measured for figure in found):

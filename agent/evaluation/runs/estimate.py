@@ -1,17 +1,19 @@
-"""What a run will use, before it is played: calls, tokens and cost, as a range.
+"""What runs will use, before they are played: calls, tokens and cost, as a range.
 
-Where episodes of the same agent under the same conditions are finished, they say it. Else the agent plays some of the tasks,
-with its own prompts, while the world's expert replies in its model's place: so long are the prompts, and so few calls it takes
-who makes no mistake. Who makes many takes all turns.
+Where episodes of the same agent and model under the same conditions are finished, they say it of tasks of their types. Of all
+others, the agent plays some of the tasks with its own prompts. The built-in model replies itself. In another model's place the
+world's expert does, or nobody where there is none: so long are the prompts, and so few calls it takes who makes no mistake. Who
+makes many takes all turns. Episodes of another model may widen that, and never narrow it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from statistics import fmean, stdev
@@ -19,13 +21,19 @@ from typing import NamedTuple
 
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall
 from housequest.agent.episodes.loop import run_episode
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import Result, RunFolder
-from housequest.agent.evaluation.runs.spec import RunSpec
+from housequest.agent.evaluation.runs.spec import RunConfig, RunSpec
 from housequest.agent.evaluation.runs.usage import Tokens, cost, money
+from housequest.agent.models.base import Model
+from housequest.agent.models.registry import parse_models
+from housequest.agent.models.scripted import ReplyRule, ScriptedModel
 from housequest.agent.roles.base import whole_prompts
-from housequest.worlds.base import Task
+from housequest.worlds.base import Env, Task
 from housequest.worlds.errors import ConfigurationError, HousequestError
-from housequest.worlds.registry import load_plugin, plugins
+from housequest.worlds.registry import DEFAULT_WORLD, load_plugin, make_world, plugins
+from housequest.worlds.tasks import split_tasks
 from housequest.worlds.text import many
 
 MOST_LOOKED_AT = 1_000
@@ -36,9 +44,19 @@ CHARACTERS = 4
 """Characters counted as one token: a rough estimate for English in any model's vocabulary."""
 THOUGHT = (100, 1_000)
 """Tokens that a model which thinks writes for a reply beside it, about."""
+WORDY = 60
+"""Tokens that a model may write for a reply which the expert gives in fewer."""
+GROWTH = 100
+"""Tokens by which a prompt grows at each call, at most about, where nothing was seen of that."""
 _SPARE = 1.5
 """How far what one episode used may be from what others do."""
+_APART = 2
+"""How far tasks of types that were not seen may be from what is likely."""
+_ELSEWHERE = ("data",)
+"""Options of worlds that change nothing that is played."""
 Range = tuple[float, float]
+Amounts = tuple[Range, Range, Range, Range]
+"""Calls, tokens read and written, and their cost."""
 
 
 class Estimate(NamedTuple):
@@ -54,6 +72,8 @@ class Estimate(NamedTuple):
     cost: Range | None
 
     def __str__(self) -> str:
+        if not self.left:
+            return "Nothing is left to play, so it costs nothing more."
         counted = self.read[1] or self.written[1]
         tokens = (
             f"{_span(self.read)} tokens read and {_span(self.written)} written" if counted else "tokens that were not counted"
@@ -62,6 +82,15 @@ class Estimate(NamedTuple):
         priced = f" About {' to '.join(ends)} at your prices, if no cache serves any of it." if ends else ""
         return f"About {_span(self.calls)} calls and {tokens} for {many(self.left, 'task')}, {self.basis}.{priced}"
 
+    def with_retries(self, retries: int) -> Estimate:
+        """The same where lost tasks are played up to so many times again: the least if none is lost, the most if all are."""
+        calls, read, written, paid = (
+            each and (each[0], each[1] * (1 + retries)) for each in (self.calls, self.read, self.written, self.cost)
+        )
+        assert calls is not None and read is not None and written is not None
+        basis = f"from none lost to all lost in {many(retries + 1, 'attempt')}, {self.basis}"
+        return Estimate(self.left, basis, calls, read, written, paid)
+
 
 def _span(ends: Range) -> str:
     """A range in two digits of each end."""
@@ -69,73 +98,227 @@ def _span(ends: Range) -> str:
     return " to ".join(said)
 
 
-def estimate(spec: RunSpec, folder: Path, runs: Path = Path("runs")) -> Estimate | None:
-    """What is left of the run in ``folder`` will use; None where nothing tells. Runs below ``runs`` tell, too, which have the
-    same agent, settings, grants and turn limit; the more alike the better. Unreadable folders are skipped.
+class _Like(NamedTuple):
+    """A run like the one that is planned: its folder, what differs, and its results that count, with the task of each."""
+
+    run: RunFolder
+    same_model: bool
+    unlike: list[str]
+    results: list[tuple[SelectedTask, Result]]
+
+    @property
+    def where(self) -> str:
+        differs = f", which had another {'; '.join(self.unlike)}" if self.unlike else ""
+        return f"{many(len(self.results), 'finished one')} of {self.run.path}{differs}"
+
+
+def estimate(spec: RunSpec, *folders: Path, runs: Path = Path("runs")) -> Estimate | None:
+    """What is left of ``spec`` will use, which is played into each of ``folders``; None where nothing tells. Runs below
+    ``runs`` tell, too, which have the same world, agent, settings, grants and turn limit; the more alike the better. Unreadable
+    folders are skipped.
     """
-    left = len(spec.manifest.tasks)
-    found: list[tuple[bool, int, int, Path, list[str], list[Result]]] = []
-    for candidate in dict.fromkeys(chain([folder], islice(_folders(runs), MOST_LOOKED_AT))):
-        run = RunFolder(candidate)
-        with suppress(ConfigurationError, OSError):
-            if not run.manifest_file.is_file():
-                continue
-            manifest = run.manifest()
-            results = list(run.index(manifest.tasks)[0].values())
-            left -= len(results) * (candidate == folder)
-            one, other = manifest.configuration, spec.config
-            usable = [result for result in results if result.calls and result.outcome != "error" and not result.assisted]
-            same = ("agent", "settings", "grants", "max_turns")
-            if not usable or any(getattr(one, name) != getattr(other, name) for name in same):
-                continue
-            unlike = [
-                f"{name} {was or 'none'}, here {now or 'none'}"
-                for name, was, now in (
-                    ("model", one.model, other.model),
-                    ("split", one.split, other.split),
-                    ("goals", one.goals, other.goals),
-                    ("rules", one.rules and one.rules.label, other.rules and other.rules.label),
-                )
-                if was != now
-            ]
-            found.append((candidate == folder, -len(unlike), len(usable), candidate, unlike, usable))
-    if not found:
-        return _rehearsed(spec, left)
-    *_, source, unlike, results = max(found, key=lambda each: each[:3])
-    basis = f"as in {many(len(results), 'finished one')} of {source}"
-    basis += f", which had another {'; '.join(unlike)}" if unlike else ""
+    unplayed = [task for folder in folders for task in _unplayed(spec, RunFolder(folder))]
+    if not unplayed:
+        return Estimate(0, "", (0, 0), (0, 0), (0, 0), None)
+    places = dict.fromkeys(chain(folders, islice(_folders(runs), MOST_LOOKED_AT)))
+    found = [like for place in places if (like := _like(spec.config, RunFolder(place))) is not None]
+    # Of equals the first: the run itself.
+    like = max(found, key=lambda each: (each.same_model, -len(each.unlike), len(each.results)), default=None)
+    own = like if like is not None and like.same_model else None
+    itself = next((each for each in found if each.run.path in folders and each.same_model), None)
+    own = itself or own
+    known = {task.type for task, _ in own.results} if own is not None else set[str]()
+    parts: list[tuple[str, Amounts]] = []
+    if own is not None and (seen := [task for task in unplayed if task.type in known]):
+        parts.append((f"as in {own.where}", _as_in(spec, own.results, Counter(task.type for task in seen))))
+    if new := [task for task in unplayed if task.type not in known]:
+        unseen = _by_pace(spec, new, own) if own is not None else None
+        if (unseen := unseen or _unseen(spec, new, own or like)) is None:
+            return None
+        told = f"those of {', '.join(sorted({task.type for task in new}))} " if parts else ""
+        parts.append((f"{told}{unseen[0]}", unseen[1]))
+    calls, read, written, paid = (
+        (sum(one[0] for one in each), sum(one[1] for one in each)) for each in zip(*(part for _, part in parts), strict=True)
+    )
+    basis = "; ".join(text for text, _ in parts)
+    return Estimate(len(unplayed), basis, calls, read, written, None if spec.setup.prices is None else paid)
+
+
+def _unplayed(spec: RunSpec, run: RunFolder) -> list[SelectedTask]:
+    """The tasks of ``spec`` that are not finished in ``run``."""
+    with suppress(ConfigurationError, OSError):
+        if run.manifest_file.is_file():
+            done = {result.task for result in run.index(run.manifest().tasks)[0].values()}
+            return [task for task in spec.manifest.tasks if task.id not in done]
+    return list(spec.manifest.tasks)
+
+
+def _like(wanted: RunConfig, run: RunFolder) -> _Like | None:
+    """``run`` where it is like the one that is ``wanted``, with finished episodes that called a model."""
+
+    def conditions(config: RunConfig) -> tuple[object, ...]:
+        options = {name: value for name, value in config.world_options.items() if name not in _ELSEWHERE}
+        return config.world, options, config.agent, config.settings, config.grants, config.max_turns
+
+    with suppress(ConfigurationError, OSError):
+        if not run.manifest_file.is_file():
+            return None
+        manifest = run.manifest()
+        config, tasks = manifest.configuration, {task.id: task for task in manifest.tasks}
+        if conditions(config) != conditions(wanted):
+            return None
+        results = [
+            (tasks[result.task], result)
+            for result in run.index(manifest.tasks)[0].values()
+            if result.calls and result.outcome != "error" and not result.assisted
+        ]
+        unlike = [
+            f"{name} {was or 'none'}, here {now or 'none'}"
+            for name, was, now in (
+                ("model", config.model, wanted.model),
+                ("split", config.split, wanted.split),
+                ("goals", config.goals, wanted.goals),
+                ("rules", config.rules and config.rules.label, wanted.rules and wanted.rules.label),
+            )
+            if was != now
+        ]
+        return _Like(run, config.model == wanted.model, unlike, results) if results else None
+    return None
+
+
+def _as_in(spec: RunSpec, results: Sequence[tuple[SelectedTask, Result]], left: Mapping[str, int]) -> Amounts:
+    """What so many tasks of each type will use, by finished ones of the same types."""
     prices = spec.setup.prices
-    used = [(one.calls, one.prompt_tokens or 0, one.completion_tokens or 0) for one in results]
-    calls, read, written = (_of_all(each, left) for each in zip(*used, strict=True))
-    paid = [cost(Tokens.of(one), prices, one.roles) or 0.0 for one in results] if prices is not None else None
-    return Estimate(left, basis, calls, read, written, None if paid is None else _of_all(paid, left))
+
+    def amount(value: Callable[[Result], float]) -> Range:
+        by_type = defaultdict[str, list[float]](list)
+        for task, result in results:
+            if task.type in left:
+                by_type[task.type].append(value(result))
+        return of_all(by_type, left)
+
+    return (
+        amount(lambda one: one.calls),
+        amount(lambda one: one.prompt_tokens or 0),
+        amount(lambda one: one.completion_tokens or 0),
+        amount(lambda one: (cost(Tokens.of(one), prices, one.roles) or 0.0) if prices is not None else 0.0),
+    )
 
 
-def _of_all(values: Sequence[float], left: int) -> Range:
-    """Where the sum over ``left`` episodes probably lies, by those of others."""
-    mean = fmean(values)
-    if len(values) < 2:
-        return left * mean / _SPARE, left * mean * _SPARE
-    # Both what was seen and what comes are samples.
-    reach = 2 * stdev(values) * math.sqrt(1 / len(values) + 1 / max(1, left))
-    return left * max(mean - reach, mean / 10, min(values)), left * min(mean + reach, max(values))
+def of_all(values: Mapping[str, Sequence[float]], left: Mapping[str, int]) -> Range:
+    """Where the sum over so many episodes of each type probably lies, by those of others."""
+    number, means = sum(left.values()), {kind: fmean(those) for kind, those in values.items()}
+    total, every = sum(left[kind] * means[kind] for kind in left), [each for those in values.values() for each in those]
+    if len(every) < 2:
+        return total / _SPARE, total * _SPARE
+    free = len(every) - len(values)
+    within = math.sqrt(sum((each - means[kind]) ** 2 for kind, those in values.items() for each in those) / max(1, free))
+    # Both what was seen and what comes are samples; of few of each type, types tell how far they may be apart.
+    apart = within if free > len(values) else stdev(every)
+    reach = 2 * apart * math.sqrt(number + sum(left[kind] ** 2 / len(values[kind]) for kind in left))
+    return max(total - reach, total / 10, number * min(every)), min(total + reach, number * max(every))
 
 
 class _Played(NamedTuple):
-    """An episode that the expert replied in: its turns, and for each role the tokens of its prompts and replies."""
+    """An episode: its turns, and for each role the tokens of its prompts and replies."""
 
     turns: int
-    calls: dict[str, list[tuple[int, int]]]
+    calls: Mapping[str, Sequence[tuple[int, int]]]
+
+    @property
+    def used(self) -> tuple[int, int, int]:
+        """How many calls, and how many tokens read and written."""
+        every = list(chain.from_iterable(self.calls.values()))
+        return len(every), sum(read for read, _ in every), sum(written for _, written in every)
+
+    @property
+    def begun(self) -> _Played:
+        """No more than the first call of it."""
+        role, calls = next(iter(self.calls.items()))
+        return _Played(1, {role: calls[:1]})
 
 
-def _rehearsed(spec: RunSpec, left: int) -> Estimate | None:
-    """By some of the tasks, played by the expert through the agent, as often as left, and by as many turns as there may be."""
-    tasks, prices = spec.selection.tasks, spec.setup.prices
-    played = [one for task in tasks[:: max(1, len(tasks) // REHEARSED)][:REHEARSED] for one in _play(spec, task)]
-    if not played:
+def _by_pace(spec: RunSpec, left: Sequence[SelectedTask], own: _Like) -> tuple[str, Amounts] | None:
+    """What tasks of other types than the model played will use, if it takes as many times more as it did there than the expert;
+    None where the expert cannot tell.
+    """
+
+    def by_expert(tasks: Sequence[SelectedTask]) -> list[float]:
+        some = tasks[:: max(1, len(tasks) // REHEARSED)][:REHEARSED]
+        played: list[_Played] = []
+        for each in some:
+            with suppress(HousequestError):
+                played += [one] if (one := _play(spec, spec.setup.world.task(each.id), _expert)) else []
+        return [fmean(amounts) for amounts in zip(*(one.used for one in played), strict=True)]
+
+    here, there = by_expert(left), by_expert([task for task, _ in own.results])
+    if not here or not there or not all(there):
         return None
-    turns, most, named = fmean(one.turns for one in played), spec.config.max_turns, spec.setup.model or ""
-    thinks = "thinking=" in named and "thinking=off" not in named
+    results, prices = [result for _, result in own.results], spec.setup.prices
+    means = (
+        fmean(one.calls for one in results),
+        fmean(one.prompt_tokens or 0 for one in results),
+        fmean(one.completion_tokens or 0 for one in results),
+        fmean((cost(Tokens.of(one), prices, one.roles) or 0.0) if prices is not None else 0.0 for one in results),
+    )
+    more = [one / other for one, other in zip(here, there, strict=True)]
+    # What is read is most of what is paid.
+    likely = [len(left) * mean * ratio for mean, ratio in zip(means, (*more, more[1]), strict=True)]
+    calls, read, written, paid = ((amount / _APART, amount * _APART) for amount in likely)
+    return f"at the pace of {own.where}, by what the expert takes for these and for those", (calls, read, written, paid)
+
+
+def _unseen(spec: RunSpec, left: Sequence[SelectedTask], like: _Like | None) -> tuple[str, Amounts] | None:
+    """What tasks will use of which this model played none like them, and what that is known by; None where nothing tells."""
+    wanted = {task.id for task in left}
+    tasks = [task for task in spec.selection.tasks if task.id in wanted]
+    some, agent, most = tasks[:: max(1, len(tasks) // REHEARSED)][:REHEARSED], spec.config.agent, spec.config.max_turns
+    shipped = spec.setup.model is not None and all(one.provider.brief for one in parse_models(spec.setup.model).values())
+    if shipped and (own := [one for task in some if (one := _play(spec, task, _itself))]):
+        return f"as in {many(len(own), 'task')} that the model played for this estimate", _as_played(spec, own, len(left))
+    expert, nobody = ([one for task in some[:number] if (one := _play(spec, task, who))] for who, number in _STAND_INS)
+    recorded, elsewhere = [] if like is None else list(_recorded(like)), _elsewhere(spec)
+    replied = expert or [one for task in elsewhere.selection.tasks if (one := _play(elsewhere, task, _expert))]
+    if not (replied or recorded or nobody):
+        return None
+    # Who makes no mistake takes the fewest turns, and who replies nothing that can be read as many as the agent lets it.
+    all_turns = most if expert else elsewhere.setup.episode.max_turns
+    seen = [
+        (replied, all_turns),
+        (recorded, most),
+        (nobody, 0),
+        ([] if expert else [one.begun for one in nobody or replied], 0),
+    ]
+    whole = zip(*(_between(spec, each, len(left), turns) for each, turns in seen if each), strict=True)
+    calls, read, written, paid = ((min(low for low, _ in each), max(high for _, high in each)) for each in whole)
+    mean = fmean(one.turns for one in expert) if expert else 0
+    few = f"{mean:.0f} turns each, which the expert takes in its place, to all {most}" if expert else "one call each"
+    few += f" to {all_turns} turns, as in houses where the expert can reply" if replied and not expert else ""
+    basis = f"from {few}: no episode of {agent} with this model under these conditions is finished here"
+    if like is not None and recorded:
+        basis += f"; seen was {like.where}"
+    return f"{basis}{'' if _thinks(spec) else '; a model that thinks writes more'}", (calls, read, written, paid)
+
+
+def _elsewhere(spec: RunSpec) -> RunSpec:
+    """The same agent in made-up houses of the default world, where the expert can reply for most."""
+    world = make_world(DEFAULT_WORLD)
+    episode = replace(
+        spec.setup.episode, engine=world.engine, max_turns=world.max_turns, grants=frozenset(), inline=world.inline
+    )
+    setup = replace(spec.setup, world=world, episode=episode)
+    tasks = split_tasks(world, world.endless_splits[0])[:REHEARSED]
+    return replace(spec, setup=setup, selection=spec.selection._replace(tasks=tuple(tasks)))
+
+
+def _thinks(spec: RunSpec) -> bool:
+    named = spec.setup.model or ""
+    return "thinking=" in named and "thinking=off" not in named
+
+
+def _between(spec: RunSpec, played: Sequence[_Played], left: int, most: int) -> Amounts:
+    """What so many tasks will use, from as many turns as in ``played`` to ``most``, with prompts that grow as they grew."""
+    prices = spec.setup.prices
     least, full = [0.0] * 4, [0.0] * 4
     for one in played:
         # Tokens were not counted by the model, so they may be fewer or more.
@@ -144,47 +327,100 @@ def _rehearsed(spec: RunSpec, left: int) -> Estimate | None:
             (full, max(1.0, most / max(1, one.turns)), _SPARE, THOUGHT[1]),
         ):
             for role, calls in one.calls.items():
-                # Who is called once plans ahead; all others are at every turn, or every few, with a prompt that has grown.
-                often = len(calls) * (factor if len(calls) > 1 else 1.0)
                 (first, _), (last, _) = calls[0], calls[-1]
-                grown = (last - first) / max(1, len(calls) - 1)
-                read = (often * first + grown * often * (often - 1) / 2) * spare
-                written = often * (fmean(reply for _, reply in calls) * spare + thought * thinks)
+                often, grown = len(calls) * factor, (last - first) / (len(calls) - 1) if len(calls) > 1 else GROWTH
+                both = often * first + grown * often * (often - 1) / 2, sum(prompt for prompt, _ in calls)
+                read = (max(both) if into is full else min(both)) * spare
+                reply = fmean(reply for _, reply in calls) * spare
+                reply = max(reply, WORDY) if into is full else reply
+                written = often * (reply + thought * _thinks(spec))
                 priced = prices and cost(Tokens(round(read), round(written)), prices.of(role))
                 for place, amount in enumerate((often, read, written, priced or 0.0)):
                     into[place] += amount * left / len(played)
-    basis = (
-        f"from {turns:.0f} turns each, which the expert takes in its place, to all {most}: no episode of {spec.config.agent} "
-        f"under these conditions is finished here{'' if thinks else '; a model that thinks writes more'}"
-    )
     calls, read, written, paid = zip(least, full, strict=True)
-    return Estimate(left, basis, calls, read, written, None if prices is None else paid)
+    return calls, read, written, paid
 
 
-def _play(spec: RunSpec, task: Task) -> Iterator[_Played]:
-    """``task`` played by the agent with the expert in its model's place; nothing where there is no such expert."""
+def _as_played(spec: RunSpec, played: Sequence[_Played], left: int) -> Amounts:
+    """What so many tasks will use, each about as much as those that the model played itself."""
+    prices = spec.setup.prices
+    used = [[(role, *call) for role, calls in one.calls.items() for call in calls] for one in played]
+
+    def amount(value: Callable[[str, int, int], float]) -> Range:
+        return of_all({"": [sum(value(*call) for call in calls) for calls in used]}, {"": left})
+
+    return (
+        amount(lambda _role, _read, _written: 1),
+        amount(lambda _role, read, _written: read),
+        amount(lambda _role, _read, written: written),
+        amount(lambda role, read, written: (prices and cost(Tokens(read, written), prices.of(role))) or 0.0),
+    )
+
+
+Player = Callable[[RunSpec, Env], tuple[Env, Model | None]]
+
+
+def _expert(spec: RunSpec, env: Env) -> tuple[Env, Model | None]:
+    model = None
+    for name in plugins("housequest.teachers"):
+        teach = load_plugin("housequest.teachers", name, "teacher")
+        env, model = teach(spec.config.agent, spec.setup.world, env) or (env, model)
+    return env, model
+
+
+def _itself(spec: RunSpec, env: Env) -> tuple[Env, Model | None]:
+    return env, spec.setup.make_model()
+
+
+def _nobody(_: RunSpec, env: Env) -> tuple[Env, Model | None]:
+    return env, ScriptedModel([ReplyRule(reply="I cannot help with that.")], name="nobody", images=True)
+
+
+_STAND_INS: Sequence[tuple[Player, int]] = ((_expert, REHEARSED), (_nobody, 1))
+"""Who plays in a model's place, and how many tasks."""
+
+
+def _play(spec: RunSpec, task: Task, who: Player) -> _Played | None:
+    """``task`` played by the agent with ``who`` as its model; None where that is not possible."""
     setup = spec.setup
     with suppress(HousequestError):
         env = setup.open(task)
         try:
-            model = None
-            for name in plugins("housequest.teachers"):
-                teach = load_plugin("housequest.teachers", name, "teacher")
-                env, model = teach(spec.config.agent, setup.world, env) or (env, model)
+            env, model = who(spec, env)
             if model is None:
-                return
+                return None
             heard: list[Event | CallTiming] = []
-            asyncio.run(run_episode(env, setup.make_agent(model), setup.episode, heard.append, world=setup.world))
+            asyncio.run(_episode(spec, env, model, heard.append))
         finally:
             env.close()
-        events = [event for event in heard if isinstance(event, Event)]
-        prompts, calls = whole_prompts(events), defaultdict[str, list[tuple[int, int]]](list)
-        for event in events:
-            if isinstance(event.body, ModelCall):
-                prompt = sum(len(said.text) for said in prompts[event.id]) // CHARACTERS
-                calls[event.body.role].append((prompt, -(-len(event.body.reply) // CHARACTERS)))
-        if calls:
-            yield _Played(sum(event.body.turns for event in events if isinstance(event.body, Ended)), calls)
+        return _played([event for event in heard if isinstance(event, Event)])
+    return None
+
+
+async def _episode(spec: RunSpec, env: Env, model: Model, listen: Callable[[Event | CallTiming], None]) -> None:
+    try:
+        await run_episode(env, spec.setup.make_agent(model), spec.setup.episode, listen, world=spec.setup.world)
+    finally:
+        await model.aclose()
+
+
+def _played(events: Sequence[Event]) -> _Played | None:
+    """What an episode took; None where it called no model. What was not counted is estimated."""
+    prompts, calls = whole_prompts(events), defaultdict[str, list[tuple[int, int]]](list)
+    for event in events:
+        if isinstance(event.body, ModelCall):
+            read, written = event.body.prompt_tokens, event.body.completion_tokens
+            read = read or sum(len(said.text) for said in prompts[event.id]) // CHARACTERS
+            calls[event.body.role].append((read, written or -(-len(event.body.reply) // CHARACTERS)))
+    return _Played(sum(event.body.turns for event in events if isinstance(event.body, Ended)), calls) if calls else None
+
+
+def _recorded(like: _Like) -> Iterator[_Played]:
+    """Some episodes of a run."""
+    for task, _ in like.results[:: max(1, len(like.results) // REHEARSED)][:REHEARSED]:
+        with suppress(ConfigurationError, OSError):
+            if (one := _played(list(read_episode(like.run.episode(task))))) is not None:
+                yield one
 
 
 def _folders(runs: Path) -> Iterator[Path]:

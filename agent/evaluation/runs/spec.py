@@ -9,8 +9,7 @@ import operator
 import platform
 import random
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib import metadata
@@ -32,7 +31,7 @@ from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.options import Scalar
 from housequest.worlds.paths import FORMAT, Format, given_path
 from housequest.worlds.registry import DEFAULT_WORLD
-from housequest.worlds.tasks import HELD_OUT, covers, read_split
+from housequest.worlds.tasks import HELD_OUT, MadeUpTasks, covers, read_split, split_tasks
 
 MANY = 1_000_000
 """A split with more tasks than this counts as endless and is never enumerated."""
@@ -40,8 +39,10 @@ _MOST = 10_000
 """The most tasks of an endless split in one run: all are generated and checked before the first is played."""
 _DRAWS = 10_000
 """How many tasks of an endless split are tried for each wanted one, to find its type."""
-_DRAWN_FOR_TYPES = 40
-"""How many are drawn for each wanted one, to have as many of each type."""
+_POOL, _LEAST_POOL = 4, 100
+"""A sample of made-up tasks is drawn by its shares of types from so many for each wanted one, and from at least so many."""
+SEARCHED = 1_000
+"""A range of more made-up tasks than this is never gone through, and taken to have all types."""
 
 
 class RunConfig(Frozen):
@@ -79,12 +80,17 @@ class RunConfig(Frozen):
     attempt: int | None = Field(default=None, exclude_if=operator.not_)
     earlier: str | None = Field(default=None, exclude_if=operator.not_)
 
+    @property
+    def ranged(self) -> bool:
+        """Whether the made-up tasks to select from are those of a range, which ends."""
+        return self.houses is not None and self.houses[1] < HELD_OUT.stop - 1
+
 
 class Manifest(Frozen):
     """A run's own record of itself (``run.json``). ``prompts`` are digests of all prompt templates, of examples, and of an
     agent's own network. ``of`` is how many there were to select ``tasks`` from, and ``missing`` are the types of which none
-    is among them. ``learned_from`` are the splits that its model or network has learned from. ``versions`` should not affect a
-    run; a difference in them is not refused.
+    is among them. ``learned_from`` are the splits that its model, network or rules were learned from. ``versions`` should not
+    affect a run; a difference in them is not refused.
     """
 
     format: Format = FORMAT
@@ -208,6 +214,11 @@ def make_run_spec(
     protocol = PROTOCOLS.get(settings.protocol or "")
     only = protocol.tasks(split) if protocol else None
     size = (settings.limit, settings.sample, settings.sample_seed)
+    if settings.sample is None and configuration.origin("sample_seed").startswith(("--", "the arm")):
+        raise ConfigurationError(
+            f"sample_seed is set by {configuration.origin('sample_seed')}, and no sample is drawn; give --sample N, or "
+            "leave it out."
+        )
     selection = select(world, settings.split or split, settings.type, *size, only, usual)
     if place.attempt > 1:
         selection = selection._replace(tasks=tuple(task for task in selection.tasks if task.id in place.tasks))
@@ -267,7 +278,8 @@ def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTas
         data=world.fingerprint(config.split),
         prompts=prompts,
         of=of,
-        learned_from=learned_from(config.agent, config.settings, model) if config.world == DEFAULT_WORLD else {},
+        learned_from=(learned_from(config.agent, config.settings, model) if config.world == DEFAULT_WORLD else {})
+        | ({config.rules.file: config.rules.learned_from} if config.rules and config.rules.learned_from else {}),
         tasks=tasks,
         versions={"python": platform.python_version(), "openai": installed_version("openai")},
     )
@@ -275,7 +287,8 @@ def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTas
 
 class Selection(NamedTuple):
     """The selected tasks in the split's order. ``of`` is how many there are to select from, ``here`` how many of them are
-    installed; ``missing`` are the types of which none is selected, though there are some.
+    installed; ``missing`` are the types of which none is selected, though there are some. The tasks are the ``first`` ones
+    where there was a limit, and ``ranged`` where the seeds of made-up ones were named.
     """
 
     split: str
@@ -283,9 +296,11 @@ class Selection(NamedTuple):
     here: int
     of: int
     missing: tuple[str, ...] = ()
+    first: bool = False
+    ranged: bool = False
 
     def __str__(self) -> str:
-        return selection_text(len(self.tasks), self.of)
+        return selection_text(len(self.tasks), self.of, ranged=self.ranged)
 
     @property
     def warnings(self) -> Iterator[str]:
@@ -293,12 +308,13 @@ class Selection(NamedTuple):
         if self.here != self.of:
             yield f"{self.split} has {self.here} games here and {self.of} where it is published: these are not its figures."
         if self.missing:
-            yield f"These {len(self.tasks)} tasks have none of {', '.join(self.missing)}; --sample N draws from all types."
+            advice = "--sample N draws from all types" if self.first else "more tasks would have them"
+            yield f"These {len(self.tasks)} tasks have none of {', '.join(self.missing)}; {advice}."
 
 
-def selection_text(selected: int, of: int) -> str:
-    """How many tasks of a split of size ``of`` were selected, in words."""
-    return f"{selected} of a split without end" if of > MANY else f"{selected} of the split's {of}"
+def selection_text(selected: int, of: int, *, ranged: bool = False) -> str:
+    """How many tasks of a split of size ``of`` were selected, or of a range of its made-up ones, in words."""
+    return f"{selected} of a split without end" if of > MANY else f"{selected} of the {'range' if ranged else 'split'}'s {of:,}"
 
 
 def find_types(wanted: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
@@ -336,24 +352,66 @@ def select(
     without end.
     """
     check_one_limit(limit, sample)
-    name, seeds = read_split(split, world.endless_splits, usual)
-    every = world.tasks(name)
-    if seeds is not None:
-        return _select_made_up(world, name, every, seeds, types, limit, sample, seed)
-    known = sorted({task.type for task in every})
-    wanted = find_types(types, known)
-    tasks = tuple(task for task in every if (not wanted or task.type in wanted) and (only is None or task.id in only))
+    every, number = split_tasks(world, split, usual), limit if limit is not None else sample
+    made_up = isinstance(every, MadeUpTasks)
+    name = every.split if made_up else split
+    if made_up:
+        _check_number(every, split, number)
+    wanted = find_types(types, tuple(world.task_types) if made_up else sorted({task.type for task in every})) if types else ()
+    looked: Iterable[Task] = every
+    if made_up and number is not None:
+        looked = islice(every if sample is None else _shuffled(every, seed), number * _DRAWS)
+    suitable = (task for task in looked if (not wanted or task.type in wanted) and (only is None or task.id in only))
     if only is not None and (missing := sorted(set(only) - {task.id for task in every})):
         raise ConfigurationError(f"{len(missing)} of these {len(only)} games are not here, such as {shown(missing[0])}.")
+    if made_up and number is not None:
+        # One has no share of a type, and many are drawn from more, as far as there are more.
+        enough = max(_POOL * number, _LEAST_POOL) if sample is not None and number > 1 else number
+        suitable = islice(suitable, enough)
+    tasks = tuple(suitable)
+    if not tasks:
+        of_types = f" of the type {' or '.join(wanted)}" if wanted else ""
+        raise ConfigurationError(f"The split {shown(split)} has no tasks{of_types} to play.")
     kinds = {task.type for task in tasks}
     if limit is not None:
         tasks = tasks[:limit]
+        kinds |= _types_of(every, wanted or tuple(world.task_types)) if made_up and limit > 1 else set()
     elif sample is not None and sample < len(tasks):
         tasks = tuple(drawn(tasks, sample, seed))
-    if not tasks:
-        raise ConfigurationError(f"The split {shown(name)} has no tasks to play.")
-    missing = tuple(sorted(kinds - {task.type for task in tasks}))
-    return Selection(name, tasks, len(every), max(len(every), world.published_splits.get(name, 0)), missing)
+    if made_up:
+        tasks = tuple(sorted(tasks, key=lambda task: task.number))
+    elif not tasks:
+        raise ConfigurationError(f"The split {shown(split)} has no tasks to play.")
+    missing = tuple(sorted(kinds - {task.type for task in tasks})) if len(tasks) > 1 else ()
+    of, ranged = max(len(every), world.published_splits.get(name, 0)), made_up and not every.endless
+    return Selection(name, tasks, len(every), of, missing, first=limit is not None, ranged=ranged)
+
+
+def _check_number(every: MadeUpTasks, split: str, number: int | None) -> None:
+    """Raise ``ConfigurationError`` where a run would play more of ``split`` than are made for it."""
+    if number is None and len(every) > _MOST:
+        first = every.seeds.start
+        told = f"has {len(every):,} tasks, too many for one run" if len(every) <= MANY else "is endless"
+        raise ConfigurationError(
+            f"The split {shown(split)} {told}; say how many tasks to play with --limit N or --sample N, or which, as "
+            f"{every.split}:{first}..{first + 99}."
+        )
+    number = len(every) if number is None else min(number, len(every))
+    if not 0 < number <= _MOST:
+        raise ConfigurationError(
+            f"{number:,} tasks of the split {shown(split)} are too many for one run; "
+            f"give 1 to {_MOST:,}, and draw others with --sample N --sample-seed S."
+        )
+
+
+def _types_of(every: Sequence[Task], types: Collection[str]) -> set[str]:
+    """Those of ``types`` of which there are tasks; where there are many tasks, all."""
+    found = set(types) if len(every) > SEARCHED else set[str]()
+    for task in every:
+        if found.issuperset(types):
+            break
+        found.add(task.type)
+    return found.intersection(types)
 
 
 def drawn(tasks: Sequence[Task], number: int, seed: int) -> Iterator[Task]:
@@ -373,61 +431,13 @@ def drawn(tasks: Sequence[Task], number: int, seed: int) -> Iterator[Task]:
     return (task for task in tasks if task.id in chosen)
 
 
-def _select_made_up(
-    world: World,
-    split: str,
-    every: Sequence[Task],
-    seeds: range,
-    types: Sequence[str],
-    limit: int | None,
-    sample: int | None,
-    seed: int,
-) -> Selection:
-    """Select tasks that are made on demand: those of the first ``seeds``, or drawn ones, as many of each type as of another."""
-    number = limit if limit is not None else sample
-    if number is None and len(seeds) > _MOST:
-        raise ConfigurationError(
-            f"The split {shown(split)} is endless; say how many tasks to play with --limit N or --sample N, or which, as "
-            f"{split}:{seeds.start}..{seeds.start + 99}."
-        )
-    number = len(seeds) if number is None or number > len(seeds) else number
-    if not 0 < number <= _MOST:
-        raise ConfigurationError(
-            f"{number:,} tasks of the split {shown(split)} are too many for one run; "
-            f"give 1 to {_MOST:,}, and draw others with --sample N --sample-seed S."
-        )
-    wanted = find_types(types, tuple(world.task_types)) if types else ()
-    whole = limit is None and sample is None
-    looked = (every[place] for place in (seeds if sample is None else _random(seeds, seed)))
-    suitable = (task for task in islice(looked, number if whole else number * _DRAWS) if not wanted or task.type in wanted)
-    if sample is None or number == 1:
-        tasks = list(islice(suitable, number))
-    else:
-        # Every type has room for its share; what finds none waits, should the others not come.
-        most = -(-number // len(wanted or world.task_types or ("",)))
-        counted, tasks, waiting = Counter[str](), list[Task](), list[Task]()
-        for task in islice(suitable, number * _DRAWN_FOR_TYPES):
-            (tasks if counted[task.type] < most else waiting).append(task)
-            counted[task.type] += 1
-            if len(tasks) == number:
-                break
-        tasks += waiting[: number - len(tasks)]
-    if not tasks or (len(tasks) < number and not whole):
-        of = f" of the type {' or '.join(wanted)}" if wanted else ""
-        raise ConfigurationError(f"The split {shown(split)} has too few tasks{of}.")
-    known = wanted or tuple(world.task_types)
-    missing = tuple(sorted(set(known) - {task.type for task in tasks})) if len(tasks) > 1 else ()
-    there = len(seeds) if len(seeds) <= MANY else len(every)
-    return Selection(split, tuple(sorted(tasks, key=lambda task: task.number)), there, there, missing)
-
-
-def _random(seeds: range, seed: int) -> Iterator[int]:
-    """``seeds`` in an order drawn with ``seed``, each once."""
+def _shuffled(tasks: Sequence[Task], seed: int) -> Iterator[Task]:
+    """``tasks`` in an order drawn with ``seed``, each once."""
     chance, drawn = random.Random(seed), set[int]()
-    while len(drawn) < len(seeds):
-        if (place := seeds[chance.randrange(len(seeds))]) not in drawn:
+    while len(drawn) < len(tasks):
+        if (place := chance.randrange(len(tasks))) not in drawn:
             drawn.add(place)
-            yield place
+            yield tasks[place]
 
 
 def default_folder(manifest: Frozen, *parts: str | None) -> Path:

@@ -20,7 +20,8 @@ several agents, models, rulebooks and seeds, read as one table. Its file is YAML
       llm-planner:
         agent: llm-planner
         grid: {shots: [1, 9], pool: [50, 100]}   # an arm for each choice: "llm-planner, shots 1, pool 50" and so on
-    seeds: [0, 1, 2]                  # each arm is played once with each seed; default: [0]; or `repeat: 3` in common
+    seeds: [0, 1, 2]                  # each arm is played once with each seed; default: [0]
+    repeat: 3                         # or: each arm is played so often, from its one seed on; an arm may have its own
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ class SweepFolder:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A sweep as read from its file: the settings of each arm, by its name."""
+    """A sweep as read from its file: the settings of each arm, by its name; no ``seeds`` where it lists none."""
 
     file: Path
     arms: Mapping[str, Mapping[str, object]]
@@ -164,20 +165,23 @@ class Sweep:
 def read_sweep(file: Path) -> Sweep:
     """Read a sweep file. Raises ``ConfigurationError`` with the file and the place."""
     content = read_bytes(file, LARGEST_FILE, f"There is no sweep's file {file}.")
-    top = _table(parse_yaml(content, str(file)), str(file), ("common", "arms", "seeds"))
+    top = _table(parse_yaml(content, str(file)), str(file), ("common", "arms", "seeds", "repeat"))
     common = _values(top.get("common", {}), f"{file}: common")
+    if "repeat" in top and "repeat" in common:
+        raise ConfigurationError(f"{file}: repeat stands in common, too; leave one out.")
+    common |= _values({key: top[key] for key in ("repeat",) if key in top}, str(file))
     arms = top.get("arms")
     if not isinstance(arms, dict) or not arms:
         raise ConfigurationError(f"{file} has no arms; list what to compare below arms:, each with a name.")
     listed_arms = cast("dict[object, object]", arms).items()
     named = [arm for name, value in listed_arms for arm in _arms(file, str(name), value, common)]
-    listed = top.get("seeds", [0])
+    listed = top.get("seeds")
     seeds = tuple(cast("list[int]", listed)) if isinstance(listed, list) else ()
     sound = all(type(seed) is int and 0 <= seed < 1 << 32 for seed in seeds)
-    if not seeds or not sound or len(set(seeds)) < len(seeds):
+    if "seeds" in top and (not seeds or not sound or len(set(seeds)) < len(seeds)):
         raise ConfigurationError(f"{file}: seeds: {shown(top['seeds'])} is not a list of seeds; write it like [0, 1, 2].")
-    if len(seeds) * len(named) > MOST_RUNS:
-        raise ConfigurationError(f"{file} has {len(seeds) * len(named)} runs; a sweep has at most {MOST_RUNS}.")
+    if (runs := max(1, len(seeds)) * len(named)) > MOST_RUNS:
+        raise ConfigurationError(f"{file} has {runs} runs; a sweep has at most {MOST_RUNS}.")
     folders = [slug(name, LONGEST_NAME) for name, _ in named]
     for (name, _), folder in zip(named, folders, strict=True):
         if folders.count(folder) > 1:
@@ -197,14 +201,14 @@ def configured_arms(sweep: Sweep, flags: Mapping[str, object], folder: Path | No
     given = {key: value for key, value in flags.items() if value is not None and value not in ([], ())}
     for arm, values in sweep.arms.items():
         for key in given:
-            if key == "seed" or key in values:
+            if (key == "seed" and sweep.seeds) or key in values:
                 place = "seeds" if key == "seed" else f"the arm {shown(arm)}"
                 raise ConfigurationError(
                     f"--{key.replace('_', '-')} is given, and {place} of {sweep.file} sets it too; leave one out."
                 )
-        for seed in sweep.seeds:
+        for seed in sweep.seeds or (cast("int", given.get("seed", 0)),):
             source = SettingsSource(f"the arm {shown(arm)} of {sweep.file}", {**values, "seed": seed}, sweep.file.parent)
-            configuration = configure(given, folder, source)
+            configuration = configure({key: value for key, value in given.items() if key != "seed"}, folder, source)
             repeat, name = configuration.settings.repeat, f"{slug(arm, LONGEST_NAME)}-seed{seed}"
             if configuration.settings.retries:
                 raise ConfigurationError(

@@ -17,4 +17,4 @@ def _write(run: RunFolder, file: Path) -> int:
     return write_inspect_log(run, file)
 
 
-LOG = ReportFormat("Also write a log of inspect_ai: FILE.eval or FILE.json.", _write)
+LOG = ReportFormat("Also write a log of inspect_ai: FILE.eval or FILE.json.", _write, (".eval", ".json"))

@@ -11,11 +11,13 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from housequest.agent.evaluation.runs.spec import select
 from housequest.agent.integrations.tools import CommandTools
 from housequest.worlds.base import Env, World
 from housequest.worlds.env import StepLimit
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.registry import make_world
+from housequest.worlds.tasks import TRAINED
 
 WON = "The task is done."
 OUT_OF_STEPS = "There are no steps left."
@@ -26,7 +28,7 @@ def dataset_rows(split: str, instruction: str = "", *, world: Mapping[str, Any] 
     """A row for each game of ``split``: a ``prompt`` with your ``instruction``, after which TRL writes the game's opening, and
     the ``task``. ``world`` are options of the world. Raises ``ConfigurationError``."""
     text = f"{instruction}\n\n" if instruction else ""
-    tasks = make_world(**world or {}).tasks(split)
+    tasks = select(make_world(**world or {}), split, usual=TRAINED).tasks
     return [{"prompt": [{"role": "user", "content": text}], "task": task.reference} for task in tasks]
 
 

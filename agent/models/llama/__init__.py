@@ -139,10 +139,11 @@ class LlamaProvider(ModelProvider):
         """What the recipe beside an adapter says, which `housequest train` writes."""
         lora = read_llama_name(rest)[1].lora
         try:
-            lessons = json.loads(read_file(given_path(lora or "").with_name("recipe.json"), LARGEST))["lessons"]
+            recipe = json.loads(read_file(given_path(lora or "").with_name("recipe.json"), LARGEST))
+            lessons, runs = recipe["lessons"], map(str, recipe.get("conversations", {}).get("from", ()))
             houses = (f"generated:0..{int(lessons['houses']) - 1}",) if lessons["houses"] else ()
-            return (*houses, *(("train",) if lessons["games"] else ()))
-        except (OSError, ValueError, TypeError, KeyError):
+            return tuple(dict.fromkeys((*houses, *(("train",) if lessons["games"] else ()), *runs)))
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return ()  # an adapter of somebody else's, or none
 
     def computes(self, rest: str) -> str | None:

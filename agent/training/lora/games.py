@@ -45,6 +45,7 @@ from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.household.goals import Goal, GoalStep
 from housequest.worlds.options import Scalar
 from housequest.worlds.paths import alfworld_data
+from housequest.worlds.tasks import HELD_OUT, read_split
 
 RARE = 0.02  # A place where a thing lies less often than this does not matter for finding it.
 REFUSED = 0.5  # The share of missteps that are likely to be refused, and of the last command again among these.
@@ -298,7 +299,7 @@ def of_houses(conversations: Iterable[Conversation], houses: int) -> Iterator[Co
 @dataclass(slots=True)
 class Demonstrations:
     """The expert's games in the prompts of the agents of ``lessons``, in an order drawn by their seed: so many of ``split``, or
-    all. ``split`` is ``train``, ``example`` or ``generated``, whose houses begin at the seed in ``generated:SEED``. So many
+    all. ``split`` is ``train``, ``example`` or ``generated``, also with seeds (`housequest.worlds.tasks.read_split`). So many
     ``workers`` play at once, each a process, or those of a ``cluster``; it changes no episode and not their order. With
     ``shard`` it is every N-th of these games. ``left_out`` counts the games that are not won, by why, as these are played."""
 
@@ -321,17 +322,18 @@ class Demonstrations:
         yield from _won(_Play(self.lessons, self.data, self.grants), chosen, self.workers, self.cluster, self.left_out)
 
     def _items(self) -> list[str]:
-        split, _, first = self.split.partition(":")
-        if split == GENERATED and (first.isdecimal() or not first):
-            begin, number = int(first or 0), DEFAULT_HOUSES if self.games is None else self.games
-            if begin + number > EVALUATION_SEEDS:
-                raise ConfigurationError(f"Houses from {EVALUATION_SEEDS:,} on are for evaluation; give others.")
-            return [f"{GENERATED}:{seed}" for seed in range(begin, begin + number)]
+        _, seeds = read_split(self.split, (GENERATED,), range(HELD_OUT.stop))
+        if seeds is not None:
+            most = len(seeds) if seeds.stop < HELD_OUT.stop else DEFAULT_HOUSES
+            seeds = seeds[: most if self.games is None else self.games]
+            if seeds[-1] >= HELD_OUT.start:
+                raise ConfigurationError(f"--split: houses from {HELD_OUT.start:,} on are for evaluation; give others.")
+            return [f"{GENERATED}:{seed}" for seed in seeds]
         world = AlfworldWorld(data=self.data)
         if self.split not in LEARNT_FROM:
             evaluates = f"agents are evaluated on {self.split}, so nothing may be learned from it"
             why = evaluates if self.split in world.published_splits else f"there is no {shown(self.split, 40)} to learn from"
-            raise ConfigurationError(f"--split: {why}; give train, example, generated or generated:SEED.")
+            raise ConfigurationError(f"--split: {why}; give train, example, or generated, also as generated:FIRST..LAST.")
         return [task.reference for task in world.tasks(self.split)]
 
 

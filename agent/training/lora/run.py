@@ -4,7 +4,7 @@ Conversations are written by the model's own chat template, each token with whet
 reply is its text and the mark that ends it, as the model would have to write them. The folder has::
 
     conversations.jsonl        what it learns from
-    recipe.json                base model, lessons, recipe and versions, with their digests
+    recipe.json                base model, lessons, what runs among them played, recipe and versions, with their digests
     record.jsonl               step, loss and seconds
     checkpoint.pt              to go on from
     adapter_model.safetensors  the adapter as peft and vLLM take it, with adapter_config.json
@@ -36,8 +36,10 @@ from housequest.agent.roles.brief import is_brief_prompt
 from housequest.agent.training import CHECKPOINT
 from housequest.agent.training.export import Conversation, RecordedEpisodes, load, save
 from housequest.agent.training.lora.games import Lessons, demonstrated, of_houses
+from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.errors import ConfigurationError, KnowledgeError, shown
 from housequest.worlds.paths import atomic_write
+from housequest.worlds.tasks import as_splits
 
 
 class Sample(NamedTuple):
@@ -338,7 +340,10 @@ def _prepared(planned: Planned, listener: Listener, play: Callable[[], Iterable[
         raise ConfigurationError("There is nothing to learn from: the expert won none of these games as this agent.")
     conversations = load(file)
     replies = sum(len(each.learned) for each in conversations)
-    learned = {"number": number, "replies": replies, "sha256": _digest(file)}
+    learned: dict[str, Any] = {"number": number, "replies": replies, "sha256": _digest(file)}
+    if won:
+        tasks = ((split, int(seed)) for split, _, seed in (each.origin.partition(":") for each in won))
+        learned["from"] = list(as_splits(tasks, AlfworldWorld.endless_splits))
     if known and known != learned:
         # As another version of the expert plays them.
         folder.refuse_to_go_on([CONVERSATIONS])

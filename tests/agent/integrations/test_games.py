@@ -200,6 +200,17 @@ def test_lists_go_on_where_they_end() -> None:
     within(HostOptions(WORLD), play)
 
 
+def test_a_range_of_made_up_tasks_is_offered() -> None:
+    async def play(games: GameHost) -> None:
+        listed = await games.tasks(None, 1, 50)
+        assert ([task.task for task in listed.tasks], listed.next) == (["generated:5", "generated:6", "generated:7"], None)
+        assert await games.new(GameRequest()) and await games.new(GameRequest("generated:7"))
+        with pytest.raises(TaskNotFound, match="none of those that this server offers"):
+            await games.new(GameRequest("generated:8"))
+
+    within(HostOptions(WORLD, split="generated:5..7"), play)
+
+
 def test_only_what_is_offered_is_listed_drawn_and_played() -> None:
     async def play(games: GameHost) -> None:
         listed = await games.tasks(None, 1, 5)

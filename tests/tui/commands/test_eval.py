@@ -105,6 +105,13 @@ def test_a_dry_run_writes_nothing(call: Run, tmp_path: Path) -> None:
     assert json.loads(call(*EXPERT, "--dry-run", "--json").stdout)["of"] == 3
 
 
+def test_the_estimate_is_of_all_runs_of_a_series(call: Run, server: Server) -> None:
+    base = ("eval", "--world", "scripted", "--agent", "react", "--model", server.model(), "--max-steps", "2", "--dry-run")
+    assert " for 3 tasks, " in call(*base).stdout
+    assert " for 9 tasks, " in call(*base, "--repeat", "3").stdout
+    assert "from none lost to all lost in 4 attempts" in " ".join(call(*base, "--retries", "3").stdout.split())
+
+
 def test_errors_are_an_exit_code_and_retried(call: Run, tmp_path: Path, server: Server) -> None:
     command = ("eval", "--world", "scripted", "--agent", "react", "--model", server.model(), "--max-steps", "2", "--out", "run")
     server.behave(status(413), status(413))

@@ -13,7 +13,7 @@ from tests.tui.conftest import Run
 
 @pytest.fixture
 def played(call: Run) -> str:
-    assert call("eval", "--agent", "expert", "--split", "generated", "--limit", "30", "--out", "runs/one").returncode == 0
+    assert call("eval", "--agent", "expert", "--split", "generated:7..36", "--out", "runs/one").returncode == 0
     return "runs/one"
 
 
@@ -50,6 +50,28 @@ def test_what_is_for_evaluation_is_left_out(call: Run, played: str, tmp_path: Pa
     assert done.returncode == 2
     assert "Left out: 30 episodes of valid_seen" in done.stderr
     assert "name a run over train or generated" in done.stderr
+
+
+def test_houses_for_evaluation_are_left_out_and_what_was_mined_is_named(call: Run, tmp_path: Path) -> None:
+    for name, split in (("held", "generated:1000007..1000008"), ("both", "generated:999970..1000000")):
+        assert call("eval", "--agent", "expert", "--split", split, "--out", name).returncode == 0
+    done = call("rules", "mine", "held", "--into", "book.yaml")
+    assert done.returncode == 2
+    assert "Left out: 2 episodes of generated from 1,000,000 on, which is for evaluation" in " ".join(done.stderr.split())
+    done = call("rules", "mine", "both", "--into", "book.yaml", "--least", "1", "--accept", "evidence")
+    assert (done.returncode, "1 episodes of generated from" in done.stderr) == (0, True)
+    assert {rule.origin.splits for rule in read_book(tmp_path / "book.yaml").rules} == {("generated:999970..999999",)}
+
+
+@pytest.mark.heavy
+def test_a_run_says_what_its_rules_were_learned_from(call: Run, played: str) -> None:
+    assert call("rules", "mine", played, "--into", "book.yaml", "--accept", "evidence").returncode == 0
+    flags = ("eval", "--split", "generated:30..40", "--dry-run", "--json", "--rules")
+    assert json.loads(call(*flags, "book.yaml").stdout)["learned_from"]["book.yaml"] == ["generated:7..36"]
+    # What ships names its evidence by the records that saw it.
+    assert json.loads(call(*flags, "learned").stdout)["learned_from"]["learned.yaml"] == ["train"]
+    report = call("eval", "--split", "generated:36..37", "--rules", "book.yaml", "--max-steps", "1")
+    assert "book.yaml from generated:7..36" in " ".join(report.stdout.split())
 
 
 @pytest.mark.parametrize(

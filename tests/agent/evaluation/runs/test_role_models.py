@@ -170,7 +170,7 @@ def test_a_budget_of_money_counts_each_role_at_its_models_price(
     again = BudgetTracker()
     asyncio.run(run_batch(free, tmp_path / "counted", RunOptions(), again))
     assert again.used.money == pytest.approx(sum(paid.values())), "as its records tell it"
-    guessed = estimate(plan(big, small, limit=4, set={"form": "free"}), tmp_path / "new", tmp_path)
+    guessed = estimate(plan(big, small, limit=4, set={"form": "free"}), tmp_path / "new", runs=tmp_path)
     assert guessed is not None
     assert guessed.cost is not None
     assert guessed.cost[0] <= 2 * sum(paid.values()) <= guessed.cost[1]

@@ -89,21 +89,38 @@ def test_of_a_split_without_end_the_first_are_taken_or_some_drawn() -> None:
 def test_houses_are_named_by_their_seeds() -> None:
     world = make_world("alfworld")
     some = select(world, "generated:7..11")
-    assert ([task.number for task in some.tasks], some.of, str(some)) == ([7, 8, 9, 10, 11], 5, "5 of the split's 5")
+    assert ([task.number for task in some.tasks], some.of, str(some)) == ([7, 8, 9, 10, 11], 5, "5 of the range's 5")
     assert [task.number for task in select(world, "generated:7..11", limit=2).tasks] == [7, 8]
     assert [task.number for task in select(world, "generated:50000", limit=2).tasks] == [50_000, 50_001]
     drawn = [task.number for task in select(world, "generated:7..26", sample=6).tasks]
     assert len(drawn) == 6 and set(drawn) <= set(range(7, 27))
-    assert [task.number for task in select(world, "generated:7..11", sample=50).tasks] == [7, 8, 9, 10, 11]
-    for wrong in ("generated:", "generated:-1", "generated:5..4", "generated:x", "generated:1..2..3"):
+    for found in (select(world, "generated:7..11", sample=50), select(world, "generated:7..11", limit=50)):
+        assert [task.number for task in found.tasks] == [7, 8, 9, 10, 11]
+    for wrong in ("generated:", "generated:-1", "generated:x", "generated:1..2..3"):
         with pytest.raises(ConfigurationError, match="is no split; give generated"):
             select(world, wrong, limit=1)
+    with pytest.raises(ConfigurationError, match=r"5 is above 4; did you mean generated:4\.\.5"):
+        select(world, "generated:5..4", limit=1)
+    with pytest.raises(ConfigurationError, match="has 100,000 tasks, too many for one run"):
+        select(world, "generated:0..99999")
+
+
+@pytest.mark.parametrize(("limit", "sample"), [(None, 12), (12, None)])
+def test_where_there_are_fewer_than_wanted_all_are_played(limit: int | None, sample: int | None) -> None:
+    world = make_world("alfworld")
+    found = select(world, "generated:700000..700039", ["heat"], limit, sample)
+    assert 0 < len(found.tasks) < 12
+    assert found.tasks == select(world, "generated:700000..700039", ["heat"]).tasks
+    with pytest.raises(ConfigurationError, match="has no tasks of the type pick_heat"):
+        select(world, f"generated:700000..{found.tasks[0].number - 1}", ["heat"], limit, sample)
 
 
 def test_a_sample_has_of_each_type_its_share() -> None:
     world = make_world("alfworld")
-    drawn = Counter(task.type for task in select(world, "generated", sample=12).tasks)
-    assert set(drawn) == set(world.task_types) and set(drawn.values()) == {2}
+    there = Counter(task.type for task in select(world, "generated:700000..700099").tasks)
+    drawn = Counter(task.type for task in select(world, "generated:700000..700099", sample=12).tasks)
+    assert all(abs(drawn[kind] - 12 * there[kind] / 100) < 1 for kind in world.task_types)
+    assert len(Counter(task.type for task in select(world, "generated", sample=24).tasks)) == len(world.task_types)
     # Listed ones by their shares: 3 tasks, of which the larger type gets its own.
     demo = make_world("scripted")
     assert select(demo, "demo", sample=2, seed=3).tasks == select(demo, "demo", sample=2, seed=3).tasks
@@ -113,6 +130,25 @@ def test_types_that_are_missing_are_told_of() -> None:
     first = select(make_world("alfworld"), "generated", limit=2)
     assert len(first.missing) == 4
     assert f"none of {', '.join(first.missing)}; --sample N draws from all types" in next(first.warnings)
+    assert not list(select(make_world("alfworld"), "generated", limit=1).warnings), "one task has one type"
+
+
+def test_types_that_a_range_has_none_of_are_not_missed() -> None:
+    world = make_world("alfworld")
+    whole = select(world, "generated:700000..700004")
+    assert len({task.type for task in whole.tasks}) < len(world.task_types)
+    assert list(whole.warnings) == list(select(world, "generated:700000..700004", sample=4, seed=1).warnings) == []
+    begun = select(world, "generated:700000..700004", limit=2)
+    assert set(begun.missing) == {task.type for task in whole.tasks} - {task.type for task in begun.tasks}
+    few = select(world, "generated:700000..700019", sample=2)
+    assert few.missing and "--sample" not in next(few.warnings), "it was given"
+
+
+def test_a_seed_of_no_draw_is_refused(tmp_path: Path) -> None:
+    given = {"world": "scripted", "agent": "expert", "sample_seed": 7}
+    with pytest.raises(ConfigurationError, match="sample_seed is set by --sample-seed, and no sample is drawn"):
+        make_run_spec(configure({**given, "limit": 2}, tmp_path))
+    assert make_run_spec(configure({**given, "sample": 2}, tmp_path)).config.sample_seed == 7
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,13 @@ def test_each_arm_is_played_with_each_seed(tmp_path: Path) -> None:
     assert [config.rules for config in configs] == [None] * 4
 
 
+def test_a_flag_gives_the_seed_of_a_sweep_that_lists_none(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="--seed is given, and seeds of"):
+        planned(written(tmp_path, TWO), seed=4)
+    (one,) = planned(written(tmp_path, "arms: {a: {world: scripted, agent: expert}}"), seed=4)
+    assert (one.seed, one.folder, one.spec.config.seed) == (4, "a-seed4", 4)
+
+
 def test_an_arm_can_have_no_rules_whatever_is_configured(tmp_path: Path) -> None:
     file = written(tmp_path, TOLD)
     (tmp_path / "housequest.toml").write_text('rules = "rules.yaml"\n')
@@ -89,8 +96,6 @@ def test_settings_of_an_agent_are_joined_and_flags_fill_what_is_left_open(tmp_pa
     file = written(tmp_path, text.replace("scripted:b.yaml", f"scripted:{tmp_path / 'b.yaml'}"))
     with pytest.raises(ConfigurationError, match=r"--model is given, and the arm 'a' of .*two.yaml sets it too"):
         planned(file, model="openai:x")
-    with pytest.raises(ConfigurationError, match="--seed is given, and seeds of"):
-        planned(file, seed=4)
     first, second = planned(file, limit=2)
     assert (first.spec.config.settings["stuck_after"], second.spec.config.settings["stuck_after"]) == (5, 2)
     assert (first.spec.config.settings["on_hint"], first.seed, first.spec.config.limit) == (False, 0, 2)
@@ -191,7 +196,8 @@ def test_any_file_is_a_sweep_or_refused(tmp_path: Path, content: bytes) -> None:
 
 
 def test_a_sweep_repeats_each_arm_and_plays_nothing_lost_again(tmp_path: Path) -> None:
-    file = written(tmp_path, "arms: {a: {world: scripted, agent: expert, repeat: 3}, b: {world: scripted, agent: expert}}")
+    file_text = "arms: {a: {world: scripted, agent: expert, repeat: 3}, b: {world: scripted, agent: expert}}"
+    file = written(tmp_path, file_text)
     trials = planned(file)
     assert [(each.arm, each.seed, each.folder) for each in trials] == [
         ("a", 0, "a-seed0-1"),
@@ -200,6 +206,11 @@ def test_a_sweep_repeats_each_arm_and_plays_nothing_lost_again(tmp_path: Path) -
         ("b", 0, "b-seed0"),
     ]
     assert [each.spec.config.repeat for each in trials] == [None, 2, 3, None]
+    at_the_top = planned(written(tmp_path, "repeat: 2\narms: {a: {world: scripted, agent: expert}}"))
+    assert [each.folder for each in at_the_top] == ["a-seed0-1", "a-seed0-2"]
+    with pytest.raises(ConfigurationError, match="repeat stands in common, too; leave one out"):
+        planned(written(tmp_path, "repeat: 2\ncommon: {repeat: 3}\narms: {a: {world: scripted, agent: expert}}"))
+    written(tmp_path, file_text)
     with pytest.raises(ConfigurationError, match=r"repeat is set by .*lists seeds, too"):
         planned(written(tmp_path, f"{file.read_text()}\nseeds: [0, 1]\n"))
     with pytest.raises(ConfigurationError, match="retries is set by --retries, and a sweep does not play lost games again"):
@@ -255,4 +266,4 @@ def test_the_sweeps_that_ship_can_be_planned(file: Path, tmp_path: Path) -> None
     flags = {"split": "example"} if "split" not in {key for values in sweep.arms.values() for key in values} else {}
     given = {**flags, "limit": 1, "model": f"scripted:{tmp_path / 'script.yaml'}"}
     trials = list(plan_sweep(configured_arms(sweep, given, tmp_path)))
-    assert len(trials) == len(sweep.arms) * len(sweep.seeds)
+    assert len(trials) == len(sweep.arms) * max(1, len(sweep.seeds))

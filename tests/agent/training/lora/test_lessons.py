@@ -18,6 +18,7 @@ from housequest.agent.episodes.events import CallTiming, Event, ModelCall, Parse
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.record import EpisodeRecorder
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request
+from housequest.agent.models.llama import LlamaProvider
 from housequest.agent.models.registry import make_model
 from housequest.agent.models.scripted import ReplyRule, ScriptedModel
 from housequest.agent.roles.base import plain_text
@@ -272,6 +273,11 @@ def test_runs_say_whose_prompts_and_settings_they_teach_and_no_house_is_played(
     recipe = AdapterFolder(out).recipe()
     assert recipe["lessons"] | {"agents": ["react"], "settings": {"window": "3"}, "houses": 0} == recipe["lessons"]
     assert {each.agent for each in load(out / "conversations.jsonl")} == {"react"}
+    name = f"{base}?lora={out / 'adapter.gguf'}"
+    assert LlamaProvider().learned_from(name) == ("generated:0..0",)
+    assert not train("--houses", "3")
+    assert LlamaProvider().learned_from(name) == ("generated:0..2", "generated:0..0")
+    assert not train()
     (out / "checkpoint.pt").touch()
     assert not train()
     run.write_bytes(b"\n".join(run.read_bytes().splitlines()[:-1]) + b"\n")
@@ -288,6 +294,16 @@ def test_an_agent_without_a_language_model_cannot_be_taught() -> None:
 def test_houses_for_evaluation_are_not_learned_from() -> None:
     with pytest.raises(ConfigurationError, match="for evaluation"):
         next(demonstrated(Lessons(houses=EVALUATION_SEEDS + 1)))
+    for split in ("generated:1000000", "generated:999999..1000002"):
+        with pytest.raises(ConfigurationError, match="for evaluation"):
+            next(iter(Demonstrations(Lessons(("react",), missteps=0.0), split)))
+
+
+def test_a_range_of_houses_is_learned_from() -> None:
+    played = list(Demonstrations(Lessons(("react",), missteps=0.0), "generated:5..8"))
+    assert sorted(episode.origin for episode in played) == [f"generated:{seed}" for seed in (5, 6, 7, 8)]
+    (one,) = Demonstrations(Lessons(("react",), missteps=0.0), "generated:5..8", 1)
+    assert one.origin == "generated:5"
 
 
 def test_a_prompt_that_grows_is_one_conversation() -> None:
