@@ -76,6 +76,14 @@ def test_runs_of_several_seeds(call: Run) -> None:
     assert "are the same run; name it once" in call("report", "0", "0").stderr
 
 
+def test_every_name_is_looked_at_before_anything_is_written(call: Run, played: str, tmp_path: Path) -> None:
+    before = {file.name for file in tmp_path.iterdir()}
+    done = call("report", played, "--csv", "table.csv", "--html", "page.html", "--inspect", "insp")
+    assert done.returncode == 2
+    assert "'insp' is not the name of a log; give a file that ends in .eval or .json" in " ".join(done.stderr.split())
+    assert {file.name for file in tmp_path.iterdir()} == before
+
+
 @pytest.mark.parametrize(
     "arguments",
     [("--against", "them"), ("--json", "--markdown"), ("--csv", "-", "--json"), ("--csv", "-", "--against", "published")],
