@@ -169,11 +169,11 @@ def _beta_point(share: float, first: float, second: float) -> float:
 
 def _beta_below(point: float, first: float, second: float) -> float:
     """The distribution function of the beta distribution, by its continued fraction (Abramowitz and Stegun, 26.5.8)."""
-    if point > (first + 1) / (first + second + 2):
-        return 1 - _beta_below(1 - point, second, first)
-    if point <= 0:
-        return 0.0
     both = first + second
+    if upper := point > (first + 1) / (both + 2):  # the fraction settles sooner from the nearer end
+        point, first, second = 1 - point, second, first
+    if point <= 0:
+        return float(upper)
     height = math.lgamma(both) - math.lgamma(first) - math.lgamma(second)
     height += first * math.log(point) + second * math.log1p(-point)
     # From the inside out; it settles in far fewer steps than these.
@@ -182,7 +182,8 @@ def _beta_below(point: float, first: float, second: float) -> float:
         even = step * (second - step) * point / ((first + 2 * step - 1) * (first + 2 * step))
         odd = -(first + step - 1) * (both + step - 1) * point / ((first + 2 * step - 2) * (first + 2 * step - 1))
         fraction = 1 + odd / (1 + even / fraction)
-    return math.exp(height) / first / fraction
+    below = math.exp(height) / first / fraction
+    return 1 - below if upper else below
 
 
 def bootstrap_mean(values: Sequence[float]) -> Interval:

@@ -14,7 +14,7 @@ if (form) {
         || (form.elements.outcome.value && item.dataset.outcome !== form.elements.outcome.value)
         || (wanted && !item.dataset.name.toLowerCase().includes(wanted)) || false;
     }
-    form.querySelector("output").value = `${rows.filter(row => !row.hidden).length} of ${rows.length} tasks`;
+    form.querySelector("output").value = `${rows.filter(row => !row.hidden).length} of ${rows.length} shown`;
   };
   form.hidden = false;
   form.addEventListener("input", apply);

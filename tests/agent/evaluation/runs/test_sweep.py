@@ -233,7 +233,7 @@ def test_arms_stand_beside_each_other(tmp_path: Path) -> None:
     both, lamps = arms
     overall, first = both.summary.overall, lamps.summary.overall
     assert (both.name, len(both.runs), overall.finished, overall.success, both.cost) == ("all of it", 2, 6, 1.0, None)
-    assert (len(lamps.runs), first.episodes, first.interval) == (1, 1, wilson(1, 1))
+    assert (lamps.planned, first.so_far, first.interval) == ("1 of 2", "1 of 2", wilson(1, 1))
     text = ArmsReport(arms).text()
     assert "The interval is over the tasks: one counts once, however many seeds played it." in text
     rows = ArmsReport(arms).data()["arms"]
