@@ -68,7 +68,7 @@ def test_money_needs_prices_and_is_told_with_them(call: Run, server: Server, tmp
 
 
 def test_a_dry_run_says_about_what_it_would_cost(call: Run, server: Server) -> None:
-    assert "The cost is not known" in call(*react(server, "--dry-run")).stdout
+    assert re.search(r"About [0-9]+ to [0-9]+ calls", call(*react(server, "--dry-run")).stdout)
     assert call(*react(server, "--limit", "1", "--out", "runs/one")).returncode == 0
     assert re.search(r"About [0-9]+ to [0-9]+ calls", call(*react(server, "--dry-run")).stdout)
     assert "It calls no model." in call("eval", "--world", "scripted", "--agent", "expert", "--dry-run").stdout

@@ -162,8 +162,9 @@ def test_other_runs_are_evidence_but_none_of_a_split_for_evaluation(call: Run, t
         "--out",
         "few",
     )
-    play = ("eval", "--agent", "expert", "--split", "generated", "--limit", "20", "--out", "more")
-    assert (call(*few).returncode, call(*play).returncode) == (0, 0)
+    play = ("eval", "--agent", "expert", "--split", "generated:500100..500119", "--out", "more")
+    held_out = ("eval", "--agent", "expert", "--split", "generated", "--limit", "1", "--out", "held-out")
+    assert [call(*line).returncode for line in (few, play, held_out)] == [0, 0, 0]
     assert rules("explored")[GOOD].standing == "undecided"
     done = call(*few, "--evidence", "more", "--accept", "evidence")
     assert (done.returncode, "evidence  from more too" in done.stdout) == (0, True)
@@ -176,7 +177,7 @@ def test_other_runs_are_evidence_but_none_of_a_split_for_evaluation(call: Run, t
     manifest.write_text(with_digest(f"{json.dumps(forged, indent=2)}\n"))
     refused = call(*few, "--evidence", "more")
     assert (refused.returncode, "--evidence: 'valid_seen' is for evaluation" in refused.stderr) == (2, True)
-    assert call(*few, "--evidence", "nowhere").returncode == 2
+    assert [call(*few, "--evidence", place).returncode for place in ("nowhere", "held-out")] == [2, 2]
 
 
 @pytest.mark.heavy

@@ -78,7 +78,7 @@ def killed_again_and_again(folder: Path, server: Server, seed: int, kills: int, 
     assert episodes(folder / "run") == episodes(folder / "whole")
     assert (folder / "run" / "index.jsonl").read_bytes() == (folder / "whole" / "index.jsonl").read_bytes()
     counted = Counter(json.loads(line)["task"] for line in (folder / "run" / "index.jsonl").read_text().splitlines())
-    assert counted == Counter({f"generated/{HELD_OUT + number}": 1 for number in range(tasks)})
+    assert counted == Counter({f"generated/{HELD_OUT.start + number}": 1 for number in range(tasks)})
 
 
 def on_a_full_disk(line: Sequence[str], folder: Path, room: int) -> subprocess.CompletedProcess[str]:
