@@ -305,7 +305,8 @@ def card(manifest: Manifest, figures: Figures) -> dict[str, str]:
     # Skills that an oracle carries out know where all things are, whoever names them.
     told = f"text, and its {ORACLE} all there is" if f", {ORACLE} by an oracle" in manifest.engine else ""
     part = "" if whole else f": not the whole {'list' if listed else 'range' if config.ranged else 'split'}"
-    drawn = f", drawn from all types with the sample seed {config.sample_seed or 0}" if config.sample is not None else ""
+    among = " from all types" if not config.types else ""
+    drawn = f", drawn{among} with the sample seed {config.sample_seed or 0}" if config.sample is not None else ""
     without = f"; none of {', '.join(manifest.missing)}" if manifest.missing else ""
     first, last = config.houses or (0, 0)
     houses = f", houses {first:,} to {last:,}" if config.ranged else f", houses from {first:,} on" if config.houses else ""

@@ -265,7 +265,7 @@ def test_a_run_over_published_games_is_told_as_a_part_of_its_split(alfworld_game
     flags = ("--split", "valid_seen", "--type", "heat", "--sample", "3", "--goals", "human", "--workers", "4", "--out", "run")
     done = call("eval", "--agent", "expert", *flags, ALFWORLD_DATA=str(alfworld_games))
     assert done.returncode == 0
-    assert "3 of the split's 140: " in done.stdout
+    assert "3 of the split's 140, drawn with the sample seed 0: " in " ".join(done.stdout.split())
 
 
 @pytest.mark.heavy

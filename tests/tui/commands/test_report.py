@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.parts import needs
 from tests.tui.conftest import Run
 
 GENERATED = ("eval", "--agent", "expert", "--split", "generated", "--limit", "3", "--out")
@@ -76,6 +77,7 @@ def test_runs_of_several_seeds(call: Run) -> None:
     assert "are the same run; name it once" in call("report", "0", "0").stderr
 
 
+@needs("inspect")
 def test_every_name_is_looked_at_before_anything_is_written(call: Run, played: str, tmp_path: Path) -> None:
     before = {file.name for file in tmp_path.iterdir()}
     done = call("report", played, "--csv", "table.csv", "--html", "page.html", "--inspect", "insp")

@@ -41,6 +41,7 @@ def within(found: Estimate | None, amounts: tuple[int, int, int]) -> bool:
     return all(low <= amount <= high for (low, high), amount in zip(ends, amounts, strict=True))
 
 
+@needs("training")
 def test_of_an_agent_that_never_played_where_no_expert_replies_a_range_is_given(tmp_path: Path, server: Server) -> None:
     runs, spec = tmp_path / "runs", plan(tmp_path, server)
     (runs / "broken").mkdir(parents=True)
