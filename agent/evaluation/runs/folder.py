@@ -217,7 +217,7 @@ class RunFolder:
 
     def clock(self, task: SelectedTask, seconds: float, *, resumed: bool = False) -> None:
         """Record the ``seconds`` that a session spent on the episode of ``task``; ``resumed``: it continued an earlier one."""
-        line = {"episode": episode_name(task), "seconds": round(seconds, 3), **({"resumed": True} if resumed else {})}
+        line = {"episode": episode_name(task), "seconds": round(seconds, 6), **({"resumed": True} if resumed else {})}
         with open_file(self.walls_file, "ab") as file:
             file.write(f"{json.dumps(line)}\n".encode())
 
