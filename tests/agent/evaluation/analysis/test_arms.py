@@ -23,6 +23,7 @@ from housequest.agent.evaluation.render.export import as_csv, as_markdown
 from housequest.agent.evaluation.render.pages.render import arms_page, figures_page
 from housequest.agent.evaluation.render.report import EpisodesReport
 from housequest.agent.evaluation.render.series import ArmsReport, SeedsReport, report_of
+from housequest.agent.evaluation.render.table import percent
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.tui.cli import app
 from housequest.worlds.errors import ConfigurationError
@@ -274,6 +275,8 @@ def test_of_lost_tasks_that_were_played_again_the_first_attempt_is_the_arm(tmp_p
     assert (row.success, row.calls) == (tried.attempts[0].summary.overall.success, tried.attempts[0].summary.overall.calls)
     assert "again: its first attempt. After" in " ".join(report.text().split())
     assert len(report.runs) == 1 + len(tried.attempts), "what is written of each run is of every attempt"
+    listed = CliRunner().invoke(app, ["runs", str(tmp_path), "--plain"])
+    assert re.search(rf"^again, attempt 1 of {len(tried.attempts)} .* {percent(row.success)} ", listed.output, re.MULTILINE)
 
 
 def test_a_difference_that_is_alike_in_every_task_is_not_certain(tmp_path: Path) -> None:
