@@ -263,8 +263,8 @@ EDITED: tuple[RuleField, ...] = get_args(RuleField)
 USUAL: tuple[RuleKind, ...] = ("location", "strategy")
 """Kinds of rule about what is usual: a single exception does not refute them."""
 WITNESSES = 5
-_WITNESS = re.compile(r"[^/]+/[0-9]{4,}-(?P<split>[a-z_]+)-((?P<seed>[0-9]+)|[^/]+)/[0-9]+", re.ASCII)
 """How many transitions are named for and against a rule; the others are only counted."""
+_WITNESS = re.compile(r"[^/]+/[0-9]{4,}-(?P<split>[a-z_]+)-((?P<seed>[0-9]+)|[^/]+)/[0-9]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

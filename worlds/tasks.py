@@ -71,19 +71,22 @@ def as_splits(tasks: Iterable[tuple[str, int]], endless: Sequence[str]) -> tuple
     return tuple(found)
 
 
-class MadeUpTasks(Sequence[Task]):
-    """The tasks of ``seeds`` of a split without end, each made when it is asked for."""
+class _ByNumber(Sequence[Task], ABC):
+    """Tasks that are made when they are asked for, each by its number."""
 
-    def __init__(self, every: Sequence[Task], split: str, seeds: range) -> None:
-        self.split, self.seeds, self._every = split, seeds, every
+    what: ClassVar[str] = "task"  # what is made, in a word: house
 
     @property
-    def endless(self) -> bool:
-        """Whether no last seed was named."""
-        return self.seeds.stop >= HELD_OUT.stop
+    @abstractmethod
+    def numbers(self) -> range:
+        """The numbers of the tasks, in order."""
+
+    @abstractmethod
+    def made(self, seed: int) -> Task:
+        """The task of a seed, which is its number."""
 
     def __len__(self) -> int:
-        return len(self.seeds)
+        return len(self.numbers)
 
     @overload
     def __getitem__(self, index: int) -> Task: ...
@@ -91,8 +94,29 @@ class MadeUpTasks(Sequence[Task]):
     def __getitem__(self, index: slice) -> tuple[Task, ...]: ...
     def __getitem__(self, index: int | slice) -> Task | tuple[Task, ...]:
         if isinstance(index, slice):
-            return tuple(self._every[seed] for seed in self.seeds[index])
-        return self._every[self.seeds[index]]
+            return tuple(map(self.made, self.numbers[index]))
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"there is no made-up {self.what} {index}")
+        return self.made(self.numbers[index])
+
+
+class MadeUpTasks(_ByNumber):
+    """The tasks of ``seeds`` of a split without end."""
+
+    def __init__(self, every: Sequence[Task], split: str, seeds: range) -> None:
+        self.split, self.seeds, self._every = split, seeds, every
+
+    @property
+    def numbers(self) -> range:
+        return self.seeds
+
+    @property
+    def endless(self) -> bool:
+        """Whether no last seed was named."""
+        return self.seeds.stop >= HELD_OUT.stop
+
+    def made(self, seed: int) -> Task:
+        return self._every[seed]
 
 
 def split_tasks(world: World, split: str, usual: range = HELD_OUT) -> Sequence[Task]:
@@ -109,30 +133,15 @@ def is_made_up(reference: str, split: str) -> bool:
     return reference == split or reference.startswith((f"{split}:", f"{split}/"))
 
 
-class EndlessTasks(Sequence[Task], ABC):
+class EndlessTasks(_ByNumber):
     """All tasks of a split that makes them: a task's number is its seed, and its id ``SPLIT/SEED``."""
 
     split: ClassVar[str]
     seeds: ClassVar[int]  # seeds are 0 to ``seeds - 1``
-    what: ClassVar[str]  # what is made, in a word: house
 
-    @abstractmethod
-    def made(self, seed: int) -> Task:
-        """The task of a seed."""
-
-    def __len__(self) -> int:
-        return self.seeds
-
-    @overload
-    def __getitem__(self, index: int) -> Task: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Task, ...]: ...
-    def __getitem__(self, index: int | slice) -> Task | tuple[Task, ...]:
-        if isinstance(index, slice):
-            return tuple(map(self.made, range(self.seeds)[index]))
-        if not -self.seeds <= index < self.seeds:
-            raise IndexError(f"there is no made-up {self.what} {index}")
-        return self.made(index % self.seeds)
+    @property
+    def numbers(self) -> range:
+        return range(self.seeds)
 
     def __contains__(self, value: object) -> bool:
         return isinstance(value, Task) and value.split == self.split and self.named(value.id) == value

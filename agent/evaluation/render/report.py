@@ -198,7 +198,7 @@ class RunReport(EpisodesReport):
         yield from self.notes()
 
 
-def _of_played(value: Callable[[Figures], int]) -> Callable[[Figures], int | None]:
+def of_played(value: Callable[[Figures], int]) -> Callable[[Figures], int | None]:
     """A count of finished episodes; None where no episode is."""
     return lambda count: value(count) if count.finished or not count.episodes else None
 
@@ -206,10 +206,10 @@ def _of_played(value: Callable[[Figures], int]) -> Callable[[Figures], int | Non
 FIGURES: tuple[Column[Figures], ...] = (
     Column("tasks", lambda count: count.so_far),
     Column("played", lambda count: count.so_far),
-    Column("won", _of_played(lambda count: count.won), known),
-    Column("lost", _of_played(lambda count: count.lost), known),
-    Column("err", _of_played(lambda count: count.errors), known),
-    Column("errors", _of_played(lambda count: count.errors), known),
+    Column("won", of_played(lambda count: count.won), known),
+    Column("lost", of_played(lambda count: count.lost), known),
+    Column("err", of_played(lambda count: count.errors), known),
+    Column("errors", of_played(lambda count: count.errors), known),
     Column("unfinished", lambda count: count.unfinished),
     Column("success", lambda count: count.success, percent),
     Column("95 % interval", lambda count: count.interval, table.percents),
@@ -218,8 +218,8 @@ FIGURES: tuple[Column[Figures], ...] = (
     Column("GC/path", lambda count: count.goal_by_path.mean, percent),
     Column("steps", lambda count: count.commands.mean, number),
     Column("steps, won", lambda count: count.mean_steps_won, number),
-    Column("refused", _of_played(lambda count: count.refused), known),
-    Column("repeated", _of_played(lambda count: count.repeated), known),
+    Column("refused", of_played(lambda count: count.refused), known),
+    Column("repeated", of_played(lambda count: count.repeated), known),
 )
 """All figures of a group of tasks. To add a figure, add a line here."""
 

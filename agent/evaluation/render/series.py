@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
+from operator import attrgetter
 
 from housequest.agent.evaluation.analysis.arms import UNBOUNDED, Arm, Difference, RetriedRun
 from housequest.agent.evaluation.analysis.metrics import Figures, Measured
@@ -22,6 +23,7 @@ from housequest.agent.evaluation.render.report import (
     chance_words,
     definitions,
     learned_words,
+    of_played,
     pick,
     played_by,
     shares,
@@ -203,18 +205,16 @@ def _ceiling(arm: Arm) -> float | None:
     return found and found.success
 
 
-def _of_played(arm: Arm, value: int) -> int | None:
-    return value if arm.summary.overall.finished else None
-
+_errors, _calls = (of_played(attrgetter(name)) for name in ("errors", "calls"))
 
 _COLUMNS: tuple[Column[Arm], ...] = (
     Column("seeds", lambda arm: arm.planned),
     Column("played", lambda arm: arm.summary.overall.so_far),
-    Column("err", lambda arm: _of_played(arm, arm.summary.overall.errors), known),
+    Column("err", lambda arm: _errors(arm.summary.overall), known),
     Column("success", lambda arm: arm.summary.overall.success, percent),
     Column("95 % interval", lambda arm: arm.summary.overall.interval, table.percents),
     Column("steps", lambda arm: arm.summary.overall.commands.mean, table.number),
-    Column("calls", lambda arm: _of_played(arm, arm.summary.overall.calls), known),
+    Column("calls", lambda arm: _calls(arm.summary.overall), known),
     Column("ceiling", _ceiling, percent),
     Column("cost", lambda arm: arm.cost, lambda cost: "-" if cost is None else money(cost)),
 )

@@ -84,10 +84,8 @@ class Estimate(NamedTuple):
 
     def with_retries(self, retries: int) -> Estimate:
         """The same where lost tasks are played up to so many times again: the least if none is lost, the most if all are."""
-        calls, read, written, paid = (
-            each and (each[0], each[1] * (1 + retries)) for each in (self.calls, self.read, self.written, self.cost)
-        )
-        assert calls is not None and read is not None and written is not None
+        calls, read, written = ((least, most * (1 + retries)) for least, most in (self.calls, self.read, self.written))
+        paid = self.cost and (self.cost[0], self.cost[1] * (1 + retries))
         basis = f"from none lost to all lost in {many(retries + 1, 'attempt')}, {self.basis}"
         return Estimate(self.left, basis, calls, read, written, paid)
 
@@ -122,18 +120,20 @@ def estimate(spec: RunSpec, *folders: Path, runs: Path = Path("runs")) -> Estima
         return Estimate(0, "", (0, 0), (0, 0), (0, 0), None)
     places = dict.fromkeys(chain(folders, islice(_folders(runs), MOST_LOOKED_AT)))
     found = [like for place in places if (like := _like(spec.config, RunFolder(place))) is not None]
-    # Of equals the first: the run itself.
-    like = max(found, key=lambda each: (each.same_model, -len(each.unlike), len(each.results)), default=None)
+
+    def likeness(each: _Like) -> tuple[bool, bool, int, int]:
+        itself = each.same_model and each.run.path in folders
+        return each.same_model, itself, -len(each.unlike), len(each.results)
+
+    like = max(found, key=likeness, default=None)
     own = like if like is not None and like.same_model else None
-    itself = next((each for each in found if each.run.path in folders and each.same_model), None)
-    own = itself or own
     known = {task.type for task, _ in own.results} if own is not None else set[str]()
     parts: list[tuple[str, Amounts]] = []
     if own is not None and (seen := [task for task in unplayed if task.type in known]):
         parts.append((f"as in {own.where}", _as_in(spec, own.results, Counter(task.type for task in seen))))
     if new := [task for task in unplayed if task.type not in known]:
         unseen = _by_pace(spec, new, own) if own is not None else None
-        if (unseen := unseen or _unseen(spec, new, own or like)) is None:
+        if (unseen := unseen or _unseen(spec, new, like)) is None:
             return None
         told = f"those of {', '.join(sorted({task.type for task in new}))} " if parts else ""
         parts.append((f"{told}{unseen[0]}", unseen[1]))
