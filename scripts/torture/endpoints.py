@@ -122,7 +122,7 @@ async def poison(trial: Trial) -> None:
             trial.fault("miscounted", f"one episode was to err, and these did: {[line.get('task') for line in wrong]}")
         endpoint.honest()
         await trial.finish(REACT, workers, endpoint, "--retry", "errors")
-        trial.check_paid(REACT, endpoint, REACT.turns)
+        trial.check_paid(REACT, endpoint, trial.goldens[REACT].longest)
 
 
 async def odd_reply(trial: Trial) -> None:

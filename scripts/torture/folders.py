@@ -226,7 +226,7 @@ async def parts(trial: Trial) -> None:
             trial.about = f"{file.name}: {way}"
             CONTENTS[way](file, trial.chance)
         await trial.finish(REACT, 2, endpoint)
-        trial.check_paid(REACT, endpoint, 2 + REACT.turns)
+        trial.check_paid(REACT, endpoint, 2 + trial.goldens[REACT].longest)
 
 
 def _episodes(trial: Trial) -> set[str]:

@@ -76,12 +76,21 @@ class Golden:
         """How large its folder is."""
         return sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
 
+    @property
+    def longest(self) -> int:
+        """The most calls that one episode takes; an unreadable reply costs a call and no step."""
+        return max(line["calls"] for line in lines(self.folder / "index.jsonl"))
+
+
+CLOCKS = {"seconds", "called"}
+"""What a report has from a clock: how long it took, and when the model was asked."""
+
 
 def timeless(report: Any) -> Any:
     """A report without what clocks said."""
     if isinstance(report, dict):
         entries = cast("dict[str, Any]", report).items()
-        return {name: timeless(value) for name, value in entries if name != "seconds"}
+        return {name: timeless(value) for name, value in entries if name not in CLOCKS}
     return [timeless(value) for value in cast("list[Any]", report)] if isinstance(report, list) else report
 
 
