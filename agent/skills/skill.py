@@ -252,24 +252,9 @@ class Attempt:
             case "go":
                 yield from (self._going(one) for one in self._spots())
             case "pick":
-                reach = self.words.reach
-                for item, where in self._sights(nearby=True):
-                    take = self.words.take.format(thing=item.name, place=where.name)
-                    itself = item.name == where.name
-                    # What lies in a room and on nothing has no place beside which one could reach it.
-                    if reach is None or itself or where.openness is not None:
-                        yield from self._at(where, take, inside=True)
-                    # One goes to the object itself, and the controller forgets that the command was refused before.
-                    if reach is not None and not itself:
-                        yield from (reach.format(thing=item.name), take)
+                yield from self._picking()
             case "put":
-                thing, spots = self.held.name if self.held else None, self._spots()
-                on = all(one.openness == "surface" for one in spots)
-                for pattern in self.words.puts[::-1] if on else self.words.puts:
-                    moves = {one: pattern.format(thing=thing, place=one.name) for one in spots}
-                    if self.state.vain.isdisjoint(moves.values()):  # If one of a kind refuses the object, all do.
-                        for one, move in moves.items():
-                            yield from self._at(one, move, inside=True)
+                yield from self._putting()
             case "open" | "close" | "heat" | "cool" | "clean" as verb:
                 treating = f" {self.held.name} with" if self.held and verb in _TREATED else ""
                 for one in self._spots():
@@ -289,6 +274,27 @@ class Attempt:
             case "explore":
                 for one in self._breadth():
                     yield from self._look_into(one)
+
+    def _picking(self) -> Iterator[str]:
+        reach = self.words.reach
+        for item, where in self._sights(nearby=True):
+            take = self.words.take.format(thing=item.name, place=where.name)
+            itself = item.name == where.name
+            # An object on the floor of a room has no place beside which it can be reached.
+            if reach is None or itself or where.openness is not None:
+                yield from self._at(where, take, inside=True)
+            # Going to the object itself makes the controller forget that the command was refused before.
+            if reach is not None and not itself:
+                yield from (reach.format(thing=item.name), take)
+
+    def _putting(self) -> Iterator[str]:
+        thing, spots = self.held.name if self.held else None, self._spots()
+        on = all(one.openness == "surface" for one in spots)
+        for pattern in self.words.puts[::-1] if on else self.words.puts:
+            moves = {one: pattern.format(thing=thing, place=one.name) for one in spots}
+            if self.state.vain.isdisjoint(moves.values()):  # If one of a kind refuses the object, all do.
+                for one, move in moves.items():
+                    yield from self._at(one, move, inside=True)
 
     def nothing_left(self) -> str:
         """Why there is no next command, if the last one was not refused."""
