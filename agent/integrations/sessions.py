@@ -63,7 +63,7 @@ class SessionState(BaseModel, frozen=True, extra="forbid"):
     seed: int | None = None
 
 
-class Session:
+class EnvSession:
     """One client's episodes, one after the other. Calls at once are carried out one after the other."""
 
     def __init__(self, number: int, sessions: Sessions) -> None:
@@ -162,7 +162,7 @@ class Sessions(AbstractAsyncContextManager["Sessions"]):
         drawn = isinstance(every, MadeUpTasks) and len(every) > SEARCHED
         self._tasks = () if drawn else select(served.world, served.split, served.types).tasks
         self._there = len(self._tasks or every)
-        self._open: dict[int, Session] = {}
+        self._open: dict[int, EnvSession] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._begun = 0
         # Only one thread at a time may use a world.
@@ -192,23 +192,23 @@ class Sessions(AbstractAsyncContextManager["Sessions"]):
             raise TaskNotFound(f"There is no task {place} here; there are 0 to {len(self._tasks) - 1}.")
         return self._tasks[place]
 
-    def begin(self) -> Session:
+    def begin(self) -> EnvSession:
         """Open a session. Raises ``ConfigurationError`` where there are too many."""
         if len(self._open) >= self.served.sessions:
             raise ConfigurationError(
                 f"{len(self._open)} sessions are open, which is the limit: close one, or start the server with --sessions N."
             )
         self._begun += 1
-        session = self._open[self._begun] = Session(self._begun, self)
+        session = self._open[self._begun] = EnvSession(self._begun, self)
         return session
 
-    def keep(self, session: Session) -> None:
+    def keep(self, session: EnvSession) -> None:
         """Let clients find this session by its number, until nobody has used it for long."""
         if session.expiry is not None:
             session.expiry.cancel()
         session.expiry = asyncio.get_running_loop().call_later(self.served.idle, self._expire, session.number)
 
-    def used(self, number: int) -> Session:
+    def used(self, number: int) -> EnvSession:
         """The kept session with this number. Raises ``ConfigurationError``."""
         session = self._open.get(number)
         if session is None or session.expiry is None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from housequest.agent.models.base import encodable
 from housequest.agent.models.openai import EndpointName, read_openai_name, told_destination
 from housequest.agent.models.openai.protocol import at, finite, listed
-from housequest.agent.models.openai.server import Attempts, Failure, Server
+from housequest.agent.models.openai.server import Attempts, CallFailure, Server
 from housequest.agent.models.registry import CallOptions
 from housequest.knowledge.choosing import cosines
 from housequest.worlds.errors import ConfigurationError, ModelError, shown
@@ -57,21 +57,21 @@ class EndpointEmbedder:
         while True:
             made += 1
             outcome = await self._server.ask(clients, "/embeddings", body, lambda answer: _read(answer, len(texts)))
-            if not isinstance(outcome, Failure):
+            if not isinstance(outcome, CallFailure):
                 return outcome
             wait = attempts.wait_after(outcome)
             if wait is None:
                 raise self._error(outcome, attempts.tried(outcome, made))
             await asyncio.sleep(wait)
 
-    def _error(self, failure: Failure, tried: str = "") -> ModelError:
+    def _error(self, failure: CallFailure, tried: str = "") -> ModelError:
         what = self._server.said(failure, 300)
         recorded = f"The embedding model {what}. {_WAY_OUT}"
         fatal = failure.fatal or failure.kind not in _REFUSALS
         return ModelError(f"{self.name} {what}{tried}. {_WAY_OUT}", recorded=recorded, fatal=fatal, kind=failure.kind)
 
 
-def _read(answer: Response, number: int) -> list[Vector] | Failure:
+def _read(answer: Response, number: int) -> list[Vector] | CallFailure:
     try:
         entries = listed(at(answer.json(), "data"))
         found: dict[object, Vector] = {}
@@ -88,8 +88,8 @@ def _read(answer: Response, number: int) -> list[Vector] | Failure:
     return [found[place] for place in range(number)]
 
 
-def _no_vectors(what: str) -> Failure:
-    return Failure(f"answered without vectors to choose by ({what})", _WAY_OUT, "no vectors")
+def _no_vectors(what: str) -> CallFailure:
+    return CallFailure(f"answered without vectors to choose by ({what})", _WAY_OUT, "no vectors")
 
 
 class LocalEmbedder:

@@ -29,7 +29,7 @@ from housequest.agent.training.wordings import FURNITURE, OBJECTS, Names, plural
 from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.examples import EVALUATION_SEEDS
 from housequest.worlds.alfworld.engine.native import NativeEnv
-from housequest.worlds.alfworld.houses.house import GeneratedTasks, Habits, counted_habits, make_house
+from housequest.worlds.alfworld.houses.house import GeneratedHouses, Habits, counted_habits, make_house
 from housequest.worlds.alfworld.text import begin
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Env, Task, World
@@ -112,7 +112,7 @@ def game_sets(name: str, data: Path | None, limit: int | None) -> Iterator[GameS
         for about, altered in ((about, altered) for about, altered in HABITS.items() if altered):
             habits = _habits(altered)
             world = AlfworldWorld(habits=habits)
-            tasks = [task for task, _, _ in islice(houses_with_one_place(GeneratedTasks(habits), altered), HABIT_GAMES)]
+            tasks = [task for task, _, _ in islice(houses_with_one_place(GeneratedHouses(habits), altered), HABIT_GAMES)]
             yield GameSet(f"{HABIT_GAMES} made-up houses, {about}", world, spread(tasks, limit), world)
     elif name == "human":
         said = {_letters(sentence) for sentence in people_of_train(data)}
@@ -231,7 +231,7 @@ def _worth_of_rules(model: Model, games: int) -> Iterator[dict[str, Any]]:
     """The figures of ``games`` houses of each of ``HABITS``, with each of ``TOLD``, by kind of room too."""
     for name, altered in HABITS.items():
         habits = _habits(altered)
-        world, houses = AlfworldWorld(habits=habits), GeneratedTasks(habits)
+        world, houses = AlfworldWorld(habits=habits), GeneratedHouses(habits)
         agent = _actor(world, model)
         asked = list(islice(houses_with_one_place(houses, altered), games))
         rooms = [houses.house(task.number).room for task, _, _ in asked]
@@ -265,7 +265,7 @@ def _habits(altered: Mapping[str, str]) -> Habits:
     return habits
 
 
-def houses_with_one_place(houses: GeneratedTasks, altered: Mapping[str, str]) -> Iterator[tuple[Task, str, str]]:
+def houses_with_one_place(houses: GeneratedHouses, altered: Mapping[str, str]) -> Iterator[tuple[Task, str, str]]:
     """The evaluation houses that ask for an object kept in one kind of place, with that object and the place. Where habits are
     ``altered``, only the objects that they move."""
     for seed in count(EVALUATION_SEEDS):

@@ -38,7 +38,7 @@ M = TypeVar("M", bound="Learner")
 
 
 @dataclass
-class Run(Generic[B]):
+class TrainingRun(Generic[B]):
     """A network with its optimisers, the number of steps taken, the seconds that these took, and what else is ``kept``.
     ``judge`` adds up the gradients of a batch, and returns how well the network did; ``rate`` gives that of the step after one.
     ``weights`` are those that are trained, and ``load`` takes them over."""
@@ -162,7 +162,7 @@ def train_network(
         return loss.item(), right.item()
 
     recipe, states = asdict(schedule), (model.state_dict, model.load_state_dict)
-    run = Run(model, _optimisers(model, schedule), judge, schedule.rate_at, {"recipe": recipe}, *states)
+    run = TrainingRun(model, _optimisers(model, schedule), judge, schedule.rate_at, {"recipe": recipe}, *states)
     if (folder / CHECKPOINT).exists():
         kept = checkpoint(folder)
         _refuse_another(folder, kept["recipe"], recipe)

@@ -15,7 +15,7 @@ from housequest.worlds.errors import ConfigurationError, WorldError
 from housequest.worlds.paths import alfworld_data, cache_folder, given_path
 
 if TYPE_CHECKING:
-    from housequest.worlds.alfworld.exchange import Progress
+    from housequest.worlds.alfworld.exchange import DownloadProgress
 
 data_app = typer.Typer(help="Where the games are; check, download, import or export them.", no_args_is_help=True)
 
@@ -129,7 +129,7 @@ class _Meter(terminal.StatusLine):
     _last = ""
     _due = 0.0
 
-    def download(self, progress: Progress) -> None:
+    def download(self, progress: DownloadProgress) -> None:
         self.name = progress.url
         file = progress.url.rpartition("/")[2][:60] or progress.url[:60]
         if progress.note:

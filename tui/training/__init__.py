@@ -23,7 +23,7 @@ from housequest.worlds.errors import ConfigurationError, KnowledgeError, shown
 from housequest.worlds.paths import open_file
 
 if TYPE_CHECKING:
-    from housequest.agent.training.lora.optimise import Progress
+    from housequest.agent.training.lora.optimise import TrainingProgress
     from housequest.agent.training.lora.run import Listener
 
 _PACKAGES = ("torch", "transformers", "peft", "gguf")
@@ -84,11 +84,13 @@ def train(
             "other agents play as well: --houses N or --games N."
         )
     lessons = Lessons(agents, settings, sizes[-1], games, people, missteps, seed)
-    recipe = run.Recipe(rank, 2 * rank, rate, epochs, batch, context, seed=seed)
+    recipe = run.LoraRecipe(rank, 2 * rank, rate, epochs, batch, context, seed=seed)
     base = run.base_model(model)
     training = run.Training(base, lessons, recipe, tuple(runs or ()), data, *pool(workers, cluster))
     folder = out or Path("adapters") / run.folder_name(base, agents)
-    planned = run.of_sizes(training, sizes, folder) if len(sizes) > 1 else [run.Planned(training, run.AdapterFolder(folder))]
+    planned = (
+        run.of_sizes(training, sizes, folder) if len(sizes) > 1 else [run.PlannedTraining(training, run.AdapterFolder(folder))]
+    )
     found: list[dict[str, Any]] = []
     with closing(terminal.StatusLine()) as line:
         listener = _listener(line)
@@ -170,7 +172,7 @@ def _listener(line: terminal.StatusLine) -> Listener:
         def played(self, games: int, of: int) -> None:
             line.write(f"{games:,} of {of:,} games played")
 
-        def learned(self, progress: Progress) -> None:
+        def learned(self, progress: TrainingProgress) -> None:
             line.write(
                 f"step {progress.step:,} of {progress.steps:,}   loss {progress.loss:.3f}   {progress.speed:,.0f} tokens/s   "
                 f"{_clock(progress.left)} left"

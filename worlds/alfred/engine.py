@@ -16,7 +16,7 @@ from housequest.worlds.alfred.simulator.base import SLICES, Event, Scene, kind_i
 from housequest.worlds.alfred.simulator.boxes import HIGHEST, LOWEST, Boxes
 from housequest.worlds.alfred.simulator.layout import visible
 from housequest.worlds.alfred.world import AlfredWorld
-from housequest.worlds.alfworld.engine.game import Action, Game, GameFile, parse_game
+from housequest.worlds.alfworld.engine.game import Game, GameFile, GroundAction, parse_game
 from housequest.worlds.alfworld.engine.native import VERSION, NativeEnv, commands
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Step, Task, World
@@ -85,7 +85,7 @@ class _Hand:
         self.now = boxes.act("Pass")
         self.ids = dict(scene.ids)
 
-    def carry_out(self, action: Action) -> None:
+    def carry_out(self, action: GroundAction) -> None:
         place = self.game.receptacles[action.receptacle] if action.receptacle >= 0 else ""
         thing = self._thing(self.game.objects[action.object]) if action.object >= 0 else ""
         at = self.ids.get(place, "")

@@ -297,7 +297,7 @@ _ACTIONS = {
 }
 
 
-class SkillEnv(AlfredEnv):
+class AlfredSkillEnv(AlfredEnv):
     """One running task, played by skills. Hidden state tells where things are, so nothing is searched for."""
 
     _found: str | None = None

@@ -10,13 +10,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from housequest.worlds.alfred.env import MANUAL, AlfredEnv, Episode, SkillEnv, demonstrated, demonstrated_skills, opening
+from housequest.worlds.alfred.env import MANUAL, AlfredEnv, AlfredSkillEnv, Episode, demonstrated, demonstrated_skills, opening
 from housequest.worlds.alfred.env import TURNS as TURNS_OF_SKILLS
 from housequest.worlds.alfred.scenes import games_on, scene_at, scene_of
 from housequest.worlds.alfred.tasks import METRICS, UNWEIGHTED, AlfredGoal, listed, read_demonstration, read_trajectory, splits
 from housequest.worlds.alfworld import games
 from housequest.worlds.alfworld.engine.game import parse_game
-from housequest.worlds.alfworld.houses.house import GeneratedTasks
+from housequest.worlds.alfworld.houses.house import GeneratedHouses
 from housequest.worlds.base import Annotated, CommandKey, Env, Observation, Policy, Task, World
 from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound, Unsupported, nearest, shown
@@ -172,7 +172,7 @@ class AlfredWorld(World):
         episode = self._begun(task)
         self._opened[opening(task, episode)] = task
         if self.skills:
-            return SkillEnv(task, episode, self._simulate, 0)
+            return AlfredSkillEnv(task, episode, self._simulate, 0)
         return AlfredEnv(task, episode, self._simulate, self._failures)
 
     def sandbox(self, task: Task) -> Env:
@@ -206,7 +206,7 @@ class AlfredWorld(World):
     def expert(self, /, **settings: Any) -> Policy:
         if settings:
             raise ConfigurationError(f"ALFRED's expert plays what people did; leave out {shown(min(settings))}.")
-        return AlfredExpert(self._demonstration)
+        return DemonstrationPolicy(self._demonstration)
 
     def fingerprint(self, split: str) -> str:
         """A SHA-256 over engine, ids, goals and annotations of the split's tasks, and the games that furnish its rooms."""
@@ -264,7 +264,7 @@ class Playing:
     alone: bool = True
 
 
-class AlfredExpert:
+class DemonstrationPolicy:
     """Plays the annotated low-level actions. Hidden knowledge: it is for people and benches, and no agent sees it. It gives up
     where somebody else has acted, since people's actions lead nowhere from another place."""
 
@@ -290,7 +290,7 @@ class AlfredExpert:
         return commands[played], f"action {played + 1} of {len(commands)} of the demonstration", memory
 
 
-class _Houses(GeneratedTasks):
+class _Houses(GeneratedHouses):
     def made(self, seed: int) -> Task:
         return replace(super().made(seed), world=_NAME)
 

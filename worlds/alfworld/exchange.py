@@ -63,7 +63,7 @@ _ATTEMPTS = 6
 _LONGEST_PAUSE = 30.0
 
 
-class Progress(NamedTuple):
+class DownloadProgress(NamedTuple):
     """How far a download is, in bytes; ``total`` is None if the server does not say. ``note`` announces a new attempt."""
 
     url: str
@@ -84,7 +84,7 @@ def official(source: str | None = None) -> tuple[str, ...]:
 
 
 def download_archive(
-    url: str, folder: Path, *, report: Callable[[Progress], None] = lambda _progress: None, pause: float = 1.0
+    url: str, folder: Path, *, report: Callable[[DownloadProgress], None] = lambda _progress: None, pause: float = 1.0
 ) -> Path:
     """Download ``url`` into ``folder`` and return the file, which the caller removes. What may pass is tried again, six times
     in all, with pauses doubling from ``pause`` seconds. Raises ``ConfigurationError`` for an invalid URL and ``WorldError``."""
@@ -103,10 +103,10 @@ def download_archive(
     with httpx2.Client(follow_redirects=True, timeout=httpx2.Timeout(60.0, connect=20.0)) as client:
         for attempt in range(_ATTEMPTS):
             if attempt:
-                report(Progress(url, part.stat().st_size if part.exists() else 0, None, f"{why}; trying again"))
+                report(DownloadProgress(url, part.stat().st_size if part.exists() else 0, None, f"{why}; trying again"))
                 time.sleep(min(pause * 2 ** (attempt - 1), _LONGEST_PAUSE))
             try:
-                _fetch(client, address, url, part, lambda received, total: report(Progress(url, received, total)))
+                _fetch(client, address, url, part, lambda received, total: report(DownloadProgress(url, received, total)))
                 version.unlink(missing_ok=True)
                 return part.replace(part.with_suffix(".archive"))
             except (_Again, httpx2.TransportError) as error:

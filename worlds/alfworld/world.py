@@ -29,7 +29,7 @@ from housequest.worlds.alfworld.engine.native import VERSION, NativeEnv
 from housequest.worlds.alfworld.engine.planner import plan
 from housequest.worlds.alfworld.expert import make_expert
 from housequest.worlds.alfworld.games import EXAMPLE, FILE, GENERATED, GET_DATA, PUBLISHED
-from housequest.worlds.alfworld.houses.house import GeneratedTasks, Habits, read_habits
+from housequest.worlds.alfworld.houses.house import GeneratedHouses, Habits, read_habits
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import Env, Policy, Task, World
 from housequest.worlds.env import unwrapped
@@ -243,8 +243,8 @@ class AlfworldWorld(World):
         return task if task.source is not None else self.task(task.id)
 
     @cached_property
-    def _generated(self) -> GeneratedTasks:
-        return GeneratedTasks(self._habits)
+    def _generated(self) -> GeneratedHouses:
+        return GeneratedHouses(self._habits)
 
     def _houses(self) -> Iterator[Task]:
         """The shipped houses, a kitchen first."""

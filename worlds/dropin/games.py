@@ -178,7 +178,7 @@ def _given(data: Mapping[str, Any]) -> engine.GameFile:
 def _named(game: engine.Game, objects: tuple[str, ...], receptacles: tuple[str, ...]) -> engine.Game:
     """The same game with other names. The walkthrough, which uses the old ones, is dropped."""
 
-    def renamed(command: str, action: engine.Action) -> str:
+    def renamed(command: str, action: engine.GroundAction) -> str:
         return f"go to {receptacles[action.receptacle]}" if action.verb == "go" else command
 
     always = {renamed(command, action): action for command, action in game.always.items()}

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from housequest.worlds.alfworld.engine.game import Action, Game, State
+from housequest.worlds.alfworld.engine.game import Game, GroundAction, State
 from housequest.worlds.alfworld.engine.native import REFUSED, commands, opening, perform, won
 from housequest.worlds.alfworld.expert import HouseholdExpert, make_expert
 from housequest.worlds.dropin.config import read_config, setting
@@ -163,9 +163,9 @@ class _Place:
         self.game, self.file = game, file
         self.opening = opening(game)
         self.won = won(game, game.start)
-        self._known: dict[object, tuple[dict[str, Action], tuple[str, ...]]] = {}
+        self._known: dict[object, tuple[dict[str, GroundAction], tuple[str, ...]]] = {}
 
-    def commands(self, state: State) -> tuple[dict[str, Action], tuple[str, ...]]:
+    def commands(self, state: State) -> tuple[dict[str, GroundAction], tuple[str, ...]]:
         """What is possible in ``state``, and its names in order. It follows from what is at hand alone."""
         game, held, place = self.game, state.held, state.place
         here = game.receptacles_at[place]

@@ -26,7 +26,7 @@ from housequest.worlds.graphs import household
 from housequest.worlds.graphs.goals import GraphGoal, met, spoken
 from housequest.worlds.graphs.graph import Action, Apartment, Graph, Verb, after, problem
 from housequest.worlds.household.goals import skill_words
-from housequest.worlds.household.planner import Problem, shortest_way
+from housequest.worlds.household.planner import SearchProblem, shortest_way
 
 
 class Moment(NamedTuple):
@@ -157,7 +157,7 @@ def _kinds(apartment: Apartment, verb: SkillVerb) -> list[str]:
     )
 
 
-class SkillEnv(GraphEnv):
+class GraphSkillEnv(GraphEnv):
     """One running task, played by skills. Hidden state tells where things are, so nothing is searched for."""
 
     _found: int | None = None
@@ -240,7 +240,7 @@ def plan(graph: Graph, goal: GraphGoal, *, seconds: float | None = None, greed: 
     return tuple(step.action for step in way) if isinstance(way, tuple) else None
 
 
-class _Search(Problem[Moment, Action]):
+class _Search(SearchProblem[Moment, Action]):
     def __init__(self, graph: Graph, goal: GraphGoal) -> None:
         self.start = begun(graph)
         classes = graph.apartment.classes

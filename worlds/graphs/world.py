@@ -20,7 +20,7 @@ from housequest.worlds.base import Env, Metric, Observation, Policy, Task, World
 from housequest.worlds.env import unwrapped
 from housequest.worlds.errors import ConfigurationError, TaskNotFound, Unsupported, nearest, shown
 from housequest.worlds.graphs import houses
-from housequest.worlds.graphs.env import FORMS, TURNS, GraphEnv, SkillEnv, plan, skills_in
+from housequest.worlds.graphs.env import FORMS, TURNS, GraphEnv, GraphSkillEnv, plan, skills_in
 from housequest.worlds.graphs.files import TaskFile, WahTask, read_apartment, read_tasks
 from housequest.worlds.graphs.goals import GraphGoal, Wanted, modern, read_sentence, sentence, spoken
 from housequest.worlds.graphs.graph import Classes, Graph
@@ -147,7 +147,7 @@ class GraphWorld(World):
         if diagnosis:
             raise Unsupported("Household graphs say why a command is refused, so there is no diagnosis; leave it out.")
         graph, goal = self._begun(task)
-        return (SkillEnv if self.skills else GraphEnv)(self.task(task.id), graph, goal)
+        return (GraphSkillEnv if self.skills else GraphEnv)(self.task(task.id), graph, goal)
 
     def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
         if self.skills:
@@ -211,8 +211,8 @@ class GraphWorld(World):
         return found
 
     @cached_property
-    def _generated(self) -> GeneratedTasks:
-        return GeneratedTasks(None if self._apartment is None else read_apartment(self._apartment))
+    def _generated(self) -> GeneratedApartments:
+        return GeneratedApartments(None if self._apartment is None else read_apartment(self._apartment))
 
 
 def _files(data: Path) -> dict[str, Path]:
@@ -236,7 +236,7 @@ def _files(data: Path) -> dict[str, Path]:
     return names
 
 
-class GeneratedTasks(EndlessTasks):
+class GeneratedApartments(EndlessTasks):
     """The split ``generated``: made-up tasks, in made-up apartments or in one of the user's."""
 
     split = GENERATED

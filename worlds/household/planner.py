@@ -28,7 +28,7 @@ class SearchLimitReached:
     nodes: int
 
 
-class Problem(ABC, Generic[N, A]):
+class SearchProblem(ABC, Generic[N, A]):
     """What is searched: states from ``start`` on. ``weight`` is the work of trying one step."""
 
     start: N
@@ -47,24 +47,24 @@ class Problem(ABC, Generic[N, A]):
         return node
 
 
-class Step(NamedTuple, Generic[N, A]):
+class SearchNode(NamedTuple, Generic[N, A]):
     """An action on a way, with the state before it, the one that it leads to, and the step that led there."""
 
     before: N
     action: A
     after: N
-    last: Step[N, A] | None
+    last: SearchNode[N, A] | None
 
 
 def shortest_way(
-    problem: Problem[N, A],
+    problem: SearchProblem[N, A],
     *,
     most_work: float = math.inf,
     most_states: float = math.inf,
     seconds: float | None = None,
     greed: float = 1.0,
     newest_first: bool = False,
-) -> tuple[Step[N, A], ...] | Unsolvable | SearchLimitReached:
+) -> tuple[SearchNode[N, A], ...] | Unsolvable | SearchLimitReached:
     """A way to the goal that costs at most ``greed`` times as much as the cheapest. ``most_work`` limits the steps that are
     tried, ``most_states`` the states that are looked at, and ``seconds`` the time, not reproducibly. Of ways that seem as good,
     the nearest to the goal goes first, or with ``newest_first`` the one that was found last."""
@@ -72,14 +72,16 @@ def shortest_way(
     number, work = count(), 0
     start, key, estimate = problem.start, problem.key(problem.start), problem.estimate(problem.start)
     first = (greed * estimate, 0, next(number), 0, 0, estimate, key, start, None)
-    queue: list[tuple[float, int, int, int, int, int, Hashable, N, Step[N, A] | None]] = [first] if estimate < NEVER else []
+    queue: list[tuple[float, int, int, int, int, int, Hashable, N, SearchNode[N, A] | None]] = (
+        [first] if estimate < NEVER else []
+    )
     best = {key: 0}
     while queue:
         _, _, _, found, cost, estimate, key, node, way = heapq.heappop(queue)
         if cost > best[key]:
             continue
         if not estimate:
-            steps: list[Step[N, A]] = []
+            steps: list[SearchNode[N, A]] = []
             while way is not None:
                 steps.append(way)
                 way = way.last
@@ -95,6 +97,6 @@ def shortest_way(
                 best[key] = total
                 found = next(number)
                 rank, turn = (0, -found) if newest_first else (estimate, found)
-                further = Step(node, action, after, way)
+                further = SearchNode(node, action, after, way)
                 heapq.heappush(queue, (total + greed * estimate, rank, turn, found, total, estimate, key, after, further))
     return Unsolvable()

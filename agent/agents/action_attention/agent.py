@@ -28,7 +28,7 @@ from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, GoalStep
 
 if TYPE_CHECKING:
     from housequest.agent.agents.action_attention import ActionAttentionSettings
-    from housequest.agent.agents.action_attention.network import Policy
+    from housequest.agent.agents.action_attention.network import AttentionPolicy
 
 SUBTASKS, TRACKER, ELIMINATOR = "subtasks", "tracker", "eliminator"  # PET's modules, as its agent calls them.
 
@@ -113,7 +113,7 @@ class ActionAttention:
 
     name = "action-attention"
 
-    def __init__(self, policy: Policy, household: Household, settings: ActionAttentionSettings) -> None:
+    def __init__(self, policy: AttentionPolicy, household: Household, settings: ActionAttentionSettings) -> None:
         self._policy, self._household, self.settings = policy, household, settings
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> AttentionMemory:

@@ -46,7 +46,7 @@ _PIECE = re.compile(r"(?P<word>[a-z]+)(?: (?P<number>[0-9]{1,6})(?![0-9a-z]))?",
 Token = tuple[int, int]  # A word by its place in the vocabulary, and the number behind it, 0 for none.
 
 
-class Words:
+class WordVocabulary:
     """A vocabulary of words and names of things with their numbers (``mug 2``), in small letters. Words that it lacks are one,
     but names written apart ("coffee machine") and usual synonyms are known. Articles are left out, so that "from" stands before
     the name that it belongs to."""
@@ -84,7 +84,7 @@ def embedding_sizes(words: int, size: int) -> dict[str, tuple[int, ...]]:
 class WordEmbedding:
     """The embedding that was trained from scratch."""
 
-    def __init__(self, words: Words, weights: Mapping[str, Floats]) -> None:
+    def __init__(self, words: WordVocabulary, weights: Mapping[str, Floats]) -> None:
         self._words, self._weights = words, weights
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Floats]:
@@ -136,7 +136,7 @@ Embedding = WordEmbedding | FrozenEmbedding
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class AttentionShape:
     """The sizes of a network: ``embedded`` is the length of a text's vector, ``hidden`` that of the feed-forward parts."""
 
     embedded: int = 256
@@ -153,10 +153,10 @@ class Shape:
         return {**inputs, **layers, "norm": (width,), "query": (width, width), "key": (width, width)}
 
 
-class Network:
+class AttentionNetwork:
     """Vectors of texts to scores of commands; holds nothing but its weights."""
 
-    def __init__(self, shape: Shape, weights: Mapping[str, Floats]) -> None:
+    def __init__(self, shape: AttentionShape, weights: Mapping[str, Floats]) -> None:
         self.shape, self._weights = shape, weights
 
     def scores(self, task: Floats, history: Floats, observation: Floats, commands: Floats) -> Floats:
@@ -189,11 +189,11 @@ def attention_mask(count: int) -> NDArray[np.bool_]:
     return (places[None, :] < CONTEXT) | (places[None, :] == places[:, None]) | (places[:, None] == CONTEXT)
 
 
-class Policy:
+class AttentionPolicy:
     """Scores commands by the network, through the embedding that it was trained with. Safe for many games at once. It remembers
     the vectors of texts, and nothing else."""
 
-    def __init__(self, network: Network, embedding: Embedding) -> None:
+    def __init__(self, network: AttentionNetwork, embedding: Embedding) -> None:
         self._network, self._embedding = network, embedding
         self._vectors: dict[str, Floats] = {}
         use_one_thread()
@@ -216,12 +216,12 @@ class Policy:
         return [known[text] for text in texts]
 
 
-def _fits(shape: Shape) -> bool:
+def _fits(shape: AttentionShape) -> bool:
     return shape.width % shape.heads == 0
 
 
 _BOTH: dict[str, Any] = {
-    "shape": Shape,
+    "shape": AttentionShape,
     "fits": _fits,
     "most": {"embedded": 4096, "width": 4096, "layers": 64, "heads": 64, "hidden": 16384},
     "refusal": "has no weights of Action Attention",
@@ -234,15 +234,15 @@ def _only(words: Sequence[str]) -> str:
     return name
 
 
-FORMAT: WeightsFormat[Shape, Words] = WeightsFormat(
+FORMAT: WeightsFormat[AttentionShape, WordVocabulary] = WeightsFormat(
     title="housequest action attention 1",
     listed="words",
-    vocabulary=Words,
+    vocabulary=WordVocabulary,
     words=lambda words: words.known,
     sizes=lambda shape, words: {**embedding_sizes(len(words), shape.embedded), **shape.weights()},
     **_BOTH,
 )
-FROZEN: WeightsFormat[Shape, str] = WeightsFormat(
+FROZEN: WeightsFormat[AttentionShape, str] = WeightsFormat(
     title="housequest action attention with an embedding model 1",
     listed="embedder",
     vocabulary=_only,
@@ -254,21 +254,21 @@ FROZEN: WeightsFormat[Shape, str] = WeightsFormat(
 vectors in training, and the probe's."""
 
 
-def read_weights(file: Path, embedder: str = "") -> tuple[Network, Embedding]:
+def read_weights(file: Path, embedder: str = "") -> tuple[AttentionNetwork, Embedding]:
     """Read network and embedding; ``embedder`` names the embedding model where it was trained with one. The file alone never
     says whom to call. Raises ``ConfigurationError`` for a file that holds none, and for a model that is missing."""
     if title(file) != FROZEN.title:
         shape, words, weights = FORMAT.read(file)
-        return Network(shape, weights), WordEmbedding(words, weights)
+        return AttentionNetwork(shape, weights), WordEmbedding(words, weights)
     shape, name, weights = FROZEN.read(file)
     if not embedder:
         raise ConfigurationError(
             f"The network in {shown(str(file), 400)} was trained with the embedding model {shown(name)}; "
             "name that with the setting embedder, as openai:NAME@URL or local:FOLDER."
         )
-    return Network(shape, weights), FrozenEmbedding(make_embedder(embedder), name, weights)
+    return AttentionNetwork(shape, weights), FrozenEmbedding(make_embedder(embedder), name, weights)
 
 
-def load_policy(file: Path = SHIPPED, embedder: str = "") -> Policy:
+def load_policy(file: Path = SHIPPED, embedder: str = "") -> AttentionPolicy:
     """The policy that ships, or the one in ``file`` with its embedding model. Raises ``ConfigurationError``."""
-    return Policy(*read_weights(file, embedder))
+    return AttentionPolicy(*read_weights(file, embedder))

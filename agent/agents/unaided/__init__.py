@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     "expert", "the world's own player, without a language model", settings=None, needs_model=False, takes_rules=False
 )
 def expert(parts: AgentParts[Mapping[str, Any]]) -> Agent:
-    from housequest.agent.agents.unaided.players import Expert
+    from housequest.agent.agents.unaided.players import PolicyAgent
 
     chance = {"seed": parts.seed} if parts.settings.get("search") == "random" else {}
-    return Expert(parts.world.expert(**{**chance, **parts.settings}))
+    return PolicyAgent(parts.world.expert(**{**chance, **parts.settings}))
 
 
 @declare_agent("human", "you, typing", needs_model=False, takes_rules=False)

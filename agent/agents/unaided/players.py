@@ -8,7 +8,7 @@ from housequest.agent.roles.messages import emit_rules, emit_thought
 from housequest.worlds.base import Observation, Policy
 
 
-class Expert:
+class PolicyAgent:
     """Plays by a ``Policy``, whose state is its memory. Calls a step: 0; ignores hints and rules."""
 
     name = "expert"

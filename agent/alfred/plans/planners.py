@@ -57,7 +57,7 @@ def drawn(examples: Sequence[PlanTask], most: int | None, seed: int) -> tuple[Pl
     return tuple(examples) if most is None else stratified(examples, most, str(seed))
 
 
-class Pool:
+class ExamplePool:
     """Examples to choose from, indexed once by their goals or (``stepwise``) with the step instructions. Similarity is that of
     the ``embedder``'s vectors, if there is one, or BM25."""
 
@@ -143,7 +143,7 @@ class Planner:
     """What plans are written by: examples of the ``pool``, the settings, and the model of a planner that asks one. Safe to use
     concurrently."""
 
-    pool: Pool
+    pool: ExamplePool
     settings: PlannerSettings
     seed: int
     model: Model | None = None

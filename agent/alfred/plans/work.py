@@ -86,7 +86,7 @@ class PlanRun:
 
     manifest: PlanManifest
     tasks: tuple[planners.PlanTask, ...]
-    pool: planners.Pool
+    pool: planners.ExamplePool
     model: str | None
     timeout: float = 60.0
     prices: Prices | None = None
@@ -160,7 +160,7 @@ def make_run(
     )
     prices = settings.prices_of(model) if model else None
     embedder = make_embedder(own.embedder) if own.choose == "embeddings" else None
-    pool = planners.Pool(examples, stepwise=own.steps, embedder=embedder)
+    pool = planners.ExamplePool(examples, stepwise=own.steps, embedder=embedder)
     return PlanRun(manifest, tuple(chosen), pool, model, settings.timeout, prices)
 
 

@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from housequest.agent.config import Seed
 from housequest.agent.evaluation.runs.spec import installed_version
 from housequest.agent.integrations.games import told_of
-from housequest.agent.integrations.sessions import ServedTasks, Session, Sessions, SessionState, TextObservation
+from housequest.agent.integrations.sessions import EnvSession, ServedTasks, Sessions, SessionState, TextObservation
 from housequest.worlds.errors import ConfigurationError, HousequestError, OrderError, shown
 
 try:
@@ -230,7 +230,7 @@ class _Misread(Exception):
     """A request that cannot be read, in words."""
 
 
-async def _answered(session: Session, raw: str | bytes) -> str | None:
+async def _answered(session: EnvSession, raw: str | bytes) -> str | None:
     """The answer to one message; None where the client says that it leaves."""
     try:
         match _Asked.validate_json(raw):

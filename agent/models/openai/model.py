@@ -53,7 +53,7 @@ from housequest.agent.models.openai.protocol import (
     scoring_parameters,
     with_beginning,
 )
-from housequest.agent.models.openai.server import BROKEN, LONGEST_WAIT, OVERFLOW, Attempts, Failure, Server
+from housequest.agent.models.openai.server import BROKEN, LONGEST_WAIT, OVERFLOW, Attempts, CallFailure, Server
 from housequest.agent.models.rate_limiter import Call, Limiter, RateLimiter, Verdict
 from housequest.agent.models.registry import CallOptions
 from housequest.worlds.errors import ModelError
@@ -94,7 +94,7 @@ _PIXELS = 64
 _NO_TEMPLATE = re.compile(r"chat.?template|template not found", re.IGNORECASE)
 """What an endpoint says of a model that it cannot chat with."""
 
-_NO_LOGPROBS = Failure(
+_NO_LOGPROBS = CallFailure(
     "was to tell how likely each token of a prompt is and did not, or not in a form that can be read",
     "Its server does not score texts at all times; use another model or server, or an agent that only needs replies.",
     "no log-probabilities",
@@ -361,7 +361,7 @@ class OpenAIModel(Model):
         way_out = f"{', or '.join(ways) or 'take a model that thinks less'}."
         way_out = f"{way_out[:1].upper()}{way_out[1:]}"
         self._wasted = (completion.timing.wasted or Waste()).plus(1, completion.usage)
-        raise self._error(Failure(what, way_out, "nothing but thinking", fatal=self._hollow >= MOST_HOLLOW))
+        raise self._error(CallFailure(what, way_out, "nothing but thinking", fatal=self._hollow >= MOST_HOLLOW))
 
     async def check_alive(self) -> Completion:
         # Who continues plain text may have no chat.
@@ -376,7 +376,7 @@ class OpenAIModel(Model):
 
     async def _attempt(
         self, request: Request, more: Mapping[str, Any], call: Call | None = None, *, first_of_all: bool = False
-    ) -> tuple[Completion | Failure, int]:
+    ) -> tuple[Completion | CallFailure, int]:
         """The outcome of asking as the endpoint wants it, and after how many attempts. Each is made once the limiter admits it:
         ``first_of_all`` before the others. What an endpoint takes is learned from what it answers, not from what it refuses.
         """
@@ -384,7 +384,7 @@ class OpenAIModel(Model):
         call, path = call or Call(), "/completions" if request.raw else "/chat/completions"
         before = tried = self._dialect
         others: Iterator[Dialect] = iter(())
-        first: Failure | None = None
+        first: CallFailure | None = None
         others_think = False
         attempts = 0
 
@@ -431,7 +431,7 @@ class OpenAIModel(Model):
         self,
         known: Dialect,
         sent: Mapping[str, Any],
-        failure: Failure,
+        failure: CallFailure,
         request: Request,
         more: Mapping[str, Any],
         *,
@@ -556,10 +556,10 @@ class OpenAIModel(Model):
     def _hear(self, reply: StreamedReply) -> None:
         self._hearing = reply
 
-    def _said(self, failure: Failure) -> str:
+    def _said(self, failure: CallFailure) -> str:
         return self._server.said(failure, LONGEST_MESSAGE // 2)
 
-    def _error(self, failure: Failure, tried: str = "") -> ModelError:
+    def _error(self, failure: CallFailure, tried: str = "") -> ModelError:
         what, address = self._said(failure), self._server.endpoint.address
         head = printable_line(self.name if address in self.name else f"{self.name}: {address}", LONGEST_MESSAGE // 3)
         recorded = f"The model {what}. {failure.way_out}"
@@ -575,7 +575,7 @@ def _thought(completion: Completion) -> bool:
     return bool(completion.thinking or used.thinking or cut or (used.completion or 0) > 2 * said + 16)
 
 
-def _complaint(failure: Failure) -> str:
+def _complaint(failure: CallFailure) -> str:
     """What a failure is about, without the numbers and tables in it, which may be of what was sent."""
     return (
         f"{failure.kind} {re.sub(r'[{].*[}]|[0-9]+', '', failure.refusal.message if failure.refusal else '', flags=re.DOTALL)}"

@@ -76,7 +76,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class CallFailure:
     """An attempt that brought no answer.
 
     ``kind`` is the sort of failure; ``refusal`` is what the server said, if that may be about the request, and ``unsaid``: it
@@ -98,7 +98,7 @@ class Failure:
     fatal: bool = False
 
     @property
-    def of_images(self) -> Failure:
+    def of_images(self) -> CallFailure:
         """The same of a call with images: every long episode meets a limit on their number, so that is fatal."""
         if self.refusal is None or not _MANY_IMAGES.search(self.refusal.message):
             return self
@@ -108,42 +108,42 @@ class Failure:
 
 def _refused(
     status: int | None, headers: Mapping[str, str], refusal: Refusal, key: str, *, answered: bool, inside: bool = False
-) -> Failure:
+) -> CallFailure:
     """The failure of a ``status`` that is none of success, or that nobody told; ``key`` says what to do about a refused key."""
     said = f" ({refusal.message})" if refusal.message else ""
     if status is None:
         way_out = "Try again later; if it lasts, check that the address is an OpenAI-compatible one (it often ends in /v1)."
-        return Failure(f"answered without a reply{said}", way_out, "no reply", again=True, refusal=refusal)
+        return CallFailure(f"answered without a reply{said}", way_out, "no reply", again=True, refusal=refusal)
     what, kind = f"answered {'200 with the error ' * inside}{status}{said}", f"status {status}"
     if 300 <= status < 400:
         what = f"sends on to {headers.get('location', 'nowhere')}, and a key is not carried to another address"
-        return Failure(what, "Name that address instead.", kind, fatal=not answered)
+        return CallFailure(what, "Name that address instead.", kind, fatal=not answered)
     if status in {401, 403}:
-        return Failure(f"refused access with {status}{said}", key, kind, fatal=not answered, refusal=refusal)
+        return CallFailure(f"refused access with {status}{said}", key, kind, fatal=not answered, refusal=refusal)
     if status == 404:
         way_out = "Check the model's name, and that the address is complete (it often ends in /v1)."
-        return Failure(what, way_out, kind, fatal=not answered)
+        return CallFailure(what, way_out, kind, fatal=not answered)
     soon = 0 < (retry_after(headers, time.time()) or 0) <= LONGEST_WAIT  # some count a day's calls as they come
     if status == 402 or (_BROKE.search(f"{refusal.code} {refusal.message}") and not soon):
-        return Failure(what, "Check the account's balance and quota.", kind, fatal=True)
+        return CallFailure(what, "Check the account's balance and quota.", kind, fatal=True)
     if status in _AGAIN or status >= 500:
         asked = retry_after(headers, time.time(), reset=status == 429)
         wish = f" and asks to wait {asked:.0f} seconds" if asked is not None and asked > LONGEST_WAIT else ""
         way_out = "Try again later, or with fewer workers."
         # A template that raises is an error of the server's own, to some.
         told = refusal if status in {500, 501} else None
-        return Failure(f"{what}{wish}", way_out, kind, again=True, asked=asked, crowded=status == 429, refusal=told)
+        return CallFailure(f"{what}{wish}", way_out, kind, again=True, asked=asked, crowded=status == 429, refusal=told)
     if _TOO_LONG_CODE.search(refusal.code) or _TOO_LONG.search(refusal.message):
         # No parameter is to blame, so it is no refusal of one. The largest number that is named is that of the prompt's tokens.
         named = [int(number) for number in _NUMBER.findall(refusal.message[:2_000]) if len(number) < 9]
         more = -(-(max(named) + 1_024) // 1_024) * 1_024 if named else "N"
         how = f"llama-server -c {more}, vLLM --max-model-len {more}"
         way_out = f"Start its server with more ({how}), or let the agent see less."
-        return Failure(f"has a context that is too short for the prompt: it answered {status}{said}", way_out, OVERFLOW)
+        return CallFailure(f"has a context that is too short for the prompt: it answered {status}{said}", way_out, OVERFLOW)
     way_out = "Check the model's name and settings."
     if any(name in refusal.words for name in ("reasoning", "thinking", "think")):
         way_out = "Name the model without ?thinking, or with another value."
-    return Failure(what, way_out, kind, refusal=refusal, unsaid=status in {400, 422})
+    return CallFailure(what, way_out, kind, refusal=refusal, unsaid=status in {400, 422})
 
 
 def retry_after(headers: Mapping[str, str], now: float, *, reset: bool = False) -> float | None:
@@ -188,7 +188,7 @@ class Attempts:
         self._calls = calls
         self._failures = self._early = 0
 
-    def wait_after(self, failure: Failure) -> float | None:
+    def wait_after(self, failure: CallFailure) -> float | None:
         """Seconds to wait before the next attempt; None where ``failure`` is the call's."""
         if failure.early and self._early < MOST_EARLY:
             self._early += 1
@@ -198,12 +198,12 @@ class Attempts:
             return None
         return backoff(max(self._failures, 1), random.random(), failure.asked) * self._calls.wait
 
-    def tried(self, failure: Failure, made: int) -> str:
+    def tried(self, failure: CallFailure, made: int) -> str:
         """Which of how many attempts ``failure`` was, after so many ``made``; "" where there could be only one."""
         most = made + max(0, self._retries(failure) + 1 - self._failures)
         return f", attempt {made} of at most {most}" if failure.again else ""
 
-    def _retries(self, failure: Failure) -> int:
+    def _retries(self, failure: CallFailure) -> int:
         if failure.slow:
             return min(self._calls.retries, SLOW_RETRIES)
         # Limits of calls a minute, and loading a model, take longer than other faults.
@@ -340,8 +340,8 @@ class Server:
         return await asyncio.to_thread(Clients, self.endpoint, self._key, self.calls.timeout, self._headers)
 
     async def ask(
-        self, clients: Clients, path: str, body: Mapping[str, Any], read: Callable[[Response], T | Failure]
-    ) -> T | Failure:
+        self, clients: Clients, path: str, body: Mapping[str, Any], read: Callable[[Response], T | CallFailure]
+    ) -> T | CallFailure:
         """What ``read`` makes of the answer to ``body``, in one attempt; ``read`` may raise ``NotACompletion``."""
         import httpx2
 
@@ -349,7 +349,7 @@ class Server:
             answer = await self._send(clients, path, body)
             if not answer.is_success:
                 return self._failed(answer.status_code, answer, answer.content)
-            empty = Failure("answered with an empty body", "Check the server's log.", "an empty body", again=True)
+            empty = CallFailure("answered with an empty body", "Check the server's log.", "an empty body", again=True)
             try:
                 found = read(answer) if answer.content.strip() else empty
             except FailedInside as error:
@@ -357,22 +357,22 @@ class Server:
         except TimeoutError:
             what = f"did not answer within {self.calls.timeout:g} seconds"
             way_out = "Give it longer with --timeout SECONDS, or use a quicker model or server."
-            return Failure(what, way_out, "no answer in time", again=True, slow=True)
+            return CallFailure(what, way_out, "no answer in time", again=True, slow=True)
         except NotACompletion as error:
-            return Failure(
+            return CallFailure(
                 str(error), "Check that the address is an OpenAI-compatible one (it often ends in /v1).", "no completion"
             )
         except httpx2.RequestError as error:
             if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError) and not self._reached:
                 # The server is not running: that is said at once, not after half a minute of retries.
                 way_out = "Check the address, and that the server is running."
-                return Failure(f"cannot be reached ({error})", way_out, "not reached", fatal=True)
+                return CallFailure(f"cannot be reached ({error})", way_out, "not reached", fatal=True)
             way_out = "Check the connection and the server's log."
-            return Failure(f"dropped the connection ({error})", way_out, BROKEN, again=True)
-        self.answered = self.answered or not isinstance(found, Failure)
+            return CallFailure(f"dropped the connection ({error})", way_out, BROKEN, again=True)
+        self.answered = self.answered or not isinstance(found, CallFailure)
         return found
 
-    def _failed(self, status: int | None, answer: Response, body: bytes, *, inside: bool = False) -> Failure:
+    def _failed(self, status: int | None, answer: Response, body: bytes, *, inside: bool = False) -> CallFailure:
         """The failure of ``status`` with an error's ``body``, which may have come ``inside`` a 200."""
         named, refusal = " and ".join(self.keys.named(self.endpoint)), read_refusal(body, self.redactor)
         own = f"Name its key by key_env under {self.endpoint.entry} in your own housequest.toml."
@@ -430,6 +430,6 @@ class Server:
             _log.info("%s has no %s: %s", self.endpoint.address, path, self.redactor.text(str(error)))
             return None
 
-    def said(self, failure: Failure, longest: int) -> str:
+    def said(self, failure: CallFailure, longest: int) -> str:
         """What went wrong, on one line without the key."""
         return printable_line(self.redactor.text(failure.what), longest)

@@ -24,11 +24,11 @@ from torch.nn import functional
 
 from housequest.agent.processes import processors
 from housequest.agent.training import CHECKPOINT
-from housequest.agent.training.optimise import Run, risen
+from housequest.agent.training.optimise import TrainingRun, risen
 from housequest.worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from housequest.agent.training.lora.run import Recipe, Sample
+    from housequest.agent.training.lora.run import LoraRecipe, TokenizedConversation
 
 RECORD = "record.jsonl"
 
@@ -133,7 +133,7 @@ def about(where: Machine) -> str:
     return f"{threads} thread{'s' * (threads != 1)} of a processor{', in bfloat16' if where.bfloat16 else ''}"
 
 
-class Progress(NamedTuple):
+class TrainingProgress(NamedTuple):
     """How far training is: the mean ``loss`` (nats a learned token) of the last steps, and tokens read each second."""
 
     step: int
@@ -147,17 +147,17 @@ class Progress(NamedTuple):
         return self.seconds / self.step * (self.steps - self.step)
 
 
-def steps_of(samples: int, recipe: Recipe) -> int:
+def steps_of(samples: int, recipe: LoraRecipe) -> int:
     return recipe.epochs * math.ceil(samples / recipe.batch)
 
 
 def train(
     network: Any,
-    samples: Sequence[Sample],
+    samples: Sequence[TokenizedConversation],
     folder: Path,
-    recipe: Recipe,
+    recipe: LoraRecipe,
     where: Machine,
-    heard: Callable[[Progress], None],
+    heard: Callable[[TrainingProgress], None],
     *,
     until: int | None = None,
 ) -> Any:
@@ -177,7 +177,7 @@ def train(
     steps = steps_of(len(samples), recipe)
     warmup = max(1, round(recipe.warmup * steps))
 
-    def judge(batch: Sequence[Sample]) -> tuple[float, float]:
+    def judge(batch: Sequence[TokenizedConversation]) -> tuple[float, float]:
         """The loss (nats a learned token), and the tokens that were read."""
         learned, total = sum(len(sample.learned) for sample in batch), 0.0
         for part in _parts(batch, where.room):
@@ -188,7 +188,7 @@ def train(
 
     states = (partial(peft.get_peft_model_state_dict, adapted), partial(peft.set_peft_model_state_dict, adapted))
     kept: dict[str, Any] = {"read": 0, "losses": []}
-    run = Run(adapted, [optimiser], judge, lambda step: recipe.rate * risen(step, steps, warmup), kept, *states)
+    run = TrainingRun(adapted, [optimiser], judge, lambda step: recipe.rate * risen(step, steps, warmup), kept, *states)
     if (folder / CHECKPOINT).exists():
         run.resume(torch.load(folder / CHECKPOINT, weights_only=True, map_location=where.device))
 
@@ -196,7 +196,7 @@ def train(
         losses, read = [*run.kept["losses"], judged[0]][-20:], run.kept["read"] + judged[1]
         run.kept = {"read": read, "losses": losses}
         loss = sum(losses) / len(losses)
-        heard(Progress(run.step, steps, loss, read / run.seconds, run.seconds))
+        heard(TrainingProgress(run.step, steps, loss, read / run.seconds, run.seconds))
         return {"step": run.step, "loss": round(loss, 4), "seconds": round(run.seconds, 1)}
 
     last = steps if until is None else min(until, steps)
@@ -204,7 +204,9 @@ def train(
     return adapted
 
 
-def _batches(samples: Sequence[Sample], recipe: Recipe, step: int, steps: int) -> Iterator[list[Sample]]:
+def _batches(
+    samples: Sequence[TokenizedConversation], recipe: LoraRecipe, step: int, steps: int
+) -> Iterator[list[TokenizedConversation]]:
     """The batches from ``step`` on; each epoch has every sample once, in an order of its own."""
     size, each = recipe.batch, math.ceil(len(samples) / recipe.batch)
     for number in range(step, steps):
@@ -214,7 +216,7 @@ def _batches(samples: Sequence[Sample], recipe: Recipe, step: int, steps: int) -
         yield [samples[one] for one in order[place * size : (place + 1) * size]]
 
 
-def _loss(adapted: Any, part: Sequence[Sample], where: Machine) -> torch.Tensor:
+def _loss(adapted: Any, part: Sequence[TokenizedConversation], where: Machine) -> torch.Tensor:
     """The summed loss of samples that are computed at once, padded at their ends. No token sees one after it, so the padding
     needs no mask."""
     longest = max(len(sample.tokens) for sample in part)
@@ -234,9 +236,9 @@ def _loss(adapted: Any, part: Sequence[Sample], where: Machine) -> torch.Tensor:
     return functional.cross_entropy(found.logits[0].float(), wanted.to(device), reduction="sum")
 
 
-def _parts(batch: Sequence[Sample], room: int) -> Iterator[list[Sample]]:
+def _parts(batch: Sequence[TokenizedConversation], room: int) -> Iterator[list[TokenizedConversation]]:
     """The batch in parts of at most ``room`` tokens with their padding, samples of like length together."""
-    part: list[Sample] = []
+    part: list[TokenizedConversation] = []
     for sample in sorted(batch, key=lambda each: -len(each.tokens)):
         if part and (len(part) + 1) * len(part[0].tokens) > room:
             yield part

@@ -42,28 +42,28 @@ from housequest.worlds.paths import atomic_write
 from housequest.worlds.tasks import as_splits
 
 
-class Sample(NamedTuple):
+class TokenizedConversation(NamedTuple):
     """The tokens of a conversation, and the places of those that are learned."""
 
     tokens: tuple[int, ...]
     learned: tuple[int, ...]
 
 
-def encoded(conversations: Iterable[Conversation], tokenizer: Any, context: int) -> tuple[list[Sample], int]:
+def encoded(conversations: Iterable[Conversation], tokenizer: Any, context: int) -> tuple[list[TokenizedConversation], int]:
     """The conversations as samples of at most ``context`` tokens, and how many were cut to that. One is cut at its end, so it
     still teaches what came before. Raises ``ConfigurationError`` where the chat template does not take a conversation."""
-    samples: list[Sample] = []
+    samples: list[TokenizedConversation] = []
     cut = 0
     for conversation in conversations:
         whole = encode(conversation, tokenizer)
         cut += len(whole.tokens) > context
         learned = tuple(place for place in whole.learned if place < context)
         if learned:
-            samples.append(Sample(whole.tokens[:context], learned))
+            samples.append(TokenizedConversation(whole.tokens[:context], learned))
     return samples, cut
 
 
-def encode(conversation: Conversation, tokenizer: Any) -> Sample:
+def encode(conversation: Conversation, tokenizer: Any) -> TokenizedConversation:
     """One conversation, as it is read in play: as one text. Raises ``ConfigurationError``."""
     messages = conversation.messages
 
@@ -102,7 +102,7 @@ def encode(conversation: Conversation, tokenizer: Any) -> Sample:
         # The mark that ends the reply is the first token after its text; what the template adds then is not the model's.
         last = min(bisect_left(starts, text_ends) + 1, len(starts))
         learned += range(len(begin) + first, len(begin) + last)
-    return Sample((*begin, *read["input_ids"]), tuple(learned))
+    return TokenizedConversation((*begin, *read["input_ids"]), tuple(learned))
 
 
 def _rendered(tokenizer: Any, messages: Sequence[Message], *, reply: bool) -> str:
@@ -175,7 +175,7 @@ ADAPTER, CARD = "adapter.gguf", "README.md"
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class LoraRecipe:
     """How it is trained: matrices of this ``rank``, scaled by ``alpha / rank``, beside every linear layer. ``rate`` is the
     highest learning rate, reached after the share ``warmup`` of the steps; it falls to 0 from there. A step learns from
     ``batch`` conversations of at most ``context`` tokens."""
@@ -249,7 +249,7 @@ class Training:
 
     base: BaseModel
     lessons: Lessons
-    recipe: Recipe
+    recipe: LoraRecipe
     runs: tuple[Path, ...] = ()
     data: Path | None = None
     workers: int = 1
@@ -291,20 +291,22 @@ class Listener:
         """A step was taken (`optimise.Progress`)."""
 
 
-class Planned(NamedTuple):
+class PlannedTraining(NamedTuple):
     training: Training
     folder: AdapterFolder
 
 
-def of_sizes(training: Training, houses: Iterable[int], folder: Path) -> list[Planned]:
+def of_sizes(training: Training, houses: Iterable[int], folder: Path) -> list[PlannedTraining]:
     """An adapter for each number of ``houses``, from the fewest on, in folders of their own below ``folder``."""
     return [
-        Planned(replace(training, lessons=replace(training.lessons, houses=size)), AdapterFolder(folder / f"houses-{size}"))
+        PlannedTraining(
+            replace(training, lessons=replace(training.lessons, houses=size)), AdapterFolder(folder / f"houses-{size}")
+        )
         for size in sorted(set(houses))
     ]
 
 
-def prepare_all(planned: Sequence[Planned], listener: Listener) -> list[list[Conversation]]:
+def prepare_all(planned: Sequence[PlannedTraining], listener: Listener) -> list[list[Conversation]]:
     """The conversations that each of ``planned`` learns from: those in its folder if it has all of them, else played. They
     differ in their houses alone, and the last has most, so its games are played, once for all. Raises ``ConfigurationError``
     and ``KnowledgeError``. Needs no torch."""
@@ -323,7 +325,7 @@ def prepare_all(planned: Sequence[Planned], listener: Listener) -> list[list[Con
     return [_prepared(each, listener, lambda each=each: of_houses(played(), each.training.lessons.houses)) for each in planned]
 
 
-def _prepared(planned: Planned, listener: Listener, play: Callable[[], Iterable[Conversation]]) -> list[Conversation]:
+def _prepared(planned: PlannedTraining, listener: Listener, play: Callable[[], Iterable[Conversation]]) -> list[Conversation]:
     """What ``planned`` learns from; ``play`` gives the conversations of its games."""
     folder, wanted = planned.folder, planned.training.recorded()
     before = folder.begun(wanted)
@@ -378,7 +380,12 @@ def recorded(folders: Sequence[Path], listener: Listener) -> Iterator[Conversati
 
 
 def train_all(
-    planned: Sequence[Planned], listener: Listener, *, device: str = "auto", threads: int | None = None, room: int | None = None
+    planned: Sequence[PlannedTraining],
+    listener: Listener,
+    *,
+    device: str = "auto",
+    threads: int | None = None,
+    room: int | None = None,
 ) -> list[dict[str, Any]]:
     """Make the adapters one after another, or go on making them, and return what is recorded of each. They differ in their
     houses alone, and the last has most. Raises ``ConfigurationError``."""

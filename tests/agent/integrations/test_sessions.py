@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from housequest.agent.evaluation.runs.spec import select
 from housequest.agent.integrations.games import LONGEST_COMMAND
-from housequest.agent.integrations.sessions import ServedTasks, Session, Sessions
+from housequest.agent.integrations.sessions import EnvSession, ServedTasks, Sessions
 from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported
 from housequest.worlds.registry import make_world
 from housequest.worlds.scripted import ScriptedWorld
@@ -118,7 +118,7 @@ def test_what_one_session_does_changes_nothing_of_another() -> None:
     async def alone(sessions: Sessions) -> list[str]:
         return [told.text for told in await played(sessions.begin())]
 
-    async def played(session: Session) -> list[object]:
+    async def played(session: EnvSession) -> list[object]:
         return [await session.reset(seed=1), *[await session.step(command) for command in WAY]]
 
     async def beside_others(sessions: Sessions) -> list[list[str]]:

@@ -50,9 +50,9 @@ def kinds() -> Iterator[Kind]:
     yield Kind(builtin.FORMAT, builtin.SHIPPED, CARDS / "builtin.md", tiny.SHAPE, "no built-in model")
     if installed("action-attention"):
         from housequest.agent.agents.action_attention import network as attention
-        from housequest.agent.agents.action_attention.network import Shape
+        from housequest.agent.agents.action_attention.network import AttentionShape
 
-        shape = Shape(embedded=8, width=8, layers=2, heads=2, hidden=6)
+        shape = AttentionShape(embedded=8, width=8, layers=2, heads=2, hidden=6)
         card = CARDS / "action-attention.md"
         yield Kind(attention.FORMAT, attention.SHIPPED, card, shape, "no weights of Action Attention")
 

@@ -20,7 +20,7 @@ from housequest.agent.training.evaluate import (
     lines,
     measured,
 )
-from housequest.worlds.alfworld.houses.house import GeneratedTasks
+from housequest.worlds.alfworld.houses.house import GeneratedHouses
 
 GAME = GameResult("t:1", "light", "won", 8, 1, 0, 9, (), "goal")
 
@@ -41,7 +41,7 @@ def test_each_type_stands_beside_the_expert_in_the_games_that_both_won() -> None
 
 
 def test_a_true_sentence_is_true_in_its_house() -> None:
-    houses = GeneratedTasks()
+    houses = GeneratedHouses()
     for task, wanted, kind in islice(houses_with_one_place(houses, {}), 5):
         game = houses.house(task.number).game
         kept = [

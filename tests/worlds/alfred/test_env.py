@@ -12,7 +12,7 @@ from housequest.worlds.alfred.env import UNSEEN, AlfredEnv, Episode, demonstrate
 from housequest.worlds.alfred.simulator.base import Scene
 from housequest.worlds.alfred.simulator.boxes import Boxes
 from housequest.worlds.alfred.tasks import AlfredGoal, LowAction
-from housequest.worlds.alfred.world import AlfredExpert
+from housequest.worlds.alfred.world import DemonstrationPolicy
 from housequest.worlds.base import Pictured, Task
 from housequest.worlds.errors import OrderError
 from housequest.worlds.rooms.room import AHEAD, Pose, way
@@ -79,7 +79,7 @@ def test_the_demonstration_wins(episode: Episode) -> None:
     env = env_of(episode)
     step = env.reset()
     commands = demonstrated(episode.actions, episode.scene)
-    expert = AlfredExpert({step.observation.text: commands}.__getitem__)
+    expert = DemonstrationPolicy({step.observation.text: commands}.__getitem__)
     memory = expert.begin(TASK.goal, step.observation)
     played: list[str] = []
     while not step.done:
@@ -97,7 +97,7 @@ def test_the_demonstration_wins(episode: Episode) -> None:
 
 def test_the_expert_gives_up_where_somebody_else_has_acted(episode: Episode) -> None:
     env = env_of(episode)
-    expert = AlfredExpert(lambda _: demonstrated(episode.actions, episode.scene))
+    expert = DemonstrationPolicy(lambda _: demonstrated(episode.actions, episode.scene))
     memory = expert.begin(TASK.goal, env.reset().observation)
     odd = "LookUp" if expert.decide(memory)[0] != "LookUp" else "LookDown"
     memory = expert.observe(memory, odd, env.step(odd).observation)

@@ -242,7 +242,7 @@ class WinCondition:
     lamps: frozenset[int]
 
 
-class Action(NamedTuple):
+class GroundAction(NamedTuple):
     """What a command does: a verb of the domain with its object and receptacle, by number."""
 
     verb: str
@@ -279,7 +279,7 @@ class Game:
     sliceable: frozenset[int]
     toggleable: frozenset[int]
     inside: Mapping[int, tuple[int, ...]]
-    always: Mapping[str, Action]
+    always: Mapping[str, GroundAction]
     start: State
     walkthrough: tuple[str, ...] | None = None
 
@@ -482,8 +482,12 @@ class _Maker:
             # A movable receptacle never shows itself.
             inside={outer: tuple(sorted(holding[outer] - {outer})) for outer in self._all("isreceptacleobject")},
             always={
-                **{f"go to {names[r]}": Action("go", receptacle=r) for r, place in enumerate(place_of) if place != NOWHERE},
-                **{bare: Action(bare) for bare in ("help", "inventory", "look")},
+                **{
+                    f"go to {names[r]}": GroundAction("go", receptacle=r)
+                    for r, place in enumerate(place_of)
+                    if place != NOWHERE
+                },
+                **{bare: GroundAction(bare) for bare in ("help", "inventory", "look")},
             },
             start=self._start(),
             walkthrough=walkthrough,

@@ -10,19 +10,19 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from housequest.worlds.alfworld.engine.game import NOTHING, NOWHERE, Action, Game, State
+from housequest.worlds.alfworld.engine.game import NOTHING, NOWHERE, Game, GroundAction, State
 from housequest.worlds.base import Observation, Step, Task
 from housequest.worlds.env import StateEnv
 
 _T = TypeVar("_T")
-_action = cache(Action)
+_action = cache(GroundAction)
 """Actions are few, and many games are played at once: one object for each takes less time and memory than new ones."""
 VERSION = "native 1"  # the engine with its version, for records
 REFUSED = "Nothing happens."
 HELP = Path(__file__).with_name("help.txt").read_text("utf-8")
 
 
-def commands(game: Game, state: State) -> dict[str, Action]:
+def commands(game: Game, state: State) -> dict[str, GroundAction]:
     """Every command that is accepted in ``state``, with what it does."""
     objects, receptacles, held = game.objects, game.receptacles, state.held
     found = dict(game.always)
@@ -61,7 +61,7 @@ def commands(game: Game, state: State) -> dict[str, Action]:
     return found
 
 
-def perform(game: Game, state: State, action: Action) -> tuple[State, str]:
+def perform(game: Game, state: State, action: GroundAction) -> tuple[State, str]:
     """The state after ``action``, one that ``commands`` lists in ``state``, and the text that answers it."""
     verb, thing, place = action
     match verb:
@@ -215,7 +215,7 @@ class NativeEnv(StateEnv[State]):
     def __init__(self, task: Task, game: Game) -> None:
         self.task = task
         self.game = game
-        self._commands: dict[str, Action] | None = None
+        self._commands: dict[str, GroundAction] | None = None
 
     def reset(self) -> Step:
         self._enter(self.game.start)
@@ -245,7 +245,7 @@ class NativeEnv(StateEnv[State]):
         self._state = state
         self._commands = None
 
-    def _possible(self) -> dict[str, Action]:
+    def _possible(self) -> dict[str, GroundAction]:
         if self._commands is None:
             self._commands = commands(self.game, self.state)
         return self._commands

@@ -29,8 +29,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, pairwise
 from typing import NamedTuple
 
-from housequest.worlds.alfworld.engine.game import NOTHING, NOWHERE, Action, Game, State
-from housequest.worlds.household.planner import NEVER, Problem, SearchLimitReached, Unsolvable, shortest_way
+from housequest.worlds.alfworld.engine.game import NOTHING, NOWHERE, Game, GroundAction, State
+from housequest.worlds.household.planner import NEVER, SearchLimitReached, SearchProblem, Unsolvable, shortest_way
 
 #: Published games take 512 at most.
 NODES = 20_000
@@ -60,10 +60,12 @@ class _Node(NamedTuple):
     done: frozenset[int]
 
 
-_Step = tuple[Action, int, _Node]  # what to do, its cost with the ``go`` and ``open`` before it, and the node that it leads to
+_Step = tuple[
+    GroundAction, int, _Node
+]  # what to do, its cost with the ``go`` and ``open`` before it, and the node that it leads to
 
 
-class _Search(Problem[_Node, Action]):
+class _Search(SearchProblem[_Node, GroundAction]):
     def __init__(self, game: Game, start: State) -> None:
         self.game = game
         self.goal = goal = game.goal
@@ -111,21 +113,23 @@ class _Search(Problem[_Node, Action]):
                 if thing in self.game.pickupable:
                     for receptacle in sorted(receptacles):
                         left = self._moved(node, thing, receptacles - {receptacle})
-                        yield from self._step(node, Action("take", thing, receptacle), node._replace(held=thing, where=left))
+                        yield from self._step(
+                            node, GroundAction("take", thing, receptacle), node._replace(held=thing, where=left)
+                        )
         else:
             for receptacle in self._unlike(node, self.takers[self.game.object_types[held]]):
                 put = self._moved(node, held, node.where[self.part[held]] | {receptacle}) if held in self.part else node.where
-                yield from self._step(node, Action("move", held, receptacle), node._replace(held=NOTHING, where=put))
+                yield from self._step(node, GroundAction("move", held, receptacle), node._replace(held=NOTHING, where=put))
             if self.treatment and held in self.goal.objects and held not in node.done:
                 treated = node._replace(done=node.done | {held})
                 for receptacle in self._unlike(node, self.appliances):
-                    yield from self._step(node, Action(self.treatment, held, receptacle), treated)
+                    yield from self._step(node, GroundAction(self.treatment, held, receptacle), treated)
         for lamp in sorted(self.goal.lamps):
             for receptacle in sorted(self._of_lamp(node, lamp)):
                 if lamp not in node.done:
-                    yield from self._step(node, Action("use", lamp, receptacle), node._replace(done=node.done | {lamp}))
+                    yield from self._step(node, GroundAction("use", lamp, receptacle), node._replace(done=node.done | {lamp}))
                 elif held in self.goal.objects:
-                    yield from self._step(node, Action("go", receptacle=receptacle), node)
+                    yield from self._step(node, GroundAction("go", receptacle=receptacle), node)
 
     def estimate(self, node: _Node) -> int:
         """A lower bound on the commands left."""
@@ -205,7 +209,7 @@ class _Search(Problem[_Node, Action]):
             return 0
         return 1 if self.takers[self.game.object_types[node.held]] else NEVER
 
-    def _step(self, node: _Node, action: Action, after: _Node) -> Iterator[_Step]:
+    def _step(self, node: _Node, action: GroundAction, after: _Node) -> Iterator[_Step]:
         """``action`` at its receptacle, which leads to ``after`` but for the place and what must be opened for it."""
         receptacle = action.receptacle
         place = self.game.place_of[receptacle]
@@ -265,7 +269,7 @@ class _Search(Problem[_Node, Action]):
     def _places(self, receptacles: Iterable[int]) -> frozenset[int]:
         return frozenset(place for one in receptacles if (place := self.game.place_of[one]) != NOWHERE)
 
-    def commands(self, node: _Node, action: Action, reached: _Node) -> Iterator[str]:
+    def commands(self, node: _Node, action: GroundAction, reached: _Node) -> Iterator[str]:
         """The commands that a step stands for."""
         name, verb = self.game.receptacles[action.receptacle], action.verb
         if node.place != reached.place:

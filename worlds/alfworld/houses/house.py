@@ -39,7 +39,7 @@ class Ratio:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class RoomHabits:
     """The habits of one kind of room, as weights in a fixed order that is part of them. ``weight`` is how often it is drawn,
     and the total for ``together`` (receptacles at one place) and ``nested`` (an object in a movable receptacle, the
     receptacle's kind first). ``receptacles`` and ``objects`` weigh how many there are of each kind, ``places`` where an object
@@ -60,7 +60,7 @@ class Room:
 class Habits:
     """The rooms by name, the predicates of each kind of object, and what each kind of receptacle takes."""
 
-    rooms: Mapping[str, Room]
+    rooms: Mapping[str, RoomHabits]
     can: Mapping[str, tuple[str, ...]]
     accepts: Mapping[str, tuple[str, ...]]
 
@@ -119,8 +119,8 @@ def habits_of(counts: Counts) -> Habits:
     return Habits(rooms, counts.can, counts.accepts)
 
 
-def _room(room: RoomCount) -> Room:
-    return Room(
+def _room(room: RoomCount) -> RoomHabits:
+    return RoomHabits(
         weight=room.games,
         goals=tuple(
             (_goal(task_type, thing, target), number)
@@ -287,7 +287,7 @@ class _Thing:
 class _Draft:
     """One draw, which has what the goal needs but may be unsolvable."""
 
-    def __init__(self, dice: _Dice, habits: Habits, room: Room) -> None:
+    def __init__(self, dice: _Dice, habits: Habits, room: RoomHabits) -> None:
         self.dice = dice
         self.habits = habits
         self.room = room
@@ -403,7 +403,7 @@ def _id(kind: str, number: int) -> str:
     return f"{stem}_bar_{number:03}" if stem == kind else f"{stem}_bar_{number:03}_bar_{kind}"
 
 
-class GeneratedTasks(EndlessTasks):
+class GeneratedHouses(EndlessTasks):
     """The split ``generated``: all made-up houses, by ``habits``, those of ``train`` by default."""
 
     split = GENERATED

@@ -91,10 +91,10 @@ def _plays(given: argparse.Namespace) -> None:
 
 
 def _train(given: argparse.Namespace) -> None:
-    from housequest.agent.agents.action_attention.training.optimise import Recipe, train
+    from housequest.agent.agents.action_attention.training.optimise import AttentionRecipe, train
 
     shares = {"train": 1 - given.made_up, "made-up": given.made_up}
-    recipe = Recipe(shares, given.steps, seed=given.seed, device=given.device, limit=given.limit, human=given.human)
+    recipe = AttentionRecipe(shares, given.steps, seed=given.seed, device=given.device, limit=given.limit, human=given.human)
     train(given.plays, given.run_folder, recipe)
 
 

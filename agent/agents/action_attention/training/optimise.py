@@ -82,10 +82,10 @@ class TorchFrozen(nn.Module):
         return {"middle": self.middle}
 
 
-class TorchNetwork(nn.Module):
+class TorchScorer(nn.Module):
     """Scores of commands, for many steps at once."""
 
-    def __init__(self, shape: network.Shape) -> None:
+    def __init__(self, shape: network.AttentionShape) -> None:
         super().__init__()
         self.shape, width = shape, shape.width
         self.enter = nn.Parameter(torch.randn(width, shape.embedded) * shape.embedded**-0.5)
@@ -122,7 +122,7 @@ _POOL = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe(training.Schedule):
+class AttentionRecipe(training.Schedule):
     """How the network is trained. ``plays`` are those of a batch; ``whole`` is the share of steps under the whole goal, and
     ``human`` that of people's words among those. Of the permissible ``commands`` so many are drawn (0: all), the expert's among
     them. ``limit`` uses at most so many plays of each part."""
@@ -133,10 +133,10 @@ class Recipe(training.Schedule):
     human: float = 0.5
     commands: int = 16
     limit: int | None = None
-    shape: network.Shape = field(default_factory=network.Shape)
+    shape: network.AttentionShape = field(default_factory=network.AttentionShape)
 
 
-class Batch(NamedTuple):
+class StepBatch(NamedTuple):
     """Steps of some plays; texts are numbered within the batch. ``vectors`` are those of an embedding model, of no size without
     one: then the ``tokens`` of each ``text`` are read. ``before`` (steps, steps) gives the average of the observations before
     each step."""
@@ -153,14 +153,14 @@ class Batch(NamedTuple):
     chosen: Tensor
 
 
-class Batches:
+class StepBatches:
     """Draws batches: parts by their shares, plays with as many commands together."""
 
-    def __init__(self, parts: Mapping[str, Plays], recipe: Recipe) -> None:
+    def __init__(self, parts: Mapping[str, Plays], recipe: AttentionRecipe) -> None:
         self._parts, self._recipe = [parts[name] for name in recipe.shares], recipe
         self._plays = [spread(range(len(part)), recipe.limit) for part in self._parts]
 
-    def pool(self, number: int) -> list[Batch]:
+    def pool(self, number: int) -> list[StepBatch]:
         """The eight batches from ``number * 8`` on."""
         recipe = self._recipe
         drawn: list[tuple[float, int, int]] = []
@@ -177,7 +177,7 @@ class Batches:
             for group in training.shuffled(drawn, recipe.plays, random)
         ]
 
-    def _batch(self, plays: Sequence[tuple[int, int]], random: np.random.Generator) -> Batch:
+    def _batch(self, plays: Sequence[tuple[int, int]], random: np.random.Generator) -> StepBatch:
         recipe = self._recipe
         ids: dict[tuple[int, int], int] = {}
         task, seen, lengths, commands = list[int](), list[int](), list[int](), list[list[int]]()
@@ -213,7 +213,7 @@ class Batches:
             tokens.append(part.texts.reshape(-1, 3)[part.text_starts[text] : part.text_starts[text + 1]])
             counts.append(len(tokens[-1]))
         before = torch.block_diag(*(torch.ones(n, n).tril(-1) / torch.arange(n).clamp(min=1)[:, None] for n in lengths))
-        return Batch(
+        return StepBatch(
             torch.from_numpy(np.stack(vectors).astype(np.float32)),
             torch.from_numpy(np.concatenate(tokens).astype(np.int64)),
             torch.repeat_interleave(torch.tensor(counts)),
@@ -227,17 +227,17 @@ class Batches:
         )
 
 
-class Model(training.Learner):
+class TorchPolicy(training.Learner):
     """Embedding and network. ``middle`` is the mean of an embedding model's vectors; without one, ``words`` are learned."""
 
     by_muon = ("layers.", "wide", "narrow", "network.query", "network.key", "enter")
 
-    def __init__(self, words: int, shape: network.Shape, middle: Tensor | None = None) -> None:
+    def __init__(self, words: int, shape: network.AttentionShape, middle: Tensor | None = None) -> None:
         super().__init__()
         self.embedding = TorchEmbedding(words, shape.embedded) if middle is None else TorchFrozen(middle)
-        self.network = TorchNetwork(shape)
+        self.network = TorchScorer(shape)
 
-    def forward(self, batch: Batch) -> Tensor:
+    def forward(self, batch: StepBatch) -> Tensor:
         if isinstance(self.embedding, TorchFrozen):
             vectors = self.embedding(batch.vectors)
         else:
@@ -246,12 +246,12 @@ class Model(training.Learner):
         context = torch.stack((vectors[batch.task], batch.before @ seen, seen), 1)
         return self.network(context, vectors[batch.commands], batch.given)
 
-    def judged(self, batch: Batch) -> tuple[Tensor, Tensor]:
+    def judged(self, batch: StepBatch) -> tuple[Tensor, Tensor]:
         scores = self(batch)
         return functional.cross_entropy(scores, batch.chosen), (scores.argmax(-1) == batch.chosen).float().mean()
 
 
-def train(folder: Path, run_folder: Path, recipe: Recipe, *, until: int | None = None) -> Model:
+def train(folder: Path, run_folder: Path, recipe: AttentionRecipe, *, until: int | None = None) -> TorchPolicy:
     """Train on the plays in ``folder``, in ``run_folder`` and with ``until`` as `training.train_network` does. Where the plays
     have vectors of an embedding model, texts are these and nothing of them is learned."""
     words = len(load_words(folder))
@@ -261,16 +261,16 @@ def train(folder: Path, run_folder: Path, recipe: Recipe, *, until: int | None =
         vectors = np.concatenate([part.vectors for part in parts.values() if len(part)])
         middle = torch.from_numpy(vectors.mean(0, dtype=np.float32))
         recipe = replace(recipe, shape=replace(recipe.shape, embedded=len(middle)))
-    batches = partial(training.stream, Batches(parts, recipe).pool, _POOL)
-    return training.train_network(lambda: Model(words, recipe.shape, middle), recipe, batches, run_folder, until)
+    batches = partial(training.stream, StepBatches(parts, recipe).pool, _POOL)
+    return training.train_network(lambda: TorchPolicy(words, recipe.shape, middle), recipe, batches, run_folder, until)
 
 
 def export(folder: Path, run_folder: Path, file: Path) -> None:
     """Write the weights of the checkpoint in ``run_folder``."""
     words, embedded = load_words(folder), load_embedder(folder)
     recipe, state = training.averaged([run_folder])
-    shape = network.Shape(**recipe["shape"])
-    model = Model(len(words), shape, None if embedded is None else torch.zeros(shape.embedded))
+    shape = network.AttentionShape(**recipe["shape"])
+    model = TorchPolicy(len(words), shape, None if embedded is None else torch.zeros(shape.embedded))
     model.load_state_dict(state)
     weights = {name: value.numpy() for name, value in (model.embedding.weights() | model.network.weights()).items()}
     if embedded is None:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from housequest.agent.agents.action_attention.network import PROBE, Words, scaled
+from housequest.agent.agents.action_attention.network import PROBE, WordVocabulary, scaled
 from housequest.agent.models.embeddings import Embedder, model_alone
 from housequest.agent.roles.messages import opening_text
 from housequest.agent.training.corpus import Arrays, TrainingGame, step_of
@@ -114,7 +114,11 @@ def _unembedded(texts: Sequence[str]) -> Halves:
 
 
 def gathered(
-    games: Iterable[TrainingGame], passes: int, seed: int, words: Words, embed: Callable[[Sequence[str]], Halves] = _unembedded
+    games: Iterable[TrainingGame],
+    passes: int,
+    seed: int,
+    words: WordVocabulary,
+    embed: Callable[[Sequence[str]], Halves] = _unembedded,
 ) -> tuple[Plays, int]:
     """Each game played ``passes`` times, and how many plays were cut off before the end: what was played of them is kept."""
     cut, ids = 0, dict[str, int]()
@@ -153,19 +157,19 @@ def gathered(
     return Plays(flat, text_starts.astype(np.int32), *numbers, vectors=embed(tuple(ids))), cut
 
 
-def make_words(sentences: Iterable[str]) -> Words:
+def make_words(sentences: Iterable[str]) -> WordVocabulary:
     """Kinds of things, words of the game's texts and of sub-tasks, and those that stand thrice in people's ``sentences``."""
     seen = Counter(word for sentence in sentences for word in _WORD.findall(sentence.lower()))
     people = sorted(word for word, times in seen.items() if times > 2)
     counts = load_counts()
     receptacles = sorted({kind for room in counts.rooms.values() for kind in room.receptacles})
     said = " ".join(chain.from_iterable(_SAID.values())).format(o="", r="")
-    return Words([*receptacles, *counts.objects(), *_WORDS["texts"].split(), *said.split(), *people])
+    return WordVocabulary([*receptacles, *counts.objects(), *_WORDS["texts"].split(), *said.split(), *people])
 
 
 def save_plays(
     folder: Path,
-    words: Words,
+    words: WordVocabulary,
     parts: Mapping[str, Iterable[TrainingGame]],
     *,
     passes: int,
@@ -197,8 +201,8 @@ def save_plays(
     return counted
 
 
-def load_words(folder: Path) -> Words:
-    return Words(json.loads((folder / "words.json").read_text("utf-8")))
+def load_words(folder: Path) -> WordVocabulary:
+    return WordVocabulary(json.loads((folder / "words.json").read_text("utf-8")))
 
 
 def load_embedder(folder: Path) -> tuple[str, list[float]] | None:

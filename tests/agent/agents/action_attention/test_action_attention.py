@@ -19,11 +19,11 @@ from housequest.agent.agents.action_attention.network import (
     BEGINNING,
     SHIPPED,
     UNKNOWN,
-    Network,
-    Policy,
-    Shape,
+    AttentionNetwork,
+    AttentionPolicy,
+    AttentionShape,
     WordEmbedding,
-    Words,
+    WordVocabulary,
     embedding_sizes,
     load_policy,
     read_weights,
@@ -49,7 +49,7 @@ from tests.irregular import check_irregular
 from tests.parts import needs
 
 HOUSES = ("example:1", "example:2", "example:3")
-SMALL = Shape(embedded=8, width=8, layers=2, heads=2, hidden=6)
+SMALL = AttentionShape(embedded=8, width=8, layers=2, heads=2, hidden=6)
 ALONE = {"plan": False, "eliminate": False}
 MODULES: dict[str, dict[str, Any]] = {"alone": ALONE, "eliminate": {"plan": False}, "plan": {"eliminate": False}, "pet": {}}
 
@@ -60,12 +60,12 @@ def world() -> World:
 
 
 @pytest.fixture(scope="module")
-def policy() -> Policy:
+def policy() -> AttentionPolicy:
     return load_policy()
 
 
 def episode(
-    world: World, task: Task, settings: dict[str, Any], policy: Policy | None = None, most: int = 50
+    world: World, task: Task, settings: dict[str, Any], policy: AttentionPolicy | None = None, most: int = 50
 ) -> tuple[events.Ended, list[Event]]:
     assert world.household is not None
     read = ActionAttentionSettings(**settings)
@@ -80,19 +80,19 @@ def bodies(played: Sequence[Event], kind: str) -> list[Any]:
     return [event.body for event in played if event.body.kind == kind]
 
 
-def small(seed: int = 1) -> tuple[Network, Words, dict[str, Floats]]:
+def small(seed: int = 1) -> tuple[AttentionNetwork, WordVocabulary, dict[str, Floats]]:
     random = np.random.default_rng(seed)
-    words = Words(["mug", "drawer", "go", "to", "take", "from"])
+    words = WordVocabulary(["mug", "drawer", "go", "to", "take", "from"])
     sizes = {**embedding_sizes(len(words), SMALL.embedded), **SMALL.weights()}
     weights: dict[str, Floats] = {name: random.normal(size=size).astype(np.float32) for name, size in sizes.items()}
-    return Network(SMALL, weights), words, weights
+    return AttentionNetwork(SMALL, weights), words, weights
 
 
 # Words.
 
 
 def test_names_keep_their_numbers_and_articles_are_left_out() -> None:
-    words = Words(["mug", "coffeemachine", "take", "sinkbasin", "from"])
+    words = WordVocabulary(["mug", "coffeemachine", "take", "sinkbasin", "from"])
     first = len((UNKNOWN, BEGINNING))
     assert words.read("Take the mug 12 from a Coffee Machine 2.") == (
         (first + 2, 0),
@@ -175,10 +175,10 @@ class Drawn:
         return [np.random.default_rng([*text.encode()]).normal(size=self.size).astype(np.float32) for text in texts]
 
 
-class Watched(Network):
+class Watched(AttentionNetwork):
     """A network that keeps what it is given."""
 
-    def __init__(self, shape: Shape, weights: dict[str, Floats]) -> None:
+    def __init__(self, shape: AttentionShape, weights: dict[str, Floats]) -> None:
         super().__init__(shape, weights)
         self.given: list[tuple[Floats, ...]] = []
 
@@ -190,7 +190,7 @@ class Watched(Network):
 def test_another_embedding_takes_the_place_of_ours() -> None:
     """The network is given its vectors: of the task, of the average of what was seen before, of what is seen, of commands."""
     network, embedding = Watched(SMALL, small()[2]), Drawn(SMALL.embedded)
-    policy = Policy(network, embedding)
+    policy = AttentionPolicy(network, embedding)
     for seen in (["a", "b", "c"], ["a"], ["a", "b", "a"]):
         task, *texts = asyncio.run(Drawn(SMALL.embedded).embed(["t", *seen, "x", "y"]))
         found = asyncio.run(policy.shares("t", seen, ["x", "y"]))
@@ -262,7 +262,7 @@ def test_what_a_sub_task_names_is_relevant_and_what_was_seen_too(world: World) -
 # What the network is told.
 
 
-class Asked(Policy):
+class Asked(AttentionPolicy):
     """The policy that ships, or with ``wish`` one that wants a command with these words; it keeps what it is asked."""
 
     def __init__(self, wish: str | None = None) -> None:
@@ -342,7 +342,7 @@ def test_what_taught_nothing_is_given_again_only_where_that_is_set(world: World,
 
 @pytest.mark.parametrize("house", HOUSES)
 @pytest.mark.parametrize("settings", MODULES.values(), ids=MODULES)
-def test_a_bundled_house_is_won(world: World, policy: Policy, house: str, settings: dict[str, Any]) -> None:
+def test_a_bundled_house_is_won(world: World, policy: AttentionPolicy, house: str, settings: dict[str, Any]) -> None:
     ended, played = episode(world, world.task(house), settings, policy)
     assert ended.outcome == "won"
     assert bool(bodies(played, "planned")) == settings.get("plan", True)
@@ -356,7 +356,7 @@ def test_a_bundled_house_is_won(world: World, policy: Policy, house: str, settin
 
 @pytest.mark.games
 @pytest.mark.heavy
-def test_published_games_are_won(alfworld_games: Path, policy: Policy) -> None:
+def test_published_games_are_won(alfworld_games: Path, policy: AttentionPolicy) -> None:
     world = make_world("alfworld", data=alfworld_games)
     tasks = world.tasks("valid_seen")[::7]
     for settings in ({**ALONE, "again": True}, {}):
@@ -364,7 +364,7 @@ def test_published_games_are_won(alfworld_games: Path, policy: Policy) -> None:
         assert won >= 0.9 * len(tasks)
 
 
-def test_two_plays_are_alike_to_the_byte(world: World, policy: Policy) -> None:
+def test_two_plays_are_alike_to_the_byte(world: World, policy: AttentionPolicy) -> None:
     first, second = (episode(world, world.task("example:2"), {}, one)[1] for one in (policy, load_policy()))
     assert [event.body.model_dump_json() for event in first] == [event.body.model_dump_json() for event in second]
 

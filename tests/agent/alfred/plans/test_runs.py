@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.alfred.plans.planners import PlannerSettings, Pool, drawn, plan_tasks
+from housequest.agent.alfred.plans.planners import ExamplePool, PlannerSettings, drawn, plan_tasks
 from housequest.agent.alfred.plans.report import FAMILY, PlansReport, failures
 from housequest.agent.alfred.plans.work import (
     PlanResult,
@@ -98,12 +98,12 @@ def test_examples_are_drawn_evenly_and_found_by_what_was_told(data: Path) -> Non
         sorted(one.type for one in drawn(every, 4, 1)) == ["pick_and_place_simple"] * 2 + ["pick_heat_then_place_in_recep"] * 2
     )
     assert drawn(every, 2, 1) == drawn(every, 2, 1)
-    pool = Pool(every)
+    pool = ExamplePool(every)
     (mug,) = asyncio.run(pool.nearest("a mug for coffee", 1, without=""))
     assert mug.instruction.goal == "Bring a mug to the coffee machine."
     others = asyncio.run(pool.nearest("apple", 9, without="train/task-1/trial"))
     assert {one.demonstration.id for one in others} == {f"train/task-{n}/trial" for n in (2, 3, 4)}
-    (egg,) = asyncio.run(Pool(every, stepwise=True).nearest("HeatObject egg", 1, without=""))
+    (egg,) = asyncio.run(ExamplePool(every, stepwise=True).nearest("HeatObject egg", 1, without=""))
     assert egg.instruction.goal.startswith("Microwave an egg")
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from housequest.agent.models.openai.server import Attempts, Failure
+from housequest.agent.models.openai.server import Attempts, CallFailure
 from housequest.agent.models.rate_limiter import Call, RateLimiter, Verdict
 from housequest.agent.models.registry import CallOptions
 
@@ -106,7 +106,7 @@ def run(endpoint: Endpoint, trouble: Callable[[int], str] = lambda worker: "", w
                 if verdict == "answered":
                     return True
                 asked = endpoint.asked or None
-                failure = Failure("", "", verdict, again=True, slow=verdict == "other", asked=asked, early=early)
+                failure = CallFailure("", "", verdict, again=True, slow=verdict == "other", asked=asked, early=early)
                 wait = attempts.wait_after(failure)
                 if wait is None:
                     failed[kind] += 1

@@ -25,13 +25,13 @@ from housequest.agent.models.llama.library import Library  # noqa: E402
 from housequest.agent.models.llama.model import LlamaModel  # noqa: E402
 from housequest.agent.training.export import Conversation  # noqa: E402
 from housequest.agent.training.lora.games import Lessons  # noqa: E402
-from housequest.agent.training.lora.optimise import Machine, Progress, train, write_adapter  # noqa: E402
+from housequest.agent.training.lora.optimise import Machine, TrainingProgress, train, write_adapter  # noqa: E402
 from housequest.agent.training.lora.run import (  # noqa: E402
     AdapterFolder,
     BaseModel,
     Listener,
-    Recipe,
-    Sample,
+    LoraRecipe,
+    TokenizedConversation,
     Training,
     base_model,
     encode,
@@ -46,7 +46,7 @@ from tests.agent.training.lora.making import prepare, train_adapter  # noqa: E40
 
 pytestmark = pytest.mark.slow
 
-RECIPE = Recipe(rank=4, alpha=8, rate=3e-3, epochs=2, batch=2, seed=3)
+RECIPE = LoraRecipe(rank=4, alpha=8, rate=3e-3, epochs=2, batch=2, seed=3)
 CPU = Machine(threads=1)
 SMALL = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "vocab_size": 64}
 HEADS = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8}
@@ -63,7 +63,7 @@ class Hearing(Listener):
         super().__init__()
         self.losses: list[float] = []
 
-    def learned(self, progress: Progress) -> None:
+    def learned(self, progress: TrainingProgress) -> None:
         self.losses.append(progress.loss)
 
 
@@ -227,7 +227,9 @@ def test_a_model_without_a_chat_template_learns_plain_text_alone_and_is_told_so_
     with pytest.raises(ConfigurationError, match="without a chat template"):
         train_adapter(replace(training, base=base), AdapterFolder(tmp_path / "made"), Listener(), device="cpu", threads=1)
     assert not (tmp_path / "made").exists()
-    plain = replace(training, base=base, lessons=Lessons(("react",), {"exemplars": "own"}, houses=1), recipe=Recipe(epochs=1))
+    plain = replace(
+        training, base=base, lessons=Lessons(("react",), {"exemplars": "own"}, houses=1), recipe=LoraRecipe(epochs=1)
+    )
     assert train_adapter(plain, AdapterFolder(tmp_path / "made"), Listener(), device="cpu", threads=1)["steps"] == 1
 
 
@@ -235,7 +237,7 @@ def test_a_model_without_a_chat_template_learns_plain_text_alone_and_is_told_so_
 def test_a_step_has_the_loss_of_every_learned_token_whatever_stands_beside_it(kind: str, tmp_path: Path) -> None:
     from transformers import AutoConfig, AutoModelForCausalLM
 
-    samples = [Sample(tuple(range(3, length)), (1, 4, length - 4)) for length in (9, 30, 17, 12)]
+    samples = [TokenizedConversation(tuple(range(3, length)), (1, 4, length - 4)) for length in (9, 30, 17, 12)]
     recipe = replace(RECIPE, batch=len(samples), rate=0.03, epochs=8)
 
     def network() -> Any:
@@ -249,7 +251,7 @@ def test_a_step_has_the_loss_of_every_learned_token_whatever_stands_beside_it(ki
             lost -= sum(float(spread[place - 1, sample.tokens[place]]) for place in sample.learned)
     means: list[list[float]] = []
     for where in (CPU, replace(CPU, room=1), replace(CPU, bfloat16=True)):
-        heard: list[Progress] = []
+        heard: list[TrainingProgress] = []
         (folder := tmp_path / str(len(means))).mkdir()
         train(network().to(where.dtype), samples, folder, recipe, where, heard.append)
         means.append([each.loss for each in heard])

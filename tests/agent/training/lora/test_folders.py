@@ -16,7 +16,7 @@ from housequest.agent.training.lora.run import (
     AdapterFolder,
     BaseModel,
     Listener,
-    Recipe,
+    LoraRecipe,
     Training,
     base_model,
     folder_name,
@@ -47,13 +47,13 @@ def test_folders_are_named_as_their_models(base: BaseModel, tmp_path: Path, monk
 def test_games_that_teach_nothing_are_told(base: BaseModel, tmp_path: Path) -> None:
     listener = Listener()
     lessons = Lessons(("react",), houses=6, missteps=0.9)
-    conversations = prepare(Training(base, lessons, Recipe()), AdapterFolder(tmp_path / "made"), listener)
+    conversations = prepare(Training(base, lessons, LoraRecipe()), AdapterFolder(tmp_path / "made"), listener)
     lost = 6 - len({each.origin for each in conversations})
     assert [f"{lost} game{'s' * (lost != 1)} that the expert does not win: left out"] == listener.said
 
 
 def test_a_folder_is_gone_on_with_by_the_same_command_alone(base: BaseModel, tmp_path: Path) -> None:
-    training = Training(base, Lessons(houses=2), Recipe())
+    training = Training(base, Lessons(houses=2), LoraRecipe())
     folder = AdapterFolder(tmp_path / "made")
     first = prepare(training, folder, Listener())
     written = (folder.path / "conversations.jsonl").stat().st_mtime_ns
@@ -61,21 +61,21 @@ def test_a_folder_is_gone_on_with_by_the_same_command_alone(base: BaseModel, tmp
     assert (folder.path / "conversations.jsonl").stat().st_mtime_ns == written
     (folder.path / "checkpoint.pt").touch()
     with pytest.raises(ConfigurationError, match=r"another recipe\.rank"):
-        prepare(replace(training, recipe=Recipe(rank=4)), folder, Listener())
+        prepare(replace(training, recipe=LoraRecipe(rank=4)), folder, Listener())
     other = base_model(write_tiny(tmp_path / "other.gguf", seed=1))
     with pytest.raises(ConfigurationError, match=r"another base\.name, base\.digest"):
         prepare(replace(training, base=other), folder, Listener())
 
 
 def test_another_command_may_begin_anew_where_nothing_was_learned_yet(base: BaseModel, tmp_path: Path) -> None:
-    one, two = (Training(base, Lessons(houses=houses), Recipe()) for houses in (1, 2))
+    one, two = (Training(base, Lessons(houses=houses), LoraRecipe()) for houses in (1, 2))
     first, second = AdapterFolder(tmp_path / "first"), AdapterFolder(tmp_path / "second")
     assert prepare(two, first, Listener()) != prepare(one, first, Listener()) == prepare(one, second, Listener())
     assert first.recipe() == second.recipe()
 
 
 def test_an_adapter_stays_with_what_it_was_made_of(base: BaseModel, tmp_path: Path) -> None:
-    one, two = (Training(base, Lessons(houses=houses), Recipe()) for houses in (1, 2))
+    one, two = (Training(base, Lessons(houses=houses), LoraRecipe()) for houses in (1, 2))
     folder, adapter = AdapterFolder(tmp_path / "made"), {"file": "adapter.gguf"}
     prepare(one, folder, Listener())
     folder.record(folder.recipe() | {"adapter": adapter})
@@ -93,7 +93,7 @@ def test_several_sizes_are_beginnings_of_the_largest_whose_games_are_played_once
         def played(self, games: int, of: int) -> None:
             self.games += 1
 
-    training, heard = Training(base, Lessons(settings={"shots": 0}), Recipe()), Counting()
+    training, heard = Training(base, Lessons(settings={"shots": 0}), LoraRecipe()), Counting()
     planned = of_sizes(training, (3, 1, 2), tmp_path / "made")
     found = prepare_all(planned, heard)
     assert heard.games == 3

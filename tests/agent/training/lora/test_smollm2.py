@@ -33,7 +33,7 @@ from housequest.agent.training.lora.run import (  # noqa: E402
     AdapterFolder,
     BaseModel,
     Listener,
-    Recipe,
+    LoraRecipe,
     Training,
     base_model,
     encode,
@@ -101,7 +101,7 @@ def logits(file: Path, adapter: Path, tokens: list[int]) -> Any:
 def adapter(base: BaseModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The adapter that ``housequest train smollm2.gguf --set shots=0`` makes (docs/guides/train.md), in some minutes."""
     folder = AdapterFolder(tmp_path_factory.mktemp("adapter") / "lota")
-    made = train_adapter(Training(base, Lessons(settings=LOTA), Recipe()), folder, Listener(), device="cpu", threads=1)
+    made = train_adapter(Training(base, Lessons(settings=LOTA), LoraRecipe()), folder, Listener(), device="cpu", threads=1)
     losses = [json.loads(line)["loss"] for line in (folder.path / "record.jsonl").read_text("utf-8").splitlines()]
     assert losses[-1] < 0.1 < losses[0], "nats a token of what it learns"
     assert made["file"] == ADAPTER

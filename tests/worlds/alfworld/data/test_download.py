@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.worlds.alfworld.exchange import Progress, download_archive, import_games, official
+from housequest.worlds.alfworld.exchange import DownloadProgress, download_archive, import_games, official
 from housequest.worlds.errors import ConfigurationError, HousequestError, WorldError
 from tests.worlds.alfworld.data.file_server import Answer, FileServer, serve
 
 
-def fetched(server: FileServer, folder: Path, name: str = "games.zip") -> tuple[bytes, list[Progress]]:
-    told: list[Progress] = []
+def fetched(server: FileServer, folder: Path, name: str = "games.zip") -> tuple[bytes, list[DownloadProgress]]:
+    told: list[DownloadProgress] = []
     path = download_archive(server.url(name), folder, report=told.append, pause=0.0)
     content = path.read_bytes()
     path.unlink()

@@ -19,7 +19,7 @@ from housequest.worlds.alfworld.engine.native import won
 from housequest.worlds.alfworld.engine.planner import plan
 from housequest.worlds.alfworld.houses.house import (
     SEEDS,
-    GeneratedTasks,
+    GeneratedHouses,
     Habits,
     House,
     counted_habits,
@@ -204,7 +204,7 @@ def test_habits_by_which_nothing_can_be_solved_are_refused() -> None:
 
 
 def test_the_split_is_a_sequence_that_makes_what_is_asked_for() -> None:
-    tasks = GeneratedTasks()
+    tasks = GeneratedHouses()
     assert len(tasks) == SEEDS
     assert tasks[7].id == "generated/7"
     assert tasks[7].reference == "generated:7"
@@ -220,7 +220,7 @@ def test_the_split_is_a_sequence_that_makes_what_is_asked_for() -> None:
 
 
 def test_a_house_that_is_kept_is_not_made_again() -> None:
-    houses = GeneratedTasks().house
+    houses = GeneratedHouses().house
     assert houses(3) is houses(3)
     assert houses(3) == make_house(3)
 

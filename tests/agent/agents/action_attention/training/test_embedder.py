@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 from housequest.agent.agents.action_attention.network import SHIPPED, WordEmbedding, read_weights  # noqa: E402
 from housequest.agent.agents.action_attention.training.__main__ import main  # noqa: E402
-from housequest.agent.agents.action_attention.training.optimise import Recipe, TorchFrozen, export, train  # noqa: E402
+from housequest.agent.agents.action_attention.training.optimise import AttentionRecipe, TorchFrozen, export, train  # noqa: E402
 from housequest.agent.agents.action_attention.training.plays import load_embedder, make_words, save_plays  # noqa: E402
 from housequest.agent.config import configure  # noqa: E402
 from housequest.agent.episodes.events import Event  # noqa: E402
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.heavy
 
 LETTERS = 11
 """The numbers of a vector of the endpoint's."""
-RECIPE = Recipe({"made-up": 1.0}, steps=12, plays=4, warmup=2)
+RECIPE = AttentionRecipe({"made-up": 1.0}, steps=12, plays=4, warmup=2)
 
 
 @pytest.fixture(scope="module")

@@ -13,12 +13,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from housequest.agent.agents.action_attention.network import Shape, read_weights  # noqa: E402
+from housequest.agent.agents.action_attention.network import AttentionShape, read_weights  # noqa: E402
 from housequest.agent.agents.action_attention.training.optimise import (  # noqa: E402
-    Batches,
-    Model,
-    Recipe,
+    AttentionRecipe,
+    StepBatches,
     TorchEmbedding,
+    TorchPolicy,
     export,
     train,
 )
@@ -30,8 +30,8 @@ from housequest.worlds.errors import ConfigurationError  # noqa: E402
 
 pytestmark = pytest.mark.heavy
 
-SHAPE = Shape(embedded=24, width=16, layers=2, heads=2, hidden=24)
-RECIPE = Recipe({"made-up": 1.0}, steps=12, plays=4, warmup=2, shape=SHAPE)
+SHAPE = AttentionShape(embedded=24, width=16, layers=2, heads=2, hidden=24)
+RECIPE = AttentionRecipe({"made-up": 1.0}, steps=12, plays=4, warmup=2, shape=SHAPE)
 
 
 @pytest.fixture(scope="module")
@@ -56,13 +56,13 @@ def test_the_expert_says_what_to_do_wherever_chance_has_led() -> None:
 
 def test_plays_are_drawn_by_the_seed_alone(plays: Path) -> None:
     played = Plays.load(plays / "made-up.npz")
-    one, other = (Batches({"made-up": played}, RECIPE).pool(3) for _ in range(2))
+    one, other = (StepBatches({"made-up": played}, RECIPE).pool(3) for _ in range(2))
     for first, second in zip(one, other, strict=True):
         assert all(torch.equal(torch.as_tensor(a), torch.as_tensor(b)) for a, b in zip(first, second, strict=True))
 
 
 def test_a_batch_averages_the_observations_before_each_step(plays: Path) -> None:
-    batch = Batches({"made-up": Plays.load(plays / "made-up.npz")}, RECIPE).pool(0)[0]
+    batch = StepBatches({"made-up": Plays.load(plays / "made-up.npz")}, RECIPE).pool(0)[0]
     steps = len(batch.before)
     # The first step of each play has nothing before it; the others average all from there on.
     firsts = [row for row in range(steps) if (batch.before[row] == 0).all()]
@@ -177,7 +177,7 @@ def test_a_run_begins_with_the_weights_of_another(plays: Path, tmp_path: Path) -
 def test_a_limit_spreads_over_all_plays(plays: Path) -> None:
     played = Plays.load(plays / "made-up.npz")
     for limit, wanted in ((5, 5), (len(played) - 1, len(played) - 1), (5000, len(played))):
-        drawing = Batches({"made-up": played}, replace(RECIPE, limit=limit))
+        drawing = StepBatches({"made-up": played}, replace(RECIPE, limit=limit))
         assert len({*drawing._plays[0]}) == wanted  # pyright: ignore[reportPrivateUsage]
     seen = {int(text) for number in range(20) for text in drawing.pool(number)[0].tokens[:, 0]}
     assert len(seen) > 30
@@ -189,11 +189,11 @@ def test_a_little_training_learns_to_choose(plays: Path, tmp_path: Path) -> None
     learned = train(plays, tmp_path / "run", recipe)
     save_plays(tmp_path, load_words(plays), {"others": made_up_games(100, 10, 1)}, passes=1, seed=1)
     drawing = replace(recipe, shares={"others": 1.0}, commands=0)
-    others = Batches({"others": Plays.load(tmp_path / "others.npz")}, drawing).pool(0)
+    others = StepBatches({"others": Plays.load(tmp_path / "others.npz")}, drawing).pool(0)
 
-    def right(model: Model) -> float:
+    def right(model: TorchPolicy) -> float:
         with torch.no_grad():
             return float(np.mean([(model(batch).argmax(-1) == batch.chosen).float().mean().item() for batch in others]))
 
-    assert right(Model(len(load_words(plays)), recipe.shape)) < 0.2
+    assert right(TorchPolicy(len(load_words(plays)), recipe.shape)) < 0.2
     assert right(learned) > 0.3
