@@ -157,7 +157,9 @@ class RobotBody:
             log = (*log, (name, kind if known else "", accepted))
         return replace(state, seen=seen, log=log, nameless=nameless)
 
-    def start(self, state: RobotState, skill: Skill) -> RobotState:
+    def start(self, state: RobotState, skill: Skill | None) -> RobotState:
+        if skill is None:
+            return replace(state, skill=None)
         cut = {} if skill.verb == "slice" else {kind: seeing.sliced(kind) for kind, _ in state.knowledge.sliced}
         known = self._kinds.union(state.knowledge.map.found)
         named = {said: _kind(said, known, state.knowledge.map.found) for said in (skill.object, skill.receptacle) if said}
@@ -194,7 +196,7 @@ class RobotBody:
             emit_thought(events.POLICY, mode, emit)
         state = replace(state, seen=seen, told=len(seen.errors))
         if not isinstance(outcome, seeing.LowLevelAction):
-            return outcome, replace(state, skill=None)
+            return outcome, self.start(state, None)
         if outcome.mask is None:
             return Execute(outcome.name), replace(state, given=outcome, command=outcome.name, frame=None)
         # The mask is the robot's; whose pixels it has most of is the simulator's to say, as in ALFRED.
@@ -202,7 +204,7 @@ class RobotBody:
         if name is None:
             reason = "there is nothing where it reached"
             emit_thought(events.POLICY, f"interaction failed: {reason}", emit)
-            return Failed(reason), replace(state, skill=None)
+            return Failed(reason), self.start(state, None)
         command = f"{outcome.name} {name}"
         return Execute(command), replace(state, given=replace(outcome, mask=None), command=command, frame=None)
 

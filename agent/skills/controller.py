@@ -37,6 +37,8 @@ from housequest.agent.skills.skill import (
     Outcome,
     PlannerSearch,
     Skill,
+    SkillProgress,
+    TaskTerms,
 )
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation, Transition
@@ -91,7 +93,7 @@ class Controller:
         # Where nothing is treated, and where each skill is a planner's own, things are put down where they are wanted.
         bringing = self._near or not self._treating or not _TWO.isdisjoint(words)
         two = bringing if read is None else read.count > 1
-        return ControllerState(belief, words=frozenset(words), goal=read, two=two, salt=salt)
+        return ControllerState(belief, TaskTerms(frozenset(words), read, two, salt))
 
     def observe(self, state: ControllerState, transitions: Iterable[Transition], hints: Sequence[str] = ()) -> ControllerState:
         """The state after these commands were executed, and these ``hints`` given: they outdate what was said of places."""
@@ -100,22 +102,27 @@ class Controller:
         for one in transitions:
             before, after = state.belief, self._household.update(state.belief, one.command, one.observation)
             placed, put = state.placed - {*after.carried}, _put_down(before, after)
-            if put and _brought(state, put, treating=self._treating) and len(placed) < MOST_PLACED:
+            if put and _brought(state.task, put, treating=self._treating) and len(placed) < MOST_PLACED:
                 placed |= {put.name}
-            state = replace(state, belief=after, placed=placed)
-            if state.skill and one.observation.accepted and _accomplished(state.skill, one.command, before, after):
-                state = replace(state, accomplished=True)
-            elif state.skill and (reached := self._reached(before, one)):
-                # From close by, what was refused may be taken; going there again leads nowhere.
-                vain = frozenset(command for command in state.vain if not command.endswith(f" {reached}"))
-                state = replace(state, vain=vain | {one.command}, explanation=None)
-            elif state.skill and one.command == state.issued and after == before:
-                # Why it was refused, if that was granted or the world's own answer says it.
-                answer = one.observation
-                silent = answer.accepted or answer.text.strip() == self._household.commands.silence
-                why = answer.explanation or (None if silent else answer.text)
-                state = replace(state, vain=state.vain | {one.command}, explanation=why)
+            progress = state.progress and self._after(state.progress, one, before, after)
+            state = replace(state, belief=after, placed=placed, progress=progress)
         return state
+
+    def _after(self, progress: SkillProgress, one: Transition, before: Belief, after: Belief) -> SkillProgress:
+        """The skill's progress after a command that changed the belief from ``before`` to ``after``."""
+        if one.observation.accepted and _accomplished(progress.skill, one.command, before, after):
+            return replace(progress, accomplished=True)
+        if reached := self._reached(before, one):
+            # From close by, what was refused may be taken; going there again leads nowhere.
+            vain = frozenset(command for command in progress.vain if not command.endswith(f" {reached}"))
+            return replace(progress, vain=vain | {one.command}, explanation=None)
+        if one.command == progress.issued and after == before:
+            # Why it was refused, if that was granted or the world's own answer says it.
+            answer = one.observation
+            silent = answer.accepted or answer.text.strip() == self._household.commands.silence
+            why = answer.explanation or (None if silent else answer.text)
+            return replace(progress, vain=progress.vain | {one.command}, explanation=why)
+        return progress
 
     def _reached(self, belief: Belief, one: Transition) -> str | None:
         """The object that was gone to, beside no place."""
@@ -125,53 +132,47 @@ class Controller:
         gone = (item.name for item in belief.items if one.command == reach.format(thing=item.name))
         return next((name for name in gone if belief.receptacle(name) is None), None)
 
-    def start(self, state: ControllerState, skill: Skill) -> ControllerState:
-        """Start ``skill`` in place of the one in progress; its targets may be in a model's words."""
+    def start(self, state: ControllerState, skill: Skill | None) -> ControllerState:
+        """Start ``skill``, or none, in place of the one in progress; its targets may be in a model's words."""
+        if skill is None:
+            return replace(state, progress=None)
         named, problem = self._named(state, skill)
-        return replace(
-            state,
-            skill=named,
-            problem=Failed(problem) if isinstance(problem, str) else problem,
-            vain=frozenset(),
-            issued=None,
-            given=0,
-            accomplished=False,
-            explanation=None,
-        )
+        return replace(state, progress=SkillProgress(named, Failed(problem) if isinstance(problem, str) else problem))
 
     def next(self, state: ControllerState) -> tuple[Outcome, ControllerState]:
         """The next step; after `Done` and `Failed` the state's ``skill`` is None."""
-        over = replace(state, skill=None)
-        if state.skill is None:
+        over, now = self.start(state, None), state.progress
+        if now is None:
             return Failed("no skill is being carried out"), over
-        if state.problem:
-            return state.problem, over
-        attempt = self._attempt(state, state.skill)
+        if now.problem:
+            return now.problem, over
+        attempt = self._attempt(state, now)
         if said := attempt.done():
             place = attempt.place()
-            going = state.skill.verb == "go" or (state.skill.verb == "find" and attempt.at_place())
-            return Done(said), replace(over, before=place or state.before, sent=place if going else None)
+            going = now.skill.verb == "go" or (now.skill.verb == "find" and attempt.at_place())
+            return Done(said), replace(over, stood=place or state.stood, sent=going and place is not None)
         if problem := attempt.problem():
             return Failed(problem), over
-        if state.given >= self._most:
-            return Failed(f"could not {state.skill.text} within {self._most} commands"), over
-        command = next((command for command in attempt.commands() if command not in state.vain), None)
+        if now.given >= self._most:
+            return Failed(f"could not {now.skill.text} within {self._most} commands"), over
+        command = next((command for command in attempt.commands() if command not in now.vain), None)
         if command is not None:
-            return Execute(command), replace(state, issued=command, given=state.given + 1)
-        if state.issued is None or state.issued not in state.vain:
+            return Execute(command), replace(state, progress=replace(now, issued=command, given=now.given + 1))
+        if now.issued is None or now.issued not in now.vain:
             return Failed(attempt.nothing_left()), over
-        why = f" {state.explanation}" if state.explanation else ""
-        return Failed(f'could not {state.skill.text}: "{state.issued}" did nothing.{why}'), over
+        why = f" {now.explanation}" if now.explanation else ""
+        return Failed(f'could not {now.skill.text}: "{now.issued}" did nothing.{why}'), over
 
-    def _attempt(self, state: ControllerState, skill: Skill) -> Attempt:
-        return Attempt(state, skill, self._counts, self._near, self._household.commands)
+    def _attempt(self, state: ControllerState, progress: SkillProgress) -> Attempt:
+        return Attempt(state, progress, self._counts, self._near, self._household.commands)
 
     async def proceed(
         self, state: ControllerState, goal: str, emit: Emitter, rules: Sequence[Rule] = ()
     ) -> tuple[Outcome, ControllerState]:
         """`next`, after asking where to look if need be, by those of ``rules`` that say so. Raises ``ModelError``."""
-        if self._search == "llm" and state.skill is not None and not state.problem and state.given < self._most:
-            attempt = self._attempt(state, state.skill)
+        now = state.progress
+        if self._search == "llm" and now is not None and not now.problem and now.given < self._most:
+            attempt = self._attempt(state, now)
             if places := attempt.lost():
                 thing = kind(attempt.sought)
                 told = [rule for rule in rules if rule.kind == "location" and thing in rule.objects]
@@ -196,7 +197,7 @@ class Controller:
             return answer.value
         emit_thought(NAME, f"where to look for the {thing} was not answered; it is looked for at random", emit)
         # A few at a time, and then it is asked again.
-        return tuple(sorted(places, key=partial(drawn, state.salt))[:MOST_NAMED])
+        return tuple(sorted(places, key=partial(drawn, state.task.salt))[:MOST_NAMED])
 
     # Resolving a planner's words in this house.
 
@@ -244,12 +245,10 @@ class Controller:
     def _with_place(self, state: ControllerState, skill: Skill) -> Skill:
         if skill.receptacle:
             return skill
-        if skill.verb in APPLIANCES and state.sent and state.belief.is_here(state.sent):
-            return replace(skill, receptacle=state.sent)
-        if skill.verb != "put":
-            return skill
-        stood = state.before if state.before and state.belief.is_here(state.before) else state.belief.at
-        return replace(skill, receptacle=stood)
+        stood = state.stood if state.stood and state.belief.is_here(state.stood) else None
+        if skill.verb in APPLIANCES and state.sent and stood:
+            return replace(skill, receptacle=stood)
+        return replace(skill, receptacle=stood or state.belief.at) if skill.verb == "put" else skill
 
     def _place(self, state: ControllerState, said: str) -> str | None:
         places, kinds = state.belief.receptacles, {*state.belief.kinds}
@@ -264,12 +263,13 @@ class Controller:
         items, furniture = state.belief.items, {*state.belief.kinds}
         seen = {one.kind for one in items}
         # A goal may be about a kind that is in no table and was in no text yet.
-        meant = {name for name in (state.goal.object, state.goal.lamp) if name} if state.goal else set[str]()
+        goal, words = state.task.goal, state.task.words
+        meant = {name for name in (goal.object, goal.lamp) if name} if goal else set[str]()
         found = resolve(said, (seen | self._objects | meant) - (furniture - seen), {one.name for one in items})
-        if found is None or kind(found) in state.words | seen:
+        if found is None or kind(found) in words | seen:
             return found
         # A planner says "mug" where the task says "cup": what the task says is meant.
-        alike = [name for group in ALIKE if kind(found) in group for name in group & state.words]
+        alike = [name for group in ALIKE if kind(found) in group for name in group & words]
         return alike[0] if len(alike) == 1 else found
 
 
@@ -300,12 +300,12 @@ def _accomplished(skill: Skill, command: str, before: Belief, after: Belief) -> 
             return False
 
 
-def _brought(state: ControllerState, put: Item, *, treating: bool) -> bool:
+def _brought(task: TaskTerms, put: Item, *, treating: bool) -> bool:
     """Whether what was put down is one of two that the task wants there, and not put there to be treated."""
-    if not state.two or put.where is None:
+    if not task.two or put.where is None:
         return False
-    if state.goal is not None:
-        return put.kind == state.goal.object and kind(put.where) == state.goal.receptacle
+    if task.goal is not None:
+        return put.kind == task.goal.object and kind(put.where) == task.goal.receptacle
     return not treating or kind(put.where) not in APPLIANCES.values()
 
 

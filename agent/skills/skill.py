@@ -108,46 +108,75 @@ _Sight = tuple[Item, Receptacle]  # An object with a receptacle that is known to
 
 
 @dataclass(frozen=True, slots=True)
-class ControllerState:
-    """What is known, and the skill in progress, if any; immutable plain data.
+class TaskTerms:
+    """What the goal sentence says, for as long as the episode lasts.
 
-    ``placed`` are the objects that were brought where a task for two wants them; they do not count when another is sought.
-    ``goal`` is the task's, as far as it can be read, and ``two`` whether it is about two of a kind. ``words`` are those of the
-    goal sentence, by which a cup is told from a mug. ``vain`` are commands of this skill that taught nothing, ``issued`` is its
-    last command, ``given`` counts them. ``problem`` is why the skill cannot begin. ``before`` is the receptacle at which the
-    last skill ended, to choose among several at one location; ``sent`` is the same if that skill was to go there, since then
-    the next one is meant to happen there. ``guides`` are the places where things most likely are, the likeliest first, by the
-    word of whoever was asked, and ``hints`` are a person's, for whoever is asked that; ``salt`` draws the order of a random
-    search."""
+    ``words`` are its words, by which a cup is told from a mug. ``goal`` is None where the sentence cannot be read, and ``two``
+    says if two things of a kind are wanted. ``salt`` draws the order of a random search.
+    """
 
-    belief: Belief
-    before: str | None = None
     words: frozenset[str] = frozenset()
     goal: Goal | None = None
     two: bool = False
-    placed: frozenset[str] = frozenset()
-    skill: Skill | None = None
+    salt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SkillProgress:
+    """The skill in progress.
+
+    ``problem`` is why it cannot begin. ``vain`` are its commands that taught nothing, ``issued`` is the last one, ``given``
+    counts them, and ``explanation`` is why the last one was refused. ``accomplished``: it is done, which belief does not show.
+    """
+
+    skill: Skill
+    problem: Failed | None = None
     vain: frozenset[str] = frozenset()
     issued: str | None = None
     given: int = 0
     accomplished: bool = False
     explanation: str | None = None
-    problem: Failed | None = None
-    sent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerState:
+    """What is known, and the skill in progress, if any; immutable plain data.
+
+    ``placed`` are objects brought where a task for two wants them; they do not count when another one is sought. ``stood`` is
+    the receptacle at which the last skill ended, to choose among several at one location; if that skill was to go there
+    (``sent``), the next one is meant to happen there. ``guides`` name the most likely places of a thing, as the model answered,
+    and ``hints`` are a person's, for the model that is asked.
+    """
+
+    belief: Belief
+    task: TaskTerms = TaskTerms()
+    progress: SkillProgress | None = None
+    placed: frozenset[str] = frozenset()
+    stood: str | None = None
+    sent: bool = False
     guides: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     hints: tuple[str, ...] = ()
-    salt: str = ""
+
+    @property
+    def skill(self) -> Skill | None:
+        """The skill in progress."""
+        return self.progress.skill if self.progress else None
+
+    @property
+    def given(self) -> int:
+        """How many commands the skill in progress has given."""
+        return self.progress.given if self.progress else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A ``skill`` of a ``state``, with the game's names for its targets. Places are searched by cost over chance where there
-    are ``counts``: costs are commands until one can reach in, chances those counted over a training split. Without, those that
-    a guide named come first, then the others as the state's salt draws them, or by name. With ``near``, an action on a distant
+    """The skill in ``progress``, with the game's names for its targets. Places are searched by cost over chance where there are
+    ``counts``: costs are commands until one can reach in, chances those counted over a training split. Without, those that a
+    guide named come first, then the others as the task's salt draws them, or by name. With ``near``, an action on a distant
     thing is impossible."""
 
     state: ControllerState
-    skill: Skill
+    progress: SkillProgress
     counts: Counts | None
     near: bool
     words: Commands
@@ -155,6 +184,10 @@ class Attempt:
     @property
     def belief(self) -> Belief:
         return self.state.belief
+
+    @property
+    def skill(self) -> Skill:
+        return self.progress.skill
 
     @property
     def guide(self) -> tuple[str, ...]:
@@ -196,9 +229,9 @@ class Attempt:
                 lit = (item for item, where in self._sights() if item.lit and self._here(where))
                 return next((f"the {item.name} is on" for item in lit), None)
             case "explore":
-                return f"looked into the {self.belief.at}" if self.state.accomplished else None
+                return f"looked into the {self.belief.at}" if self.progress.accomplished else None
             case _:
-                return f"done: {self.skill.text}" if self.state.accomplished else None
+                return f"done: {self.skill.text}" if self.progress.accomplished else None
 
     def place(self) -> str | None:
         """The skill's receptacle at the present place, once it is carried out."""
@@ -292,7 +325,7 @@ class Attempt:
         on = all(one.openness == "surface" for one in spots)
         for pattern in self.words.puts[::-1] if on else self.words.puts:
             moves = {one: pattern.format(thing=thing, place=one.name) for one in spots}
-            if self.state.vain.isdisjoint(moves.values()):  # If one of a kind refuses the object, all do.
+            if self.progress.vain.isdisjoint(moves.values()):  # If one of a kind refuses the object, all do.
                 for one, move in moves.items():
                     yield from self._at(one, move, inside=True)
 
@@ -309,7 +342,7 @@ class Attempt:
         """The places that are left, where something is looked for and neither seen nor in a place that the guide named."""
         if self.skill.verb == "find" and (self.done() or self._spots_of(self.wanted)):
             return ()
-        if self.skill.verb == "find" and any(command not in self.state.vain for command in self._to_fetch()):
+        if self.skill.verb == "find" and any(command not in self.progress.vain for command in self._to_fetch()):
             return ()
         if self.skill.verb != "find" and not self._place_unknown():
             return ()
@@ -339,9 +372,9 @@ class Attempt:
         """The commands up to seeing what a receptacle holds, best first; none if they were in vain."""
         ways = [f"open {one.name}"] if self._shut_chance(one) > 0.5 else []
         ways += [f"examine {one.name}"] if one.openness != "closed" else []
-        left = [command for command in ways if command not in self.state.vain]
+        left = [command for command in ways if command not in self.progress.vain]
         if left and not self._here(one):
-            left = [self._going(one)] if self._going(one) not in self.state.vain else []
+            left = [self._going(one)] if self._going(one) not in self.progress.vain else []
         return left
 
     def _sights(self, *, nearby: bool = False) -> list[_Sight]:
@@ -386,7 +419,7 @@ class Attempt:
     def _spots_of(self, wanted: str) -> list[Receptacle]:
         """The receptacles of a name or kind, best first: beside its like (two must lie together), then here, then near."""
         found = self._nearest(one for one in self.belief.receptacles if matches(one.name, wanted))
-        found = [one for one in found if self._here(one) or self._going(one) not in self.state.vain]
+        found = [one for one in found if self._here(one) or self._going(one) not in self.progress.vain]
         held = self.held
         alike = {name for name in self.state.placed if held and name != held.name and kind(name) == held.kind}
         return sorted(found, key=lambda one: (alike.isdisjoint(self.belief.inside(one)), not self._here(one)))
@@ -400,7 +433,7 @@ class Attempt:
             named = {name: at for at, name in enumerate(self.guide)}
 
             def rank(one: Receptacle) -> tuple[int, bool, str, int]:
-                name, number = (drawn(self.state.salt, one.name), 0) if self.state.salt else (one.kind, one.number)
+                name, number = (drawn(self.state.task.salt, one.name), 0) if self.state.task.salt else (one.kind, one.number)
                 return named.get(one.name, len(named)), not self._here(one), name, number
 
             return sorted(self.belief.unsearched, key=rank)
@@ -425,7 +458,7 @@ class Attempt:
         """How likely this must be opened first: as observed, else as its kind in this house, else as counted."""
         if one.openness:
             return float(one.openness == "closed")
-        if f"open {one.name}" in self.state.vain:
+        if f"open {one.name}" in self.progress.vain:
             return 0.0
         alike = [other.openness != "surface" for other in self.belief.receptacles if other.openness and other.kind == one.kind]
         if alike:
@@ -434,7 +467,7 @@ class Attempt:
 
     def _at(self, one: Receptacle, command: str, *, inside: bool = False) -> Iterator[str]:
         """The commands up to ``command`` at a receptacle, which is opened if it happens ``inside``; none if it was in vain."""
-        if command in self.state.vain:
+        if command in self.progress.vain:
             return
         if not self._here(one):
             yield self._going(one)
@@ -466,7 +499,7 @@ class Attempt:
 
     def _no_spot(self) -> str | None:
         spots = self._spots()
-        if spots or self.state.vain or (self._place_unknown() and not self.near):
+        if spots or self.progress.vain or (self._place_unknown() and not self.near):
             return self._far(spots[0]) if spots else None
         if self.skill.verb == "put":
             return "you stand nowhere in particular; say where to put it"

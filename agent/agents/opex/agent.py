@@ -120,7 +120,7 @@ class Opex(BodyPlayer):
         hinted = bool(turn.hints)
         if hinted:
             # A hint ends the running skill, so that the model sees it at once.
-            memory = replace(memory, state=replace(memory.state, skill=None), idle=())
+            memory = replace(memory, state=self._body.start(memory.state, None), idle=())
         if memory.revision < 0 or (hinted and self._settings.on_hint and self._may_replan(memory)):
             reason = "the person beside the robot gave a hint" if memory.plan else "the episode begins"
             refusal, memory = await self._plan(memory, turn, reason, emit)

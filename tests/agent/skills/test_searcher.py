@@ -237,13 +237,13 @@ def test_chance_is_one_for_each_house_however_its_task_is_worded(world: World) -
     told = world.open(world.task(KITCHEN)).reset().observation.text.partition("Your task is to: ")[0]
     goals = ("heat some egg and put it in diningtable.", "Please serve me a warm egg at the table!")
     salts = {
-        begun.salt
+        salt
         for goal in goals
         for opening in [Observation(f"{told}Your task is to: {goal}")]
-        for begun in (
-            Controller(reader, search="random", seed=2).begin(opening, goal),
-            Controller(reader, search="llm", seed=2).begin(opening, goal),
-            make_expert("random", seed=2).begin(goal, opening),
+        for salt in (
+            Controller(reader, search="random", seed=2).begin(opening, goal).task.salt,
+            Controller(reader, search="llm", seed=2).begin(opening, goal).task.salt,
+            make_expert("random", seed=2).begin(goal, opening).salt,
         )
     }
     assert len(salts) == 1, "the planner and the expert beside it search in one order"
