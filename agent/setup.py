@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from pydantic import BaseModel, ConfigDict, Field
 
 from housequest.agent.agents import spec as registry
 from housequest.agent.agents.spec import needs_admissible
@@ -21,7 +18,7 @@ from housequest.agent.models.keys import KeyRing
 from housequest.agent.models.registry import EXAMPLE, computes, destination, make_model, parse_models, portable_name
 from housequest.agent.roles.base import Exchange, check_continues, check_held
 from housequest.knowledge.choosing import RuleBudget
-from housequest.knowledge.rules import Rule, RuleKind, accepted
+from housequest.knowledge.rules import accepted
 from housequest.worlds.base import Env, Task, World
 from housequest.worlds.errors import ConfigurationError, Unsupported, shown
 from housequest.worlds.options import Scalar
@@ -30,47 +27,8 @@ from housequest.worlds.registry import load_plugin, plugins, world_class
 if TYPE_CHECKING:
     from housequest.agent.agents.spec import Worked
     from housequest.agent.models.rate_limiter import Limiter
-    from housequest.knowledge.rulebook import Rulebook
 
 HUMAN = "human"
-
-
-class FrozenRule(BaseModel):
-    """A rule that the agent may see, with the fields used to choose it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    id: str
-    statement: str
-    kind: RuleKind | None = None
-    types: tuple[str, ...] = ()
-    objects: tuple[str, ...] = ()
-
-
-class FrozenRules(BaseModel):
-    """The rules that the agent may see, as a run's record keeps them, of the book ``file``; ``budget`` is in tokens per
-    episode. ``part`` says which of its rules if not all accepted ones, and ``learned_from`` the splits and ranges of what they
-    were learned from, as far as the book says.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    file: str
-    sha256: str
-    part: str = ""
-    budget: int = RULES_BUDGET
-    rules: tuple[FrozenRule, ...]
-    learned_from: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
-
-    @property
-    def label(self) -> str:
-        """A short name of the rulebook for an episode's record."""
-        return f"{self.file}@{self.sha256[:12]} {self.part}".rstrip()
-
-    @property
-    def offered(self) -> RuleBudget:
-        rules = (Rule(each.id, each.statement, each.kind, each.types, each.objects) for each in self.rules)
-        return RuleBudget(tuple(rules), self.budget, self.label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +38,6 @@ class Setup:
     world: World
     agent: str
     model: str | None
-    rules: FrozenRules | None
     episode: EpisodeConfig
     timeout: float = 60.0
     prices: Prices | None = None
@@ -90,7 +47,8 @@ class Setup:
         if self.model is not None and (how := computes(self.model)) is not None:
             yield how
         if self.model is not None and (where := destination(self.model)) is not None:
-            yield f"Prompts{f' and the rules of {self.rules.file}' if self.rules else ''} go to {where}."
+            rules = self.episode.rules
+            yield f"Prompts{f' and the rules of {rules.file}' if rules else ''} go to {where}."
         settings = self.episode.settings
         if embedder := str(settings.get("embedder", "")):
             from housequest.agent.models.embeddings import texts_go_to
@@ -146,7 +104,7 @@ def set_up(
     world: World | None = None,
     agent: str | None = None,
     *,
-    rules: FrozenRules | None = None,
+    rules: RuleBudget | None = None,
     curiosity: float | None = None,
 ) -> Setup:
     """Resolve every choice that ``settings`` leave open. Raises ``ConfigurationError`` and ``KnowledgeError``."""
@@ -181,14 +139,14 @@ def set_up(
         max_turns=settings.max_steps or world.max_turns,
         seed=settings.seed or 0,
         model=portable_name(model) if model else None,
-        rules=rules.offered if rules else None,
+        rules=rules,
         habits=f"{Path(settings.habits).name}@{world.fingerprint(world.endless_splits[0])[:12]}" if settings.habits else None,
         settings=kept,
         inline=world.inline,
         curiosity=curiosity,
     )
     prices = settings.prices_of(model) if model else None
-    return _able_to_see(Setup(world, agent, model, rules, episode, settings.timeout, prices))
+    return _able_to_see(Setup(world, agent, model, episode, settings.timeout, prices))
 
 
 def _able_to_see(setup: Setup) -> Setup:
@@ -221,26 +179,11 @@ def worked(agent: str, world: World, settings: Mapping[str, Scalar], role: str) 
     return ()
 
 
-def read_rules(name: str, budget: int = RULES_BUDGET, world: str | None = None) -> FrozenRules:
+def read_rules(name: str, budget: int = RULES_BUDGET, world: str | None = None) -> RuleBudget:
     """The accepted rules of the rulebook ``name``, if for ``world``, from the library or a file. Raises ``KnowledgeError``."""
     from housequest.knowledge.rulebook import library
 
     book = library().open(name)
     if world is not None:
         book.require_world(world)
-    return frozen_rules(book, accepted(book.rules), budget)
-
-
-def frozen_rules(book: Rulebook, rules: Iterable[Rule], budget: int, part: str = "") -> FrozenRules:
-    """The given ``rules`` of ``book`` as a run's record keeps them."""
-    rules = tuple(rules)
-    listed = tuple(FrozenRule.model_validate(rule, from_attributes=True) for rule in rules)
-    learned = dict.fromkeys(split for rule in rules for split in rule.origin.over(rule.evidence.witnesses))
-    return FrozenRules(
-        file=book.path.name,
-        sha256=book.read or "",
-        part=part,
-        budget=budget,
-        rules=listed,
-        learned_from=tuple(sorted(learned)),
-    )
+    return RuleBudget.of_book(book, accepted(book.rules), budget)

@@ -12,20 +12,24 @@ same examples.
 from __future__ import annotations
 
 import math
+import operator
 import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from heapq import nsmallest
 from itertools import zip_longest
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from housequest.knowledge.rules import Rule
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.household.goals import Topic
+
+if TYPE_CHECKING:
+    from housequest.knowledge.rulebook import Rulebook
 
 BYTES_PER_TOKEN = 4
 """Bytes of UTF-8 counted as one token: a rough estimate for English in any model's vocabulary."""
@@ -51,19 +55,37 @@ def topic_of(goal: str, granted: str | None = None, belief: Belief | None = None
 
 @dataclass(frozen=True, slots=True)
 class RuleBudget:
-    """The ``rules`` that may be shown, in book order, in a ``budget`` of tokens for an episode (None: show all). ``label``
-    names the book. Rules without an id come from no book and are always shown.
+    """The ``rules`` that an agent may be shown, in book order, in a ``budget`` of tokens for an episode (None: show all).
+
+    A run's record keeps it. ``file`` names the book and ``sha256`` its content; rules without an id come from no book and are
+    always shown. ``part`` says which of the book's rules if not all accepted ones, and ``learned_from`` the splits and ranges
+    that they were learned from, as far as the book says.
     """
 
     rules: tuple[Rule, ...]
     budget: int | None = None
-    label: str | None = None
+    file: str = ""
+    sha256: str = ""
+    part: str = ""
+    learned_from: tuple[str, ...] = field(default=(), metadata={"exclude_if": operator.not_})
 
     @classmethod
     def of_statements(cls, statements: Iterable[str]) -> RuleBudget | None:
         """Rules from no book, all of which are shown; None where there are none."""
         rules = tuple(Rule("", statement) for statement in statements)
         return cls(rules) if rules else None
+
+    @classmethod
+    def of_book(cls, book: Rulebook, rules: Iterable[Rule], budget: int | None = None, part: str = "") -> RuleBudget:
+        """The given ``rules`` of ``book``."""
+        rules = tuple(rules)
+        learned = {split for rule in rules for split in rule.origin.over(rule.evidence.witnesses)}
+        return cls(rules, budget, book.path.name, book.read or "", part, tuple(sorted(learned)))
+
+    @property
+    def label(self) -> str | None:
+        """A short name of the book for an episode's record."""
+        return f"{self.file}@{self.sha256[:12]} {self.part}".rstrip() if self.file else None
 
     @property
     def cost(self) -> int:

@@ -29,7 +29,7 @@ import datetime
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, cast, get_args
 
 from housequest.worlds.errors import KnowledgeError, nearest, shown
@@ -312,21 +312,25 @@ class Edit:
     date: datetime.date | None = None
 
 
+_IN_BOOKS = {"exclude": True}
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A statement about the world, for task ``types`` and kinds of thing (empty: all). Recorded play can decide ``check``."""
+    """A statement about the world, for task ``types`` and kinds of thing (empty: all). Recorded play can decide ``check``. A
+    run freezes what it shows a rule by; by what the rule was judged stays in the book."""
 
     id: str
     statement: str
     kind: RuleKind | None = None
     types: tuple[str, ...] = ()
     objects: tuple[str, ...] = ()
-    status: RuleStatus = "accepted"
-    by: DecidedBy = "person"
-    origin: Origin = Origin()
-    check: Check | None = None
-    evidence: Evidence = Evidence()
-    history: tuple[Edit, ...] = ()
+    status: RuleStatus = field(default="accepted", metadata=_IN_BOOKS)
+    by: DecidedBy = field(default="person", metadata=_IN_BOOKS)
+    origin: Origin = field(default=Origin(), metadata=_IN_BOOKS)
+    check: Check | None = field(default=None, metadata=_IN_BOOKS)
+    evidence: Evidence = field(default=Evidence(), metadata=_IN_BOOKS)
+    history: tuple[Edit, ...] = field(default=(), metadata=_IN_BOOKS)
 
     @property
     def standing(self) -> Standing:

@@ -438,7 +438,7 @@ def glimpses(recorded: Sequence[Event]) -> Mapping[int, base.Glimpse]:
             settings=settings,
             curiosity=started.curiosity,
         )
-        setup = Setup(world, started.agent, started.model, None, config)
+        setup = Setup(world, started.agent, started.model, config)
         if not isinstance(setup.make_agent(silent), base.Watchable):
             return found
         env = setup.open(task)

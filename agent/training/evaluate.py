@@ -247,7 +247,7 @@ def _worth_of_rules(model: Model, games: int) -> Iterator[dict[str, Any]]:
 def _rules(told: str, task: Task, thing: str, place: str) -> RuleBudget | None:
     """What is ``told`` where each ``thing`` is at such a ``place``; in words that were not trained on."""
     if told in ("none", "learned"):
-        return read_rules("learned").offered if told == "learned" else None
+        return read_rules("learned") if told == "learned" else None
     others = [other for other in ("drawer", "shelf", "sofa", "fridge") if other != place]
     said = place if told == "true" else Random(f"false {task.number}").choice(others)
     return RuleBudget.of_statements([f"In this house every {thing} is kept in the {said}."])

@@ -20,7 +20,7 @@ from housequest.agent.evaluation.render.report import RunReport, ceiling_words
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import Manifest, make_run_spec, select
 from housequest.agent.protocols import ANY, PROTOCOLS
-from housequest.agent.setup import FrozenRules
+from housequest.knowledge.choosing import RuleBudget
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import config_folder
 from housequest.worlds.registry import make_world
@@ -246,7 +246,7 @@ CHANGES: dict[str, tuple[dict[str, object], str]] = {
     "retries": ({"attempt": 2}, "attempt 2"),
     "repeats": ({"repeat": 3}, "number 3"),
     "examples": ({"settings": {"exemplars": "own"}}, "2 exemplars"),
-    "rules": ({"rules": FrozenRules(file="human", sha256="a" * 64, rules=())}, "human"),
+    "rules": ({"rules": RuleBudget(file="human", sha256="a" * 64, rules=())}, "human"),
     "prior": ({"settings": {"search": "counts"}}, "counts of where things were in train"),
     "learned": ({}, "builtin from train"),
 }

@@ -239,16 +239,16 @@ def _remarks(spec: RunSpec) -> Iterator[str]:
 
 def about_rules(spec: RunSpec) -> list[str]:
     """How many rules an episode may be shown, and about how many tokens they are."""
-    if spec.config.rules is None:
+    offered, granted = spec.config.rules, "type" in spec.config.grants
+    if offered is None:
         return []
-    file, offered, granted = spec.config.rules.file, spec.config.rules.offered, "type" in spec.config.grants
     # Many tasks have the same topic, and only the fewest and the most rules are printed.
     reader = spec.setup.world.household
     topics = {topic_of(task.goal, task.type if granted else None, None, reader) for task in spec.selection.tasks}
     first = [offered.about(each).next() for each in topics]
     numbers, costs = map(len, first), (sum(estimated_tokens(rule.statement) for rule in chosen) for chosen in first)
     return [
-        f"Rules: {len(offered.rules)} accepted in {file}, about {offered.cost:,} tokens; an episode is told those that "
+        f"Rules: {len(offered.rules)} accepted in {offered.file}, about {offered.cost:,} tokens; an episode is told those that "
         f"matter, at most about {offered.budget or offered.cost:,} tokens.",
         f"By its goal an episode begins with {_spread(numbers)} of them, about {_spread(costs)} tokens.",
     ]

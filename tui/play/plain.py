@@ -39,7 +39,7 @@ And for yourself, none of which spends a turn:
 def play_game(game: GameConfig) -> events.Ended:
     """Play ``game`` to its end. Raises what the world, the model and the configuration raise before it begins."""
     setup = game.setup()
-    if game.settings.rules and setup.rules is None:
+    if game.settings.rules and setup.episode.rules is None:
         terminal.note(f"The agent {game.agent!r} takes no rules; it plays without {shown(game.settings.rules)}.\n")
     for sentence in setup.destinations():
         terminal.note(f"{sentence}\n")

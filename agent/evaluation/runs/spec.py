@@ -25,7 +25,8 @@ from housequest.agent.episodes.loop import VIEW
 from housequest.agent.evaluation.runs.files import Frozen, SelectedTask, differences
 from housequest.agent.models.registry import file_digest
 from housequest.agent.protocols import PROTOCOLS
-from housequest.agent.setup import HUMAN, FrozenRules, Setup, set_up
+from housequest.agent.setup import HUMAN, Setup, set_up
+from housequest.knowledge.choosing import RuleBudget
 from housequest.worlds.base import Task, World
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.options import Scalar
@@ -71,7 +72,7 @@ class RunConfig(Frozen):
     settings: dict[str, Scalar]
     model: str | None
     script_sha256: str | None
-    rules: FrozenRules | None
+    rules: RuleBudget | None
     grants: tuple[Grant, ...]
     max_turns: int
     curiosity: float | None = None
@@ -191,7 +192,7 @@ def make_run_spec(
     configuration: Configuration,
     *,
     curiosity: float | None = None,
-    rules: FrozenRules | None = None,
+    rules: RuleBudget | None = None,
     place: Place = FIRST,
     usual: range = HELD_OUT,
 ) -> RunSpec:
@@ -240,7 +241,7 @@ def make_run_spec(
         settings=dict(episode.settings),
         model=episode.model,
         script_sha256=file_digest(setup.model) if setup.model else None,
-        rules=setup.rules,
+        rules=episode.rules,
         grants=tuple(sorted(set(settings.grant))),
         max_turns=episode.max_turns,
         curiosity=curiosity,

@@ -45,7 +45,7 @@ from housequest.agent.evaluation.runs.files import Frozen, SelectedTask, few, fi
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import FIRST, Place, RunSpec, make_run_spec, slug
 from housequest.agent.models.registry import beside
-from housequest.agent.setup import frozen_rules
+from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.rulebook import library
 from housequest.knowledge.rules import Rule, accepted
 from housequest.worlds.base import Observation, Transition
@@ -326,7 +326,9 @@ def plan_measurement(configuration: Configuration, name: str, ids: Sequence[str]
 
     def trial(arm: str, rules: tuple[Rule, ...]) -> ArmRun:
         part = f"{few([unquoted(rule.id) for rule in rules])} alone" if alone else _part(rules, usual)
-        spec = make_run_spec(configuration, rules=frozen_rules(book, rules, settings.rules_budget, part) if rules else None)
+        spec = make_run_spec(
+            configuration, rules=RuleBudget.of_book(book, rules, settings.rules_budget, part) if rules else None
+        )
         return ArmRun(arm, spec.config.seed, arm, configuration, spec)
 
     return Measurement(book.path.name, measured, (trial(WITHOUT, others), trial(WITH, together)))

@@ -61,7 +61,7 @@ def world() -> World:
 
 def terms(folder: Path, world: World) -> EpisodeConfig:
     (folder / "book.yaml").write_text(BOOK)
-    return EpisodeConfig(world.engine, max_turns=4, rules=read_rules(str(folder / "book.yaml"), 500).offered)
+    return EpisodeConfig(world.engine, max_turns=4, rules=read_rules(str(folder / "book.yaml"), 500))
 
 
 def script(folder: Path) -> Path:
@@ -101,7 +101,7 @@ def test_the_choice_is_an_event_and_comes_when_it_matters(tmp_path: Path, world:
 
 @pytest.mark.parametrize("name", [*CHATTING, "builtin"])
 def test_a_rule_is_told_of_where_a_prompt_shows_it_and_nowhere_else(world: World, name: str) -> None:
-    given, choice = ("An egg is never blue.", "Sing before you act."), read_rules("human", 2_000).offered
+    given, choice = ("An egg is never blue.", "Sing before you act."), read_rules("human", 2_000)
     offered = replace(choice, rules=(*(Rule("", statement) for statement in given), *choice.rules))
     every = tuple(rule.statement for rule in offered.rules)
     model = make_model("builtin") if name == "builtin" else Moody(Solver())
@@ -161,7 +161,7 @@ def test_a_resumed_episode_is_told_the_same_and_a_changed_book_is_refused(tmp_pa
     whole = asyncio.run(again(terms_before, second + 1))
     assert whole[0].id == second + 1
     (tmp_path / "book.yaml").write_text(BOOK.replace("opened first", "never opened"))
-    changed = EpisodeConfig(world.engine, max_turns=4, rules=read_rules(str(tmp_path / "book.yaml"), 500).offered)
+    changed = EpisodeConfig(world.engine, max_turns=4, rules=read_rules(str(tmp_path / "book.yaml"), 500))
     with pytest.raises(ConfigurationError, match="does not fit"):
         asyncio.run(again(changed, second + 1))
 
