@@ -1,4 +1,4 @@
-"""The configuration: settings from the user's file, the folder's file, the environment and the flags, each with its origin.
+"""Settings from the user's file, the folder's file, the environment and the flags, each with its origin.
 
 Later sources win: ``housequest.toml`` in the user's configuration folder, then the nearest one in the working folder or above,
 then ``HOUSEQUEST_*``, then flags. Every value keeps its origin, so that errors name the place to fix. A file in the working
@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError
 
 from housequest.agent.evaluation.parts import family_named
 from housequest.agent.models.keys import read_configuration
@@ -100,7 +100,7 @@ class RolePrices(Prices):
 
 
 class Settings(BaseModel):
-    """Everything that can be configured. ``None`` leaves the choice to the command.
+    """Everything that can be configured, and the origin of each value that was set. ``None`` leaves the choice to the command.
 
     ``protocol`` names conditions of a measurement (`housequest.agent.protocols`). ``repeat`` is how often each task is played,
     ``retries`` how often those that were not won are played again. ``rules`` is a rulebook's name or file, of which an episode
@@ -142,6 +142,25 @@ class Settings(BaseModel):
     agents: dict[Text, dict[Text, Scalar]] = {}
     worlds: dict[Text, dict[Text, Scalar]] = {}
     prices: dict[Text, Prices] = {}
+    _origins: Mapping[str, str] = PrivateAttr(default_factory=dict[str, str])
+
+    @classmethod
+    def read(cls, values: Mapping[str, object], said: Mapping[str, SettingsSource]) -> Settings:
+        """The settings with these ``values``, each as ``said`` by a source. Raises ``ConfigurationError``."""
+        try:
+            settings = cls.model_validate(values)
+        except ValidationError as error:
+            raise ConfigurationError(_complaint(error, said)) from None
+        settings._origins = {key: source.place(key) for key, source in said.items()}
+        return settings
+
+    @property
+    def origins(self) -> Mapping[str, str]:
+        """The flag, variable or file that set each value; what has its default is not listed."""
+        return self._origins
+
+    def origin(self, key: str) -> str:
+        return self._origins.get(key, "the default")
 
     def settings_of(self, agent: str) -> dict[str, Scalar]:
         """The settings of ``agent``; ``set`` overrides the agent's table."""
@@ -171,17 +190,6 @@ class Settings(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
-    """The settings, and the origin of each value that somebody set."""
-
-    settings: Settings
-    origins: Mapping[str, str] = field(default_factory=dict[str, str])
-
-    def origin(self, key: str) -> str:
-        return self.origins.get(key, "the default")
-
-
-@dataclass(frozen=True, slots=True)
 class SettingsSource:
     """Values from one place, with paths from ``folder``; ``spelled``: keys' names there; ``sha256``: of a folder's file."""
 
@@ -200,8 +208,8 @@ def configure(
     folder: Path | None = None,
     besides: SettingsSource | None = None,
     uses: Collection[str] | None = None,
-) -> Configuration:
-    """The configuration in ``folder`` (default: the working folder); ``besides`` and then ``flags`` (None: not given) win.
+) -> Settings:
+    """The settings in ``folder`` (default: the working folder); ``besides`` and then ``flags`` (None: not given) win.
 
     ``uses`` are the settings that count for what is to be done (None: all); where others would need trust, they are left out.
     Raises ``ConfigurationError`` naming the file, variable or flag and the value, and ``Untrusted``.
@@ -209,7 +217,7 @@ def configure(
     given = [*_files(folder), _environment(os.environ), *([besides] if besides is not None else []), _flags(flags or {})]
     sources = list(_trusted(list(map(_with_whole_paths, given)), uses))
     merged, said = _merged(sources)
-    settings = _validated(merged, said)
+    settings = Settings.read(merged, said)
     if settings.protocol is not None:
         settings = _under_protocol(settings, settings.protocol, sources, merged, said)
     # A world option that is also a setting would have two values.
@@ -230,7 +238,7 @@ def configure(
                     f"{said[key].origin}: there is no {key[:-1]} named {shown(unknown)}; known: {', '.join(known)}."
                     f"{nearest(unknown, known)}"
                 )
-    return Configuration(settings, {key: source.place(key) for key, source in said.items()})
+    return settings
 
 
 def _merged(sources: Sequence[SettingsSource]) -> tuple[dict[str, object], dict[str, SettingsSource]]:
@@ -240,13 +248,6 @@ def _merged(sources: Sequence[SettingsSource]) -> tuple[dict[str, object], dict[
             before = merged.get(key)
             merged[key] = _joined(before, value) if key in _TABLES else beside(before, value) if key == "model" else value
     return merged, {key: source for source in sources for key in source.values}
-
-
-def _validated(merged: Mapping[str, object], said: Mapping[str, SettingsSource]) -> Settings:
-    try:
-        return Settings.model_validate(merged)
-    except ValidationError as error:
-        raise ConfigurationError(_complaint(error, said)) from None
 
 
 def _under_protocol(
@@ -276,7 +277,7 @@ def _under_protocol(
         lambda key: f"--set {key}" if key in as_table(later.get("set")) else f"{key} in the table of {agent}",
     )
     said |= dict.fromkeys([*found, *(["set"] if own else [])], SettingsSource(f"the protocol {name}", found))
-    return _validated({**merged, **found, "set": {**as_table(merged.get("set")), **own}}, said)
+    return Settings.read({**merged, **found, "set": {**as_table(merged.get("set")), **own}}, said)
 
 
 def _trusted(sources: Sequence[SettingsSource], uses: Collection[str] | None) -> Iterator[SettingsSource]:

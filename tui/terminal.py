@@ -184,7 +184,7 @@ def show_report(place: Path, *, as_json: bool) -> int:
     from housequest.agent.config import configure
     from housequest.agent.evaluation.library import errors_of, read_report
 
-    found = read_report([place], configure(uses=()).settings.prices_of, searching)
+    found = read_report([place], configure(uses=()).prices_of, searching)
     print_report(found, as_json=as_json)
     return errors_of(found)
 

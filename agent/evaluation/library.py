@@ -30,12 +30,12 @@ def evaluate(*, out: Path | str | None = None, retry_errors: bool = False, **set
     ``out`` is the folder; without it, the settings determine the folder. Raises ``ConfigurationError``, ``KnowledgeError`` and
     ``housequest.agent.evaluation.runs.budget.Stopped``, with the messages of ``housequest eval``. It runs its own event loop.
     """
-    configuration = configure(settings)
-    options = RunOptions(workers=configuration.settings.workers, retry_errors=retry_errors)
-    kind, spec, folder = series_kind(configuration.settings), make_run_spec(configuration), None if out is None else Path(out)
+    chosen = configure(settings)
+    options = RunOptions(workers=chosen.workers, retry_errors=retry_errors)
+    kind, spec, folder = series_kind(chosen), make_run_spec(chosen), None if out is None else Path(out)
     if kind is not None:
         place = series_folder(kind, spec, folder)
-        for trial in series_runs(configuration, place, retry_errors=retry_errors):
+        for trial in series_runs(chosen, place, retry_errors=retry_errors):
             asyncio.run(run_batch(trial.spec, place.path / trial.folder, options))
         return place.path
     folder = folder or spec.default_folder
@@ -47,7 +47,7 @@ def report(run: Path | str) -> dict[str, object]:
     """The figures of a run, a series or a sweep in a folder, as ``housequest report --json`` prints them. Raises
     ``ConfigurationError``.
     """
-    return read_report([Path(run)], configure(uses=()).settings.prices_of).data()
+    return read_report([Path(run)], configure(uses=()).prices_of).data()
 
 
 def read_report(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal, TypeVar
 
 from pydantic import BaseModel
 
-from housequest.agent.config import Configuration, Prices, world_of
+from housequest.agent.config import Prices, Settings, world_of
 from housequest.agent.evaluation.runs.budget import LARGEST_LEDGER, LedgerCall
 from housequest.agent.evaluation.runs.files import (
     Fault,
@@ -180,14 +180,13 @@ class Exploration:
         return run.with_name(f"explore-{run.name.rpartition('-')[0]}-{digest}")
 
 
-def plan_exploration(configuration: Configuration, options: ExploreOptions) -> Exploration:
+def plan_exploration(settings: Settings, options: ExploreOptions) -> Exploration:
     """Fill in every default. Raises ``ConfigurationError`` and ``KnowledgeError``."""
     if not 0 <= options.curiosity <= 1:
         raise ConfigurationError(f"--curiosity: {options.curiosity:g} is not a probability; give 0 to 1.")
     for name in ("episodes", "chunk_steps", "chunk_tokens", "reply_tokens"):
         if not 1 <= (number := getattr(options, name)) <= 1_000_000:
             raise ConfigurationError(f"--{name.replace('_', '-')}: {number} is out of range; give 1 to 1000000.")
-    settings = configuration.settings
     world = world_of(settings)
     if world.household is None:
         raise ConfigurationError(
@@ -196,7 +195,7 @@ def plan_exploration(configuration: Configuration, options: ExploreOptions) -> E
     split = settings.split or world.training_split
     refuse_evaluation(split, (), "--split")
     settings = settings.model_copy(update={"split": split, "limit": None, "sample": options.episodes})
-    run = make_run_spec(replace(configuration, settings=settings), curiosity=options.curiosity or None, usual=EXPLORED)
+    run = make_run_spec(settings, curiosity=options.curiosity or None, usual=EXPLORED)
     refuse_evaluation(split, run.manifest.tasks, "--split")
     model = options.distiller or (models_of(settings.model).get("") if settings.model else None)
     brief = model is not None and model != NO_MODEL and parse_model(model).provider.brief

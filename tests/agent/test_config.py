@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from housequest.agent.config import Configuration, Prices, Settings, configure
+from housequest.agent.config import Prices, Settings, configure
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import config_folder
 from tests.trusting import trust
@@ -30,9 +30,9 @@ def near(folder: Path, text: str | bytes) -> Path:
 
 
 def test_nothing_configured_is_the_defaults(tmp_path: Path) -> None:
-    configuration = configure(folder=tmp_path)
-    assert configuration == Configuration(Settings())
-    assert configuration.origin("agent") == "the default"
+    settings = configure(folder=tmp_path)
+    assert settings == Settings()
+    assert settings.origin("agent") == "the default"
 
 
 def test_later_sources_win_and_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,13 +41,12 @@ def test_later_sources_win_and_are_known(tmp_path: Path, monkeypatch: pytest.Mon
     trust(tmp_path)
     monkeypatch.setenv("HOUSEQUEST_SEED", "3")
     monkeypatch.setenv("HOUSEQUEST_SPLIT", "valid_train")
-    configuration = configure({"split": "example", "limit": None}, tmp_path)
-    found = configuration.settings
+    found = configure({"split": "example", "limit": None}, tmp_path)
     assert (found.agent, found.model, found.seed, found.split, found.max_steps) == ("react", "scripted:near", 3, "example", 10)
-    assert configuration.origin("agent") == f"agent in {mine}"
-    assert configuration.origin("model") == f"model in {theirs}"
-    assert configuration.origin("seed") == "HOUSEQUEST_SEED"
-    assert configuration.origin("split") == "--split"
+    assert found.origin("agent") == f"agent in {mine}"
+    assert found.origin("model") == f"model in {theirs}"
+    assert found.origin("seed") == "HOUSEQUEST_SEED"
+    assert found.origin("split") == "--split"
 
 
 def test_the_nearest_file_upwards_counts_alone(tmp_path: Path) -> None:
@@ -55,13 +54,13 @@ def test_the_nearest_file_upwards_counts_alone(tmp_path: Path) -> None:
     deep.mkdir(parents=True)
     near(tmp_path, "seed = 1\nlimit = 9")
     near(tmp_path / "a", "seed = 2")
-    found = configure(folder=deep).settings
+    found = configure(folder=deep)
     assert (found.seed, found.limit) == (2, None)
 
 
 def test_the_users_own_file_is_not_taken_for_a_folders(tmp_path: Path) -> None:
     own('[endpoints."models.example.org:443"]\nkey_env = "EXAMPLE_KEY"')
-    assert configure(folder=config_folder()).settings == Settings()
+    assert configure(folder=config_folder()) == Settings()
 
 
 @pytest.mark.parametrize("text", ['[endpoints."evil.example.org:443"]\nkey_env = "MY_KEY"', 'key_env = "MY_KEY"'])
@@ -77,9 +76,9 @@ def test_settings_belong_to_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyP
     own("[agents.react]\nmax_tokens = 64\n[agents.reasoner-actor]\non_hint = false")
     near(tmp_path, "[agents.react]\ntemperature = 0.5")
     monkeypatch.setenv("HOUSEQUEST_SET", "max_tokens=32")
-    found = configure({"set": ["temperature=1"]}, tmp_path).settings
+    found = configure({"set": ["temperature=1"]}, tmp_path)
     assert found.settings_of("react") == {"max_tokens": 64, "temperature": "1"}
-    found = configure(folder=tmp_path).settings
+    found = configure(folder=tmp_path)
     assert found.settings_of("react") == {"max_tokens": "32", "temperature": 0.5}
     assert found.settings_of("reasoner-actor") == {"on_hint": False, "max_tokens": "32"}
 
@@ -90,7 +89,7 @@ def test_prices_belong_to_a_model(tmp_path: Path) -> None:
         '[prices."openai:large@http://127.0.0.1:8000/v1"]\ninput = 2.5\noutput = 0'
     )
     near(tmp_path, '[prices."openai:small"]\ncached = 0.1')
-    found = configure(folder=tmp_path).settings
+    found = configure(folder=tmp_path)
     assert found.prices_of("openai:small") == Prices(input=1, cached=0.1, output=4)
     assert found.prices_of("openai:small@https://models.example.org/v1") == Prices(input=1, cached=0.1, output=4)
     assert found.prices_of("openai:large@http://127.0.0.1:8000/v1") == Prices(input=2.5, output=0)
@@ -101,7 +100,7 @@ def test_lists_in_the_environment_are_separated_by_commas(tmp_path: Path, monkey
     monkeypatch.setenv("HOUSEQUEST_TYPE", "heat, cool")
     monkeypatch.setenv("HOUSEQUEST_GRANT", "type")
     monkeypatch.setenv("HOUSEQUEST_MODEL", "")
-    found = configure(folder=tmp_path).settings
+    found = configure(folder=tmp_path)
     assert (found.type, found.grant, found.model) == (("heat", "cool"), ("type",), None)
 
 
@@ -110,11 +109,11 @@ def test_a_file_lies_beside_the_one_that_names_it(key: str, tmp_path: Path) -> N
     near(tmp_path, f'{key} = "mine.yaml"')
     deep = tmp_path / "deep"
     deep.mkdir()
-    assert getattr(configure(folder=deep).settings, key) == str(tmp_path / "mine.yaml")
-    assert getattr(configure({key: "here.yaml"}, deep).settings, key) == "here.yaml"
+    assert getattr(configure(folder=deep), key) == str(tmp_path / "mine.yaml")
+    assert getattr(configure({key: "here.yaml"}, deep), key) == "here.yaml"
     near(tmp_path, f'{key} = "../others.yaml"')
     trust(tmp_path)
-    assert getattr(configure(folder=deep).settings, key) == str(tmp_path.parent / "others.yaml")
+    assert getattr(configure(folder=deep), key) == str(tmp_path.parent / "others.yaml")
 
 
 @pytest.mark.parametrize(
@@ -189,11 +188,11 @@ def test_what_is_wrong_is_named_with_its_flag(flags: dict[str, object], tmp_path
 
 def test_a_folder_in_place_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "housequest.toml").mkdir()
-    assert configure(folder=tmp_path).settings == Settings()
+    assert configure(folder=tmp_path) == Settings()
 
 
 def test_a_working_folder_that_is_gone(tmp_path: Path) -> None:
-    assert configure(folder=tmp_path / "gone").settings == Settings()
+    assert configure(folder=tmp_path / "gone") == Settings()
 
 
 _VALUES = st.recursive(
@@ -211,7 +210,7 @@ _VALUES = st.recursive(
 def test_any_file_is_a_configuration_or_an_error(tmp_path: Path, content: bytes) -> None:
     near(tmp_path, content)
     try:
-        assert isinstance(configure(folder=tmp_path), Configuration)
+        assert isinstance(configure(folder=tmp_path), Settings)
     except ConfigurationError as error:
         assert str(tmp_path) in str(error)
         assert str(error).encode()
@@ -221,7 +220,7 @@ def test_any_file_is_a_configuration_or_an_error(tmp_path: Path, content: bytes)
 @given(st.dictionaries(st.sampled_from(sorted(set(Settings.model_fields) - {"set", "world_option"})), _VALUES))
 def test_any_flags_are_a_configuration_or_an_error(tmp_path: Path, flags: dict[str, object]) -> None:
     try:
-        assert isinstance(configure(flags, tmp_path), Configuration)
+        assert isinstance(configure(flags, tmp_path), Settings)
     except ConfigurationError as error:
         assert str(error).encode()
 
@@ -229,8 +228,8 @@ def test_any_flags_are_a_configuration_or_an_error(tmp_path: Path, flags: dict[s
 def test_options_of_a_world_come_from_its_table_and_from_the_spot(tmp_path: Path) -> None:
     near(tmp_path, b'[worlds.alfworld]\ndata = "/games"\n')
     trust(tmp_path)
-    assert configure(folder=tmp_path).settings.options_of("alfworld") == {"data": "/games"}
-    settings = configure({"world_option": ["data=/others"], "goals": "human"}, tmp_path).settings
+    assert configure(folder=tmp_path).options_of("alfworld") == {"data": "/games"}
+    settings = configure({"world_option": ["data=/others"], "goals": "human"}, tmp_path)
     assert settings.options_of("alfworld") == {"data": "/others", "goals": "human"}
     assert settings.options_of("scripted") == {"data": "/others", "goals": "human"}
 

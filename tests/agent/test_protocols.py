@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,7 +73,7 @@ PET = needs("pet", "action-attention")
 
 
 def named(name: str, **more: object) -> Settings:
-    return configure({"protocol": name, **MODEL, **more}).settings
+    return configure({"protocol": name, **MODEL, **more})
 
 
 def agent_of(name: str) -> str:
@@ -327,5 +326,5 @@ def test_a_run_without_a_protocol_is_what_it_was_before_there_were_any() -> None
     settings = configure({"agent": "expert", "split": "example"})
     kept = make_run_spec(settings).manifest.model_dump(mode="json")["configuration"]
     assert not {"protocol", "repeat", "attempt", "earlier"} & set(kept)
-    under = replace(settings, settings=settings.settings.model_copy(update={"protocol": "react"}))
+    under = settings.model_copy(update={"protocol": "react"})
     assert make_run_spec(under).manifest.configuration.protocol == "react"

@@ -155,7 +155,7 @@ def test_a_name_is_no_way_to_a_link_in_a_folder_below(cloned: Path, tmp_path: Pa
 def test_trust_is_of_this_content_at_this_place(cloned: Path, tmp_path: Path) -> None:
     says(cloned, EVIL)
     trust(cloned)
-    assert configure().settings.model == "openai:x@https://evil.example.org/v1"
+    assert configure().model == "openai:x@https://evil.example.org/v1"
     assert [each.path for each in trusted_files()] == [str(cloned / "housequest.toml")]
     other = tmp_path / "other"
     other.mkdir()
@@ -215,16 +215,16 @@ def test_who_gives_their_own_choice_is_not_asked(cloned: Path, monkeypatch: pyte
     assert list(demanded()) == ["worlds.alfworld.data"]
     # An arm of a sweep is named by hand too.
     arm = SettingsSource("an arm", {"model": "builtin", "rules": None, "agent": "expert", "world": "scripted"})
-    assert configure(folder=cloned, besides=arm).settings.model == "builtin"
+    assert configure(folder=cloned, besides=arm).model == "builtin"
 
 
 @needs("lota")
 def test_what_does_not_count_is_left_out(cloned: Path) -> None:
     says(cloned, f'seed = 3\n{EVIL}[agents.lota]\nexamples = "/etc/passwd"\nshots = 3\n')
-    found = configure(uses=("worlds",)).settings
+    found = configure(uses=("worlds",))
     assert (found.seed, found.model, found.settings_of("lota")) == (3, None, {"shots": 3})
     # The other agents' settings do not come back where a screen lets one choose another agent.
-    found = configure({"agent": "react", "model": "builtin"}).settings
+    found = configure({"agent": "react", "model": "builtin"})
     assert found.settings_of("lota") == {"shots": 3}
 
 
@@ -251,7 +251,7 @@ def test_what_cannot_be_used_disturbs_nobody_who_does_not_use_it(line: str, clon
     (cloned / "loop").symlink_to("pool")
     (cloned / "pool").symlink_to("loop")
     says(cloned, line.replace("'", '"'))
-    assert configure(uses=()).settings.seed is None
+    assert configure(uses=()).seed is None
     demanded()
 
 
@@ -271,7 +271,7 @@ def test_a_list_in_place_of_a_word_is_refused_and_its_words_are_not_judged(clone
 def test_ones_own_file_needs_no_trust(monkeypatch: pytest.MonkeyPatch) -> None:
     config_folder().mkdir(parents=True)
     says(config_folder(), EVIL)
-    assert configure(folder=config_folder()).settings.model is not None
+    assert configure(folder=config_folder()).model is not None
     assert folder_file(config_folder()) is None
 
 
@@ -316,7 +316,7 @@ def test_a_damaged_entry_is_an_error_with_a_way_out(cloned: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
 def test_a_pipe_in_place_of_the_file_keeps_nobody_waiting(cloned: Path) -> None:
     os.mkfifo(cloned / "housequest.toml")
-    assert configure().settings == Settings()
+    assert configure() == Settings()
 
 
 KEYS = st.sampled_from(("model", "rules", "habits", "split", "type", "engine", "goals"))
@@ -331,7 +331,7 @@ def test_any_text_is_harmless_or_asked_about(cloned: Path, key: str, text: str) 
     """What takes effect without trust names neither a server nor anything outside the folder."""
     says(cloned, f"{key} = {json.dumps(text)}\n")
     try:
-        found = configure().settings
+        found = configure()
     except ConfigurationError:
         return
     value = getattr(found, key)

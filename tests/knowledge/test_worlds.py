@@ -92,7 +92,7 @@ def test_a_run_a_game_and_a_measurement_refuse_a_book_of_another_world(tmp_path:
         make_run_spec(configure(flags))
     assert str(told.value) == refusal
     with pytest.raises(KnowledgeError, match="is for alfworld"):
-        set_up(configure(flags).settings)
+        set_up(configure(flags))
     with pytest.raises(KnowledgeError, match="is for alfworld"):
         plan_measurement(configure({**flags, "rules": None}), "human")
     assert make_run_spec(configure({**flags, "rules": "none"})).config.rules is None

@@ -31,7 +31,7 @@ def test_without_a_table_the_keys_are_the_usual_ones() -> None:
 def test_the_ways_of_writing_mean_the_same(text: str) -> None:
     written(text)
     assert read_keymap() == {"play.step": "j"}
-    assert configure().settings.agent is None
+    assert configure().agent is None
 
 
 @pytest.mark.parametrize(

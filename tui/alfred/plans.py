@@ -8,7 +8,7 @@ from pathlib import Path
 
 from housequest.agent.alfred.plans.report import PlansReport, PlanSweepReport, plan_arms, read_plan_arms
 from housequest.agent.alfred.plans.work import PlanResult, PlanRun, make_run, score_plans
-from housequest.agent.config import Configuration
+from housequest.agent.config import Settings
 from housequest.agent.evaluation.runs.batch import RunOptions
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker
 from housequest.agent.evaluation.runs.sweep import ConfiguredArm, SweepFolder
@@ -22,11 +22,10 @@ _FOR_GAMES = ("engine", "goals", "habits", "world_option", "rules", "grant", "ma
 """Settings that say how a game is played; their flags are refused."""
 
 
-def evaluate(configuration: Configuration, out: Path | None, call: EvalCall) -> None:
+def evaluate(settings: Settings, out: Path | None, call: EvalCall) -> None:
     """Ask a planner for its plans, score them and print the figures. Interrupted, the same command goes on."""
-    settings = configuration.settings
     _refuse_parts(call.how)
-    _check(configuration, call.budget)
+    _check(settings, call.budget)
     run = make_run(settings)
     for line in _destinations(run):
         terminal.note(line)
@@ -47,7 +46,7 @@ def sweep(arms: Sequence[ConfiguredArm], folder: SweepFolder, call: EvalCall) ->
     _refuse_parts(call.how)
     trials = plan_arms(arms)
     for trial in trials:
-        _check(trial.configuration, call.budget)
+        _check(trial.settings, call.budget)
     for line in dict.fromkeys(line for trial in trials for line in _destinations(trial.run)):
         terminal.note(line)
     if call.dry_run:
@@ -61,7 +60,7 @@ def sweep(arms: Sequence[ConfiguredArm], folder: SweepFolder, call: EvalCall) ->
     for number, trial in enumerate(trials, start=1):
         place = folder.path / trial.folder
         opening = f"{number} of {len(trials)}: {trial.arm}, seed {trial.seed}, into {place}"
-        rows = _score(trial.run, place, tracker, trial.configuration.settings.workers, opening)
+        rows = _score(trial.run, place, tracker, trial.settings.workers, opening)
         errors += sum(row.outcome == "error" for row in rows)
     terminal.print_report(PlanSweepReport(read_plan_arms(folder)), as_json=call.as_json)
     _finish(errors)
@@ -73,11 +72,10 @@ def _refuse_parts(how: RunOptions) -> None:
         raise ConfigurationError(f"{flag} is for games; plans take one call each, which --workers has in flight by itself.")
 
 
-def _check(configuration: Configuration, budget: Budget) -> None:
-    for flag in map(configuration.origin, _FOR_GAMES):
+def _check(settings: Settings, budget: Budget) -> None:
+    for flag in map(settings.origin, _FOR_GAMES):
         if flag.startswith("--"):
             raise ConfigurationError(f"{flag} is for games, and plans are only scored; leave it out.")
-    settings = configuration.settings
     check_price(budget, settings.model, settings.prices_of(settings.model) if settings.model else None)
 
 

@@ -146,9 +146,9 @@ def models(context: typer.Context) -> None:
         *others, last = each.forms
         lines += [*(f"  {form}" for form in others), f"  {last:<{width}}  {each.about()}"]
     try:
-        configuration = configure(uses=("model",))
-        model = configuration.settings.model
-        named = f"{model} ({configuration.origin('model')})" if model else f"none, so {DEFAULT_MODEL} plays"
+        settings = configure(uses=("model",))
+        model = settings.model
+        named = f"{model} ({settings.origin('model')})" if model else f"none, so {DEFAULT_MODEL} plays"
     except Untrusted as error:
         named = f"by {error.file.path}, once you trust it (housequest trust)"
     lines += ["", f"Configured: {named}", f"Your own configuration, where keys are named: {config_folder() / FILE_NAME}", ""]
@@ -170,7 +170,7 @@ def check(flags: options.Flags, model: str | None = None) -> None:
     from housequest.agent.models.registry import DEFAULT_MODEL, destination, make_model
     from housequest.agent.setup import set_up
 
-    settings = configure({"model": model, **flags}).settings
+    settings = configure({"model": model, **flags})
     name = settings.model or DEFAULT_MODEL
     if where := destination(name):
         terminal.note(f"Prompts go to {where}.\n")

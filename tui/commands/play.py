@@ -56,7 +56,7 @@ def play(
     """
     from housequest.agent.config import configure
 
-    settings = configure(flags).settings
+    settings = configure(flags)
     screen = not plain and terminal.has_screen()
     split, agent, model = flags["split"], flags["agent"], flags["model"]
     if speed is not None:

@@ -37,7 +37,7 @@ def show(flags: options.Flags, agent: str, task: str | None = None) -> None:
     from housequest.agent.setup import set_up
     from housequest.tui.commands.play import choose_task
 
-    settings = configure({**flags, "agent": agent, "model": EXAMPLE}).settings
+    settings = configure({**flags, "agent": agent, "model": EXAMPLE})
     setup = set_up(settings, world_of(settings))
     env, model = setup.open(choose_task(setup.world, settings, task)), ScriptedModel((ReplyRule(reply=""),), name="nobody")
     for name in plugins("housequest.teachers"):

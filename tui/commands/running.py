@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import typer
 
-from housequest.agent.config import Configuration, Prices, configure
+from housequest.agent.config import Prices, Settings, configure
 from housequest.agent.evaluation.parts import family_named, read_cluster
 from housequest.agent.evaluation.render.comparison import measured
 from housequest.agent.evaluation.runs import sweep as sweeps
@@ -73,21 +73,18 @@ def read_how(budget: list[str] | None, retry: str | None, shard: str | None, clu
 
 def evaluate_run(call: EvalCall) -> None:
     """Play the configured run, a series of it, or what a family of runs has instead, or go on; print the figures."""
-    configuration = configure(call.flags)
-    settings = configuration.settings
+    settings = configure(call.flags)
     if (family := family_named(settings.world)) is not None:
-        import_module(family.commands).evaluate(configuration, call.out, call)
+        import_module(family.commands).evaluate(settings, call.out, call)
         return
     if (kind := sweeps.series_kind(settings)) is not None:
-        _evaluate_series(kind, configuration, call)
+        _evaluate_series(kind, settings, call)
         return
-    spec = make_run_spec(configuration)
+    spec = make_run_spec(settings)
     folder = call.folder(spec.default_folder)
     announce([spec], call.budget, settings.rules)
     if call.dry_run:
-        terminal.print_result(
-            spec.manifest.model_dump(mode="json"), _would_play(configuration, spec, folder), as_json=call.as_json
-        )
+        terminal.print_result(spec.manifest.model_dump(mode="json"), _would_play(settings, spec, folder), as_json=call.as_json)
         return
     opening = f"{spec.config.split}: {spec.selection}{call.of_shard}, into {folder}"
     line = play_run(spec, folder, BudgetTracker(call.budget), replace(call.how, workers=settings.workers), opening)
@@ -107,7 +104,7 @@ def evaluate_sweep(file: Path, call: EvalCall) -> None:
     sweep = sweeps.read_sweep(file)
     folder = sweeps.SweepFolder(call.folder(sweep.default_folder))
     arms = tuple(sweeps.configured_arms(sweep, call.flags))
-    if family := next(filter(None, (family_named(arm.configuration.settings.world) for arm in arms)), None):
+    if family := next(filter(None, (family_named(arm.settings.world) for arm in arms)), None):
         import_module(family.commands).sweep(arms, folder, call)
         return
     trials = tuple(sweeps.plan_sweep(arms))
@@ -129,9 +126,9 @@ def evaluate_sweep(file: Path, call: EvalCall) -> None:
     _show_all(_play_all(trials, opening, folder, call), folder.path, call)
 
 
-def _evaluate_series(kind: sweeps.SeriesKind, configuration: Configuration, call: EvalCall) -> None:
+def _evaluate_series(kind: sweeps.SeriesKind, settings: Settings, call: EvalCall) -> None:
     """Play each task several times, or lost ones again."""
-    settings, first = configuration.settings, make_run_spec(configuration)
+    first = make_run_spec(settings)
     if call.how.shard is not None and settings.retries:
         raise ConfigurationError(
             "--shard: --retries plays again what the whole run lost, which no shard knows; leave one of them out, or "
@@ -142,21 +139,21 @@ def _evaluate_series(kind: sweeps.SeriesKind, configuration: Configuration, call
     most = settings.repeat if settings.repeat > 1 else 1 + settings.retries
     if call.dry_run:
         what = f"Would play this up to {most} times, into folders of {folder.path}"
-        lines = (what, "", *_would_play(configuration, first, folder.path))
+        lines = (what, "", *_would_play(settings, first, folder.path))
         terminal.print_result(first.manifest.model_dump(mode="json"), lines, as_json=call.as_json)
         return
 
     def opening(number: int, trial: sweeps.ArmRun) -> str:
         return f"{number} of up to {most}: {trial.spec.selection}{call.of_shard}, seed {trial.seed}"
 
-    runs = sweeps.series(configuration, folder, retry_errors=call.how.retry_errors)
+    runs = sweeps.series(settings, folder, retry_errors=call.how.retry_errors)
     _show_all(_play_all(runs, opening, folder, call), folder.path, call)
 
 
 def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool) -> None:
     """Play the same tasks without and with rules of the book ``name``, or go on with that, and print what they are worth."""
-    configuration = configure(call.flags)
-    plan = sweeps.plan_measurement(configuration, name, ids, alone=alone)
+    settings = configure(call.flags)
+    plan = sweeps.plan_measurement(settings, name, ids, alone=alone)
     rules = plan.rules
     whose = f"{rules[0].id} of {plan.book}" if len(rules) == 1 else f"{len(rules)} rules of {plan.book}"
     folder = sweeps.SweepFolder(call.folder(plan.default_folder))
@@ -175,7 +172,7 @@ def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool)
     if call.how.shard is not None:
         call.print_shard("measures")
         return
-    comparison, told = measured(plan, folder, configuration.settings.prices_of)
+    comparison, told = measured(plan, folder, settings.prices_of)
     if call.as_json:
         terminal.print_json({"book": plan.book, "rules": [rule.id for rule in rules], "told": told, **comparison.data()})
     else:
@@ -186,14 +183,14 @@ def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool)
     terminal.finish(1 if any(each.outcome == "error" for side in comparison.sides for each in side) else 0)
 
 
-def _would_play(configuration: Configuration, spec: RunSpec, folder: Path) -> Iterator[str]:
+def _would_play(settings: Settings, spec: RunSpec, folder: Path) -> Iterator[str]:
     yield f"Would play {spec.selection} ({spec.config.split}) into {folder}"
-    retries, repeat = configuration.settings.retries, configuration.settings.repeat
+    retries, repeat = settings.retries, settings.repeat
     places = [folder / f"run-{number}" for number in range(1, repeat + 1)] if repeat > 1 else [folder]
     places = [folder / "attempt-1"] if retries else places
     yield from (about_cost(spec, *places, retries=retries), *about_rules(spec), "")
     yield from (json.dumps(spec.config.model_dump(mode="json"), indent=2), "")
-    yield from (f"{key} is set by {configuration.origin(key)}" for key in sorted(configuration.origins))
+    yield from (f"{key} is set by {place}" for key, place in sorted(settings.origins.items()))
     yield from ("", *(f"{task.number:>4}  {task.id}" for task in spec.selection.tasks))
 
 
@@ -204,7 +201,7 @@ def _play_all(
     tracker, places = BudgetTracker(call.budget), list[Path]()
     for number, trial in enumerate(trials, start=1):
         places.append(place := folder.path / trial.folder)
-        session = replace(call.how, workers=trial.configuration.settings.workers)
+        session = replace(call.how, workers=trial.settings.workers)
         play_run(trial.spec, place, tracker, session, f"{opening(number, trial)}, into {place}")
     return places
 

@@ -199,7 +199,7 @@ def report(
 
     if as_json + markdown + (csv == "-") > 1 or (against and csv == "-"):
         raise ConfigurationError("--json, --markdown and --csv - print one thing each, the last without --against; give one.")
-    prices = configure(uses=()).settings.prices_of
+    prices = configure(uses=()).prices_of
     figures = read_report(runs, prices, terminal.searching, baseline)
     wanted = {**formats, "markdown": markdown, "csv": csv, "against": against, "html": html}
     first = next((name for name, given in wanted.items() if given), None)
@@ -265,7 +265,7 @@ def compare(runs: list[Path], as_json: bool = False, html: Path | None = None, s
     from housequest.agent.evaluation.render.pages.render import arms_page, comparison_page
     from housequest.agent.evaluation.render.series import ArmsReport
 
-    arms = read_arms(runs, configure(uses=()).settings.prices_of, merged=False)
+    arms = read_arms(runs, configure(uses=()).prices_of, merged=False)
     if len(arms) < 2:
         raise ConfigurationError("compare takes two runs or more, series and sweeps too, and was given one; name another.")
     single = len(arms) == 2 and all(len(arm.runs) == 1 for arm in arms)

@@ -26,7 +26,7 @@ def env_server(
     from housequest.agent.integrations.env_server.server import serve
     from housequest.agent.integrations.sessions import ServedTasks
 
-    settings = configure(flags, uses=(*flags, "worlds")).settings
+    settings = configure(flags, uses=(*flags, "worlds"))
     world = world_of(settings)
     served = ServedTasks(
         world=world,

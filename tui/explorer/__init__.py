@@ -69,10 +69,9 @@ def explore(
     call = running.EvalCall(flags, *running.read_how(budget, retry, shard, cluster), out, dry_run, as_json)
     limits = call.budget
     target = ExploreTarget(into, cast("Acceptance", accept), tuple(evidence or ()))
-    configuration = configure(flags)
-    settings = configuration.settings
+    settings = configure(flags)
     wanted = ExploreOptions(episodes, curiosity, distiller, chunk_steps, chunk_tokens, reply_tokens)
-    exploration = plan_exploration(configuration, wanted)
+    exploration = plan_exploration(settings, wanted)
     check_price(limits, exploration.learning.distiller, exploration.prices)
     how = replace(call.how, workers=settings.workers)
     folder = call.folder(exploration.default_folder)

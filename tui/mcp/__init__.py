@@ -30,7 +30,7 @@ def mcp(
 
     if data is not None:
         flags["world_option"] = [*cast("list[str]", flags["world_option"] or []), f"data={data}"]
-    settings = configure(flags, uses=(*flags, "worlds")).settings
+    settings = configure(flags, uses=(*flags, "worlds"))
     world = world_of(settings)
     if settings.split is not None:
         split_tasks(world, settings.split)  # refuses an unknown split before a client connects

@@ -56,7 +56,7 @@ def modules(
     assert limit is None or isinstance(limit, int)
     episodes = read_recorded(RunFolder(run), limit)
     judged = bool(flags["model"])
-    settings = configure({**flags, "agent": "pet"}, uses=("agents",)).settings
+    settings = configure({**flags, "agent": "pet"}, uses=("agents",))
     own = settings.settings_of("pet") if judged else config.settings
     way = resolve_settings("pet", own)["scores"] if judged or config.agent == "pet" else ""
     if calibrate is not None:

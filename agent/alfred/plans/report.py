@@ -203,11 +203,10 @@ class PlanArm(ConfiguredArm):
 def plan_arms(arms: Iterable[ConfiguredArm]) -> tuple[PlanArm, ...]:
     """The runs of a sweep over plans. Raises ``ConfigurationError``, also where an arm plays games, and ``GameError``."""
     arms, read = tuple(arms), cache(read_split)
-    if games := next((each.arm for each in arms if each.configuration.settings.world != PLANS), None):
+    if games := next((each.arm for each in arms if each.settings.world != PLANS), None):
         raise ConfigurationError(f"The arm {games!r} plays games, and others only plan ({PLANS}); write two sweeps.")
     return tuple(
-        PlanArm(each.arm, each.seed, each.folder, each.configuration, work.make_run(each.configuration.settings, read=read))
-        for each in arms
+        PlanArm(each.arm, each.seed, each.folder, each.settings, work.make_run(each.settings, read=read)) for each in arms
     )
 
 

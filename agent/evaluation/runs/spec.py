@@ -20,7 +20,7 @@ from typing import NamedTuple
 from pydantic import Field
 
 from housequest.agent.base import Attempt
-from housequest.agent.config import Configuration, Grant, Settings, check_habits
+from housequest.agent.config import Grant, Settings, check_habits
 from housequest.agent.episodes.loop import VIEW
 from housequest.agent.evaluation.runs.files import Frozen, SelectedTask, differences
 from housequest.agent.models.registry import file_digest
@@ -189,20 +189,19 @@ FIRST = Place()
 
 
 def make_run_spec(
-    configuration: Configuration,
+    settings: Settings,
     *,
     curiosity: float | None = None,
     rules: RuleBudget | None = None,
     place: Place = FIRST,
     usual: range = HELD_OUT,
 ) -> RunSpec:
-    """Resolve every choice that ``configuration`` leaves open; ``curiosity`` and ``rules`` are those of
+    """Resolve every choice that ``settings`` leave open; ``curiosity`` and ``rules`` are those of
     `housequest.agent.setup.set_up`, and ``usual`` is that of `select`.
 
     A ``place`` in a series changes the seed of models and agents, and not that of draws of tasks. Raises ``ConfigurationError``
     and ``KnowledgeError``.
     """
-    settings = configuration.settings
     if settings.agent == HUMAN:
         raise ConfigurationError("The agent 'human' needs a terminal; use `housequest play --agent human`.")
     # Each run of a series has a seed of its own, and the tasks of the first.
@@ -215,10 +214,9 @@ def make_run_spec(
     protocol = PROTOCOLS.get(settings.protocol or "")
     only = protocol.tasks(split) if protocol else None
     size = (settings.limit, settings.sample, settings.sample_seed)
-    if settings.sample is None and configuration.origin("sample_seed").startswith(("--", "the arm")):
+    if settings.sample is None and settings.origin("sample_seed").startswith(("--", "the arm")):
         raise ConfigurationError(
-            f"sample_seed is set by {configuration.origin('sample_seed')}, and no sample is drawn; give --sample N, or "
-            "leave it out."
+            f"sample_seed is set by {settings.origin('sample_seed')}, and no sample is drawn; give --sample N, or leave it out."
         )
     selection = select(world, settings.split or split, settings.type, *size, only, usual)
     if place.attempt > 1:

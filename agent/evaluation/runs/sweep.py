@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice, product
 from pathlib import Path
@@ -38,7 +38,7 @@ from pydantic import Field
 
 from housequest.agent.agents.spec import agent_names, agent_spec
 from housequest.agent.base import Attempt
-from housequest.agent.config import Configuration, Settings, SettingsSource, configure
+from housequest.agent.config import Settings, SettingsSource, configure
 from housequest.agent.episodes.events import ParseFailed, Stepped, Thought, branch
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.runs.files import Frozen, SelectedTask, few, file_of, parsed, read_bytes
@@ -73,7 +73,7 @@ class ConfiguredArm:
     arm: str
     seed: int
     folder: str
-    configuration: Configuration
+    settings: Settings
     place: Place = field(default=FIRST, kw_only=True)
 
 
@@ -192,8 +192,7 @@ def read_sweep(file: Path) -> Sweep:
 def plan_sweep(arms: Iterable[ConfiguredArm]) -> Iterator[ArmRun]:
     """The runs of a sweep, arm by arm. Raises ``ConfigurationError`` and ``KnowledgeError``."""
     for each in arms:
-        spec = make_run_spec(each.configuration, place=each.place)
-        yield ArmRun(each.arm, each.seed, each.folder, each.configuration, spec, place=each.place)
+        yield ArmRun(each.arm, each.seed, each.folder, each.settings, make_run_spec(each.settings, place=each.place))
 
 
 def configured_arms(sweep: Sweep, flags: Mapping[str, object], folder: Path | None = None) -> Iterator[ConfiguredArm]:
@@ -208,21 +207,21 @@ def configured_arms(sweep: Sweep, flags: Mapping[str, object], folder: Path | No
                 )
         for seed in sweep.seeds or (cast("int", given.get("seed", 0)),):
             source = SettingsSource(f"the arm {shown(arm)} of {sweep.file}", {**values, "seed": seed}, sweep.file.parent)
-            configuration = configure({key: value for key, value in given.items() if key != "seed"}, folder, source)
-            repeat, name = configuration.settings.repeat, f"{slug(arm, LONGEST_NAME)}-seed{seed}"
-            if configuration.settings.retries:
+            settings = configure({key: value for key, value in given.items() if key != "seed"}, folder, source)
+            repeat, name = settings.repeat, f"{slug(arm, LONGEST_NAME)}-seed{seed}"
+            if settings.retries:
                 raise ConfigurationError(
-                    f"retries is set by {configuration.origin('retries')}, and a sweep does not play lost games again; "
+                    f"retries is set by {settings.origin('retries')}, and a sweep does not play lost games again; "
                     f"evaluate the arm {shown(arm)} by itself."
                 )
             if repeat > 1 and len(sweep.seeds) > 1:
                 raise ConfigurationError(
-                    f"repeat is set by {configuration.origin('repeat')}, and {sweep.file} lists seeds, too, each of which "
+                    f"repeat is set by {settings.origin('repeat')}, and {sweep.file} lists seeds, too, each of which "
                     "repeats once; leave one of them out."
                 )
             for number in range(1, repeat + 1):
                 folder_of = f"{name}-{number}" if repeat > 1 else name
-                yield ConfiguredArm(arm, seed + number - 1, folder_of, configuration, place=Place(repeat=number))
+                yield ConfiguredArm(arm, seed + number - 1, folder_of, settings, place=Place(repeat=number))
 
 
 def _arms(file: Path, name: str, value: object, common: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object]]]:
@@ -303,12 +302,11 @@ class Measurement(NamedTuple):
         folder.begin(self.trials)
 
 
-def plan_measurement(configuration: Configuration, name: str, ids: Sequence[str] = (), *, alone: bool = False) -> Measurement:
+def plan_measurement(settings: Settings, name: str, ids: Sequence[str] = (), *, alone: bool = False) -> Measurement:
     """Plan to measure the rules ``ids`` of the book ``name``, together with its other accepted rules or ``alone``. Without ids
     the whole book is measured against no rules. Raises ``KnowledgeError``, and ``ConfigurationError`` where the agent takes no
     rules or the book has none to show.
     """
-    settings = configuration.settings
     agent = settings.agent or USUAL_AGENT
     if not agent_spec(agent).takes_rules:
         able = ", ".join(each for each in agent_names() if agent_spec(each).takes_rules)
@@ -322,14 +320,12 @@ def plan_measurement(configuration: Configuration, name: str, ids: Sequence[str]
     usual = accepted(book.rules)
     others = () if alone or not ids else tuple(rule for rule in usual if rule not in measured)
     together = tuple(rule for rule in book.rules if rule in measured or rule in others)
-    configuration = replace(configuration, settings=settings.model_copy(update={"agent": agent, "rules": None}))
+    settings = settings.model_copy(update={"agent": agent, "rules": None})
 
     def trial(arm: str, rules: tuple[Rule, ...]) -> ArmRun:
         part = f"{few([unquoted(rule.id) for rule in rules])} alone" if alone else _part(rules, usual)
-        spec = make_run_spec(
-            configuration, rules=RuleBudget.of_book(book, rules, settings.rules_budget, part) if rules else None
-        )
-        return ArmRun(arm, spec.config.seed, arm, configuration, spec)
+        spec = make_run_spec(settings, rules=RuleBudget.of_book(book, rules, settings.rules_budget, part) if rules else None)
+        return ArmRun(arm, spec.config.seed, arm, settings, spec)
 
     return Measurement(book.path.name, measured, (trial(WITHOUT, others), trial(WITH, together)))
 
@@ -355,23 +351,22 @@ def series_folder(kind: SeriesKind, first: RunSpec, out: Path | None) -> SweepFo
     return SweepFolder(out if out is not None else default.with_name(f"{default.name}-{kind}"))
 
 
-def series(configuration: Configuration, folder: SweepFolder, *, retry_errors: bool = False) -> Iterator[ArmRun]:
+def series(settings: Settings, folder: SweepFolder, *, retry_errors: bool = False) -> Iterator[ArmRun]:
     """The runs of the series into ``folder``; each must have been played to its end before the next is asked for.
 
     An attempt is not followed by another before all of its episodes came to an end without an error: an error is no lost game,
     and playing it again would change what the next attempt is told. With ``retry_errors`` what errored was played again, and
     what errors still is left out of further attempts. Raises ``ConfigurationError`` and ``KnowledgeError``.
     """
-    settings = configuration.settings
     runs: list[ArmRun] = []
     if series_kind(settings) == "repeats":
-        runs = [_run(configuration, Place(repeat=number)) for number in range(1, settings.repeat + 1)]
+        runs = [_run(settings, Place(repeat=number)) for number in range(1, settings.repeat + 1)]
         folder.begin(tuple(runs), "repeats")
         yield from runs
         return
     place: Place | None = FIRST
     while place is not None:
-        runs.append(_run(configuration, place))
+        runs.append(_run(settings, place))
         # A series that goes on does not lose those that follow, which are listed already.
         listed = folder.contents() if folder.begun else None
         known = [run.folder for run in listed.runs] if listed and listed.series == "attempts" else []
@@ -381,10 +376,10 @@ def series(configuration: Configuration, folder: SweepFolder, *, retry_errors: b
         place = _next(folder, runs, retry_errors) if len(runs) <= settings.retries else None
 
 
-def _run(configuration: Configuration, place: Place) -> ArmRun:
-    spec = make_run_spec(configuration, place=place)
-    name = f"attempt-{place.attempt}" if configuration.settings.retries else f"run-{place.repeat}"
-    return ArmRun(spec.config.agent, spec.config.seed, name, configuration, spec)
+def _run(settings: Settings, place: Place) -> ArmRun:
+    spec = make_run_spec(settings, place=place)
+    name = f"attempt-{place.attempt}" if settings.retries else f"run-{place.repeat}"
+    return ArmRun(spec.config.agent, spec.config.seed, name, settings, spec)
 
 
 def _next(folder: SweepFolder, runs: Sequence[ArmRun], retried: bool) -> Place | None:

@@ -121,6 +121,6 @@ def test_nor_a_world_whose_texts_nobody_reads() -> None:
 
 
 def test_it_costs_nothing() -> None:
-    prices = configure().settings.prices_of("builtin")
+    prices = configure().prices_of("builtin")
     assert prices is not None
     assert (prices.input, prices.output) == (0, 0)

@@ -207,17 +207,17 @@ def test_a_run_whose_model_sees_nothing_does_not_begin(server: Server, tmp_path:
 )
 def test_where_nothing_comes_of_it_it_is_refused(flags: dict[str, object], sentence: str, tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match=sentence):
-        set_up(configure({**flags, "grant": ["view"]}, tmp_path).settings)
+        set_up(configure({**flags, "grant": ["view"]}, tmp_path))
 
 
 def test_a_model_that_sees_nothing_cannot_take_over(world: World, tmp_path: Path) -> None:
-    setup = set_up(configure({"agent": "react", "model": "openai:x", "grant": ["view"]}, tmp_path).settings, world)
+    setup = set_up(configure({"agent": "react", "model": "openai:x", "grant": ["view"]}, tmp_path), world)
     with pytest.raises(Unsupported, match="takes no images"):
         setup.with_model("llama:/x.gguf")
 
 
 def test_a_person_has_the_view_of_the_screen(world: World, tmp_path: Path) -> None:
-    setup = set_up(configure({"agent": "human", "grant": ["view", "type"]}, tmp_path).settings, world)
+    setup = set_up(configure({"agent": "human", "grant": ["view", "type"]}, tmp_path), world)
     assert setup.episode.grants == {"type"}
 
 
@@ -247,7 +247,7 @@ def test_a_program_that_plays_can_grant_it(world: World) -> None:
 def test_a_scripted_model_takes_pictures_if_its_file_says_so(tmp_path: Path, lines: str, takes: bool) -> None:
     (tmp_path / "script.yaml").write_text(f"replies: ['Action: look']\n{lines}\n", "utf-8")
     flags = {"agent": "react", "model": f"scripted:{tmp_path}/script.yaml", "grant": ["view"]}
-    setup = set_up(configure(flags, tmp_path).settings)
+    setup = set_up(configure(flags, tmp_path))
     model = setup.make_model()
     assert model is not None
     with nullcontext() if takes else pytest.raises(Unsupported, match="takes no images"):
@@ -256,7 +256,7 @@ def test_a_scripted_model_takes_pictures_if_its_file_says_so(tmp_path: Path, lin
 
 def test_a_script_whose_images_are_neither_true_nor_false_is_refused(tmp_path: Path) -> None:
     (tmp_path / "script.yaml").write_text("replies: ['Action: look']\nimages: perhaps\n", "utf-8")
-    setup = set_up(configure({"agent": "react", "model": f"scripted:{tmp_path}/script.yaml"}, tmp_path).settings)
+    setup = set_up(configure({"agent": "react", "model": f"scripted:{tmp_path}/script.yaml"}, tmp_path))
     with pytest.raises(ConfigurationError, match=r"script.yaml, line 2: images is true or false, not 'perhaps'\."):
         setup.make_model()
 

@@ -424,7 +424,7 @@ def test_without_the_grant_it_says_what_it_needs(world: World) -> None:
 )
 def test_a_run_without_the_grant_is_refused_before_it_starts(flags: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match="--grant admissible"):
-        set_up(configure(flags).settings)
+        set_up(configure(flags))
 
 
 @needs("pet")

@@ -78,7 +78,7 @@ def in_line(report: Report) -> str:
 
 
 def lines(place: Path) -> str:
-    return in_line(read_report([place], configure().settings.prices_of))
+    return in_line(read_report([place], configure().prices_of))
 
 
 def told(place: Path) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def test_a_budget_of_money_counts_each_role_at_its_models_price(
 
 def test_a_price_that_is_missing_leaves_the_cost_open(tmp_path: Path) -> None:
     (tmp_path / "housequest.toml").write_text('[prices."openai:big"]\ninput = 1\noutput = 2\n')
-    settings = configure(folder=tmp_path).settings
+    settings = configure(folder=tmp_path)
     assert settings.prices_of("openai:big,actor=openai:small") is None
     both = settings.prices_of("openai:big,actor=builtin")
     assert both is not None
@@ -224,7 +224,7 @@ def test_what_names_no_model_of_a_role_is_refused(agent: str, model: object, tol
     if agent not in installed(agent):
         pytest.skip("another tree")
     with pytest.raises(ConfigurationError) as refused:
-        set_up(configure({"agent": agent, "model": model}).settings)
+        set_up(configure({"agent": agent, "model": model}))
     assert told in str(refused.value)
 
 
@@ -247,7 +247,7 @@ def test_a_picture_goes_to_the_roles_whose_model_takes_one(tmp_path: Path, big: 
 def test_it_is_said_where_the_prompts_of_each_go() -> None:
     near, far, key = "openai:x@http://127.0.0.1:9/v1", "openai:y@https://far.example.org/v1", "https://far.example.org"
     flags = {"agent": "reasoner-actor", "model": [near, f"actor={far}"]}
-    (said,) = set_up(configure(flags).settings).destinations()
+    (said,) = set_up(configure(flags)).destinations()
     assert said.startswith(f"Prompts go to {key}")
     assert said.endswith("(those of the actor).")
 
@@ -289,4 +289,4 @@ def test_roles_of_a_later_place_are_added_to_an_earlier_one(tmp_path: Path, monk
         ("reasoner=openai:wise", "openai:big,actor=openai:small,reasoner=openai:wise"),
         ("openai:other", "openai:other"),
     ):
-        assert configure({"model": given}, tmp_path).settings.model == expected
+        assert configure({"model": given}, tmp_path).model == expected

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from starlette.responses import Response
 
-from housequest.agent.config import Configuration, configure
+from housequest.agent.config import Settings, configure
 from housequest.agent.episodes.events import ModelCall, Outcome, Thought
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.analysis.arms import Arm, in_the_end, read_arms, read_attempts
@@ -64,7 +64,7 @@ def server(running: Server) -> Server:
     return running
 
 
-def retrying(server: Server, retries: int = 2, **more: object) -> Configuration:
+def retrying(server: Server, retries: int = 2, **more: object) -> Settings:
     settings = {"exemplars": "own", "thoughts": "turns", "reflect": "on"}
     flags = {
         "agent": "react",
@@ -77,12 +77,12 @@ def retrying(server: Server, retries: int = 2, **more: object) -> Configuration:
     return configure({**flags, **more})
 
 
-def played(configuration: Configuration, out: Path, **options: object) -> SweepFolder:
-    kind = series_kind(configuration.settings)
+def played(settings: Settings, out: Path, **options: object) -> SweepFolder:
+    kind = series_kind(settings)
     assert kind is not None
-    folder = series_folder(kind, make_run_spec(configuration), out)
+    folder = series_folder(kind, make_run_spec(settings), out)
     given = RunOptions(**options)  # pyright: ignore[reportArgumentType]
-    for trial in series(configuration, folder, retry_errors=given.retry_errors):
+    for trial in series(settings, folder, retry_errors=given.retry_errors):
         asyncio.run(run_batch(trial.spec, folder.path / trial.folder, given))
     return folder
 
@@ -94,7 +94,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
-def repeating(repeat: int = 3, **more: object) -> Configuration:
+def repeating(repeat: int = 3, **more: object) -> Settings:
     flags = {"agent": "expert", "split": "generated", "sample": 4, "seed": 5, "max_steps": 12, "set": {"search": "name"}}
     return configure({**flags, "repeat": repeat, **more})
 
@@ -123,7 +123,7 @@ def test_more_repeats_go_on_with_those_that_there_are(tmp_path: Path) -> None:
 
 def test_repeats_and_retries_are_counted_one_at_a_time() -> None:
     with pytest.raises(ConfigurationError, match="cannot be given together"):
-        series_kind(repeating(2, retries=1).settings)
+        series_kind(repeating(2, retries=1))
 
 
 @pytest.mark.heavy
@@ -238,11 +238,11 @@ def test_without_reflection_it_is_only_played_again(server: Server, tmp_path: Pa
 def test_a_series_that_is_stopped_again_and_again_is_equal_to_the_last_byte(server: Server, tmp_path: Path) -> None:
     whole = content(played(retrying(server), tmp_path / "whole").path)
     assert whole == content(played(retrying(server), tmp_path / "many", workers=4).path)
-    configuration = retrying(server)
-    folder = series_folder("attempts", make_run_spec(configuration), tmp_path / "stopped")
+    settings = retrying(server)
+    folder = series_folder("attempts", make_run_spec(settings), tmp_path / "stopped")
     for calls in count(17, 17):
         try:
-            for trial in series(configuration, folder):
+            for trial in series(settings, folder):
                 tracker = BudgetTracker(Budget(calls=calls))
                 options = RunOptions(workers=2, model=make_model(server.model(), wait=0.001))
                 asyncio.run(run_batch(trial.spec, folder.path / trial.folder, options, tracker))
@@ -262,22 +262,22 @@ def test_attempts_are_told_apart_from_the_first(server: Server, tmp_path: Path) 
     figures = report.data()
     assert json.loads(json.dumps(figures)) == figures
     assert [each["success"] for each in figures["after"]] == [0, 2 / 3, 1]  # pyright: ignore
-    assert evaluate(out=tmp_path / "run", **retrying(server).settings.model_dump(exclude_unset=True)) == tmp_path / "run"
+    assert evaluate(out=tmp_path / "run", **retrying(server).model_dump(exclude_unset=True)) == tmp_path / "run"
 
 
 @pytest.mark.heavy
 def test_other_episodes_before_are_another_run(server: Server, tmp_path: Path) -> None:
-    configuration = retrying(server, retries=1)
-    folder = played(configuration, tmp_path / "run")
+    settings = retrying(server, retries=1)
+    folder = played(settings, tmp_path / "run")
     server.policy = lambda messages: "inventory"
     try:
-        other = played(configuration, tmp_path / "other")
+        other = played(settings, tmp_path / "other")
     finally:
         server.policy = learner
     (folder.path / "attempt-1").rename(tmp_path / "kept")
     (other.path / "attempt-1").rename(folder.path / "attempt-1")
     with pytest.raises(ConfigurationError, match=r"configuration\.earlier"):
-        played(configuration, folder.path)
+        played(settings, folder.path)
 
 
 def test_pass_at_k_is_the_share_of_draws_with_a_win() -> None:

@@ -107,7 +107,7 @@ def test_without_its_embedding_model_a_network_is_refused_before_the_run(weights
         read_weights(weights)
     flags = {"agent": "action-attention", "grant": ["admissible"], "set": {"weights": str(weights)}}
     with pytest.raises(ConfigurationError, match="openai:letters"):
-        set_up(configure(flags).settings).make_agent(None)
+        set_up(configure(flags)).make_agent(None)
 
 
 @pytest.mark.parametrize("agent", ["action-attention", "pet"])
@@ -116,7 +116,7 @@ def test_a_game_is_played_by_its_vectors(agent: str, server: Server, weights: Pa
     wrapping = {"acting": "action-attention"} if agent == "pet" else {}
     given = {**wrapping, "weights": str(weights), "embedder": server.model("letters")}
     flags: dict[str, Any] = {"agent": agent, "grant": ["admissible"], "set": given}
-    setup = set_up(configure(flags | ({"model": server.model()} if agent == "pet" else {})).settings)
+    setup = set_up(configure(flags | ({"model": server.model()} if agent == "pet" else {})))
     server.reset()
     world, told = make_world("alfworld"), list[Any]()
 
@@ -138,7 +138,7 @@ def test_a_game_is_played_by_its_vectors(agent: str, server: Server, weights: Pa
 
 def test_it_is_said_where_the_texts_go(weights: Path) -> None:
     given = {"weights": str(weights), "embedder": "openai:e@https://models.example.org/v1"}
-    setup = set_up(configure({"agent": "action-attention", "grant": ["admissible"], "set": given}).settings)
+    setup = set_up(configure({"agent": "action-attention", "grant": ["admissible"], "set": given}))
     assert [*setup.destinations()] == [
         "All texts of the games go to https://models.example.org without a key, for the network to read."
     ]
