@@ -59,8 +59,8 @@ check-extras: $(VENV)/.extras
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile=thorough
 
 $(VENV)/.venv:
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
-	  { echo "housequest needs Python 3.11, 3.12 or 3.13; name one: make PYTHON=python3.12 ..." >&2; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' || \
+	  { echo "housequest needs Python 3.11 to 3.14; name one: make PYTHON=python3.12 ..." >&2; exit 2; }
 	@echo "Making $(VENV), once"
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
