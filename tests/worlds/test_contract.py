@@ -252,7 +252,7 @@ class Elsewhere(AlfworldWorld):
         (Misnamed, "the name 'My World' is not of lower-case letters"),
         (ShortFingerprint, "64 lower-case hexadecimal digits"),
         (Misnumbered, "not numbered 1, 2, 3"),
-        (Unpickled, "it raised AttributeError"),
+        (Unpickled, "pickle local object"),
         (Lost, "does not raise TaskNotFound"),
         (Silent, "its manual is empty"),
         (Loose, "Options must be a frozen dataclass"),
