@@ -140,7 +140,7 @@ class OrderChecked(Wrapper):
         return other
 
 
-class Move(NamedTuple):
+class RobotMove(NamedTuple):
     """One low-level ``action``, with the name of what it acts on, and the pose after it."""
 
     action: str
@@ -161,7 +161,7 @@ class Enacted:
     commands: int = 0
     actions: int = 0
     divergences: tuple[Divergence, ...] = ()
-    moves: tuple[Move, ...] = ()
+    moves: tuple[RobotMove, ...] = ()
 
     @property
     def count(self) -> str:
@@ -176,7 +176,7 @@ class Enacted:
         return f"enacted in {self.count}{f' ({reasons})' if reasons else ''}"
 
 
-def moves_in_words(moves: tuple[Move, ...]) -> str:
+def moves_in_words(moves: tuple[RobotMove, ...]) -> str:
     """The actions one after the other; of equal ones their number."""
     runs = ((action, len(list(same))) for action, same in groupby(one.action for one in moves))
     return ", ".join(action if count == 1 else f"{action} \u00d7{count}" for action, count in runs)

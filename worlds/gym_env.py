@@ -40,12 +40,12 @@ def register() -> str:
     return ID
 
 
-class Words(Text):
+class TextSpace(Text):
     """A text space that refuses shared memory, since Gymnasium reads shared text only once; give ``shared_memory=False``."""
 
 
-@create_shared_memory.register(Words)
-def _refuse_sharing(space: Words, n: int = 1, ctx: object = None) -> NoReturn:
+@create_shared_memory.register(TextSpace)
+def _refuse_sharing(space: TextSpace, n: int = 1, ctx: object = None) -> NoReturn:
     del space, n, ctx
     raise CustomSpaceError("Text cannot be shared between processes; give shared_memory=False.")
 
@@ -87,8 +87,8 @@ class HousequestEnv(gymnasium.Env[str, str]):
         self.max_steps = max_steps
         self._following = iter(self.tasks) if ordered else None
         self.render_mode = render_mode
-        self.observation_space = Words(LONGEST, min_length=0, charset=charset)
-        self.action_space = Words(LONGEST, min_length=0, charset=charset)
+        self.observation_space = TextSpace(LONGEST, min_length=0, charset=charset)
+        self.action_space = TextSpace(LONGEST, min_length=0, charset=charset)
         self._env: Env | None = None
         self._shown = ""
 

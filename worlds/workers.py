@@ -1,8 +1,8 @@
 """Worker processes that answer requests in lines of JSON. If one crashes, its callers get an error.
 
-`Worker` starts a fresh interpreter on a module that calls `serve`. The first line to the process says what to work with; the
-first line back is ``{"ready": ...}``. Then each request has a number and is answered under it, in any order, and before that
-may be told parts of its answer; ``{"cancel": NUMBER}`` ends one. An exception ends the process with a traceback on stderr, the
+`WorkerProcess` starts a fresh interpreter on a module that calls `serve`. The first line to the process says what to work with;
+the first line back is ``{"ready": ...}``. Then each request has a number and is answered under it, in any order, and before
+that may be told parts of its answer; ``{"cancel": NUMBER}`` ends one. An exception ends the process with a traceback on stderr, the
 last line of which is shown. The end of its input ends it too: it never outlives who started it. Nor do its temporary files,
 which are in a folder of its own: packages that it runs leave them behind when it is killed.
 """
@@ -51,7 +51,7 @@ class Refused(Exception):
         return {"refused": str(self), "way_out": self.way_out, "fatal": self.fatal, "overflow": self.overflow}
 
 
-class Worker:
+class WorkerProcess:
     """One process, which works with ``first``. Any thread or event loop may use it; only `call` and `stop` block."""
 
     def __init__(self, module: str, first: object = None) -> None:

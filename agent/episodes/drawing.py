@@ -2,7 +2,7 @@
 
 Screen, report, frames and casts draw the same scenes. A scene is drawn from the belief, which is what the player was told; the
 true state is for people who watch. A model gets the picture from where the player stands, or its camera's in a world that shows
-pictures. Nothing here draws by itself: ``Scene.picture`` and `Eyes` do, and import NumPy only then.
+pictures. Nothing here draws by itself: ``DrawnScene.picture`` and `Eyes` do, and import NumPy only then.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from housequest.agent.episodes.events import Event, Started, Stepped, TurnSpent
 from housequest.agent.models.base import Image
 from housequest.agent.roles.base import load_prompt
 from housequest.worlds.base import Env, Observation, Pictured, Reach, Reaching, Task, Transition, World
-from housequest.worlds.env import Enacted, Move, enacted, unwrapped
+from housequest.worlds.env import Enacted, RobotMove, enacted, unwrapped
 from housequest.worlds.errors import HousequestError, TaskNotFound, Unsupported, shown
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.options import Scalar
@@ -39,8 +39,8 @@ _LEAST = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
-    """One moment of an episode as it is drawn. ``came`` is where the last turn's move began. ``new`` names what the last turn
+class DrawnScene:
+    """One moment of an episode, as it is drawn. ``came`` is where the last turn's move began. ``new`` names what the last turn
     told something new of, and ``kinds`` are those that the goal names. ``true``: the situation is the true state, not what is
     believed. ``camera`` is the player's own, if any. ``enacted`` is what became of the commands in a simulator; ``move`` is the
     one that is drawn, None for what follows the last one.
@@ -54,7 +54,7 @@ class Scene:
     true: bool = False
     camera: Pictured | None = None
     enacted: Enacted | None = None
-    move: Move | None = None
+    move: RobotMove | None = None
 
     def wants(self, name: str) -> bool:
         """Whether the goal names things like this one."""
@@ -81,13 +81,13 @@ class EpisodeDrawing:
     states: EpisodeReplay | None = None
     missing: str = ""
 
-    def scene(self, belief: Belief, before: Belief | None = None) -> Scene:
+    def scene(self, belief: Belief, before: Belief | None = None) -> DrawnScene:
         """The scene of a ``belief``; ``before`` is that of a turn ago."""
         old, room = belief if before is None else before, as_known(self.room, belief)
         came = None if old.at == belief.at else room.pose(old.at)
-        return Scene(room, believed(room, belief), came, _news(belief, old), self.kinds)
+        return DrawnScene(room, believed(room, belief), came, _news(belief, old), self.kinds)
 
-    def known_scene(self, turns: Sequence[Transition], belief: Belief | None, before: Belief | None = None) -> Scene:
+    def known_scene(self, turns: Sequence[Transition], belief: Belief | None, before: Belief | None = None) -> DrawnScene:
         """The scene of a ``belief``; without texts of furniture, of what pictures have shown. Raises ``HousequestError``."""
         if belief is not None:
             then = self.states.after(turns) if self.states is not None and self.states.enacts else None
@@ -100,7 +100,7 @@ class EpisodeDrawing:
         fixtures, scenery = (
             tuple(one for one in row if one.name in now.seen) for row in (self.room.fixtures, self.room.scenery)
         )
-        return Scene(
+        return DrawnScene(
             replace(self.room, fixtures=fixtures, scenery=scenery),
             _shown(now.situation, now.seen),
             None if stood.cell == now.situation.pose.cell else stood,
@@ -109,14 +109,14 @@ class EpisodeDrawing:
             camera=now.camera,
         )
 
-    def moving_scene(self, turns: Sequence[Transition], before: Belief, move: Move, *, true: bool) -> Scene:
+    def moving_scene(self, turns: Sequence[Transition], before: Belief, move: RobotMove, *, true: bool) -> DrawnScene:
         """The scene while the last of ``turns`` is enacted, just after ``move``; ``before`` is what was believed before it."""
         scene = self.scene(before)
         if true and (found := self.true_scene(turns[:-1], before)) is not None:
             scene = found
         return replace(scene, situation=replace(scene.situation, pose=move.pose), came=None, move=move)
 
-    def true_scene(self, turns: Sequence[Transition], belief: Belief | None, before: Belief | None = None) -> Scene | None:
+    def true_scene(self, turns: Sequence[Transition], belief: Belief | None, before: Belief | None = None) -> DrawnScene | None:
         """The same scene with the true state after ``turns``; None where that is not known."""
         situation = self.states.after(turns).situation if self.states is not None else None
         if situation is None:
@@ -250,7 +250,7 @@ def draw_episode(
     return EpisodeDrawing(plan, kinds, missing=missing or "The house of this name is another one here.")
 
 
-def scenes(path: Sequence[Event]) -> Iterator[tuple[Event, Scene]]:
+def scenes(path: Sequence[Event]) -> Iterator[tuple[Event, DrawnScene]]:
     """The scene of the opening and of each turn of a `branch`, drawn from belief. Raises ``Unsupported``, for people."""
     drawing: EpisodeDrawing | None = None
     belief: Belief | None = None

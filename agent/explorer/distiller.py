@@ -27,7 +27,7 @@ LONGEST_OBSERVATION = 1_500
 CHARACTERS = 4  # Characters counted as one token: a rough estimate for English in any model's vocabulary.
 
 
-class PlayedStep(NamedTuple):
+class CitedStep(NamedTuple):
     """An executed command and its answer; ``origin`` is run/task/step."""
 
     origin: str
@@ -40,7 +40,7 @@ class EpisodeSteps(NamedTuple):
     chosen at random."""
 
     opening: str
-    steps: tuple[PlayedStep, ...]
+    steps: tuple[CitedStep, ...]
     curious: int
 
 
@@ -49,20 +49,20 @@ class Chunk(NamedTuple):
 
     number: int
     text: str
-    steps: tuple[PlayedStep, ...]
+    steps: tuple[CitedStep, ...]
 
 
 def read_steps(run: Path) -> Iterator[EpisodeSteps]:
     """Read the episodes of a run's folder, in task order. Raises ``ConfigurationError`` for a damaged record."""
     for record in episode_files([run]):
-        opening, steps, curious = "", list[PlayedStep](), 0
+        opening, steps, curious = "", list[CitedStep](), 0
         for event in read_episode(record.path):
             match event.body:
                 case Started() as started:
                     opening = started.opening
                 case Stepped() as step:
                     said = f"{step.observation} {step.explanation or ''}".strip()
-                    steps.append(PlayedStep(f"{record.run}/{record.task}/{event.id}", step.command, said))
+                    steps.append(CitedStep(f"{record.run}/{record.task}/{event.id}", step.command, said))
                     curious += step.by == "curiosity"
                 case _:
                     pass
@@ -74,7 +74,7 @@ def chunks(episodes: Iterable[EpisodeSteps], most_steps: int = 80, most_tokens: 
     that goes on is introduced again."""
     prompt = load_prompt("housequest.agent.explorer", "distiller")
     number = houses = characters = 0
-    parts, steps = list[str](), list[PlayedStep]()
+    parts, steps = list[str](), list[CitedStep]()
     for episode in episodes:
         introduced = False
         for place, step in enumerate(episode.steps):

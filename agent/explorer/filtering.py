@@ -17,7 +17,7 @@ from housequest.agent.base import AgentEvent
 from housequest.agent.episodes.events import ParseFailed
 from housequest.agent.evaluation.runs.batch import run_workers
 from housequest.agent.evaluation.runs.budget import BudgetTracker, Ledger, LedgerModel, RunHalted
-from housequest.agent.explorer.distiller import CandidateRule, Candidates, PlayedStep, named_steps
+from housequest.agent.explorer.distiller import CandidateRule, Candidates, CitedStep, named_steps
 from housequest.agent.explorer.plan import DropCause, DroppedRule, FailedCall
 from housequest.agent.models.base import Message, Model, Timing
 from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Form, Words
@@ -109,7 +109,7 @@ class ModelJudge:
     a message before the calls."""
 
     asker: LearningModel
-    steps: Mapping[str, PlayedStep]
+    steps: Mapping[str, CitedStep]
     say: Callable[[str], None]
 
     async def compare(self, pairs: Sequence[tuple[Rule, Rule]]) -> list[PairLabel]:

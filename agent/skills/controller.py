@@ -29,11 +29,11 @@ from housequest.agent.skills.naming import ALIKE, kinds_ending, matches, named_p
 from housequest.agent.skills.skill import (
     ALONE,
     AT_RECEPTACLE,
-    Attempt,
     ControllerState,
     Done,
     Execute,
     Failed,
+    GroundedSkill,
     Outcome,
     PlannerSearch,
     Skill,
@@ -163,8 +163,8 @@ class Controller:
         why = f" {now.explanation}" if now.explanation else ""
         return Failed(f'could not {now.skill.text}: "{now.issued}" did nothing.{why}'), over
 
-    def _attempt(self, state: ControllerState, progress: SkillProgress) -> Attempt:
-        return Attempt(state, progress, self._counts, self._near, self._household.commands)
+    def _attempt(self, state: ControllerState, progress: SkillProgress) -> GroundedSkill:
+        return GroundedSkill(state, progress, self._counts, self._near, self._household.commands)
 
     async def proceed(
         self, state: ControllerState, goal: str, emit: Emitter, rules: Sequence[Rule] = ()

@@ -169,7 +169,7 @@ class ControllerState:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class GroundedSkill:
     """The skill in ``progress``, with the game's names for its targets. Places are searched by cost over chance where there are
     ``counts``: costs are commands until one can reach in, chances those counted over a training split. Without, those that a
     guide named come first, then the others as the task's salt draws them, or by name. With ``near``, an action on a distant

@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"\d+\.")
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PromptedReply:
     """A prompt with the reply to it; ``learned``: whether that is one to learn, ``plain``: whether it continued plain text."""
 
     messages: tuple[Message, ...]
@@ -98,10 +98,10 @@ class ExportedEpisode:
     preferences: tuple[Preference, ...] = ()
 
 
-def joined(origin: str, agent: str, calls: Iterable[Call]) -> Iterator[Conversation]:
+def joined(origin: str, agent: str, calls: Iterable[PromptedReply]) -> Iterator[Conversation]:
     """The conversations of an episode's ``calls``: one that begins with another and its reply goes on with that. Prompts that
     only grow are then learned in one pass, and each token of them is computed once."""
-    threads: list[list[Call]] = []
+    threads: list[list[PromptedReply]] = []
     for call in calls:
         grown = (thread for thread in threads if call.messages[: len(thread[-1].whole)] == thread[-1].whole)
         thread = max(grown, key=lambda each: len(each[-1].whole), default=None)
@@ -199,7 +199,7 @@ def exported(events: Sequence[Event]) -> ExportedEpisode:
     )
 
 
-def _calls(final: Sequence[Event], prompts: _Prompts) -> Iterator[Call]:
+def _calls(final: Sequence[Event], prompts: _Prompts) -> Iterator[PromptedReply]:
     """The calls of a branch. A picture is not recorded, so what was answered to it cannot be learned."""
     calls = [(event.id, event.body) for event in final if isinstance(event.body, ModelCall)]
     # Up to the last call where a role weighed what else to say, what it said led nowhere.
@@ -210,7 +210,7 @@ def _calls(final: Sequence[Event], prompts: _Prompts) -> Iterator[Call]:
             learned = number not in refused and bool(called.reply.strip())
             # A line of plain text stands without the space around it in the next prompt.
             reply = called.reply.strip() if called.plain else called.reply
-            yield Call(_told(prompts[number]), reply, learned, called.plain is True)
+            yield PromptedReply(_told(prompts[number]), reply, learned, called.plain is True)
 
 
 def _refused(final: Sequence[Event]) -> Iterator[int]:

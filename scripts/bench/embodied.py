@@ -19,7 +19,7 @@ from typing import Any
 
 from housequest.worlds.alfred.engine import EnactedEnv, scene_in
 from housequest.worlds.alfred.scenes import scene_at
-from housequest.worlds.alfred.simulator.base import Event, Scene, closest
+from housequest.worlds.alfred.simulator.base import Scene, SimulatorEvent, closest
 from housequest.worlds.alfred.simulator.boxes import Boxes
 from housequest.worlds.alfred.tasks import goal_of, read_trajectory
 from housequest.worlds.alfworld.world import AlfworldWorld
@@ -172,7 +172,7 @@ class _Replay:
     scene: Scene
     simulator: Boxes = field(default_factory=Boxes)
 
-    def steps(self, annotated: Iterable[Mapping[str, str]], *, forced: bool) -> Iterator[tuple[str, Event]]:
+    def steps(self, annotated: Iterable[Mapping[str, str]], *, forced: bool) -> Iterator[tuple[str, SimulatorEvent]]:
         event = self.simulator.begin(self.scene)
         for low in annotated:
             ids = [one.id for one in event.objects] if len(low) > 1 else []
@@ -183,7 +183,7 @@ class _Replay:
             if forced and not event.ok:
                 event = self._forced(low["action"], targets, before)
 
-    def _forced(self, action: str, targets: Mapping[str, str], before: Event) -> Event:
+    def _forced(self, action: str, targets: Mapping[str, str], before: SimulatorEvent) -> SimulatorEvent:
         """Carry out what was refused: go where the annotation goes, or act although nothing is seen."""
         if action == "MoveAhead":
             dx, dz = AHEAD[before.pose.quarter]
@@ -193,7 +193,7 @@ class _Replay:
         return self.simulator.act(action, **targets, forceAction=True)
 
 
-def replayed(path: Path, *, forced: bool) -> Iterator[tuple[str, Event]]:
+def replayed(path: Path, *, forced: bool) -> Iterator[tuple[str, SimulatorEvent]]:
     """Each annotated action of a trajectory with its event."""
     trial: dict[str, Any] = json.loads(path.read_bytes())
     annotated: Sequence[Mapping[str, str]] = [low["api_action"] for low in trial["plan"]["low_actions"]]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from housequest.worlds.workers import Worker, WorkerError
+from housequest.worlds.workers import WorkerError, WorkerProcess
 from tests.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.heavy
@@ -17,14 +17,14 @@ pytestmark = pytest.mark.heavy
 MODULE = "tests.worlds.untidy_worker"
 
 
-def end(worker: Worker) -> None:
+def end(worker: WorkerProcess) -> None:
     with pytest.raises(WorkerError, match="ended with status 3"):
         worker.call("end", PATIENCE, PATIENCE)
 
 
-@pytest.mark.parametrize("how", [Worker.stop, end], ids=["killed", "ended by itself"])
-def test_temporary_files_go_with_a_worker(how: Callable[[Worker], None]) -> None:
-    worker = Worker(MODULE)
+@pytest.mark.parametrize("how", [WorkerProcess.stop, end], ids=["killed", "ended by itself"])
+def test_temporary_files_go_with_a_worker(how: Callable[[WorkerProcess], None]) -> None:
+    worker = WorkerProcess(MODULE)
     file = Path(worker.ready().result(PATIENCE))
     assert file.exists()
     how(worker)
@@ -32,7 +32,7 @@ def test_temporary_files_go_with_a_worker(how: Callable[[Worker], None]) -> None
 
 
 def test_temporary_files_go_with_a_worker_whose_owner_was_killed() -> None:
-    owner = f"print(Worker({MODULE!r}).ready().result(), flush=True); os.abort()"
-    owner = f"import os; from housequest.worlds.workers import Worker; {owner}"
+    owner = f"print(WorkerProcess({MODULE!r}).ready().result(), flush=True); os.abort()"
+    owner = f"import os; from housequest.worlds.workers import WorkerProcess; {owner}"
     done = subprocess.run([sys.executable, "-c", owner], check=False, capture_output=True, text=True, timeout=PATIENCE)
     wait_until(lambda: not Path(done.stdout.strip()).parent.exists())

@@ -20,7 +20,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 
 from housequest.agent.alfred.robot import GroundMap, Impression, Sighting, glimpses, sightings
-from housequest.agent.episodes.drawing import Scene
+from housequest.agent.episodes.drawing import DrawnScene
 from housequest.tui.episode.view_drawing import LabelKind, Named, PicturedView, Styles, ViewWish, named_at, painted, plan_lines
 from housequest.tui.widgets.blocks import ASPECT, Overlay, block_lines
 from housequest.tui.widgets.lines import flat, hung
@@ -46,7 +46,7 @@ class CameraScene:
     look at this one yet, of the last before it, which has no ``sightings``. ``reach`` is what can be done with what is in the
     middle of the picture, for a person who plays. ``subgoal`` is the step of the agent's plan."""
 
-    scene: Scene
+    scene: DrawnScene
     impression: Impression | None
     sightings: tuple[Sighting, ...] | None
     reach: Reach | None
@@ -202,7 +202,9 @@ def _mapped(
         yield Overlay(*cells[_TARGET], _TARGET, styles["goal"])
 
 
-def _landmarks(scene: Scene, seen: GroundMap, frame: _Floor, part: Region) -> tuple[list[Named], dict[str, tuple[int, int]]]:
+def _landmarks(
+    scene: DrawnScene, seen: GroundMap, frame: _Floor, part: Region
+) -> tuple[list[Named], dict[str, tuple[int, int]]]:
     """What is named on a map: what the goal names, then what is large."""
     cells: dict[str, tuple[int, int]] = {}
     count: dict[str, int] = {}
@@ -308,7 +310,7 @@ def _characters(shown: CameraScene, impression: Impression, width: int, height: 
     return [*(line for line in drawn if line.plain), *hung(Content("  "), Content.styled(key, "$quiet"), width)]
 
 
-def _draw(scene: Scene, wish: ViewWish, reach: Reach | None) -> tuple[tuple[Strip, ...], tuple[Content, ...]]:
+def _draw(scene: DrawnScene, wish: ViewWish, reach: Reach | None) -> tuple[tuple[Strip, ...], tuple[Content, ...]]:
     glimpse, camera = wish.glimpse, scene.camera
     impression = None if glimpse is None else glimpse.look()
     assert impression is None or isinstance(impression, Impression), "who plays by a camera makes these"

@@ -19,7 +19,7 @@ from rich.color import Color
 from rich.console import Console
 from rich.style import Style
 
-from housequest.agent.episodes.drawing import Scene, draw_episode
+from housequest.agent.episodes.drawing import DrawnScene, draw_episode
 from housequest.tui import terminal
 from housequest.tui.episode.recording import Recording, read_recording
 from housequest.tui.episode.state import EpisodeMoment
@@ -246,14 +246,14 @@ def write_frames(path: Path, folder: Path, drawing: Drawing | Literal["camera"],
     terminal.note(f"Wrote {plural(len(turns), 'picture')} to {folder}, and what each shows to {CAPTIONS} there.")
 
 
-def recorded_scenes(recording: Recording, *, true: bool = False) -> Iterator[tuple[EpisodeMoment, Scene]]:
+def recorded_scenes(recording: Recording, *, true: bool = False) -> Iterator[tuple[EpisodeMoment, DrawnScene]]:
     """Each moment of the last branch with its scene. Raises ``Unsupported``, and ``ConfigurationError`` for no known state."""
     moments = [recording.state.moments[stop.id] for stop in recording.branches[-1].stops]
     started = moments[0].started
     assert started is not None, "a recording begins with its start"
     drawing = draw_episode(started, options=recording.options)
     for moment in moments:
-        draw: Callable[..., Scene | None] = drawing.true_scene if true else drawing.known_scene
+        draw: Callable[..., DrawnScene | None] = drawing.true_scene if true else drawing.known_scene
         scene = draw(moment.transitions, moment.belief, moment.before)
         if scene is None:
             why = drawing.missing or "The game answers otherwise than the record says."

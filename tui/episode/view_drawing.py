@@ -15,14 +15,14 @@ from textual.content import Content
 from textual.strip import Strip
 
 from housequest.agent.base import Glimpse
-from housequest.agent.episodes.drawing import EpisodeDrawing, Scene, draw_episode
+from housequest.agent.episodes.drawing import DrawnScene, EpisodeDrawing, draw_episode
 from housequest.agent.episodes.emitter import fault
 from housequest.tui.episode.state import EpisodeMoment
 from housequest.tui.text import printable
 from housequest.tui.widgets.blocks import ASPECT, ColourDepth, Overlay, block_lines
 from housequest.tui.widgets.lines import flat, hung
 from housequest.worlds.base import Reach, Reaching, Task, World
-from housequest.worlds.env import Move, moves_in_words
+from housequest.worlds.env import RobotMove, moves_in_words
 from housequest.worlds.errors import ConfigurationError, HousequestError, Unsupported
 from housequest.worlds.household.belief import kind as kind_of_name
 from housequest.worlds.options import Scalar
@@ -59,7 +59,7 @@ class Named(NamedTuple):
 
 
 def labels(
-    scene: Scene, cells: Mapping[str, tuple[int, int]], size: tuple[int, int], styles: Styles, *, hidden: bool
+    scene: DrawnScene, cells: Mapping[str, tuple[int, int]], size: tuple[int, int], styles: Styles, *, hidden: bool
 ) -> list[Overlay]:
     """The names that have room on a drawing, none over another; with ``hidden``, also of what is known but not seen."""
     holders = {thing: one.name for one in scene.situation.holders for thing in one.contents}
@@ -122,7 +122,7 @@ def _places(cell: tuple[int, int], width: int, one: Named) -> Iterator[tuple[int
         yield from ((start, line) for line in (y - by, y + by) for start in (x - width // 2, x + 1, x - width))
 
 
-def _ranked(scene: Scene) -> Iterator[Named]:
+def _ranked(scene: DrawnScene) -> Iterator[Named]:
     """What is to be named, the most important first, each once."""
     now = scene.situation
     here = next((one for one in now.holders if one.name == now.at), None)
@@ -198,7 +198,7 @@ class PicturedView(NamedTuple):
     finds out from a record what the agent made of its pictures, by events, and raises ``Unsupported`` where it cannot.
     """
 
-    draw: Callable[[Scene, ViewWish, Reach | None], tuple[tuple[Strip, ...], tuple[Content, ...]]]
+    draw: Callable[[DrawnScene, ViewWish, Reach | None], tuple[tuple[Strip, ...], tuple[Content, ...]]]
     glimpses: Callable[[Sequence[Event]], Mapping[int, Glimpse]]
 
 
@@ -235,7 +235,7 @@ class ViewArtist:
         except Exception as error:  # noqa: BLE001 (the world may be another package's, and the game goes on without its drawing)
             return _sentence(f"The house cannot be drawn, because of a fault in the code: {fault(error)}", wish)
 
-    def moves(self, wish: ViewWish) -> tuple[Move, ...]:
+    def moves(self, wish: ViewWish) -> tuple[RobotMove, ...]:
         """The low-level actions by which the last command was enacted; none where nothing can be drawn. Blocks."""
         try:
             with self._busy:
@@ -244,7 +244,7 @@ class ViewArtist:
             return ()
         return () if enacted is None else enacted.moves
 
-    def draw_move(self, wish: ViewWish, move: Move, words: str) -> Drawn:
+    def draw_move(self, wish: ViewWish, move: RobotMove, words: str) -> Drawn:
         """The drawing just after a ``move`` of the last command; ``words`` are for the title. Blocks."""
         episode, before = self._drawing_of(wish.moment), wish.moment.before
         assert before is not None and wish.drawing not in (None, "camera"), "only pictures of what is believed move"
@@ -276,7 +276,7 @@ class ViewArtist:
         return self._episode[1]
 
 
-def _scene(episode: EpisodeDrawing, wish: ViewWish) -> tuple[Scene, tuple[str, ...]]:
+def _scene(episode: EpisodeDrawing, wish: ViewWish) -> tuple[DrawnScene, tuple[str, ...]]:
     moment, turns = wish.moment, wish.moment.transitions
     believed = episode.known_scene(turns, moment.belief, moment.before)
     if not wish.true:
@@ -290,12 +290,12 @@ def _scene(episode: EpisodeDrawing, wish: ViewWish) -> tuple[Scene, tuple[str, .
     return scene, ()
 
 
-def _picture(scene: Scene, drawing: Drawing, wish: ViewWish) -> tuple[Strip, ...]:
+def _picture(scene: DrawnScene, drawing: Drawing, wish: ViewWish) -> tuple[Strip, ...]:
     rgb, overlays = painted(scene, drawing, wish.size, wish)
     return tuple(block_lines(rgb, wish.depth, overlays, wish.paper))
 
 
-def painted(scene: Scene, drawing: Drawing, size: tuple[int, int], wish: ViewWish) -> tuple[NDArray[uint8], list[Overlay]]:
+def painted(scene: DrawnScene, drawing: Drawing, size: tuple[int, int], wish: ViewWish) -> tuple[NDArray[uint8], list[Overlay]]:
     """The ``drawing`` of a scene in so many cells, and the names on it, in the colours of ``wish``."""
     import numpy as np
 
@@ -309,7 +309,7 @@ def _sentence(text: str, wish: ViewWish) -> Drawn:
     return Drawn(text=tuple(Content.styled(printable(text), "$quiet").wrap(max(1, wish.size[0]))))
 
 
-def plan_lines(scene: Scene, size: tuple[int, int]) -> tuple[Content, ...]:
+def plan_lines(scene: DrawnScene, size: tuple[int, int]) -> tuple[Content, ...]:
     """The plan in characters: first where one stands, then the plan, then what is known of each receptacle."""
     width, height = size
     now = scene.situation
@@ -333,7 +333,7 @@ def plan_lines(scene: Scene, size: tuple[int, int]) -> tuple[Content, ...]:
     return (*lines, *((row.pad_right(_GAP) if row else Content(" " * margin)) + (key or "") for row, key in pairs))
 
 
-def _key(scene: Scene, name: str, key: str) -> tuple[Content, Content]:
+def _key(scene: DrawnScene, name: str, key: str) -> tuple[Content, Content]:
     """The marks of a receptacle, and the line on it."""
     holder = next((one for one in scene.situation.holders if one.name == name), None)
     names = {name, *(holder.contents if holder else ())}

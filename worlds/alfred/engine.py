@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import pairwise, product
 
 from housequest.worlds.alfred.scenes import scene_of
-from housequest.worlds.alfred.simulator.base import SLICES, Event, Scene, kind_in
+from housequest.worlds.alfred.simulator.base import SLICES, Scene, SimulatorEvent, kind_in
 from housequest.worlds.alfred.simulator.boxes import HIGHEST, LOWEST, Boxes
 from housequest.worlds.alfred.simulator.layout import visible
 from housequest.worlds.alfred.world import AlfredWorld
@@ -20,7 +20,7 @@ from housequest.worlds.alfworld.engine.game import Game, GameFile, GroundAction,
 from housequest.worlds.alfworld.engine.native import VERSION, NativeEnv, commands
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Step, Task, World
-from housequest.worlds.env import Divergence, Enacted, Move, Wrapper
+from housequest.worlds.env import Divergence, Enacted, RobotMove, Wrapper
 from housequest.worlds.rooms.room import AHEAD, GRID, Pose, way
 
 _TILT = 15.0
@@ -61,7 +61,7 @@ class EnactedEnv(Wrapper):
             self.enacted = replace(self.enacted, moves=())
         return step
 
-    def event(self) -> Event:
+    def event(self) -> SimulatorEvent:
         """Hidden: what there is in the simulator now."""
         return self._boxes.act("Pass")
 
@@ -80,7 +80,7 @@ class _Hand:
 
     def __init__(self, game: Game, scene: Scene, boxes: Boxes) -> None:
         self.game, self.scene, self.boxes = game, scene, boxes
-        self.moves: list[Move] = []
+        self.moves: list[RobotMove] = []
         self.refused: list[str] = []
         self.now = boxes.act("Pass")
         self.ids = dict(scene.ids)
@@ -154,11 +154,11 @@ class _Hand:
             self.refused.append(event.message.removeprefix("NullReferenceException: "))
             self.now = self.boxes.act(action, objectId=id, forceAction=True)
 
-    def _do(self, action: str, **arguments: object) -> Event:
+    def _do(self, action: str, **arguments: object) -> SimulatorEvent:
         self.now, id = self.boxes.act(action, **arguments), str(arguments.get("objectId", ""))
         named = {other: name for name, other in self.ids.items()} | {one.id: one.name for one in self.scene.things}
         # What is called so in the game; of a slice, the kind.
-        self.moves.append(Move(f"{action} {named.get(id) or kind_in(id).lower()}".strip(), self.now.pose))
+        self.moves.append(RobotMove(f"{action} {named.get(id) or kind_in(id).lower()}".strip(), self.now.pose))
         return self.now
 
     def _poses(self) -> Iterator[Pose]:

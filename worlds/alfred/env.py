@@ -50,7 +50,7 @@ def read_command(text: str) -> LowAction | None:
     return LowAction(name, found[2] and found[2].lower())
 
 
-def possible(event: base.Event) -> Iterator[LowAction]:
+def possible(event: base.SimulatorEvent) -> Iterator[LowAction]:
     """Actions that may be possible after ``event``, by what can be seen; whether they are is found out by trying."""
     for name in MOVES:
         yield LowAction(name)
@@ -149,7 +149,7 @@ class AlfredEnv:
         self.task, self.episode = task, episode
         self._simulate, self._limit = simulate, failures
         self._simulator: base.Simulator | None = None
-        self._event: base.Event | None = None
+        self._event: base.SimulatorEvent | None = None
         self._failed = 0
 
     def reset(self) -> Step:
@@ -244,16 +244,16 @@ class AlfredEnv:
         self._simulator = self._event = None
 
     @property
-    def _now(self) -> base.Event:
+    def _now(self) -> base.SimulatorEvent:
         """What there is, by the last action. Raises ``OrderError`` before the first reset."""
         return self._running()[0]
 
-    def _running(self) -> tuple[base.Event, base.Simulator]:
+    def _running(self) -> tuple[base.SimulatorEvent, base.Simulator]:
         if self._event is None or self._simulator is None:
             raise OrderError("This env was used before its first reset; call reset() first.")
         return self._event, self._simulator
 
-    def _act(self, simulator: base.Simulator, action: LowAction) -> base.Event | None:
+    def _act(self, simulator: base.Simulator, action: LowAction) -> base.SimulatorEvent | None:
         if action.name in ("LookUp", "LookDown"):
             return simulator.act(action.name, degrees=TILT)
         if action.name in MOVES:

@@ -171,13 +171,13 @@ class RoomState:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class SymbolicScene:
     """A room at the start. ``receptacles`` are the kinds of its fixed receptacles."""
 
     receptacles: frozenset[str]
     things: tuple[Thing, ...]
 
-    def opened(self) -> Scene:
+    def opened(self) -> SymbolicScene:
         return replace(self, things=tuple(replace(thing, place=None) for thing in self.things))
 
 
@@ -254,7 +254,7 @@ class Execution(NamedTuple):
     refusal: PlanRefusal | None = None
 
 
-def execute(plan: Plan, scene: Scene) -> Execution:
+def execute(plan: Plan, scene: SymbolicScene) -> Execution:
     """Execute ``plan`` in ``scene`` up to its end or the first step that is refused."""
     named = {name for subgoal in plan for name in (subgoal.thing, subgoal.receptacle)}
     states: tuple[RoomState, ...] = (RoomState(tuple(thing for thing in scene.things if thing.kind in named)),)
@@ -273,7 +273,7 @@ def execute(plan: Plan, scene: Scene) -> Execution:
     return Execution(states)
 
 
-def _apply(subgoal: PlanStep, state: RoomState, scene: Scene) -> list[RoomState] | Cause:
+def _apply(subgoal: PlanStep, state: RoomState, scene: SymbolicScene) -> list[RoomState] | Cause:
     action, kind, receptacle = subgoal.action, subgoal.thing, subgoal.receptacle or ""
     held, index = state.in_hand, -1 if state.held is None else state.held
     if not known(kind) or (receptacle and not known(receptacle)):

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from housequest.worlds.alfred.engine import scene_in
-from housequest.worlds.alfred.simulator.base import Event, SimulatedObject
+from housequest.worlds.alfred.simulator.base import SimulatedObject, SimulatorEvent
 from housequest.worlds.alfred.simulator.boxes import ACTIONS, Boxes
 from housequest.worlds.alfred.simulator.thor import written
 from housequest.worlds.base import Task, World
@@ -133,7 +133,7 @@ class Player:
             self._event = self._same(name, ok=False, message=message)
         return self._answer(self._event, number, code, draw=draw)
 
-    def _done(self, name: str, arguments: Mapping[str, Any]) -> Event:
+    def _done(self, name: str, arguments: Mapping[str, Any]) -> SimulatorEvent:
         match name:
             case "GetScenesInBuild":
                 return self._same(name, returned=sorted(self._tasks))
@@ -158,10 +158,10 @@ class Player:
             case _:
                 raise _Wrong("InvalidAction", f"{name} is not an action of this player; known: {', '.join(sorted(ACTIONS))}")
 
-    def _same(self, action: str, *, ok: bool = True, message: str = "", returned: object = None) -> Event:
+    def _same(self, action: str, *, ok: bool = True, message: str = "", returned: object = None) -> SimulatorEvent:
         return replace(self._event, action=action, ok=ok, message=message, returned=returned)
 
-    def _answer(self, event: Event, number: int, code: str, *, draw: bool = True) -> Answer:
+    def _answer(self, event: SimulatorEvent, number: int, code: str, *, draw: bool = True) -> Answer:
         colours = colours_of(event.objects) if IDS in self._images or CLASSES in self._images else {}
         view: dict[str, Any] = {"scene": self._name, "size": self._size, "field": self._field, "eye": self._scene.eye}
         agent = written(event, **view, walls=self._scene.room.walls, colours=colours)

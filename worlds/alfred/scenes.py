@@ -21,7 +21,7 @@ from statistics import median
 from housequest.worlds.alfred.model import KNIVES_LEFT
 from housequest.worlds.alfred.simulator import base as simulator
 from housequest.worlds.alfred.simulator.layout import box_at, holder
-from housequest.worlds.alfred.tasks import Trajectory
+from housequest.worlds.alfred.tasks import AnnotatedTrajectory
 from housequest.worlds.alfworld.engine.game import Game, State, numbered, parse_problem, read_game
 from housequest.worlds.alfworld.text import load_counts
 from housequest.worlds.alfworld.world import room_of, situation
@@ -188,7 +188,7 @@ _LEVEL = 0.04
 _CLOSE = 0.3
 
 
-def scene_at(path: Path, trajectory: Trajectory) -> simulator.Scene:
+def scene_at(path: Path, trajectory: AnnotatedTrajectory) -> simulator.Scene:
     """The scene of a trajectory in a file. Raises ``GameError`` if no trajectory of its floor plan has a game beside it."""
     others, beside, plan = games_on(path.parents[2], trajectory.floor_plan), path.with_name(GAME), trajectory.floor_plan
     games = [beside] if beside.is_file() else others[:1]
@@ -214,7 +214,7 @@ def base_scene(path: Path) -> simulator.Scene:
     return scene_of(file.problem, file.game(str(path)))
 
 
-def arranged(base: simulator.Scene, given: Trajectory, witnesses: Sequence[simulator.Scene] = ()) -> simulator.Scene:
+def arranged(base: simulator.Scene, given: AnnotatedTrajectory, witnesses: Sequence[simulator.Scene] = ()) -> simulator.Scene:
     """``base`` with the things, the marks and the start of a trajectory. The ``witnesses`` are scenes of the same room: what
     lies where something lay in one of them is in the same receptacle."""
     points = {written(kind, point): point for kind, point in given.things}

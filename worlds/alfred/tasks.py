@@ -1,8 +1,8 @@
 """ALFRED's tasks, read from the annotations in ``traj_data.json``; the conditions of their seven types, what a plan is worth,
 and the four metrics of episodes.
 
-A `Demonstration` has people's instructions, the plan, the goal and the room in symbols; a `Trajectory` is where a task begins
-in a simulator, and what people did there. A `ListedTrajectory` is what a list of tasks needs of one.
+A `Demonstration` has people's instructions, the plan, the goal and the room in symbols; an `AnnotatedTrajectory` is where a
+task begins in a simulator, and what people did there. A `ListedTrajectory` is what a list of tasks needs of one.
 
 Conditions are counted as in ALFRED's evaluation ("goal-condition success", Shridhar et al. 2020, section 5): a sliced object
 adds one, two objects count separately, and treating and placing count separately and once more together.
@@ -48,7 +48,7 @@ from housequest.worlds.rooms.room import FAR, Point, Pose
 from housequest.worlds.tasks import joined_sentences, plain_sentence
 
 if TYPE_CHECKING:
-    from housequest.worlds.alfred.simulator.base import Event, SimulatedObject
+    from housequest.worlds.alfred.simulator.base import SimulatedObject, SimulatorEvent
 
 TASK_TYPES: tuple[str, ...] = (*HOUSEHOLD_TYPES, "pick_and_place_with_movable_recep")  # The seven task types.
 Level = Literal["easy", "normal", "hard"]
@@ -93,7 +93,7 @@ class AlfredGoal:
                 wanted = _TREATED.get(self.type)
                 return self._count(mine, placed, {n for n in mine if wanted in things[n].marks}, together=len(placed))
 
-    def seen(self, event: Event) -> int:
+    def seen(self, event: SimulatorEvent) -> int:
         """How many conditions are met after ``event``, counted as ALFRED's evaluation does (its ``tasks.py``). For the recorder
         alone. ALFRED looks for a kind's name anywhere in an id, so that a potato is also a pot, a pencil a pen and a butter
         knife a knife. Here kinds are equal or they are not, and a slice is no whole: the one difference, which makes no goal
@@ -148,7 +148,7 @@ def score(plan: model.Plan, demonstration: Demonstration) -> PlanScore:
     """Score ``plan`` against a demonstration's plan, goal and room; it may be empty."""
     goal, scene = demonstration.goal, demonstration.scene
 
-    def outcome(scene: model.Scene) -> tuple[int, model.PlanRefusal | None]:
+    def outcome(scene: model.SymbolicScene) -> tuple[int, model.PlanRefusal | None]:
         execution = model.execute(plan, scene)
         return max(goal.met(state) for state in execution.states), execution.refusal
 
@@ -221,7 +221,7 @@ class Demonstration:
     type: str
     goal: AlfredGoal
     plan: model.Plan
-    scene: model.Scene
+    scene: model.SymbolicScene
     instructions: tuple[Instruction, ...]
 
 
@@ -313,7 +313,7 @@ def instructions_of(content: Any, *, steps: bool = True) -> tuple[Instruction, .
     )
 
 
-def _scene(scene: Any, actions: list[Any], goal: AlfredGoal) -> model.Scene:
+def _scene(scene: Any, actions: list[Any], goal: AlfredGoal) -> model.SymbolicScene:
     # Count the kinds by name ("KeyChain_2197d4a8"), then place those that the plan touched.
     poses = cast("list[Any]", scene["object_poses"])[:_MOST_POSES]
     counted = Counter(_kind(_word(pose["objectName"]).partition("_")[0]) for pose in poses)
@@ -321,7 +321,7 @@ def _scene(scene: Any, actions: list[Any], goal: AlfredGoal) -> model.Scene:
     counted.subtract(Counter(thing.kind for thing in touched))
     rest = [model.Thing(kind) for kind in sorted(counted) if model.able(kind, "pickupable") for _ in range(counted[kind])]
     lamps = [model.Thing(goal.lamp)] if goal.lamp and all(thing.kind != goal.lamp for thing in touched) else []
-    return model.Scene(model.receptacles_of(model.room_of(int(scene["scene_num"]))), (*touched, *rest, *lamps))
+    return model.SymbolicScene(model.receptacles_of(model.room_of(int(scene["scene_num"]))), (*touched, *rest, *lamps))
 
 
 def _touched(actions: list[Any]) -> list[model.Thing]:
@@ -364,7 +364,7 @@ class LowAction:
 
 
 @dataclass(frozen=True, slots=True)
-class Trajectory:
+class AnnotatedTrajectory:
     """A task as annotated. ``floor_plan`` is AI2-THOR's name of its scene; ``start`` has the horizon as its pitch. ``height``
     is the y of the agent where it starts. ``things`` are those that can be carried off, each its kind, as AI2-THOR writes it,
     and its point; ``on`` are kinds of lamp that are on, ``dirty`` says that whatever can be dirty is, and is empty."""
@@ -380,7 +380,7 @@ class Trajectory:
 
 
 @annotated
-def read_trajectory(_: Path, content: Any) -> Trajectory:
+def read_trajectory(_: Path, content: Any) -> AnnotatedTrajectory:
     scene: Any = content["scene"]
     first: Any = scene["init_action"]
     actions = cast("list[Any]", content["plan"]["low_actions"])
@@ -395,7 +395,7 @@ def read_trajectory(_: Path, content: Any) -> Trajectory:
             raise ValueError(f"no low-level action {name!r}")
         target = "receptacleObjectId" if name == "PutObject" else "objectId"
         made.append(LowAction(name, None if name in MOVES else _text(action[target])))
-    return Trajectory(
+    return AnnotatedTrajectory(
         goal=goal_of(content),
         floor_plan=_text(scene["floor_plan"]),
         start=Pose(x, z, _number(first["rotation"], _MOST_DEGREES) % 360, _number(first["horizon"], _MOST_DEGREES)),

@@ -18,7 +18,7 @@ from pathlib import Path
 from housequest.worlds.base import Observation
 from housequest.worlds.household import goals
 from housequest.worlds.household.base import Commands, Household, Terms
-from housequest.worlds.household.belief import MAX_TEXT, NAME, Belief, Heat, Openness, Reading, Receptacle, names
+from housequest.worlds.household.belief import MAX_TEXT, NAME, Belief, BeliefBuilder, Heat, Openness, Receptacle, names
 from housequest.worlds.household.counts import Counts, read_counts
 from housequest.worlds.household.goals import TASK_TYPES, TYPES, Goal, GoalStep, Topic, Treatment
 
@@ -89,7 +89,7 @@ def _names(text: str) -> tuple[str, ...]:
     return names(text)[:MAX_NAMES]
 
 
-class _Reading(Reading):
+class _Reading(BeliefBuilder):
     """A belief in the making, with a method for each form of text that says more than one thing."""
 
     def __init__(self, belief: Belief) -> None:

@@ -126,7 +126,7 @@ class Environment:
         raise NotImplementedError
 
 
-class Wrapper:
+class TextworldWrapper:
     """Hands everything on to the environment within; subclasses change what they must. Calling one wraps an environment."""
 
     def __init__(self, env: Any = None) -> None:
@@ -172,7 +172,7 @@ class Wrapper:
         raise NotImplementedError
 
 
-class Filter(Wrapper):
+class Filter(TextworldWrapper):
     """Tells text and the requested ``infos`` in place of a whole state: for callers, not for wrappers."""
 
     def reset(self) -> tuple[str, dict[str, Any]]:
@@ -193,7 +193,7 @@ class Filter(Wrapper):
         return {name: state.get(name) for name in self._asked}
 
 
-class Limit(Wrapper):
+class Limit(TextworldWrapper):
     """Ends a game after ``max_episode_steps`` steps."""
 
     def __init__(self, env: Any, max_episode_steps: int) -> None:
@@ -215,7 +215,7 @@ class Limit(Wrapper):
         return other
 
 
-class Agent:
+class TextworldAgent:
     """A player for textworld's own loops."""
 
     def reset(self, env: Any) -> None:
@@ -233,7 +233,7 @@ class Agent:
 
 
 class GymAgent:
-    """A player for loops over ``textworld.gym``, where it is called ``Agent``."""
+    """A player for loops over ``textworld.gym``, where it is called ``TextworldAgent``."""
 
     @property
     def infos_to_request(self) -> EnvInfos:

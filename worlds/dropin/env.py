@@ -29,7 +29,7 @@ from housequest.worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMe
 from housequest.worlds.alfworld.games import GAME_FILE, GET_DATA, TRAJECTORY_FILE
 from housequest.worlds.base import Observation
 from housequest.worlds.dropin.config import setting
-from housequest.worlds.dropin.core import EnvInfos, GameState, Wrapper, WrongValue
+from housequest.worlds.dropin.core import EnvInfos, GameState, TextworldWrapper, WrongValue
 from housequest.worlds.dropin.games import BatchEnv, SingleEnv, refuse_older
 from housequest.worlds.errors import ConfigurationError, GameError, Unsupported, WorldError, nearest, shown
 from housequest.worlds.household.base import MAX_FAILED
@@ -62,7 +62,7 @@ def get_environment(env_type: str) -> type[AlfredTWEnv]:
     raise NoEnvironment(f"There is no environment {shown(env_type)}; known: AlfredTWEnv.")
 
 
-class AlfredDemangler(Wrapper):
+class AlfredDemangler(TextworldWrapper):
     """Names things as alfworld does ("mug 1"); with ``shuffle``, their numbers are drawn at each load (see `seed`)."""
 
     def __init__(self, env: Any = None, *, shuffle: bool = False) -> None:
@@ -79,7 +79,7 @@ class AlfredDemangler(Wrapper):
         self.unwrapped.demangle(self._chance if self.shuffle else None)
 
 
-class AlfredInfos(Wrapper):
+class AlfredInfos(TextworldWrapper):
     """Tells the path of the game at a reset, as ``extra.gamefile``."""
 
     _gamefile: str | None = None
@@ -121,7 +121,7 @@ class ExpertPlan:
         return ["look"]
 
 
-class AlfredExpert(Wrapper):
+class AlfredExpert(TextworldWrapper):
     """Tells the expert's plan as ``extra.expert_plan``: the next command of ours, or with ``planner`` a shortest way to win."""
 
     def __init__(self, env: Any = None, expert_type: str = AlfredExpertType.HANDCODED) -> None:

@@ -363,7 +363,7 @@ def _slot(infos: core.EnvInfos, limit: int, wrappers: Sequence[Callable[[Any], A
     if limit:
         env = core.Limit(env, limit)
     for wrapper in (*wrappers, core.Filter):
-        env = (copy(wrapper) if isinstance(wrapper, core.Wrapper) else wrapper)(env)
+        env = (copy(wrapper) if isinstance(wrapper, core.TextworldWrapper) else wrapper)(env)
     return env
 
 

@@ -133,7 +133,7 @@ STARTING, LOADING, ANSWERING = 120.0, 300.0, 120.0
 _GAMES = 150  # Games after which a worker is not used again: with each, the planner's library keeps a megabyte or two.
 
 
-class GameWorker(workers.Worker):
+class GameWorker(workers.WorkerProcess):
     """One process, for one game at a time. `stop` may be called from any thread, at any time."""
 
     _games = 0

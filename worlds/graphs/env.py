@@ -29,27 +29,27 @@ from housequest.worlds.household.goals import skill_words
 from housequest.worlds.household.planner import SearchProblem, shortest_way
 
 
-class Moment(NamedTuple):
+class GraphState(NamedTuple):
     """An apartment now, and what the robot has seen of it, which alone it can name."""
 
     graph: Graph
     seen: frozenset[int]
 
 
-def begun(graph: Graph) -> Moment:
-    """The moment at which a task begins; the rooms are known."""
-    return Moment(graph, household.visible(graph) | frozenset(graph.apartment.rooms))
+def begun(graph: Graph) -> GraphState:
+    """The state at which a task begins; the rooms are known."""
+    return GraphState(graph, household.visible(graph) | frozenset(graph.apartment.rooms))
 
 
-def advance(moment: Moment, action: Action) -> Moment:
-    """The moment after an action that is possible."""
-    graph, seen = after(moment.graph, action), moment.seen
+def advance(state: GraphState, action: Action) -> GraphState:
+    """The state after an action that is possible."""
+    graph, seen = after(state.graph, action), state.seen
     if action.verb in ("walk to", "open"):
         seen |= household.visible(graph)
-    return Moment(graph, seen | household.shown_by(graph, action.thing) if action.verb == "open" else seen)
+    return GraphState(graph, seen | household.shown_by(graph, action.thing) if action.verb == "open" else seen)
 
 
-class GraphEnv(StateEnv[Moment]):
+class GraphEnv(StateEnv[GraphState]):
     """One running task. The robot is told what is in its room and not behind a closed door, and can name what it has seen."""
 
     def __init__(self, task: Task, graph: Graph, goal: GraphGoal) -> None:
@@ -60,12 +60,12 @@ class GraphEnv(StateEnv[Moment]):
         return Step(Observation(f"{self._opening(self._state)}\n\nYour task is to: {self.task.goal}"))
 
     def step(self, command: str) -> Step:
-        moment, read = self.state, household.read_command(command)
+        state, read = self.state, household.read_command(command)
         if read is None:
             return self._answer(household.NO_COMMAND, accepted=False)
-        graph, (verb, *names) = moment.graph, read
+        graph, (verb, *names) = state.graph, read
         ids = [graph.apartment.named.get(name) for name in names]
-        if unseen := next((name for name, id in zip(names, ids, strict=True) if id not in moment.seen), None):
+        if unseen := next((name for name, id in zip(names, ids, strict=True) if id not in state.seen), None):
             # Whether there is such a thing somewhere is not told.
             return self._answer(f"You have seen no {unseen}.", accepted=False)
         known = cast("list[int]", ids)
@@ -79,7 +79,7 @@ class GraphEnv(StateEnv[Moment]):
             case "examine":
                 return self._answer(household.told_thing(graph, known[0]))
             case _:
-                return self._act(moment, Action(cast("Verb", verb), *known))
+                return self._act(state, Action(cast("Verb", verb), *known))
 
     def admissible_commands(self) -> tuple[str, ...]:
         graph, near = self.state.graph, household.examinable(self.state.graph, self.state.seen)
@@ -89,14 +89,14 @@ class GraphEnv(StateEnv[Moment]):
     def goal_conditions(self) -> tuple[int, int]:
         return met(self.goal, self.state.graph)
 
-    def _opening(self, moment: Moment) -> str:
-        return household.told_opening(moment.graph)
+    def _opening(self, state: GraphState) -> str:
+        return household.told_opening(state.graph)
 
-    def _act(self, moment: Moment, action: Action) -> Step:
-        if (wrong := problem(moment.graph, action)) is not None:
+    def _act(self, state: GraphState, action: Action) -> Step:
+        if (wrong := problem(state.graph, action)) is not None:
             return self._answer(f"{wrong}.", accepted=False)
-        self._state = advance(moment, action)
-        return self._answer(household.told_done(moment.graph, action, self._state.graph))
+        self._state = advance(state, action)
+        return self._answer(household.told_done(state.graph, action, self._state.graph))
 
     def _answer(self, told: str, *, accepted: bool = True) -> Step:
         reached, total = self.goal_conditions()
@@ -107,10 +107,10 @@ _USES: tuple[Verb, ...] = ("grab", "open", "close", "switch on", "switch off")
 _PUTS: tuple[Verb, ...] = ("put in", "put on")
 
 
-def possible(moment: Moment, near: frozenset[int]) -> Iterator[Action]:
+def possible(state: GraphState, near: frozenset[int]) -> Iterator[Action]:
     """The actions that are possible now, where ``near`` is in reach and in sight."""
-    graph = moment.graph
-    tried = [Action("walk to", id) for id in moment.seen]
+    graph = state.graph
+    tried = [Action("walk to", id) for id in state.seen]
     tried += [Action(verb, id) for id in near for verb in _USES]
     tried += [Action(verb, held, id) for id in near for held in graph.held for verb in _PUTS]
     yield from (action for action in tried if problem(graph, action) is None)
@@ -169,14 +169,14 @@ class GraphSkillEnv(GraphEnv):
         return super().reset()
 
     def step(self, command: str) -> Step:
-        moment, skill = self.state, self._skills.get(" ".join(command[:200].split()))
+        state, skill = self.state, self._skills.get(" ".join(command[:200].split()))
         if skill is None:
             return self._answer(NO_SKILL, accepted=False)
         verb, kind = skill
-        action = self._action(moment.graph, verb, kind)
+        action = self._action(state.graph, verb, kind)
         if isinstance(action, str):
             return self._answer(action, accepted=False)
-        step = self._act(moment, action)
+        step = self._act(state, action)
         if step.observation.accepted and verb == "find":
             self._found = action.thing
         elif step.observation.accepted and verb == "put down":
@@ -189,11 +189,11 @@ class GraphSkillEnv(GraphEnv):
         actions = ((words, self._action(graph, *skill)) for words, skill in self._skills.items())
         return tuple(sorted(words for words, one in actions if not isinstance(one, str) and problem(graph, one) is None))
 
-    def _opening(self, moment: Moment) -> str:
-        apartment, called = moment.graph.apartment, _called(moment.graph.apartment)
+    def _opening(self, state: GraphState) -> str:
+        apartment, called = state.graph.apartment, _called(state.graph.apartment)
         lists = {word: ", ".join(called[kind] for kind in _kinds(apartment, verbs[0])) for word, verbs in _LISTS.items()}
         known = " ".join(f"{word}: {names}." for word, names in lists.items() if names)
-        return f"{household.told_opening(moment.graph)} You know where everything is. {known}"
+        return f"{household.told_opening(state.graph)} You know where everything is. {known}"
 
     @cached_property
     def _skills(self) -> Mapping[str, tuple[SkillVerb, str]]:
@@ -240,7 +240,7 @@ def plan(graph: Graph, goal: GraphGoal, *, seconds: float | None = None, greed: 
     return tuple(step.action for step in way) if isinstance(way, tuple) else None
 
 
-class _Search(SearchProblem[Moment, Action]):
+class _Search(SearchProblem[GraphState, Action]):
     def __init__(self, graph: Graph, goal: GraphGoal) -> None:
         self.start = begun(graph)
         classes = graph.apartment.classes
@@ -266,9 +266,9 @@ class _Search(SearchProblem[Moment, Action]):
         rooms = {graph.room_of(id) for id in self.targets}
         self.at_room = next(iter(rooms)) if len(rooms) == 1 else None
 
-    def estimate(self, moment: Moment) -> int:
+    def estimate(self, state: GraphState) -> int:
         """Never more than the actions that are left until the goal is reached."""
-        graph = moment.graph
+        graph = state.graph
         reached, total = met(self.goal, graph)
         switching = int(bool(self.switched) and not any("ON" in graph.state(id) for id in self.switched))
         missing = max(0, total - reached - switching)
@@ -276,12 +276,12 @@ class _Search(SearchProblem[Moment, Action]):
         # What is open is closed before it is switched on; what is closed may be switched on first and opened then.
         shut = [id for id in self.targets if "CLOSED" in graph.state(id)]
         switching += int(bool(switching) and self.closing and not shut)
-        walks = self._walks(moment, missing - held, held) if self.apart else 0
+        walks = self._walks(state, missing - held, held) if self.apart else 0
         return missing + (missing - held) + switching + walks
 
-    def _walks(self, moment: Moment, unheld: int, held: int) -> int:
+    def _walks(self, state: GraphState, unheld: int, held: int) -> int:
         """How often one must still walk and open, where nothing is within reach of two places: two things go in a trip."""
-        graph = moment.graph
+        graph = state.graph
         near = graph.close.get(graph.robot, frozenset())
         at_target = not near.isdisjoint(self.targets)
         arrivals = -(-(unheld + (0 if at_target else held)) // 2)
@@ -292,7 +292,7 @@ class _Search(SearchProblem[Moment, Action]):
                     offer = place, graph.door(id) == place
                     offers.setdefault(offer, [0] * len(self.kinds))[self.kinds.index(graph.node(id).kind)] += 1
         here = sum(sum(counts) for (place, _), counts in offers.items() if place in near)
-        known = _rooms_seen(moment)
+        known = _rooms_seen(state)
         entered = self.at_room is not None and self.at_room not in known and unheld + held > 0
         known |= {self.at_room} if entered else set()
         rooms: dict[int | None, list[_Offer]] = {}
@@ -310,45 +310,45 @@ class _Search(SearchProblem[Moment, Action]):
         opening = int(unheld + held > 0 and "inside" in self.how.values() and len(shut) == len(self.targets))
         return arrivals + fetches + opening + int(entered)
 
-    def key(self, moment: Moment) -> Hashable:
+    def key(self, state: GraphState) -> Hashable:
         """What tells one state from another, as far as the goal is concerned."""
-        graph = moment.graph
+        graph = state.graph
         near = graph.close.get(graph.robot, frozenset())
         placed = ((id, graph.placed.get(id, ()) if id not in graph.held else (("held", 0),)) for id in self.things)
         lying = tuple(sorted((graph.node(id).kind, *sorted(f"{how} {other}" for how, other in at)) for id, at in placed))
         opened = frozenset(id for id, states in graph.states.items() if "OPEN" in states)
         lit = frozenset(id for id in self.switched if "ON" in graph.state(id))
         held = tuple(sorted(graph.node(id).kind for id in graph.held))
-        rooms = frozenset(room for room in graph.apartment.rooms if not moment.seen.isdisjoint(graph.holds.get(room, ())))
+        rooms = frozenset(room for room in graph.apartment.rooms if not state.seen.isdisjoint(graph.holds.get(room, ())))
         fixed = frozenset(id for id in near if not graph.node(id).carried)
         return lying, fixed, opened, lit, held, rooms, graph.room_of(graph.robot)
 
-    def steps(self, moment: Moment) -> Iterator[tuple[Action, int, Moment]]:
+    def steps(self, state: GraphState) -> Iterator[tuple[Action, int, GraphState]]:
         """The actions worth trying. What is wanted at the one place within reach is put there at once: it must be some time."""
-        graph = moment.graph
+        graph = state.graph
         if len(self.targets) == 1 and (putting := next(self._puts(graph), None)) is not None:
-            yield putting, 1, advance(moment, putting)
+            yield putting, 1, advance(state, putting)
             return
         useful = [id for id in self.things if id not in graph.held and not self._settled(graph, id)]
         doors = {graph.door(id) for id in useful} - {None}
         holders = {other for id in useful for other in _places(graph, id)} | cast("set[int]", doors)
         places = dict.fromkeys((*self.targets, *sorted(holders)))
-        seen = _rooms_seen(moment)
+        seen = _rooms_seen(state)
         rooms = (room for room in graph.apartment.rooms if room not in seen)
         walks = (*rooms, *places, *(id for id in useful if not graph.parents(id, "ON") and not graph.enclosed(id)))
         tried: list[Action] = [
-            Action("walk to", id) for id in walks if id in moment.seen and id not in graph.close.get(graph.robot, frozenset())
+            Action("walk to", id) for id in walks if id in state.seen and id not in graph.close.get(graph.robot, frozenset())
         ]
         tried += [Action("open", id) for id in places]
         tried += [Action("close", id) for id in self.switched]
         tried += [Action("switch on", id) for id in self.switched]
         first: dict[Hashable, int] = {}
         for id in useful:
-            if id in moment.seen and graph.reached(id):
+            if id in state.seen and graph.reached(id):
                 first.setdefault((graph.node(id).kind, graph.placed.get(id)), id)
         tried += [Action("grab", id) for id in first.values()]
         possible = chain((action for action in tried if problem(graph, action) is None), self._puts(graph))
-        yield from ((action, 1, advance(moment, action)) for action in possible)
+        yield from ((action, 1, advance(state, action)) for action in possible)
 
     def _puts(self, graph: Graph) -> Iterator[Action]:
         """What is held and still wanted, put at a target that is within reach."""
@@ -385,5 +385,5 @@ def _places(graph: Graph, id: int) -> tuple[int, ...]:
     return tuple(other for other in graph.parents(id) if not graph.node(other).room)
 
 
-def _rooms_seen(moment: Moment) -> set[int | None]:
-    return {moment.graph.room_of(id) for id in moment.seen if not moment.graph.node(id).room}
+def _rooms_seen(state: GraphState) -> set[int | None]:
+    return {state.graph.room_of(id) for id in state.seen if not state.graph.node(id).room}

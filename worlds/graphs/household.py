@@ -18,7 +18,7 @@ from housequest.worlds.graphs.goals import WORDS, listed, modern, read_sentence
 from housequest.worlds.graphs.graph import HOLDING, Action, Classes, Graph, Placed, Placing
 from housequest.worlds.graphs.houses import FAMILIES, VOCABULARY, counts_of, written_counts
 from housequest.worlds.household.base import Commands, Household, Terms
-from housequest.worlds.household.belief import MAX_TEXT, Belief, Openness, Reading, Receptacle, by_name
+from housequest.worlds.household.belief import MAX_TEXT, Belief, BeliefBuilder, Openness, Receptacle, by_name
 from housequest.worlds.household.counts import Counts
 from housequest.worlds.household.goals import GoalStep, Topic
 from housequest.worlds.text import with_article
@@ -196,7 +196,7 @@ _ENTRY = re.compile(rf"\b(?:a|an) (?P<name>{NAME})(?: \((?P<states>[a-z, ]{{1,30
 _FORMS = {word: re.compile(form.replace("NAME", NAME), re.ASCII) for word, form in WORDS["told"].items()}
 
 
-class _Reading(Reading):
+class _Reading(BeliefBuilder):
     def __init__(self, belief: Belief) -> None:
         super().__init__(belief)
         self._carried = list(belief.carried)

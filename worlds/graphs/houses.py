@@ -67,7 +67,7 @@ VOCABULARY = frozenset({*LYING, *_FURNITURE})
 _NUMBERS = {0: 2, 1: 5, 2: 3}  # How many of a kind of thing there are, by weight; at least what the goal wants.
 
 
-class House(NamedTuple):
+class ApartmentTask(NamedTuple):
     """A made-up task: its apartment and what is wanted."""
 
     graph: Graph
@@ -75,17 +75,17 @@ class House(NamedTuple):
     goal: GraphGoal
 
 
-def make_apartment(seed: int) -> House:
+def make_apartment(seed: int) -> ApartmentTask:
     dice = Random(f"household-graph {VERSION} {seed}")
     type = dice.choice(list(FAMILIES))
     goal = _goal(dice, FAMILIES[type], dict.fromkeys(LYING, 2))
     builder = _Builder(dice)
     builder.furnish()
     builder.strew(goal)
-    return House(builder.graph(), type, goal)
+    return ApartmentTask(builder.graph(), type, goal)
 
 
-def make_task(graph: Graph, seed: int) -> House:
+def make_task(graph: Graph, seed: int) -> ApartmentTask:
     """A task of one of the families in somebody's own apartment, where classes may have the names of older graphs; food and
     dishes are laid out if there are too few. Raises ``ConfigurationError`` if the furniture allows of no task."""
     dice = Random(f"household-graph {VERSION} {seed}")
@@ -109,7 +109,7 @@ def make_task(graph: Graph, seed: int) -> House:
             builder.strew(goal, lacking)
             laid = builder.graph()
         if met(goal, laid)[0] < goal.total:
-            return House(laid, type, goal)
+            return ApartmentTask(laid, type, goal)
     wanted = ", ".join(sorted({family.place for family in FAMILIES.values()}))
     raise ConfigurationError(
         f"Nothing can be wanted in this apartment: it has no {wanted}, by these names or those of older graphs, in which or on "

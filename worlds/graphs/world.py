@@ -248,7 +248,7 @@ class GeneratedApartments(EndlessTasks):
         """What a seed makes. Raises what `make_task` raises."""
 
     def made(self, seed: int) -> Task:
-        house: houses.House = self.house(seed)
+        house: houses.ApartmentTask = self.house(seed)
         return Task(f"{GENERATED}/{seed}", _NAME, GENERATED, seed, house.type, sentence(house.goal))
 
 

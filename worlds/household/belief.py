@@ -230,7 +230,7 @@ def masked(text: str, hidden: Collection[str]) -> str:
     return _SEEN.sub(shortened, text) if hidden else text
 
 
-class Reading:
+class BeliefBuilder:
     """A belief in the making: takes in what a text says, which may be anything at all, so that items are bounded."""
 
     def __init__(self, belief: Belief) -> None:

@@ -256,7 +256,7 @@ def question(settings: PlannerSettings, shots: Sequence[PlanTask], instruction: 
     return "\n\n".join([*shown, "\n".join(filter(None, (told(instruction), known, prompt.render("ask"))))])
 
 
-def _grounding(done: alfred.Plan, outcome: alfred.Execution, scene: alfred.Scene, *, feedback: bool) -> str:
+def _grounding(done: alfred.Plan, outcome: alfred.Execution, scene: alfred.SymbolicScene, *, feedback: bool) -> str:
     """What the re-planner is told: the completed subgoals and what was seen; with ``feedback``, what is held and failed."""
     been = {step.thing for step in done if step.action == "GotoLocation"}
     seen = {thing.kind for thing in scene.things if thing.place in been} | scene.receptacles

@@ -118,7 +118,7 @@ class Comparison(Report):
     def steps(self) -> PairedMean | None:
         """The difference in steps (executed commands) on tasks that both won; None where there are none."""
         won = [(pair.first.steps, pair.second.steps) for pair in self.pairs if pair.first.won and pair.second.won]
-        return PairedMean.of(Kind("steps", "steps", False, attrgetter("steps")), won)
+        return PairedMean.of(Figure("steps", "steps", False, attrgetter("steps")), won)
 
     @cached_property
     def figures(self) -> tuple[PairedMean, ...]:
@@ -128,8 +128,8 @@ class Comparison(Report):
         own, called = self.first.extras.metrics, any(pair.first.calls or pair.second.calls for pair in self.pairs)
         ours, theirs = ({each.task.id: each for each in run.summary.played} for run in (self.first, self.second))
         both = [(ours[one.task], theirs[other.task]) for one, other in self.pairs]
-        kinds = (*map(_measured, own), *kinds_of(called, own))
-        found = (PairedMean.of(kind, [(kind.value(one), kind.value(other)) for one, other in both]) for kind in kinds)
+        known = (*map(_measured, own), *figures_of(called, own))
+        found = (PairedMean.of(figure, [(figure.value(one), figure.value(other)) for one, other in both]) for figure in known)
         return tuple(each for each in found if each is not None)
 
     def pair(self, reference: str) -> TaskPair:
@@ -211,13 +211,13 @@ class PairedMean(NamedTuple):
     missing: int
 
     @classmethod
-    def of(cls, kind: Kind, both: Sequence[tuple[Any, Any]]) -> PairedMean | None:
+    def of(cls, figure: Figure, both: Sequence[tuple[Any, Any]]) -> PairedMean | None:
         """The means of pairs of values, of which some may be unknown; None where no pair is known."""
         known = [(one, other) for one, other in both if one is not None and other is not None]
         if not known:
             return None
         ours, theirs = [one for one, _ in known], [other for _, other in known]
-        if kind.sums:
+        if figure.sums:
             first, second, spread = ratio(ours), ratio(theirs), len({*known}) > 1
             interval = statistics.bootstrap_ratio_difference(ours, theirs) if spread else None
         else:
@@ -225,11 +225,11 @@ class PairedMean(NamedTuple):
             first, second, spread = fmean(ours), fmean(theirs), len({*differences}) > 1
             interval = statistics.bootstrap_mean(differences) if spread else None
         size = len(known)
-        return cls(kind.key, kind.label, kind.share, first, second, second - first, interval, size, len(both) - size)
+        return cls(figure.key, figure.label, figure.share, first, second, second - first, interval, size, len(both) - size)
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class Figure:
     """A figure of each finished episode, None where it is unknown, by key and label. ``share``: it lies in [0, 1]. ``sums``: it
     is two terms, of whose sums the figure of several is the ratio.
     """
@@ -241,33 +241,33 @@ class Kind:
     sums: bool = False
 
 
-KINDS = (
-    Kind("goal", "goal conditions (GC)", True, attrgetter("goal")),
-    Kind("success_by_path", "success by path (SR/path)", True, lambda each: each.weighted(float(each.won))),
-    Kind("goal_by_path", "goal conditions by path (GC/path)", True, lambda each: each.weighted(each.goal)),
-    Kind("steps", "steps an episode", False, attrgetter("result.steps")),
-    Kind("refused", "refused commands", False, attrgetter("result.refused")),
-    Kind("repeated", "repeated commands", False, attrgetter("result.repeated")),
-    Kind("low_level", "low-level actions", False, attrgetter("result.low_level")),
-    Kind("diverged", "divergences of the simulator", False, attrgetter("result.diverged")),
-    Kind("calls", "calls of the model", False, attrgetter("result.calls")),
-    Kind("tokens", "tokens", False, attrgetter("result.tokens")),
-    Kind("cost", "cost", False, attrgetter("cost")),
+FIGURES = (
+    Figure("goal", "goal conditions (GC)", True, attrgetter("goal")),
+    Figure("success_by_path", "success by path (SR/path)", True, lambda each: each.weighted(float(each.won))),
+    Figure("goal_by_path", "goal conditions by path (GC/path)", True, lambda each: each.weighted(each.goal)),
+    Figure("steps", "steps an episode", False, attrgetter("result.steps")),
+    Figure("refused", "refused commands", False, attrgetter("result.refused")),
+    Figure("repeated", "repeated commands", False, attrgetter("result.repeated")),
+    Figure("low_level", "low-level actions", False, attrgetter("result.low_level")),
+    Figure("diverged", "divergences of the simulator", False, attrgetter("result.diverged")),
+    Figure("calls", "calls of the model", False, attrgetter("result.calls")),
+    Figure("tokens", "tokens", False, attrgetter("result.tokens")),
+    Figure("cost", "cost", False, attrgetter("cost")),
 )
-SUCCESS = Kind("success", "success", True, lambda each: float(each.won))
+SUCCESS = Figure("success", "success", True, lambda each: float(each.won))
 """The figure that series are compared by first."""
 
 
-def _measured(metric: Metric) -> Kind:
-    return Kind(metric.key, metric.label, True, lambda each: metric.terms(each.measured), sums=True)
+def _measured(metric: Metric) -> Figure:
+    return Figure(metric.key, metric.label, True, lambda each: metric.terms(each.measured), sums=True)
 
 
-def kinds_of(called: bool, own: Collection[Metric]) -> list[Kind]:
+def figures_of(called: bool, own: Collection[Metric]) -> list[Figure]:
     """The figures to compare: calls, tokens and cost only where a model was ``called``. What the world's benchmark computes,
     its ``own``, stands in place of means of conditions and of path weights.
     """
     left_out = {*(() if called else ("calls", "tokens", "cost")), *(("goal", "success_by_path", "goal_by_path") if own else ())}
-    return [kind for kind in KINDS if kind.key not in left_out]
+    return [figure for figure in FIGURES if figure.key not in left_out]
 
 
 def _run(run: Run, results: Sequence[Result], ceiling: CeilingFigures | None) -> dict[str, object]:
@@ -427,8 +427,8 @@ class RepeatsComparison(Report):
         every = dict.fromkeys(task.id for run in runs for task in run.manifest.tasks)
         self.left_out = tuple(task for task in every if task not in known)
         # Success and the other figures that every episode has, with bootstrap intervals of the difference over tasks.
-        kinds = (SUCCESS, *kinds_of(any(run.summary.overall.calls for run in runs), one.extras.metrics))
-        figures = (PairedMean.of(kind, self._means(kind)) for kind in kinds)
+        known = (SUCCESS, *figures_of(any(run.summary.overall.calls for run in runs), one.extras.metrics))
+        figures = (PairedMean.of(figure, self._means(figure)) for figure in known)
         self.figures = tuple(
             figure._replace(interval=difference.interval) if figure.key == SUCCESS.key else figure
             for figure in figures
@@ -444,11 +444,11 @@ class RepeatsComparison(Report):
         # What differs between the cards, so that the difference may not be the agents'.
         self.unlike = card_differences(first.card, second.card)
 
-    def _means(self, kind: Kind) -> list[tuple[float | None, float | None]]:
+    def _means(self, figure: Figure) -> list[tuple[float | None, float | None]]:
         """The means of a figure over the runs of each task, on both sides; None where a run lacks it."""
 
         def mean(tries: Sequence[PlayedTask]) -> float | None:
-            values = [kind.value(each) for each in tries]
+            values = [figure.value(each) for each in tries]
             return None if None in values else fmean(values)
 
         return [(mean(ours), mean(theirs)) for ours, theirs in self._tries]

@@ -172,7 +172,7 @@ class RunSpec:
         return default_folder(self.manifest, config.split, config.agent, model)
 
 
-class Place(NamedTuple):
+class SeriesPosition(NamedTuple):
     """Where a run stands in a series: which ``repeat`` and which ``attempt`` it is, from 1. An attempt after the first plays
     those ``tasks`` (ids) that were not won before; ``attempts`` are what was played of each, and ``earlier`` is their digest.
     """
@@ -184,7 +184,7 @@ class Place(NamedTuple):
     earlier: str | None = None
 
 
-FIRST = Place()
+FIRST = SeriesPosition()
 """A run by itself."""
 
 
@@ -193,7 +193,7 @@ def make_run_spec(
     *,
     curiosity: float | None = None,
     rules: RuleBudget | None = None,
-    place: Place = FIRST,
+    place: SeriesPosition = FIRST,
     usual: range = HELD_OUT,
 ) -> RunSpec:
     """Resolve every choice that ``settings`` leave open; ``curiosity`` and ``rules`` are those of

@@ -43,7 +43,7 @@ from housequest.agent.episodes.events import ParseFailed, Stepped, Thought, bran
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.runs.files import Frozen, SelectedTask, few, file_of, parsed, read_bytes
 from housequest.agent.evaluation.runs.folder import RunFolder
-from housequest.agent.evaluation.runs.spec import FIRST, Place, RunSpec, make_run_spec, slug
+from housequest.agent.evaluation.runs.spec import FIRST, RunSpec, SeriesPosition, make_run_spec, slug
 from housequest.agent.models.registry import beside
 from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.rulebook import library
@@ -74,7 +74,7 @@ class ConfiguredArm:
     seed: int
     folder: str
     settings: Settings
-    place: Place = field(default=FIRST, kw_only=True)
+    place: SeriesPosition = field(default=FIRST, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ def configured_arms(sweep: Sweep, flags: Mapping[str, object], folder: Path | No
                 )
             for number in range(1, repeat + 1):
                 folder_of = f"{name}-{number}" if repeat > 1 else name
-                yield ConfiguredArm(arm, seed + number - 1, folder_of, settings, place=Place(repeat=number))
+                yield ConfiguredArm(arm, seed + number - 1, folder_of, settings, place=SeriesPosition(repeat=number))
 
 
 def _arms(file: Path, name: str, value: object, common: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object]]]:
@@ -360,11 +360,11 @@ def series(settings: Settings, folder: SweepFolder, *, retry_errors: bool = Fals
     """
     runs: list[ArmRun] = []
     if series_kind(settings) == "repeats":
-        runs = [_run(settings, Place(repeat=number)) for number in range(1, settings.repeat + 1)]
+        runs = [_run(settings, SeriesPosition(repeat=number)) for number in range(1, settings.repeat + 1)]
         folder.begin(tuple(runs), "repeats")
         yield from runs
         return
-    place: Place | None = FIRST
+    place: SeriesPosition | None = FIRST
     while place is not None:
         runs.append(_run(settings, place))
         # A series that goes on does not lose those that follow, which are listed already.
@@ -376,13 +376,13 @@ def series(settings: Settings, folder: SweepFolder, *, retry_errors: bool = Fals
         place = _next(folder, runs, retry_errors) if len(runs) <= settings.retries else None
 
 
-def _run(settings: Settings, place: Place) -> ArmRun:
+def _run(settings: Settings, place: SeriesPosition) -> ArmRun:
     spec = make_run_spec(settings, place=place)
     name = f"attempt-{place.attempt}" if settings.retries else f"run-{place.repeat}"
     return ArmRun(spec.config.agent, spec.config.seed, name, settings, spec)
 
 
-def _next(folder: SweepFolder, runs: Sequence[ArmRun], retried: bool) -> Place | None:
+def _next(folder: SweepFolder, runs: Sequence[ArmRun], retried: bool) -> SeriesPosition | None:
     """The place of the attempt after ``runs``, at what the last of them lost. None where nothing was, or errors are left that
     were not ``retried``.
     """
@@ -404,7 +404,7 @@ def _next(folder: SweepFolder, runs: Sequence[ArmRun], retried: bool) -> Place |
         result.task: tuple(attempt_of(run, result.selected) for run, ids in selected if result.task in ids) for result in lost
     }
     digest = sha256("\n".join(f"{result.task} {result.episode_sha256}" for result in lost).encode("utf-8", "surrogatepass"))
-    return Place(attempt=len(runs) + 1, tasks=frozenset(attempts), attempts=attempts, earlier=digest.hexdigest())
+    return SeriesPosition(attempt=len(runs) + 1, tasks=frozenset(attempts), attempts=attempts, earlier=digest.hexdigest())
 
 
 def attempt_of(run: RunFolder, task: SelectedTask) -> Attempt:

@@ -34,7 +34,7 @@ from housequest.agent.models.base import (
     shared_prefix,
     stop_at,
 )
-from housequest.agent.models.builtin.network import BLOCK, SHIPPED, BuiltinFile, Cache, Reading, read_builtin
+from housequest.agent.models.builtin.network import BLOCK, SHIPPED, BuiltinFile, Cache, NetworkInput, read_builtin
 from housequest.agent.networks import Floats, use_one_thread
 from housequest.agent.roles.brief import is_brief_prompt
 from housequest.worlds.errors import ModelError, Unsupported
@@ -43,7 +43,7 @@ T = TypeVar("T")
 _CAPABILITIES = Capabilities(log_probabilities=True, scoring=True, choices=True, deterministic=True)
 _CACHES = 32
 _MOST_TOKENS = 512
-Steps = Generator[Reading, Floats, T]
+Steps = Generator[NetworkInput, Floats, T]
 """Work on the network: it yields what is to be read, is sent the logits, and returns its result."""
 
 
@@ -54,7 +54,7 @@ class _Call:
         self.steps = steps
         self.result: Future[Any] = Future()
 
-    def after(self, logits: Floats | None) -> Reading | None:
+    def after(self, logits: Floats | None) -> NetworkInput | None:
         """What it reads next, after the ``logits`` of what it read last; None where it is over."""
         if self.result.cancelled():
             self.steps.close()
@@ -115,7 +115,7 @@ class BuiltinModel(Model):
         return await asyncio.wrap_future(call.result)
 
     def _compute(self) -> None:
-        going: dict[_Call, Reading] = {}
+        going: dict[_Call, NetworkInput] = {}
         while True:
             with self._lock:
                 new, self._waiting = self._waiting, []
@@ -160,7 +160,7 @@ class BuiltinModel(Model):
             return Completion(text, "stop", Usage(len(tokens), len(known.encode(text))), Timing(cached=0))
         with self._cache(tokens, room=1) as cache:
             cached = cache.length
-            (logits,) = yield Reading(tokens[cached:], cache)
+            (logits,) = yield NetworkInput(tokens[cached:], cache)
             said: list[int] = []
             choices: list[TokenChoice] = []
             text, finish = "", "length"
@@ -178,7 +178,7 @@ class BuiltinModel(Model):
                 if end is not None:
                     text, finish = text[:end], "stop"
                     break
-                (logits,) = yield Reading([token], cache)
+                (logits,) = yield NetworkInput([token], cache)
         return Completion(text, finish, Usage(len(tokens), len(said)), Timing(cached=cached), tuple(choices))
 
     def _scored(self, tokens: list[int], continuations: Sequence[str], *, ended: bool = False) -> Steps[list[float]]:
@@ -187,11 +187,11 @@ class BuiltinModel(Model):
         each = [known.encode(text) + [known.end] * ended for text in continuations]
         found: list[float] = []
         with self._cache(tokens, room=max((len(one) for one in each), default=0)) as cache:
-            (first,) = yield Reading(tokens[cache.length :], cache)
+            (first,) = yield NetworkInput(tokens[cache.length :], cache)
             length = cache.length
             for one in each:
                 cache.length = length
-                more = (yield Reading(one[:-1], cache, every=True)) if len(one) > 1 else ()
+                more = (yield NetworkInput(one[:-1], cache, every=True)) if len(one) > 1 else ()
                 found.append(sum(float(_log_softmax(row)[token]) for row, token in zip((first, *more), one, strict=False)))
         return found
 
@@ -227,7 +227,7 @@ class BuiltinModel(Model):
         self._kept = [*self._kept, cache][-_CACHES:]
 
 
-def _read_next(after: Mapping[_Call, Floats | None]) -> dict[_Call, Reading]:
+def _read_next(after: Mapping[_Call, Floats | None]) -> dict[_Call, NetworkInput]:
     """What each call reads next, after the logits of what it read last; a call that is over reads nothing."""
     next_readings = ((call, call.after(logits)) for call, logits in after.items())
     return {call: reading for call, reading in next_readings if reading is not None}

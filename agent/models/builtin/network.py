@@ -62,7 +62,7 @@ class Cache:
         self.tokens: list[int] = []
 
 
-class Reading(NamedTuple):
+class NetworkInput(NamedTuple):
     """Tokens to read after what ``cache`` holds, and whether the logits after ``every`` one of them are wanted, or the last."""
 
     tokens: Sequence[int]
@@ -108,7 +108,7 @@ class Network:
         self._cos: Floats = np.cos(angle).astype(np.float32)
         self._sin: Floats = np.sin(angle).astype(np.float32)
 
-    def read(self, readings: Sequence[Reading]) -> list[Floats]:
+    def read(self, readings: Sequence[NetworkInput]) -> list[Floats]:
         """The logits of what follows the last or every token of each reading, (tokens, tokens known); their caches differ."""
         if not readings:
             return []
@@ -157,7 +157,7 @@ _HIDDEN = np.triu(np.full((BLOCK, BLOCK), -np.inf, np.float32), 1)
 """What hides from a token those of its block that come after it."""
 
 
-def _looks(readings: Sequence[Reading]) -> list[_Look]:
+def _looks(readings: Sequence[NetworkInput]) -> list[_Look]:
     found: list[_Look] = []
     row = 0
     for reading in readings:

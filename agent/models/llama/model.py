@@ -17,7 +17,7 @@ from housequest.agent.models.base import Capabilities, Completion, Message, Mode
 from housequest.agent.models.gguf import Header, check_adapter, read_header
 from housequest.worlds.errors import ConfigurationError, ModelError, Unsupported
 from housequest.worlds.paths import given_path
-from housequest.worlds.workers import Refused, Worker, WorkerError
+from housequest.worlds.workers import Refused, WorkerError, WorkerProcess
 
 if TYPE_CHECKING:
     from housequest.agent.models.llama import LlamaOptions
@@ -41,7 +41,7 @@ class LlamaModel(Model):
     def __init__(self, path: Path, options: LlamaOptions, *, name: str, timeout: float = 60.0, attended: bool = False) -> None:
         self._path, self._options, self.name = path, options, name
         self._timeout, self._attended = timeout, attended
-        self._process: Worker | None = None
+        self._process: WorkerProcess | None = None
         self._starts = STARTS
         self._header: Header | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -149,7 +149,7 @@ class LlamaModel(Model):
             self._loop, self._slots = loop, asyncio.Semaphore(self._options.slots)
             self._starting, self._reading = asyncio.Lock(), asyncio.Lock()
 
-    async def _running(self) -> Worker:
+    async def _running(self) -> WorkerProcess:
         self._bind_loop()
         async with self._starting:
             if self._process is None or not self._process.alive:
@@ -166,7 +166,7 @@ class LlamaModel(Model):
                 template = named if named in (None, "chatml") else str(given_path(named))
                 options = asdict(self._options) | {"lora": lora and str(lora), "template": template}
                 wanted = {"path": str(self._path), "context": context, "options": options}
-                self._process = await asyncio.to_thread(Worker, WORKER, wanted)
+                self._process = await asyncio.to_thread(WorkerProcess, WORKER, wanted)
             return self._process
 
     def _error(self, error: Refused | WorkerError) -> ModelError:

@@ -32,7 +32,7 @@ from housequest.agent.roles import brief
 from housequest.agent.roles.base import Exchange, as_chat, load_prompt, plain_text, whole_prompts
 from housequest.agent.roles.demonstrations import STUCK, DemonstratedRole, Demonstrator, Lesson, Reply, with_ways
 from housequest.agent.training.corpus import step_of, taught
-from housequest.agent.training.export import Call, Conversation, ExportedEpisode, PlayedStep, joined
+from housequest.agent.training.export import Conversation, ExportedEpisode, PlayedStep, PromptedReply, joined
 from housequest.knowledge.examples import EVALUATION_SEEDS, LEARNT_FROM, subtasks_of_goal
 from housequest.worlds.alfworld.expert import make_expert
 from housequest.worlds.alfworld.games import EXAMPLE, GENERATED, TRAJECTORY_FILE, sentences_of
@@ -154,7 +154,7 @@ class Teacher(Model):
 
     def __init__(self, agent: str, knows: Demonstrator, can: Capabilities = LIKE_LLAMA) -> None:
         self._agent, self._knows, self._can = agent, knows, can
-        self.calls: list[Call] = []
+        self.calls: list[PromptedReply] = []
 
     async def capabilities(self) -> Capabilities:
         """What changes a prompt. What the expert says needs no form to be held to."""
@@ -165,7 +165,7 @@ class Teacher(Model):
         said = self._reply(replace(request, messages=marked, raw=False) if marked else request)
         if request.choices is not None and said.text not in request.choices:
             raise ModelError(f"The expert would say {said.text!r}, which is none of the choices; this game teaches nothing.")
-        self.calls.append(Call(self._asked(request), said.text, said.learned, request.raw))
+        self.calls.append(PromptedReply(self._asked(request), said.text, said.learned, request.raw))
         other = "Yes" if said.text == "No" else "No"
         tokens = (TokenChoice(said.text, 0.0, ((said.text, 0.0), (other, _NEVER))),) if request.top_logprobs else ()
         return Completion(said.text, tokens=tokens)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from housequest.agent.episodes.drawing import EpisodeDrawing, Scene, draw_episode, goal_kinds, scenes
+from housequest.agent.episodes.drawing import DrawnScene, EpisodeDrawing, draw_episode, goal_kinds, scenes
 from housequest.agent.episodes.events import Ended, Event, Started, Stepped, TurnSpent
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Env, Observation, Step, Task, Transition, World
@@ -37,7 +37,7 @@ def transitions(events: list[Event]) -> list[Transition]:
     return [Transition(one.command, Observation(one.observation)) for one in bodies if isinstance(one, Stepped)]
 
 
-def drawn(events: list[Event]) -> list[Scene]:
+def drawn(events: list[Event]) -> list[DrawnScene]:
     return [scene for _, scene in scenes(events)]
 
 
@@ -103,7 +103,7 @@ def test_the_true_state_is_played_beside_the_episode_on_every_branch() -> None:
     told, turns = drawing(events), transitions(events)
     last = drawn(events)[-1]
 
-    def true(count: int) -> Scene:
+    def true(count: int) -> DrawnScene:
         scene = told.true_scene(turns[:count], Belief())
         assert scene is not None and scene.true
         return scene

@@ -9,13 +9,13 @@ from housequest.agent.config import configure
 from housequest.agent.episodes.moments import recorded_moments
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.spec import make_run_spec
-from housequest.agent.explorer.distiller import EpisodeSteps, PlayedStep, chunks, read_steps
+from housequest.agent.explorer.distiller import CitedStep, EpisodeSteps, chunks, read_steps
 
 
 def house(number: int, steps: int) -> EpisodeSteps:
     return EpisodeSteps(
         f"You are in room {number}.",
-        tuple(PlayedStep(f"r/t{number}/{n}", f"go {n}", f"You went {n}.") for n in range(steps)),
+        tuple(CitedStep(f"r/t{number}/{n}", f"go {n}", f"You went {n}.") for n in range(steps)),
         0,
     )
 
@@ -35,7 +35,7 @@ def test_every_step_is_in_one_chunk_with_its_number() -> None:
 
 
 def test_a_chunk_keeps_to_its_tokens_and_holds_a_step_at_least() -> None:
-    long = EpisodeSteps("x" * 10_000, (PlayedStep("a/b/1", "look", "y" * 90_000), PlayedStep("a/b/2", "look \ud800", "z")), 0)
+    long = EpisodeSteps("x" * 10_000, (CitedStep("a/b/1", "look", "y" * 90_000), CitedStep("a/b/2", "look \ud800", "z")), 0)
     found = list(chunks([long], most_tokens=1))
     assert [len(chunk.steps) for chunk in found] == [1, 1]
     assert all(len(chunk.text) < 6_000 for chunk in found)

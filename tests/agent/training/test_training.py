@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 from housequest.agent.models.builtin.network import (  # noqa: E402
     Cache,
-    Reading,
+    NetworkInput,
     Shape,
     read_builtin,
 )
@@ -45,7 +45,7 @@ def test_runtime_and_pytorch_agree(corpus: Path, tmp_path: Path) -> None:
     tokens = shipped.vocabulary.encode("Plan:\n1. find a mug 2 and put it in cabinet 3")
     with torch.no_grad():
         wanted = network(torch.tensor([tokens]))[0].numpy()
-    (found,) = shipped.network.read([Reading(tokens, Cache(SHAPE), every=True)])
+    (found,) = shipped.network.read([NetworkInput(tokens, Cache(SHAPE), every=True)])
     # The file has weights of 16 bits.
     assert abs(found - wanted).max() < 1e-3
     assert (found.argmax(-1) == wanted.argmax(-1)).all()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.style import Style
 
-from housequest.agent.episodes.drawing import Scene
+from housequest.agent.episodes.drawing import DrawnScene
 from housequest.tui.episode.view_drawing import LabelKind, labels
 from housequest.tui.widgets.blocks import ASPECT, Overlay
 from housequest.worlds.rooms.room import Situation
@@ -20,20 +20,20 @@ SIZE = (60, 24)
 STYLES: dict[LabelKind, Style] = {kind: Style(link=kind) for kind in get_args(LabelKind)}
 
 
-def scene(**changes: object) -> Scene:
+def scene(**changes: object) -> DrawnScene:
     """A kitchen of which all is known, at the fridge, which is open."""
     _, room, now = house("kitchen")
     holders = tuple(replace(one, openness="open") if one.name == "fridge 1" else one for one in now.holders)
     there = replace(now, holders=holders, at="fridge 1", pose=room.pose("fridge 1"))
-    return replace(Scene(room, there, kinds=frozenset({"egg", "diningtable"})), **changes)  # type: ignore[arg-type]
+    return replace(DrawnScene(room, there, kinds=frozenset({"egg", "diningtable"})), **changes)  # type: ignore[arg-type]
 
 
-def cells(told: Scene) -> dict[str, tuple[int, int]]:
+def cells(told: DrawnScene) -> dict[str, tuple[int, int]]:
     found = told.picture("house", (2 * SIZE[0], 2 * SIZE[1]), ASPECT).spots()
     return {name: (column // 2, row // 2) for name, (column, row) in found.items()}
 
 
-def named(told: Scene, size: tuple[int, int] = SIZE) -> dict[str, Overlay]:
+def named(told: DrawnScene, size: tuple[int, int] = SIZE) -> dict[str, Overlay]:
     found = labels(told, cells(told), size, STYLES, hidden=True)
     return {one.text.lstrip("+*"): one for one in found}
 
@@ -79,7 +79,7 @@ def test_where_there_is_no_room_a_mark_stands_in_for_a_name() -> None:
 
 def test_nothing_is_named_that_is_not_known() -> None:
     _, room, _ = house("kitchen")
-    told = Scene(room, Situation(room.start), kinds=frozenset({"egg"}))
+    told = DrawnScene(room, Situation(room.start), kinds=frozenset({"egg"}))
     assert not any("egg" in one.text for one in labels(told, cells(told), SIZE, STYLES, hidden=True))
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from housequest.worlds.alfred.model import Plan, Scene, Thing, read_plan, receptacles_of
+from housequest.worlds.alfred.model import Plan, SymbolicScene, Thing, read_plan, receptacles_of
 from housequest.worlds.alfred.tasks import AlfredGoal, Demonstration, Instruction
 
-KITCHEN = Scene(
+KITCHEN = SymbolicScene(
     receptacles_of("kitchen"),
     (
         Thing("knife", "countertop"),
@@ -15,7 +15,7 @@ KITCHEN = Scene(
         Thing("pan", "stoveburner"),
     ),
 )
-BEDROOM = Scene(
+BEDROOM = SymbolicScene(
     receptacles_of("bedroom"), (Thing("book", "bed"), Thing("desklamp"), Thing("pen", "desk"), Thing("pen", "shelf"))
 )
 
@@ -35,7 +35,7 @@ HOT_SLICE = read_plan(
 )
 
 
-def demonstration(goal: AlfredGoal, plan: Plan, scene: Scene = KITCHEN) -> Demonstration:
+def demonstration(goal: AlfredGoal, plan: Plan, scene: SymbolicScene = KITCHEN) -> Demonstration:
     """A demonstration of that plan in one of the rooms."""
     told = Instruction(1, "Do it.", tuple(str(subgoal) for subgoal in plan))
     return Demonstration("example/task/trial", "example", goal.type, goal, plan, scene, (told,))
@@ -46,7 +46,7 @@ HOT_SLICE_TASK = demonstration(
 )
 
 
-def _task(goal: AlfredGoal, plan: str, scene: Scene = KITCHEN) -> Demonstration:
+def _task(goal: AlfredGoal, plan: str, scene: SymbolicScene = KITCHEN) -> Demonstration:
     return demonstration(goal, read_plan(plan.replace(", ", "\n")), scene)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from housequest.worlds.alfred.simulator.base import Event, SimulatedObject, Treated, kind_in
+from housequest.worlds.alfred.simulator.base import SimulatedObject, SimulatorEvent, Treated, kind_in
 from housequest.worlds.alfred.tasks import AlfredGoal
 from housequest.worlds.rooms.render import Frame, Size
 from housequest.worlds.rooms.room import Box, Point, Pose
@@ -47,8 +47,8 @@ def thing(id: str, *parents: str, on: bool = False) -> SimulatedObject:
 
 def after(
     *things: SimulatedObject, held: str | None = None, visible: Sequence[str] = (), treated: Treated = UNTREATED
-) -> Event:
-    return Event("Pass", True, "", Pose(0, 0), held, Seen(things, frozenset(visible)), treated=treated)
+) -> SimulatorEvent:
+    return SimulatorEvent("Pass", True, "", Pose(0, 0), held, Seen(things, frozenset(visible)), treated=treated)
 
 
 COUNTER, TABLE, FRIDGE, DESK = (thing(kind) for kind in ("CounterTop", "DiningTable", "Fridge", "Desk"))
@@ -114,7 +114,7 @@ TABLE_OF_CASES = [
 
 
 @pytest.mark.parametrize(("goal", "event", "wanted"), TABLE_OF_CASES)
-def test_conditions_by_hand(goal: AlfredGoal, event: Event, wanted: tuple[int, int]) -> None:
+def test_conditions_by_hand(goal: AlfredGoal, event: SimulatorEvent, wanted: tuple[int, int]) -> None:
     assert (goal.seen(event), goal.total) == wanted
 
 

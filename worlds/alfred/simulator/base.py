@@ -1,8 +1,8 @@
 """A household in which somebody walks, looks and acts: the contract of what simulates one, and AI2-THOR's kinds of object.
 
-A `Scene` is where an episode begins. A `Simulator` carries out one of AI2-THOR's actions at a time, and answers each with an
-`Event`. What a robot may know of an event are ``ok``, ``message``, ``pose``, ``held``, and what perception makes of its frame;
-its objects are hidden. ``kinds.toml`` has the kinds, and what can be done to one of each.
+A `Scene` is where an episode begins. A `Simulator` carries out one of AI2-THOR's actions at a time, and answers each with a
+`SimulatorEvent`. A robot may know ``ok``, ``message``, ``pose``, ``held``, and what perception makes of the frame; the objects
+are hidden. ``kinds.toml`` has the kinds, and what can be done to one of each.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def grown(before: Treated, action: str, id: str, inside: tuple[str, ...]) -> Tre
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class SimulatorEvent:
     """The answer to an action. ``held`` is the id of what is in the hand, ``returned`` what the action was asked for. ``view``
     has what the properties and methods below tell, and makes each part once it is asked for."""
 
@@ -166,8 +166,8 @@ class Simulator(Protocol):
     is refused has ``ok`` False and says why. ``copy`` gives another one in the same state, or raises ``Unsupported`` where none
     can be. Nothing is called after ``close``."""
 
-    def begin(self, scene: Scene, /) -> Event: ...
-    def act(self, action: str, /, **arguments: object) -> Event: ...
+    def begin(self, scene: Scene, /) -> SimulatorEvent: ...
+    def act(self, action: str, /, **arguments: object) -> SimulatorEvent: ...
     def copy(self) -> Self: ...
     def close(self) -> None: ...
 

@@ -1,7 +1,7 @@
 """The stand-in: AI2-THOR's actions carried out in a room of boxes, without Unity.
 
-Each action is a pure function over an immutable `State`; `Boxes` is the `Simulator` around them. What is refused is refused in
-the style of AI2-THOR's messages. Not simulated: physics, liquids, things that break, and what bumps into what is held.
+Each action is a pure function over an immutable `LayoutState`; `Boxes` is the `Simulator` around them. Refusals are worded
+like AI2-THOR's messages. Not simulated: physics, liquids, things that break, and what bumps into what is held.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class Boxes:
     def __init__(self, *, look: float = base.LOOK) -> None:
         self._look = look
         self._scene: base.Scene | None = None
-        self._state: layouts.State | None = None
+        self._state: layouts.LayoutState | None = None
 
-    def begin(self, scene: base.Scene, /) -> base.Event:
+    def begin(self, scene: base.Scene, /) -> base.SimulatorEvent:
         self._scene, self._state = scene, layouts.begun(scene)
         return self._event("Initialize")
 
-    def act(self, action: str, /, **arguments: object) -> base.Event:
+    def act(self, action: str, /, **arguments: object) -> base.SimulatorEvent:
         scene, state = self._now()
         if action not in ACTIONS:
             unknown = f"{action!r} is not an action of AI2-THOR's that the stand-in knows.{hint(action, tuple(ACTIONS))}"
@@ -61,7 +61,7 @@ class Boxes:
         return self._event(action, returned=returned)
 
     @property
-    def state(self) -> layouts.State:
+    def state(self) -> layouts.LayoutState:
         """Hidden: all that can change. Raises ``WorldError`` before ``begin``."""
         return self._now()[1]
 
@@ -71,21 +71,21 @@ class Boxes:
     def close(self) -> None:
         self._state = None
 
-    def _now(self) -> tuple[base.Scene, layouts.State]:
+    def _now(self) -> tuple[base.Scene, layouts.LayoutState]:
         if self._scene is None or self._state is None:
             raise WorldError("boxes: no scene has begun.")
         return self._scene, self._state
 
-    def _event(self, action: str, message: str = "", *, ok: bool = True, returned: object = None) -> base.Event:
+    def _event(self, action: str, message: str = "", *, ok: bool = True, returned: object = None) -> base.SimulatorEvent:
         scene, state = self._now()
         sight = layouts.Sight(scene, state)
-        return base.Event(action, ok, message, state.pose, state.layout.held, sight, returned, state.treated)
+        return base.SimulatorEvent(action, ok, message, state.pose, state.layout.held, sight, returned, state.treated)
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
     scene: base.Scene
-    state: layouts.State
+    state: layouts.LayoutState
     arguments: Mapping[str, object]
 
     @property
@@ -114,7 +114,7 @@ class _Asked:
             raise _Refused(f"NullReferenceException: {what} not found within the specified visibility.")
         return id
 
-    def after(self, **changes: object) -> layouts.State:
+    def after(self, **changes: object) -> layouts.LayoutState:
         """The state with a layout in which some sets are others."""
         return replace(self.state, layout=replace(self.layout, **changes))  # type: ignore[arg-type]
 
@@ -124,7 +124,7 @@ class _Asked:
 
 
 _Done = (
-    layouts.State | tuple[layouts.State, object]
+    layouts.LayoutState | tuple[layouts.LayoutState, object]
 )  # The state after an action, with what it was asked for, if there is something.
 
 

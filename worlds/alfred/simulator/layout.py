@@ -80,13 +80,13 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class LayoutState:
     pose: Pose
     layout: Layout
     treated: base.Treated = frozenset()
 
 
-def begun(scene: base.Scene) -> State:
+def begun(scene: base.Scene) -> LayoutState:
     """The state in which an episode begins: things stand before machines that have no inside, and within rims of basins."""
     fixtures = {scene.ids[one.name]: one for one in scene.room.fixtures}
     things: list[base.Lying] = []
@@ -100,7 +100,7 @@ def begun(scene: base.Scene) -> State:
         elif at is not None and at.name.startswith("coffeemachine "):
             point = before(at, one.name)
         things.append(one if point is one.point else replace(one, point=point))
-    return State(scene.start, Layout(tuple(things), scene.open, scene.on, scene.dirty))
+    return LayoutState(scene.start, Layout(tuple(things), scene.open, scene.on, scene.dirty))
 
 
 def _rimmed(at: float, low: float, high: float, share: float) -> float:
@@ -130,7 +130,7 @@ def apart(pose: Pose, box: Box) -> float:
     return hypot(max(0.0, box.x0 - pose.x, pose.x - box.x1), max(0.0, box.z0 - pose.z, pose.z - box.z1))
 
 
-def listed(scene: base.Scene, state: State) -> tuple[base.SimulatedObject, ...]:
+def listed(scene: base.Scene, state: LayoutState) -> tuple[base.SimulatedObject, ...]:
     """All objects, by their ids."""
     layout, receptacles = state.layout, {scene.ids[one.name] for one in scene.room.fixtures}
     there: list[tuple[str, str, Point, Box, base.Lying | None]] = []
@@ -283,7 +283,7 @@ class Sight:
     """What an event tells of a state; what is listed is listed once."""
 
     scene: base.Scene
-    state: State
+    state: LayoutState
 
     @cached_property
     def objects(self) -> tuple[base.SimulatedObject, ...]:
@@ -298,7 +298,7 @@ class Sight:
         return render(_drawn(self.scene, self.state.layout)[0], _camera(self.scene, self.state.pose, field), size)
 
 
-def visible(scene: base.Scene, state: State, ids: Iterable[str] | None = None) -> frozenset[str]:
+def visible(scene: base.Scene, state: LayoutState, ids: Iterable[str] | None = None) -> frozenset[str]:
     """Which of the objects, or of these ``ids``, one sees in ALFRED's picture near enough to act on; what is held counts."""
     (parts, boxes, owners), pose = _drawn(scene, state.layout), state.pose
     held = frozenset(state.layout.within(HAND))
@@ -307,7 +307,7 @@ def visible(scene: base.Scene, state: State, ids: Iterable[str] | None = None) -
     return frozenset(_shown(boxes, _camera(scene, pose), near)) | (held if ids is None else held & wanted)
 
 
-def unhidden(scene: base.Scene, state: State, points: Sequence[Point]) -> list[bool]:
+def unhidden(scene: base.Scene, state: LayoutState, points: Sequence[Point]) -> list[bool]:
     """For each point, whether it is in ALFRED's picture and nothing is before it."""
     import numpy as np
 

@@ -32,7 +32,7 @@ from housequest.worlds.alfred.simulator import base
 from housequest.worlds.errors import Unsupported, WorldError, shown
 from housequest.worlds.rooms.render import Frame, Size
 from housequest.worlds.rooms.room import EYE, Box, Point, Pose
-from housequest.worlds.workers import Handler, Refused, Worker, WorkerError, serve
+from housequest.worlds.workers import Handler, Refused, WorkerError, WorkerProcess, serve
 
 MOST_OBJECTS = 5_000
 _TEMPERATURES = ("Cold", "Hot", "RoomTemp")
@@ -45,7 +45,14 @@ _FLAGS = {
 
 
 def written(
-    event: base.Event, *, scene: str, size: Size, field: float, eye: float, walls: Box, colours: Mapping[str, Sequence[int]]
+    event: base.SimulatorEvent,
+    *,
+    scene: str,
+    size: Size,
+    field: float,
+    eye: float,
+    walls: Box,
+    colours: Mapping[str, Sequence[int]],
 ) -> dict[str, Any]:
     """The metadata of an agent after ``event``; ``colours`` are those in which objects and kinds are drawn by themselves."""
     pose, visible = event.pose, event.visible()
@@ -227,8 +234,8 @@ class Thor:
         seconds: float = SECONDS,
     ) -> None:
         self._player, self._size, self._starting, self._seconds = player, size, starting, seconds
-        self._worker: Worker | None = None
-        self._last: base.Event | None = None
+        self._worker: WorkerProcess | None = None
+        self._last: base.SimulatorEvent | None = None
         self._version: str | None = None
 
     @property
@@ -236,7 +243,7 @@ class Thor:
         """Which client and build; known once a scene has begun."""
         return self._version or "ai2thor"
 
-    def begin(self, scene: base.Scene, /) -> base.Event:
+    def begin(self, scene: base.Scene, /) -> base.SimulatorEvent:
         """Load the scene's floor plan, and put things, lamps and the agent where they are in it. Raises ``Unsupported`` for a
         made-up house, and ``WorldError`` where AI2-THOR fails."""
         if not scene.floor_plan:
@@ -253,7 +260,7 @@ class Thor:
         self._last = replace(self._now(), action="Initialize", message="", returned=None, treated=frozenset())
         return self._last
 
-    def act(self, action: str, /, **arguments: object) -> base.Event:
+    def act(self, action: str, /, **arguments: object) -> base.SimulatorEvent:
         before = self._now()
         if action in ("LookUp", "LookDown"):
             arguments = {"degrees": base.LOOK, **arguments}
@@ -286,7 +293,7 @@ class Thor:
                 os.killpg(self._worker.pid, signal.SIGKILL)
         self._worker, self._last = None, None
 
-    def _now(self) -> base.Event:
+    def _now(self) -> base.SimulatorEvent:
         if self._last is None:
             raise WorldError("thor: no scene has begun.")
         return self._last
@@ -294,7 +301,7 @@ class Thor:
     def _start(self, floor_plan: str) -> None:
         self.close()
         settings = {"player": self._player, "scene": floor_plan, "size": list(self._size), "field": base.FIELD}
-        self._worker = worker = Worker(_WORKER, {**settings, "seconds": self._seconds, "starting": self._starting})
+        self._worker = worker = WorkerProcess(_WORKER, {**settings, "seconds": self._seconds, "starting": self._starting})
         try:
             said: Any = worker.ready().result(self._starting)
             self._version = str(said["version"])
@@ -303,7 +310,7 @@ class Thor:
             self.close()
             raise _failed(error, self._starting) from error
 
-    def _ask(self, request: Mapping[str, object], action: str) -> base.Event:
+    def _ask(self, request: Mapping[str, object], action: str) -> base.SimulatorEvent:
         worker = self._worker
         if worker is None:
             raise WorldError("thor: its process has ended.")
@@ -317,7 +324,7 @@ class Thor:
             raise _failed(error, self._seconds) from error
         return self._last
 
-    def _event(self, action: str, said: Any, treated: base.Treated) -> base.Event:
+    def _event(self, action: str, said: Any, treated: base.Treated) -> base.SimulatorEvent:
         metadata: Any = said["metadata"]
         objects, seen = read_objects(metadata)
         pose, held = read_pose(metadata)
@@ -326,7 +333,7 @@ class Thor:
         colours: Any = {tuple(int(part) for part in one["color"]): str(one["name"]) for one in painted}
         view = _Said(objects, seen, images, colours, self._size)
         ok, message = metadata["lastActionSuccess"] is True, str(metadata["errorMessage"])[:LONGEST_MESSAGE]
-        return base.Event(action, ok, message, pose, held, view, metadata["actionReturn"], treated)
+        return base.SimulatorEvent(action, ok, message, pose, held, view, metadata["actionReturn"], treated)
 
 
 def _failed(error: BaseException, seconds: float) -> BaseException:
@@ -345,7 +352,7 @@ def _failed(error: BaseException, seconds: float) -> BaseException:
             return error
 
 
-def _restored(now: base.Event, scene: base.Scene) -> list[tuple[str, dict[str, object]]]:
+def _restored(now: base.SimulatorEvent, scene: base.Scene) -> list[tuple[str, dict[str, object]]]:
     """The actions that set a scene up: nothing is moved that is there already."""
     actions: list[tuple[str, dict[str, object]]] = []
     wanted = [one for one in scene.things if one.pickupable]

@@ -45,7 +45,7 @@ _WORDS = tomllib.loads(Path(__file__).with_name("plays.toml").read_text("utf-8")
 _SAID: dict[str, list[str]] = _WORDS["said"]  # Other words for a sub-task, by its verb.
 
 
-class PlayedStep(NamedTuple):
+class ExpertStep(NamedTuple):
     """What was seen, what could be done, the expert's choice among that, and the index of the sub-task."""
 
     seen: str
@@ -54,20 +54,20 @@ class PlayedStep(NamedTuple):
     subtask: int
 
 
-def play(game: TrainingGame, random: Random, *, missteps: float = MISSTEPS) -> tuple[list[PlayedStep], bool]:
+def play(game: TrainingGame, random: Random, *, missteps: float = MISSTEPS) -> tuple[list[ExpertStep], bool]:
     """Play ``game`` by the expert, a share ``missteps`` of its commands random; also whether the game came to its end."""
     expert, env = make_expert(), game.env
     opening = env.reset().observation
     memory = expert.begin(goal_sentences(game.goal)[0], opening)
     seen, subtask = opening_text(opening, env.task.goal), 0
-    steps: list[PlayedStep] = []
+    steps: list[ExpertStep] = []
     while len(steps) < MOST_STEPS:
         permissible = tuple(env.admissible_commands() or ())
         command, _, memory = expert.decide(memory)
         if command not in permissible or command == "look":
             break
         subtask = max(subtask, step_of(game.goal, memory.belief))
-        steps.append(PlayedStep(seen, permissible, permissible.index(command), subtask))
+        steps.append(ExpertStep(seen, permissible, permissible.index(command), subtask))
         if random.random() < missteps:
             command = random.choice(permissible)
         step = env.step(command)

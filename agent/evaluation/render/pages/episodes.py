@@ -18,7 +18,7 @@ from urllib.parse import quote
 from jinja2 import Environment
 from markupsafe import Markup
 
-from housequest.agent.episodes.drawing import Scene, scenes
+from housequest.agent.episodes.drawing import DrawnScene, scenes
 from housequest.agent.episodes.events import Event, ModelCall, PromptMessage, Stepped, TurnSpent, branch
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.analysis.transcript import aligned, model_calls, notes, transcribe
@@ -215,7 +215,7 @@ class Drawings:
         opening = _data_url(whole.png())
         number = self._openings.get(opening, len(self._openings) + 1)
         pictures: dict[int, Markup] = {}
-        before: Scene | None = None
+        before: DrawnScene | None = None
         for turn, scene in turns:
             # A turn that changed nothing known has none.
             if before is None or scene.new or scene.situation != before.situation:
@@ -239,7 +239,7 @@ def _turn(event: Event) -> int:
     return event.body.turn if isinstance(event.body, Stepped | TurnSpent) else 0
 
 
-def _opening(scene: Scene) -> tuple[Frame, tuple[int, int, int, int] | None]:
+def _opening(scene: DrawnScene) -> tuple[Frame, tuple[int, int, int, int] | None]:
     """The first picture of an episode, and the part that it shows of the house; None where a camera saw it."""
     if scene.camera is not None:
         return scene.picture("eyes", _CAMERA), None
@@ -249,7 +249,7 @@ def _opening(scene: Scene) -> tuple[Frame, tuple[int, int, int, int] | None]:
     return whole.part(*box), box
 
 
-def _picture(turn: int, scene: Scene, box: tuple[int, int, int, int] | None) -> tuple[Frame, str, list[Name]]:
+def _picture(turn: int, scene: DrawnScene, box: tuple[int, int, int, int] | None) -> tuple[Frame, str, list[_Label]]:
     """What is drawn of a turn, what it shows in words, and the names on it."""
     frame = scene.picture("house", SIZE).part(*box) if box else scene.picture("eyes", _CAMERA)
     spots, words = frame.spots(), _words(scene)
@@ -261,7 +261,7 @@ def _picture(turn: int, scene: Scene, box: tuple[int, int, int, int] | None) -> 
     return frame, words, list(_names(scene, spots, frame.size))
 
 
-class Name(NamedTuple):
+class _Label(NamedTuple):
     """A name on a picture: its left end and its baseline, and what it is."""
 
     x: int
@@ -274,7 +274,7 @@ def _data_url(picture: bytes) -> str:
     return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
 
 
-def _words(scene: Scene) -> str:
+def _words(scene: DrawnScene) -> str:
     """What a picture shows of a turn, for who does not see it."""
     now = scene.situation
     here = next((one for one in now.holders if one.name == now.at), None)
@@ -288,7 +288,7 @@ def _words(scene: Scene) -> str:
     return " ".join(told)
 
 
-def _plan_words(scene: Scene, spots: Spots, size: Size) -> str:
+def _plan_words(scene: DrawnScene, spots: Spots, size: Size) -> str:
     """Where everything stands: the plan in words, by thirds of the picture."""
     width, height = size
     down, across = ("back", "middle", "front"), ("left", "middle", "right")
@@ -306,7 +306,7 @@ def _plan_words(scene: Scene, spots: Spots, size: Size) -> str:
     return f"The house from above, {plan}. {'; '.join(parts).capitalize()}."
 
 
-def _names(scene: Scene, spots: Spots, size: Size) -> Iterator[Name]:
+def _names(scene: DrawnScene, spots: Spots, size: Size) -> Iterator[_Label]:
     """Names where there is room: what the goal names and was seen, what is held, what is new, and where the player stands."""
     width, height = size
     now = scene.situation
@@ -337,5 +337,5 @@ def _names(scene: Scene, spots: Spots, size: Size) -> Iterator[Name]:
             ):
                 continue
             taken.append(box)
-            yield Name(left, top + _LINE - 2, text, "goal" if wanted else "new" if new else "")
+            yield _Label(left, top + _LINE - 2, text, "goal" if wanted else "new" if new else "")
             break

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_info
 
 from housequest.agent.models.base import Completion, Message, Request
 from housequest.agent.models.builtin.model import BuiltinModel, load_builtin
-from housequest.agent.models.builtin.network import SHIPPED, Cache, Network, Reading, read_builtin
+from housequest.agent.models.builtin.network import SHIPPED, Cache, Network, NetworkInput, read_builtin
 from housequest.agent.networks import Floats
 from housequest.worlds.errors import ModelError, Unsupported
 from tests.agent.models.builtin.tiny import SHAPE, vocabulary, weights, write_tiny
@@ -35,9 +35,9 @@ def asked(text: str = PROMPT) -> tuple[Message, ...]:
 def test_tokens_one_by_one_give_the_logits_of_all_at_once() -> None:
     network = Network(SHAPE, weights(SHAPE, len(vocabulary())))
     tokens = list(range(40))
-    (together,) = network.read([Reading(tokens, Cache(SHAPE), every=True)])
+    (together,) = network.read([NetworkInput(tokens, Cache(SHAPE), every=True)])
     cache = Cache(SHAPE)
-    apart = np.array([network.read([Reading([token], cache)])[0][0] for token in tokens])
+    apart = np.array([network.read([NetworkInput([token], cache)])[0][0] for token in tokens])
     assert np.abs(together - apart).max() < 1e-3
 
 
@@ -46,8 +46,8 @@ def test_what_is_read_beside_a_sequence_changes_no_bit_of_it() -> None:
     network, random = read_builtin(SHIPPED).network, Random(0)
     prompts = [random.choices(range(2000), k=random.randint(1, 150)) for _ in range(40)]
 
-    def read(cache: Cache, tokens: Sequence[int]) -> Reading:
-        return Reading(tokens, cache)
+    def read(cache: Cache, tokens: Sequence[int]) -> NetworkInput:
+        return NetworkInput(tokens, cache)
 
     alone = [Cache(network.shape) for _ in prompts]
     wanted = [

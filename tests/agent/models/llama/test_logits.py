@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from housequest.agent.models.base import Completion, Message, Request
-from housequest.agent.models.builtin.network import Cache, Network, Reading, Shape
+from housequest.agent.models.builtin.network import Cache, Network, NetworkInput, Shape
 from housequest.agent.models.llama import installed, read_llama_name
 from housequest.agent.models.llama.model import LlamaModel
 from tests.agent.models.tiny import HEADS, HIDDEN, LAYERS, WIDTH, Kind, tensors_of, token_of, write_tiny
@@ -50,7 +50,7 @@ def weights(seed: int) -> dict[str, Floats]:
 
 
 def read_by_numpy(tokens: list[int]) -> Floats:
-    return Network(SHAPE, weights(seed=0)).read([Reading(tokens, Cache(SHAPE), every=True)])[0]
+    return Network(SHAPE, weights(seed=0)).read([NetworkInput(tokens, Cache(SHAPE), every=True)])[0]
 
 
 def read_by_pytorch(tokens: list[int]) -> Floats:

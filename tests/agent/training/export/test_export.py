@@ -18,7 +18,15 @@ from housequest.agent.episodes.record import EpisodeRecorder
 from housequest.agent.models.base import Completion, Message, Model, Request
 from housequest.agent.models.scripted import ReplyRule, ScriptedModel
 from housequest.agent.roles.base import whole_prompts
-from housequest.agent.training.export import FORMATS, Call, ExportedEpisode, PlayedStep, RecordedEpisodes, exported, joined
+from housequest.agent.training.export import (
+    FORMATS,
+    ExportedEpisode,
+    PlayedStep,
+    PromptedReply,
+    RecordedEpisodes,
+    exported,
+    joined,
+)
 from housequest.agent.training.lora.games import Demonstrations, Lessons, demonstrated
 from housequest.knowledge.examples import EVALUATION_SEEDS
 from housequest.tui.cli import main
@@ -124,8 +132,8 @@ def test_what_nobody_should_learn_has_no_weight() -> None:
 def episode() -> ExportedEpisode:
     first = (Message("system", "Play."), Message("user", "You see a mug."))
     calls = [
-        Call(first, "take mug"),
-        Call((*first, Message("assistant", "take mug"), Message("user", "Taken.")), "go home"),
+        PromptedReply(first, "take mug"),
+        PromptedReply((*first, Message("assistant", "take mug"), Message("user", "Taken.")), "go home"),
     ]
     steps = (PlayedStep("take mug", "Taken."), PlayedStep("go home", "Home."))
     conversations = tuple(joined("train:1", "react", calls))

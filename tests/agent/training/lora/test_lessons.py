@@ -23,7 +23,7 @@ from housequest.agent.models.registry import make_model
 from housequest.agent.models.scripted import ReplyRule, ScriptedModel
 from housequest.agent.roles.base import plain_text
 from housequest.agent.roles.reading import read_command
-from housequest.agent.training.export import Call, Conversation, joined, load, save
+from housequest.agent.training.export import Conversation, PromptedReply, joined, load, save
 from housequest.agent.training.lora.games import (
     LIKE_LLAMA,
     Demonstrations,
@@ -309,7 +309,7 @@ def test_a_range_of_houses_is_learned_from() -> None:
 def test_a_prompt_that_grows_is_one_conversation() -> None:
     first, other = (Message("user", "1."),), (Message("user", "another"),)
     grown = (*first, Message("assistant", "find a mug,"), Message("user", "2."))
-    calls = [Call(first, "find a mug,"), Call(other, "stay", learned=False), Call(grown, "done.")]
+    calls = [PromptedReply(first, "find a mug,"), PromptedReply(other, "stay", learned=False), PromptedReply(grown, "done.")]
     assert list(joined("train:1", "lota", calls)) == [
         Conversation("train:1", "lota", (*grown, Message("assistant", "done.")), (1, 3))
     ]

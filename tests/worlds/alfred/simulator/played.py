@@ -7,7 +7,7 @@ from functools import cache
 
 from housequest.worlds.alfred.env import Episode
 from housequest.worlds.alfred.scenes import scene_of
-from housequest.worlds.alfred.simulator.base import Event, Scene
+from housequest.worlds.alfred.simulator.base import Scene, SimulatorEvent
 from housequest.worlds.alfred.simulator.boxes import Boxes
 from housequest.worlds.alfred.world import AlfredWorld
 from housequest.worlds.alfworld.engine.game import parse_game
@@ -40,7 +40,7 @@ def begun(reference: str = "example:1") -> Boxes:
     return simulator
 
 
-def facing(simulator: Boxes, id: str) -> Event:
+def facing(simulator: Boxes, id: str) -> SimulatorEvent:
     """Stand where the object can be seen."""
     poses = simulator.act("GetInteractablePoses", objectId=id).returned
     assert isinstance(poses, list), id

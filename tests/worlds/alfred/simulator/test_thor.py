@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from housequest.worlds.alfred.simulator.base import Event, Scene
+from housequest.worlds.alfred.simulator.base import Scene, SimulatorEvent
 from housequest.worlds.alfred.simulator.boxes import ACTIONS, Boxes
 from housequest.worlds.alfred.simulator.thor import Thor
 from housequest.worlds.errors import Unsupported, WorldError
@@ -90,7 +90,7 @@ def script() -> Iterator[Step]:
     yield then("Done")
 
 
-def same(one: Event, other: Event) -> None:
+def same(one: SimulatorEvent, other: SimulatorEvent) -> None:
     """Every field of two events, and their frames, are equal."""
     assert (one.action, one.ok, one.message, one.pose, one.held) == (
         other.action,
