@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import copytree, ignore_patterns
@@ -150,6 +151,15 @@ def test_nothing_above_worlds_names_a_world() -> None:
         if isinstance(node, ast.Constant) and node.value == "alfworld"
     ]
     assert found == []
+
+
+def test_no_two_classes_share_a_public_name() -> None:
+    places = defaultdict[str, list[str]](list)
+    for name, file in modules().items():
+        for node in ast.parse(file.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(name)
+    assert {name: there for name, there in places.items() if len(there) > 1} == {}
 
 
 def is_package(file: Path) -> bool:

@@ -1,10 +1,10 @@
 """Worker processes that answer requests in lines of JSON. If one crashes, its callers get an error.
 
 `WorkerProcess` starts a fresh interpreter on a module that calls `serve`. The first line to the process says what to work with;
-the first line back is ``{"ready": ...}``. Then each request has a number and is answered under it, in any order, and before
-that may be told parts of its answer; ``{"cancel": NUMBER}`` ends one. An exception ends the process with a traceback on stderr, the
-last line of which is shown. The end of its input ends it too: it never outlives who started it. Nor do its temporary files,
-which are in a folder of its own: packages that it runs leave them behind when it is killed.
+the first line back is ``{"ready": ...}``. Each request has a number; its answer, and parts of it before, come back under that
+number, in any order. ``{"cancel": NUMBER}`` ends a request. An exception ends the process with a traceback on stderr, whose
+last line is shown. The process also ends with its input, so it never outlives its parent. Its temporary files lie in a
+folder of its own, which is deleted with it: packages leave files behind when they are killed.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _DECODER = json.JSONDecoder()
 Keys = tuple[str | int, ...]  # The way to a value through tables and lists.
 
 
-class Fault(ValueError):
+class _Fault(ValueError):
     """What is wrong, and at which key or index of the JSON."""
 
     def __init__(self, where: Keys, what: str) -> None:
@@ -33,7 +33,7 @@ class Fault(ValueError):
         self.where = where
 
 
-class Place(NamedTuple):
+class JsonPosition(NamedTuple):
     """Where a value begins in a text, and what it is ``called`` in errors, such as "task 3"; "" for all of the text."""
 
     at: int
@@ -47,7 +47,7 @@ class JsonText:
     origin: str
     text: str
 
-    def elements(self, called: str) -> Iterator[tuple[Place, Any]]:
+    def elements(self, called: str) -> Iterator[tuple[JsonPosition, Any]]:
         """The elements of a list, ``called`` by this word and their number, or the one value that the text is, without a name.
         Raises ``GameError`` with the line."""
         at = self._skip(0)
@@ -56,7 +56,7 @@ class JsonText:
             return
         at, number = self._skip(at + 1), 1
         while self.text[at : at + 1] != "]":
-            place = Place(at, f"{called} {number}")
+            place = JsonPosition(at, f"{called} {number}")
             value, end = self._decoded(place)
             yield place, value
             end, number = self._skip(end), number + 1
@@ -67,18 +67,18 @@ class JsonText:
                 raise self._broken(end, place, "a comma comes before the end of the list")
         self._ends(at + 1)
 
-    def whole(self) -> tuple[Place, Any]:
+    def whole(self) -> tuple[JsonPosition, Any]:
         """The one value that the text is. Raises ``GameError`` with the line."""
-        place = Place(self._skip(0))
+        place = JsonPosition(self._skip(0))
         value, end = self._decoded(place)
         self._ends(end)
         return place, value
 
-    def value(self, place: Place) -> Any:
+    def value(self, place: JsonPosition) -> Any:
         """The value at a place where one was read before."""
         return _DECODER.raw_decode(self.text, place.at)[0]
 
-    def refused(self, place: Place, fault: Fault) -> GameError:
+    def refused(self, place: JsonPosition, fault: _Fault) -> GameError:
         """The error that something is wrong in the value at a place, with the way to it: ``init_graph.nodes[3].id``."""
         path = "".join(
             f"[{one}]" if isinstance(one, int) else f".{one}" if _KEY.fullmatch(one) else f"[{shown(one)}]"
@@ -88,9 +88,9 @@ class JsonText:
 
     def _ends(self, at: int) -> None:
         if (rest := self._skip(at)) < len(self.text):
-            raise self._broken(rest, Place(0), "there is more after the end")
+            raise self._broken(rest, JsonPosition(0), "there is more after the end")
 
-    def _decoded(self, place: Place) -> tuple[Any, int]:
+    def _decoded(self, place: JsonPosition) -> tuple[Any, int]:
         try:
             return _DECODER.raw_decode(self.text, place.at)
         except json.JSONDecodeError as error:
@@ -124,7 +124,7 @@ class JsonText:
                 return start
         return at
 
-    def _broken(self, at: int, place: Place, what: str) -> GameError:
+    def _broken(self, at: int, place: JsonPosition, what: str) -> GameError:
         """The error that this is no JSON from ``at`` on, within or after the value at a place."""
         return self._error(at, (f"column {at - self.text.rfind(chr(10), 0, at)}", place.called), what)
 
@@ -151,19 +151,19 @@ def read_text(path: Path) -> str:
 
 
 def table_at(value: object, where: Keys) -> dict[str, Any]:
-    """``value`` as a table. Raises ``Fault``."""
+    """``value`` as a table. Raises ``_Fault``."""
     if not isinstance(value, dict):
-        raise Fault(where, _other(value, where, "table"))
+        raise _Fault(where, _other(value, where, "table"))
     return cast("dict[str, Any]", value)
 
 
 def list_at(value: object, where: Keys, most: int) -> list[object]:
-    """``value`` as a list of ``most`` entries at most. Raises ``Fault``."""
+    """``value`` as a list of ``most`` entries at most. Raises ``_Fault``."""
     if not isinstance(value, list):
-        raise Fault(where, _other(value, where, "list"))
+        raise _Fault(where, _other(value, where, "list"))
     listed = cast("list[object]", value)
     if len(listed) > most:
-        raise Fault(where, f"it has {len(listed):,} entries, and at most {most:,} are read")
+        raise _Fault(where, f"it has {len(listed):,} entries, and at most {most:,} are read")
     return listed
 
 
@@ -189,7 +189,7 @@ class WahTask(NamedTuple):
     goal: GraphGoal
     keys: tuple[Keys, ...]
     instructions: tuple[str, ...]
-    place: Place
+    place: JsonPosition
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class TaskFile:
                 for number, one in enumerate(listed):
                     at = ("init_graph", "nodes", number)
                     found[len(found)] = _node(table_at(one, at), at)[0]
-            except Fault as fault:
+            except _Fault as fault:
                 raise self.source.refused(task.place, fault) from None
         return Apartment(found, -1).properties
 
@@ -221,8 +221,8 @@ class TaskFile:
             graph = read_graph(value.get("init_graph"), ("init_graph",), room=value.get("init_room"))
             for one, key in zip(task.goal.conditions, task.keys, strict=True):
                 if (why := _out_of_question(one, graph)) is not None:
-                    raise Fault(key, why)
-        except Fault as fault:
+                    raise _Fault(key, why)
+        except _Fault as fault:
             raise self.source.refused(task.place, fault) from None
         return graph
 
@@ -239,14 +239,14 @@ def parse_tasks(text: str, origin: str) -> TaskFile:
         try:
             found.append(_task(value, place))
             if len(found) > MOST_TASKS:
-                raise Fault((), f"there are more than {MOST_TASKS:,} tasks")
+                raise _Fault((), f"there are more than {MOST_TASKS:,} tasks")
             if found[-1].id in ids:
-                raise Fault(("task_id",), f"another task has the task_id {shown(found[-1].id)} already")
+                raise _Fault(("task_id",), f"another task has the task_id {shown(found[-1].id)} already")
             ids.add(found[-1].id)
-        except Fault as fault:
+        except _Fault as fault:
             raise source.refused(place, fault) from None
     if not found:
-        raise source.refused(Place(text.index("[")), Fault((), "the list is empty, so there is no task to play"))
+        raise source.refused(JsonPosition(text.index("[")), _Fault((), "the list is empty, so there is no task to play"))
     return TaskFile(source, tuple(found))
 
 
@@ -262,7 +262,7 @@ def parse_apartment(text: str, origin: str) -> Graph:
     try:
         table = table_at(value, ())
         return read_graph(table["init_graph"], ("init_graph",)) if "init_graph" in table else read_graph(table)
-    except Fault as fault:
+    except _Fault as fault:
         raise source.refused(place, fault) from None
 
 
@@ -270,7 +270,7 @@ def read_graph(value: object, where: Keys = (), *, room: object = None) -> Graph
     """A graph of nodes and edges, with the robot in ``room`` (a class or an id) if one is given. Of several characters the
     first by id is the robot, and the others are left out. Without one, or where it is in no room, it stands in ``room``, else
     in the first. What can be opened or switched and does not say how it stands is closed or off, as VirtualHome takes it, and
-    what is CLOSE is so both ways. Edges that no action depends on (FACING, BETWEEN, SITTING) are left out. Raises ``Fault``."""
+    what is CLOSE is so both ways. Edges that no action depends on (FACING, BETWEEN, SITTING) are left out."""
     table = table_at(value, where)
     nodes: dict[int, Node] = {}
     states: dict[int, frozenset[str]] = {}
@@ -280,14 +280,14 @@ def read_graph(value: object, where: Keys = (), *, room: object = None) -> Graph
         at = (*where, "nodes", number)
         node, state = _node(table_at(one, at), at)
         if node.id in nodes or node.id in characters:
-            raise Fault((*at, "id"), f"another node has the id {node.id} already")
+            raise _Fault((*at, "id"), f"another node has the id {node.id} already")
         if node.kind == ROBOT:
             characters.append(node.id)
         else:
             nodes[node.id] = node
             states[node.id] = state
     if not any(node.room for node in nodes.values()):
-        raise Fault((*where, "nodes"), "no node has the category Rooms, so there is nowhere to be")
+        raise _Fault((*where, "nodes"), "no node has the category Rooms, so there is nowhere to be")
     robot = min(characters, default=max(nodes) + 1)
     nodes[robot] = Node(robot, ROBOT, "Characters")
     placed: dict[int, set[tuple[Placing, int]]] = {}
@@ -299,15 +299,15 @@ def read_graph(value: object, where: Keys = (), *, room: object = None) -> Graph
         start, end = (_id(edge.get(key), (*at, key)) for key in ("from_id", "to_id"))
         relation = edge.get("relation_type")
         if not isinstance(relation, str) or relation.upper() not in _RELATIONS:
-            raise Fault((*at, "relation_type"), f"{shown(relation)} is not a relation of VirtualHome")
+            raise _Fault((*at, "relation_type"), f"{shown(relation)} is not a relation of VirtualHome")
         for key, id in (("from_id", start), ("to_id", end)):
             if id not in nodes and id not in characters:
-                raise Fault((*at, key), f"no node has the id {id}")
+                raise _Fault((*at, key), f"no node has the id {id}")
         if not {start, end} <= nodes.keys():
             continue  # another character's
         match relation.upper():
             case "ON" | "INSIDE" as how if start == end:
-                raise Fault(at, f"node {start} is {how} itself")
+                raise _Fault(at, f"node {start} is {how} itself")
             case "ON" | "INSIDE" as how if end != robot:
                 placed.setdefault(start, set()).add((how, end))
             case "CLOSE" if start != end:
@@ -319,7 +319,7 @@ def read_graph(value: object, where: Keys = (), *, room: object = None) -> Graph
                     or hands.get(hand, end) != end
                     or end in (hands[other] for other in hands if other != hand)
                 ):
-                    raise Fault(at, f"the robot cannot hold node {end} like this: each hand holds one thing that is GRABBABLE")
+                    raise _Fault(at, f"the robot cannot hold node {end} like this: each hand holds one thing that is GRABBABLE")
                 hands[hand] = end
             case _:
                 pass
@@ -339,7 +339,7 @@ def _settled(graph: Graph, room: object, where: Keys) -> Graph:
     named = apartment.classes.get(room, ()) if isinstance(room, str) else (room,) if type(room) is int else ()
     rooms = [id for id in apartment.rooms if id in named]
     if room is not None and not rooms:
-        raise Fault((*where[:-1], "init_room"), f"there is no room {shown(room)}")
+        raise _Fault((*where[:-1], "init_room"), f"there is no room {shown(room)}")
     inside = sorted(id for id in graph.parents(graph.robot) if apartment.nodes[id].room)
     here = (rooms or inside or apartment.rooms)[0]
     changes.placed |= dict.fromkeys((graph.robot, *graph.held), within(here))
@@ -348,16 +348,16 @@ def _settled(graph: Graph, room: object, where: Keys) -> Graph:
     for _ in range(DEEPEST - 1):
         deep = {id: above for id, above in deep.items() if any(other in deep for _, other in above)}
     if deep:
-        raise Fault((*where, "edges"), f"node {min(deep)} is on or inside of itself, or more than {DEEPEST} things deep")
+        raise _Fault((*where, "edges"), f"node {min(deep)} is on or inside of itself, or more than {DEEPEST} things deep")
     return changes.graph() if here in inside else after(changes.graph(), Action("walk to", here))
 
 
 def _node(table: Mapping[str, object], where: Keys) -> tuple[Node, frozenset[str]]:
     kind, category = table.get("class_name"), table.get("category")
     if not isinstance(kind, str) or not _KIND.fullmatch(kind):
-        raise Fault((*where, "class_name"), f"{shown(kind)} is not the name of a class; use letters, digits, _ and -")
+        raise _Fault((*where, "class_name"), f"{shown(kind)} is not the name of a class; use letters, digits, _ and -")
     if category is not None and not isinstance(category, str):
-        raise Fault((*where, "category"), f"{shown(category)} is not a category; give text")
+        raise _Fault((*where, "category"), f"{shown(category)} is not a category; give text")
     properties = _words(table.get("properties", []), (*where, "properties"))
     states = set(_words(table.get("states", []), (*where, "states")))
     if "CAN_OPEN" in properties and states.isdisjoint({"OPEN", "CLOSED"}):
@@ -366,22 +366,22 @@ def _node(table: Mapping[str, object], where: Keys) -> tuple[Node, frozenset[str
         states.add("OFF")
     for pair in ({"OPEN", "CLOSED"}, {"ON", "OFF"}):
         if pair <= states:
-            raise Fault((*where, "states"), f"it is both {' and '.join(sorted(pair))}")
+            raise _Fault((*where, "states"), f"it is both {' and '.join(sorted(pair))}")
     return Node(_id(table.get("id"), (*where, "id")), kind.lower(), category or "", properties), frozenset(states)
 
 
-def _task(value: object, place: Place) -> WahTask:
+def _task(value: object, place: JsonPosition) -> WahTask:
     table = table_at(value, ())
     id, name = table.get("task_id"), table.get("task_name", "task")
     if isinstance(id, bool) or not isinstance(id, int | str) or not 0 < len(str(id)) <= 80 or not str(id).isprintable():
-        raise Fault(("task_id",), f"{shown(id)} is not a task_id; give a number or a short text")
+        raise _Fault(("task_id",), f"{shown(id)} is not a task_id; give a number or a short text")
     if not isinstance(name, str) or not _KIND.fullmatch(name):
-        raise Fault(("task_name",), f"{shown(name)} is not a task_name; use letters, digits, _ and -")
+        raise _Fault(("task_name",), f"{shown(name)} is not a task_name; use letters, digits, _ and -")
     told = table.get("nl_instructions", [])
     told = [told] if isinstance(told, str) else told
     for number, one in enumerate(list_at(told, ("nl_instructions",), 1_000)):
         if not isinstance(one, str):
-            raise Fault(("nl_instructions", number), f"{shown(one)} is not a sentence; give text")
+            raise _Fault(("nl_instructions", number), f"{shown(one)} is not a sentence; give text")
     # The classes of a graph that was not read yet, as far as it is one: damage in it is told once the task is opened.
     graph: Any = table.get("init_graph")
     nodes: Any = cast("dict[str, Any]", graph).get("nodes") if isinstance(graph, dict) else None
@@ -401,7 +401,7 @@ def _goal(value: object, where: Keys, kinds: frozenset[str]) -> tuple[GraphGoal,
     keys = tuple((*where, key) for key, count in table.items() if count != 0)
     found = tuple(_condition(str(key[-1]), table[key[-1]], key, kinds) for key in keys)
     if not 0 < len(found) <= MOST_CONDITIONS:
-        raise Fault(where, f"a goal has 1 to {MOST_CONDITIONS} conditions, and this has {len(found)}")
+        raise _Fault(where, f"a goal has 1 to {MOST_CONDITIONS} conditions, and this has {len(found)}")
     return GraphGoal(found), keys
 
 
@@ -437,9 +437,9 @@ def _condition(key: str, count: object, where: Keys, kinds: frozenset[str]) -> C
     word, _, rest = key.lower().partition("_")
     how = _HOW.get(word)
     if how is None:
-        raise Fault(where, f"{shown(key)} is not a condition; give on_THING_PLACE, inside_THING_PLACE or turnOn_THING")
+        raise _Fault(where, f"{shown(key)} is not a condition; give on_THING_PLACE, inside_THING_PLACE or turnOn_THING")
     if type(count) is not int or not 0 < count <= MOST_WANTED:
-        raise Fault(where, f"{shown(key)} is wanted {shown(count)} times; give 1 to {MOST_WANTED}")
+        raise _Fault(where, f"{shown(key)} is wanted {shown(count)} times; give 1 to {MOST_WANTED}")
     if how == "turnOn" and _KIND.fullmatch(rest):
         return Condition(how, rest, None, count)
     # Names of classes may have a _ too: what the graph knows says where one ends.
@@ -448,12 +448,12 @@ def _condition(key: str, count: object, where: Keys, kinds: frozenset[str]) -> C
     pairs = [pair for pair in named if all(map(_KIND.fullmatch, pair))]
     meant = [pair for pair in pairs if kinds.issuperset(pair)] or pairs[-1:]
     if not meant:
-        raise Fault(
+        raise _Fault(
             where, f"{shown(key)} does not say what is wanted where: on_THING_PLACE, inside_THING_PLACE or turnOn_THING"
         )
     if len(meant) > 1:
         ways = " or ".join(f"{kind} {word} {place}" for kind, place in meant)
-        raise Fault(where, f"{shown(key)} can mean {ways}, since the graph has all of these")
+        raise _Fault(where, f"{shown(key)} can mean {ways}, since the graph has all of these")
     return Condition(how, *meant[0], count)
 
 
@@ -461,11 +461,11 @@ def _words(value: object, where: Keys) -> frozenset[str]:
     words = list_at(value, where, 100)
     for number, one in enumerate(words):
         if not isinstance(one, str) or not _KIND.fullmatch(one):
-            raise Fault((*where, number), f"{shown(one)} is not a word of VirtualHome")
+            raise _Fault((*where, number), f"{shown(one)} is not a word of VirtualHome")
     return frozenset(str(one).upper() for one in words)
 
 
 def _id(value: object, where: Keys) -> int:
     if type(value) is not int or not 0 <= value <= 10**9:
-        raise Fault(where, f"{shown(value)} is not an id; give a whole number")
+        raise _Fault(where, f"{shown(value)} is not an id; give a whole number")
     return value
