@@ -56,7 +56,7 @@ class Setup:
             where = texts_go_to(embedder)
             if where is not None and settings.get("choose") == "embeddings":
                 yield f"Goals go to {where}, for choosing examples."
-            if where is not None and not registry.agent_spec(registry.acting_agent(self.agent, settings)).needs_model:
+            if where is not None and "model" not in registry.agent_spec(registry.acting_agent(self.agent, settings)).needs:
                 yield f"All texts of the games go to {where}, for the network to read."
 
     def make_model(
@@ -117,15 +117,15 @@ def set_up(
     if world.skills:
         # The world finds what a skill is about, so it says nothing how the agent would search.
         kept = {name: value for name, value in kept.items() if name != "search"}
-    if registry.agent_spec(agent).alone_with(kept) and PLAN not in settings.grant:
+    if registry.agent_spec(agent).excepted("model", kept) and PLAN not in settings.grant:
         raise ConfigurationError(
             f"With this planner the agent {agent!r} carries out the annotated plan, which is hidden; allow that with "
             "--grant plan."
         )
     acting = registry.acting_agent(agent, kept)
-    if registry.agent_spec(acting).needs_admissible and "admissible" not in settings.grant:
+    if "admissible" in registry.agent_spec(acting).needs and "admissible" not in settings.grant:
         raise ConfigurationError(needs_admissible(acting))
-    shown = registry.agent_spec(agent).takes_rules or agent == HUMAN
+    shown = "rules" in registry.agent_spec(agent).takes or agent == HUMAN
     if rules is None and settings.rules:
         # An unreadable book is always refused; another world's book only where its rules would be shown.
         rules = read_rules(settings.rules, settings.rules_budget, world.name if shown else None)
@@ -155,12 +155,12 @@ def _able_to_see(setup: Setup) -> Setup:
         return setup
     spec = registry.agent_spec(registry.acting_agent(setup.agent, setup.episode.settings))
     otherwise = "or leave out --grant view."
-    if not spec.takes_images:
-        able = ", ".join(name for name in registry.agent_names() if registry.agent_spec(name).takes_images)
+    if "images" not in spec.takes:
+        able = ", ".join(name for name in registry.agent_names() if "images" in registry.agent_spec(name).takes)
         raise Unsupported(f"The agent {spec.name!r} looks at no pictures; take one that does ({able}), {otherwise}")
-    for setting in spec.text_only:
-        if setup.episode.settings.get(setting):
-            raise Unsupported(f"The agent {spec.name!r} reads text alone with {setting}; leave that setting out, {otherwise}")
+    if spec.excepted("images", setup.episode.settings):
+        setting = spec.unless["images"]
+        raise Unsupported(f"The agent {spec.name!r} reads text alone with {setting}; leave that setting out, {otherwise}")
     if setup.world.household is None and not setup.world.pictured:
         raise Unsupported(no_rooms(setup.world))
     if setup.model is not None and not any(each.provider.images for each in parse_models(setup.model).values()):

@@ -97,7 +97,9 @@ async def check_agent(
             "a missing model is refused with ConfigurationError": _without_model(spec, world, given),
             **wrong,
             "the same memory and turn give the same decision, memory, events and requests": again,
-            "a role's prompts are appended to, unless the spec says rerenders": "" if spec.rerenders else _prefixes(played),
+            "a role's prompts are appended to, unless the spec says rerenders": ""
+            if spec.roles.rerenders
+            else _prefixes(played),
             "the roles that it asks in are those of its spec, if that has any": _roles(spec.roles_with(given), played),
             "rules in a prompt are reported as RulesShown": _rules(played),
             "a decision can be cancelled, and leaves the memory as it was": await _cancelled(silent, asking),
@@ -120,8 +122,8 @@ def _without_model(spec: AgentSpec, world: World, settings: Mapping[str, Any]) -
     try:
         _make(spec, world, None, settings)
     except ConfigurationError as error:
-        return "" if spec.needs_model else f"the spec says that it needs none, but: {error}"
-    return "it is made without one; take AgentParts.model" if spec.needs_model else ""
+        return "" if "model" in spec.needs else f"the spec says that it needs none, but: {error}"
+    return "it is made without one; take AgentParts.model" if "model" in spec.needs else ""
 
 
 async def _play(

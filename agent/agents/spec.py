@@ -2,7 +2,7 @@
 
 A package adds an agent by an entry point of the group ``housequest.agents`` whose value is an `AgentSpec`::
 
-    @declare_agent("walker", "walks from door to door", settings=WalkerSettings, needs_model=False)
+    @declare_agent("walker", "walks from door to door", settings=WalkerSettings, needs=())
     def walker(parts: AgentParts[WalkerSettings]) -> Agent:
         from walker.agent import Walker
 
@@ -14,7 +14,7 @@ The agents that ship are declared the same way, each in the package that holds i
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from housequest.agent.models.forms import FormChoice
@@ -118,13 +118,13 @@ class AgentParts(Generic[S_co]):
             return self.worked(self.name, self.world, asdict(settings), role) if self.worked is not None else ()
 
         settings: Any = self.settings
-        usual: Any = next(field.default for field in fields(settings) if field.name == "max_tokens")
+        usual: Any = next(each.default for each in fields(settings) if each.name == "max_tokens")
         given = None if settings.max_tokens == usual else settings.max_tokens
         return Sampling(given, settings.temperature, self.seed, usual_tokens=usual, form=settings.form, examples=examples)
 
     @property
     def household(self) -> Household:
-        """Reads the world's texts. Only for agents that declare ``needs_household``: they play in no other world."""
+        """Reads the world's texts. Only for agents that declare that they need a ``household``: they play in no other world."""
         found = self.world.household
         assert found is not None
         return found
@@ -134,52 +134,72 @@ def _unmade(parts: AgentParts[Any]) -> Agent:
     raise ConfigurationError(f"The agent {parts.name!r} is declared without a function that makes it.")
 
 
+Need = Literal["model", "household", "admissible"]
+Take = Literal["rules", "images", "skills", "camera"]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRoles:
+    """The roles in which an agent asks its model, by ``names``; each can have a model of its own.
+
+    ``prompts`` is the package whose ``*.txt`` files are the agent's prompt templates. ``demonstrations`` is the module of what
+    an expert replies in each role (`housequest.agent.roles.demonstrations`), if a model can be taught to play as it. An agent
+    that ``rerenders`` earlier parts of its prompts makes caches of prefixes help less; its docstring says what that costs.
+    """
+
+    names: tuple[str, ...] = ()
+    prompts: str | None = None
+    demonstrations: str | None = None
+    rerenders: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSources:
+    """The files that an agent plays by, besides prompts and examples.
+
+    ``prior`` is how its network learned to search, if that is one of the expert's ways, and ``learned_from`` the splits that
+    the network which ships learned from (`housequest.worlds.tasks.read_split`). ``digests`` gives the SHA-256 of each file by
+    name, from the agent's settings or those of an agent that plays through it.
+    """
+
+    prior: str | None = None
+    learned_from: tuple[str, ...] = ()
+    digests: Callable[[Mapping[str, Scalar], Household | None], Mapping[str, str]] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class AgentSpec:
-    """What a package registers for an agent.
+    """Declares an agent to those who list, check and make it.
 
     Use it as a decorator of the function that makes the agent from its parts. Import the agent's code inside that function, so
     that listing agents stays cheap.
 
-    ``about``: one line for people. ``settings``: a frozen dataclass of ``housequest.worlds.options``; None if the world's
-    expert declares them. ``roles``: the names of its roles, each of which can have a model of its own. ``prompts``: the package
-    whose ``*.txt`` files are the agent's prompt templates. ``demonstrations``: the module of what an expert replies in its
-    roles (`housequest.agent.roles.demonstrations`), if a model can be taught to play as it. ``wraps``: the agents that it can
-    play through. ``takes_rules``: rules can change what it does. ``takes_images``: its model gets the picture of a turn, unless
-    one of the settings ``text_only`` is given. ``builtin``: the built-in model can play it in a household.
-
-    ``needs_admissible``: admissible commands must be granted. ``needs_household``: it plays only in households. There are two
-    exceptions: with ``takes_skills`` it also plays worlds whose commands are whole skills (`World.skills`), and with
-    ``by_camera`` worlds that show pictures.
-
-    ``rerenders``: it rewrites earlier parts of its prompts, so a cache of prompt prefixes helps less; its docstring says what
-    that costs. ``alone``: a setting and the value with which it carries out the annotated plan and needs no model. ``prior``:
-    how the network that it plays with learned to search, if that is one of the expert's ways. ``learned_from``: the splits that
-    the network which ships with it learned from (`housequest.worlds.tasks.read_split`). ``digests``: the SHA-256 of each
-    file that it reads besides prompts and examples, by name, from its settings or those of an agent that plays through it."""
+    Args:
+        name: The name on the command line.
+        about: One line for people.
+        make: Makes the agent; the decorated function.
+        settings: A frozen dataclass of `housequest.worlds.options`; None if the world's expert declares them.
+        roles: The roles in which it asks its model.
+        needs: ``model``: a language model. ``household``: it plays in households alone, but for worlds that ``takes`` names.
+            ``admissible``: the admissible commands must be granted.
+        takes: ``rules``: rules can change what it does. ``images``: its model gets the picture of a turn. ``skills``: it also
+            plays worlds whose commands are whole skills (`World.skills`). ``camera``: it also plays worlds that show pictures.
+        unless: The setting that lifts a need or a take: ``{"model": "planner=oracle"}``, or ``{"images": "exemplars"}`` for any
+            value.
+        wraps: The agents that it can play through; its setting ``acting`` chooses one.
+        sources: The files that it plays by.
+    """
 
     name: str
     about: str
     make: Callable[[AgentParts[Any]], Agent] = _unmade
     settings: type[Any] | None = NoSettings
-    roles: tuple[str, ...] = ()
-    prompts: str | None = None
-    demonstrations: str | None = None
+    roles: AgentRoles = AgentRoles()
+    needs: tuple[Need, ...] = ("model",)
+    takes: tuple[Take, ...] = ("rules",)
+    unless: Mapping[str, str] = field(default_factory=dict[str, str])
     wraps: tuple[str, ...] = ()
-    needs_model: bool = True
-    needs_household: bool = False
-    takes_skills: bool = False
-    by_camera: bool = False
-    needs_admissible: bool = False
-    takes_rules: bool = True
-    takes_images: bool = False
-    text_only: tuple[str, ...] = ()
-    builtin: bool = False
-    rerenders: bool = False
-    alone: tuple[str, str] | None = None
-    prior: str | None = None
-    learned_from: tuple[str, ...] = ()
-    digests: Callable[[Mapping[str, Scalar], Household | None], Mapping[str, str]] | None = None
+    sources: AgentSources = AgentSources()
 
     def __call__(self, make: Callable[[AgentParts[Any]], Agent]) -> AgentSpec:
         return replace(self, make=make)
@@ -187,21 +207,23 @@ class AgentSpec:
     @property
     def searches(self) -> bool:
         """Whether its skills may ask the model where to look (`housequest.agent.skills.controller`): the setting ``search``."""
-        return self.settings is not None and any(field.name == "search" for field in fields(self.settings))
+        return self.settings is not None and any(each.name == "search" for each in fields(self.settings))
 
     def roles_with(self, settings: Mapping[str, object]) -> tuple[str, ...]:
         """Its roles, and those of who acts for it with these ``settings``."""
         usual = defaults(self.settings).get("acting") if self.settings else None
         acting = settings.get("acting", usual)
-        return (*self.roles, *(role for name in self.wraps if name == acting for role in agent_spec(name).roles))
+        return (*self.roles.names, *(role for name in self.wraps if name == acting for role in agent_spec(name).roles.names))
 
     def needs_model_with(self, settings: Mapping[str, object]) -> bool:
         """Whether it needs a model if it has these ``settings``."""
-        return self.needs_model and not self.alone_with(settings)
+        return "model" in self.needs and not self.excepted("model", settings)
 
-    def alone_with(self, settings: Mapping[str, object]) -> bool:
-        """Whether it carries out the annotated plan without a model if it has these ``settings``."""
-        return self.alone is not None and settings.get(self.alone[0]) == self.alone[1]
+    def excepted(self, what: Need | Take, settings: Mapping[str, object]) -> bool:
+        """Whether its ``settings`` say otherwise than ``needs`` and ``takes`` do."""
+        name, _, value = self.unless.get(what, "").partition("=")
+        given = settings.get(name)
+        return given == value if value else bool(given)
 
     def read_settings(self, given: Mapping[str, object]) -> Any:
         """All settings, those ``given`` as their fields' types, own prompts by digest. Raises ``ConfigurationError``."""
@@ -224,7 +246,7 @@ class AgentSpec:
     def templates(self) -> tuple[str, ...]:
         """The packages whose prompt templates can reach a model where it plays."""
         players = (self, *(agent_spec(name) for name in self.wraps if name in agent_names()))
-        found = ["housequest.agent.roles", *(spec.prompts for spec in players if spec.prompts)]
+        found = ["housequest.agent.roles", *(spec.roles.prompts for spec in players if spec.roles.prompts)]
         return (*found, *((SEARCHER,) if self.searches else ()))
 
 
@@ -270,7 +292,7 @@ def _builtin_speaks(world: str) -> bool:
 
 def shipped_model(agent: str) -> str | None:
     """The model that ships if it can play ``agent`` in a household, else None."""
-    return DEFAULT_MODEL if agent_spec(agent).builtin else None
+    return DEFAULT_MODEL if agent == DEFAULT_AGENT else None
 
 
 def model_for(agent: str, model: str | None, world: str, settings: Mapping[str, object] | None = None) -> str | None:
@@ -279,7 +301,7 @@ def model_for(agent: str, model: str | None, world: str, settings: Mapping[str, 
     spec = agent_spec(agent)
     if not spec.needs_model_with(settings or {}):
         return None
-    serves = spec.builtin and _builtin_speaks(world)
+    serves = agent == DEFAULT_AGENT and _builtin_speaks(world)
     if model is None and not serves:
         raise ConfigurationError(needs_a_model(agent))
     model = DEFAULT_MODEL if model is None else model
@@ -327,14 +349,14 @@ def make_agent(
     if spec.needs_model_with(settings or {}) and model is None:
         raise ConfigurationError(needs_a_model(name))
     check_roles(name, model.roles if model is not None else (), settings or {})
-    able = spec.takes_skills if world.skills else spec.by_camera and world.pictured
-    if spec.needs_household and world.skills and not able:
-        others = ", ".join(other for other in agent_names() if agent_spec(other).takes_skills)
+    able = "skills" in spec.takes if world.skills else "camera" in spec.takes and world.pictured
+    if "household" in spec.needs and world.skills and not able:
+        others = ", ".join(other for other in agent_names() if "skills" in agent_spec(other).takes)
         raise Unsupported(
             f"The agent {name!r} gives commands, and the commands of {shown(world.name)} are whole skills here; take "
             f"{f'{others} or ' if others else ''}react, or leave that option of the world out."
         )
-    if spec.needs_household and world.household is None and not able:
+    if "household" in spec.needs and world.household is None and not able:
         raise Unsupported(
             f"The agent {name!r} plays households, and the world {shown(world.name)} is not one; take a household, or react."
         )
@@ -349,14 +371,14 @@ def acting_agent(agent: str, settings: Mapping[str, object]) -> str:
 def learned_prior(agent: str, settings: Mapping[str, object]) -> str | None:
     """By what the network of who acts learned to search; None where no network acts, or its package is not installed."""
     acting = acting_agent(agent, settings)
-    return agent_spec(acting).prior if acting in agent_names() else None
+    return agent_spec(acting).sources.prior if acting in agent_names() else None
 
 
 def learned_from(agent: str, settings: Mapping[str, object], model: str | None) -> dict[str, tuple[str, ...]]:
     """The splits that the network of who acts and the model of each role learned from, by their names, as far as is known."""
     acting, found = acting_agent(agent, settings), dict[str, tuple[str, ...]]()
     if acting in agent_names() and not settings.get(WEIGHTS):
-        found[acting] = agent_spec(acting).learned_from
+        found[acting] = agent_spec(acting).sources.learned_from
     for name, parsed in parse_models(model).items() if model else ():
         found[name or parsed.kind] = parsed.provider.learned_from(parsed.rest)
     return {name: parts for name, parts in found.items() if parts}
@@ -368,7 +390,7 @@ def data_digests(agent: str, settings: Mapping[str, Scalar], world: World) -> di
 
     found = store_digests(world, settings)
     for name in dict.fromkeys((agent, acting_agent(agent, settings))):
-        if (digests := agent_spec(name).digests) is not None:
+        if (digests := agent_spec(name).sources.digests) is not None:
             found |= digests(settings, world.household)
     return found
 
@@ -387,8 +409,8 @@ def prompt_hashes(agent: str | None = None) -> dict[str, str]:
 
     agents = [name for name in agent_names() if ships("housequest.agents", name)]
     others = [point.module for name, point in plugins("housequest.prompts").items() if ships("housequest.prompts", name)]
-    packages = {"housequest.agent.roles", SEARCHER, *others, *filter(None, (agent_spec(name).prompts for name in agents))}
+    packages = {"housequest.agent.roles", SEARCHER, *others, *filter(None, (agent_spec(name).roles.prompts for name in agents))}
     hashes = {name: digest for package in packages for name, digest in template_hashes(package).items()}
-    if agent is not None and agent not in agents and (package := agent_spec(agent).prompts):
+    if agent is not None and agent not in agents and (package := agent_spec(agent).roles.prompts):
         hashes |= {f"{agent}/{name}": digest for name, digest in template_hashes(package).items()}
     return dict(sorted(hashes.items()))

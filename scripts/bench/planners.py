@@ -62,12 +62,12 @@ def run(data: Path | None) -> list[str]:
     with serve() as server:
         server.probing = seeing
         for agent in agent_names():
-            if agent_spec(agent).needs_model:
+            if "model" in agent_spec(agent).needs:
                 lines.append(asyncio.run(_row(agent, world, tasks, server, count)))
         lines.append(asyncio.run(_with_exemplars(world, tasks, server, count)))
         lines += ["", f"{'--grant view':<16}{'pictures':>9}{'in all prompts':>16}"]
         for agent in agent_names():
-            if agent_spec(agent).takes_images:
+            if "images" in agent_spec(agent).takes:
                 lines.append(asyncio.run(_pictures(agent, world, tasks, server)))
     return [*lines, "", *searches(world, tasks, count)]
 

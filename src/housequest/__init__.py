@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from housequest.agent.agents.checking import check_agent
-    from housequest.agent.agents.spec import AgentParts, AgentSpec, agent_names, declare_agent, make_agent
+    from housequest.agent.agents.spec import (
+        AgentParts,
+        AgentRoles,
+        AgentSources,
+        AgentSpec,
+        agent_names,
+        declare_agent,
+        make_agent,
+    )
     from housequest.agent.base import Act, Agent, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
     from housequest.agent.episodes.events import Event
     from housequest.agent.episodes.loop import EpisodeConfig, play, run_episode
@@ -49,7 +57,10 @@ if not Path(__path__[0], "agent").is_dir():
 
 _MODULES = {
     "housequest.agent.agents.checking": ("check_agent",),
-    "housequest.agent.agents.spec": ("AgentParts", "AgentSpec", "agent_names", "declare_agent", "make_agent"),
+    "housequest.agent.agents.spec": (
+        *("AgentParts", "AgentRoles", "AgentSources", "AgentSpec"),
+        *("agent_names", "declare_agent", "make_agent"),
+    ),
     "housequest.agent.base": ("Act", "Agent", "Decision", "Emitter", "GiveUp", "Grants", "Idle", "ParseFailure", "Turn"),
     "housequest.agent.episodes.events": ("Event",),
     "housequest.agent.episodes.loop": ("EpisodeConfig", "play", "run_episode"),
@@ -71,12 +82,13 @@ _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 # fmt: off
 __all__ = [
-    "Act", "Agent", "AgentParts", "AgentSpec", "CallOptions", "Capabilities", "Completion", "ConfigurationError",
-    "Decision", "Emitter", "Env", "EpisodeConfig", "EpisodeRecorder", "Event", "GameError", "GiveUp", "Grants",
-    "HousequestError", "Idle", "Image", "Message", "Model", "ModelError", "ModelProvider", "Observation", "OrderError",
-    "ParseFailure", "Policy", "Request", "Scores", "Step", "Task", "TaskNotFound", "Transition", "Turn", "Unsupported",
-    "World", "WorldError", "agent_names", "check_agent", "check_model", "check_world", "declare_agent", "evaluate",
-    "make_agent", "make_model", "make_world", "option", "play", "read_episode", "report", "run_episode", "world_names",
+    "Act", "Agent", "AgentParts", "AgentRoles", "AgentSources", "AgentSpec", "CallOptions", "Capabilities", "Completion",
+    "ConfigurationError", "Decision", "Emitter", "Env", "EpisodeConfig", "EpisodeRecorder", "Event", "GameError", "GiveUp",
+    "Grants", "HousequestError", "Idle", "Image", "Message", "Model", "ModelError", "ModelProvider", "Observation",
+    "OrderError", "ParseFailure", "Policy", "Request", "Scores", "Step", "Task", "TaskNotFound", "Transition", "Turn",
+    "Unsupported", "World", "WorldError", "agent_names", "check_agent", "check_model", "check_world", "declare_agent",
+    "evaluate", "make_agent", "make_model", "make_world", "option", "play", "read_episode", "report", "run_episode",
+    "world_names",
 ]
 # fmt: on
 

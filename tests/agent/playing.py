@@ -42,7 +42,7 @@ CHATTING = (*AGENTS, *PLANNERS)
 """Agents that read replies."""
 
 
-LOOKING = tuple(name for name in agent_names() if agent_spec(name).takes_images)
+LOOKING = tuple(name for name in agent_names() if "images" in agent_spec(name).takes)
 """Agents that can be shown what they see."""
 
 

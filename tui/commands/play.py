@@ -144,7 +144,7 @@ def _what_next(world: World, player: str) -> str:
     from housequest.agent.agents.spec import DEFAULT_AGENT, agent_names, agent_spec
     from housequest.worlds.registry import DEFAULT_WORLD
 
-    by_camera = (name for name in agent_names() if agent_spec(name).by_camera)
+    by_camera = (name for name in agent_names() if "camera" in agent_spec(name).takes)
     return _WHAT_NEXT.format(
         command=terminal.command(),
         model="a language model" if player == "expert" else "another language model",

@@ -65,7 +65,7 @@ def write(agent: str, folder: Path) -> None:
     from housequest.agent.roles.own import templates
 
     spec = agent_spec(agent)
-    if not spec.needs_model:
+    if "model" not in spec.needs:
         raise ConfigurationError(f"The agent {agent!r} asks no language model, so it has no prompts.")
     found = {folder / f"{name}.txt": resources.files(package) for name, (package, _) in templates(spec.templates).items()}
     if there := next(filter(Path.exists, found), None):

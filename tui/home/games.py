@@ -325,7 +325,7 @@ class PlayerPanel(Equipped, Vertical, keys="player"):
     @property
     def player(self) -> PlayerChoice:
         """The player as chosen, without a model or settings that the agent has no use for."""
-        model = self.model if self.agent.needs_model else ""
+        model = self.model if "model" in self.agent.needs else ""
         given = self.lines["set"].value if self.settings else ""
         return PlayerChoice(self.agent.name, model, self.lines["rules"].value, self.grants.values, given)
 
@@ -386,14 +386,14 @@ class PlayerPanel(Equipped, Vertical, keys="player"):
         agent, settings, model = self.agent, self.settings, self.lines["model"]
         self.border_subtitle = Content(agent.about)
         self.query_one("#mode-about", Static).update(Content(self.mode.about))
-        model.display = agent.needs_model
+        model.display = "model" in agent.needs
         model.suggest(f"{shipped}, or {_NAMED}" if (shipped := shipped_model(agent.name)) else _NAMED)
         self.query_one("#settings").display = bool(settings)
         words = {True: "on", False: "off"}
         shown = {key: words[value] if isinstance(value, bool) else value for key, value in settings.items()}
         self.lines["set"].suggest(" ".join(f"{key}={value}" for key, value in shown.items()))
         idle = self.query_one("#no-model", Static)
-        idle.display = not agent.needs_model
+        idle.display = "model" not in agent.needs
         idle.update(Content(f"none: the agent {agent.name} plays without a language model"))
 
 

@@ -78,7 +78,7 @@ class HomeScreen(AppScreen, keys="home"):
                 self._unloadable = str(error)
             else:
                 found += [agent] if name != "human" else []
-        return sorted(found, key=lambda agent: agent.needs_model or agent.needs_admissible)
+        return sorted(found, key=lambda agent: "model" in agent.needs or "admissible" in agent.needs)
 
     def on_mount(self) -> None:
         self._games.list.focus()
@@ -356,7 +356,7 @@ class HomeScreen(AppScreen, keys="home"):
         if not self._who.ready:
             return
         agent = self._who.agent
-        if field == "model" and not agent.needs_model:
+        if field == "model" and "model" not in agent.needs:
             self._say(f"{agent.name} plays without a language model; a takes an agent that needs one")
         elif field == "set" and not self._who.settings:
             self._say(f"{agent.name} has nothing to set; a takes another agent")

@@ -129,7 +129,7 @@ class GameView(live_screen.LiveGame):
             "going on": not over,
             "over": over,
             "agent": agent,
-            "model": agent_spec(self.session.game.agent).needs_model,
+            "model": "model" in agent_spec(self.session.game.agent).needs,
             "camera": self.session.glimpses,
             "watching": watching,
             "shown": over or watching,
@@ -214,7 +214,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
     AUTO_FOCUS = "Story"
 
     def __init__(self, game: GameConfig, mode: PlayMode = "watch", resume: Path | None = None, guided: bool = False) -> None:
-        hints = agent_spec(game.agent).needs_model
+        hints = "model" in agent_spec(game.agent).needs
         super().__init__(game, hints=hints)
         self._mode: PlayMode = "step" if guided else mode
         self._guide = Guide(hints=hints)

@@ -450,7 +450,7 @@ class Session:
         resume, game = self._resume, self.game
         path = resume.with_name(resume.name.removesuffix(".part")) if resume else record_file(game.task, game.agent)
         path.parent.mkdir(parents=True, exist_ok=True)
-        clock = files.enter_context(open_file(timing_file(path), "ab")) if agent_spec(game.agent).needs_model else None
+        clock = files.enter_context(open_file(timing_file(path), "ab")) if "model" in agent_spec(game.agent).needs else None
         return files.enter_context(EpisodeRecorder(path, clock=clock, label=path.stem, resume=resume is not None))
 
     def _emit(self, event: Event | CallTiming) -> None:

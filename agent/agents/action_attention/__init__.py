@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from housequest.agent.agents.spec import WEIGHTS, AgentParts, declare_agent
+from housequest.agent.agents.spec import WEIGHTS, AgentParts, AgentSources, declare_agent
 from housequest.worlds.options import Scalar, option
 from housequest.worlds.paths import given_path
 
@@ -40,13 +40,9 @@ def _digests(settings: Mapping[str, Scalar], _household: Household | None) -> di
     "action-attention",
     "a trained network that chooses among the admissible commands, with PET's modules, without a language model",
     settings=ActionAttentionSettings,
-    needs_model=False,
-    needs_household=True,
-    needs_admissible=True,
-    takes_rules=False,
-    prior="counts",
-    learned_from=("train", "generated:0..3499"),
-    digests=_digests,
+    needs=("household", "admissible"),
+    takes=(),
+    sources=AgentSources("counts", ("train", "generated:0..3499"), _digests),
 )
 def action_attention(parts: AgentParts[ActionAttentionSettings]) -> Agent:
     from housequest.agent.agents.action_attention.agent import ActionAttention

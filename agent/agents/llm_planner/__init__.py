@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from housequest.agent.agents.spec import AgentParts, CameraSettings, declare_agent
+from housequest.agent.agents.spec import AgentParts, AgentRoles, CameraSettings, declare_agent
 from housequest.agent.skills.skill import PlannerSearch
 from housequest.worlds.options import option
 
@@ -37,13 +37,9 @@ class LlmPlannerSettings(CameraSettings):
     "llm-planner",
     "few-shot plans of actions and objects, made anew when one fails",
     settings=LlmPlannerSettings,
-    prompts=__name__,
-    roles=("planner", "searcher"),
-    demonstrations=f"{__name__}.agent",
-    needs_household=True,
-    by_camera=True,
-    takes_images=True,
-    rerenders=True,
+    roles=AgentRoles(("planner", "searcher"), __name__, f"{__name__}.agent", rerenders=True),
+    needs=("model", "household"),
+    takes=("rules", "images", "camera"),
 )
 def llm_planner(parts: AgentParts[LlmPlannerSettings]) -> Agent:
     from housequest.agent.agents.llm_planner.agent import LlmPlanner

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from housequest.agent.agents.spec import AgentParts, ModelSettings, Strategy, declare_agent
+from housequest.agent.agents.spec import AgentParts, AgentRoles, ModelSettings, Strategy, declare_agent
 from housequest.agent.skills.skill import PlannerSearch
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.options import option
@@ -39,15 +39,16 @@ class LotaSettings(SayCanSettings):
     readings: int = option(1, "ways to take the goal, one after the other if the game goes on", least=1, most=20)
 
 
+_ROLES = AgentRoles(("selector", "searcher"), __name__, f"{__name__}.agent")
+
+
 @declare_agent(
     "lota",
     "the likeliest of a fixed set of skills, one after the other",
     settings=LotaSettings,
-    prompts=__name__,
-    roles=("selector", "searcher"),
-    demonstrations=f"{__name__}.agent",
-    needs_household=True,
-    takes_skills=True,
+    roles=_ROLES,
+    needs=("model", "household"),
+    takes=("rules", "skills"),
 )
 def lota(parts: AgentParts[LotaSettings]) -> Agent:
     from housequest.agent.agents.lota.agent import Lota
@@ -63,11 +64,9 @@ def lota(parts: AgentParts[LotaSettings]) -> Agent:
     "saycan",
     "every skill scored by itself, times whether it can be done",
     settings=SayCanSettings,
-    prompts=__name__,
-    roles=("selector", "searcher"),
-    demonstrations=f"{__name__}.agent",
-    needs_household=True,
-    takes_skills=True,
+    roles=_ROLES,
+    needs=("model", "household"),
+    takes=("rules", "skills"),
 )
 def saycan(parts: AgentParts[SayCanSettings]) -> Agent:
     from housequest.agent.agents.lota.agent import Lota

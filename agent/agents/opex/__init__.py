@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from housequest.agent.agents.spec import AgentParts, CameraSettings, declare_agent
+from housequest.agent.agents.spec import AgentParts, AgentRoles, CameraSettings, declare_agent
 from housequest.agent.skills.skill import PlannerSearch
 from housequest.worlds.options import option
 
@@ -35,14 +35,10 @@ class OpexSettings(CameraSettings):
     "opex",
     "a planner, an observer, and an executor with skills",
     settings=OpexSettings,
-    prompts=__name__,
-    roles=("planner", "observer", "executor", "searcher"),
-    demonstrations=f"{__name__}.agent",
-    needs_household=True,
-    by_camera=True,
-    alone=("planner", "oracle"),
-    takes_images=True,
-    rerenders=True,
+    roles=AgentRoles(("planner", "observer", "executor", "searcher"), __name__, f"{__name__}.agent", rerenders=True),
+    needs=("model", "household"),
+    takes=("rules", "images", "camera"),
+    unless={"model": "planner=oracle"},
 )
 def opex(parts: AgentParts[OpexSettings]) -> Agent:
     from housequest.agent.agents.bodies import make_body

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from housequest.agent.agents.react import react
 from housequest.agent.agents.reasoner_actor import ReasonerActorSettings, reasoner_actor
-from housequest.agent.agents.spec import AgentParts, Strategy, declare_agent, make_agent
+from housequest.agent.agents.spec import AgentParts, AgentRoles, AgentSources, Strategy, declare_agent, make_agent
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.options import Scalar, option
 from housequest.worlds.paths import atomic_write, given_path, read_file
@@ -109,13 +109,10 @@ def _refused(file: Path, why: str) -> ConfigurationError:
     "pet",
     "plans, leaves out what does not matter, and watches progress, round an acting agent",
     settings=PetSettings,
-    prompts=__name__,
-    roles=("subtasks", "tracker", "eliminator"),
-    demonstrations=f"{__name__}.agent",
+    roles=AgentRoles(("subtasks", "tracker", "eliminator"), __name__, f"{__name__}.agent", rerenders=True),
+    takes=("rules", "images"),
     wraps=("react", "reasoner-actor", "action-attention"),
-    takes_images=True,
-    rerenders=True,
-    digests=_digests,
+    sources=AgentSources(digests=_digests),
 )
 def pet(parts: AgentParts[PetSettings]) -> Agent:
     from housequest.agent.agents.pet.agent import Pet

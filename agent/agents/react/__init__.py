@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from housequest.agent.agents.spec import AgentParts, ModelSettings, declare_agent
+from housequest.agent.agents.spec import AgentParts, AgentRoles, AgentSources, ModelSettings, declare_agent
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.options import Scalar, option
 
@@ -44,12 +44,10 @@ def _digests(settings: Mapping[str, Scalar], household: Household | None) -> Map
     "react",
     "one role that thinks and acts, with or without exemplars",
     settings=ReactSettings,
-    prompts=__name__,
-    roles=("react", "reflection"),
-    demonstrations=f"{__name__}.agent",
-    takes_images=True,
-    text_only=("exemplars",),
-    digests=_digests,
+    roles=AgentRoles(("react", "reflection"), __name__, f"{__name__}.agent"),
+    takes=("rules", "images"),
+    unless={"images": "exemplars"},
+    sources=AgentSources(digests=_digests),
 )
 def react(parts: AgentParts[Any]) -> Agent:
     from housequest.agent.agents.react.agent import FewShotReact, React, WindowReact

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from housequest.agent.agents.spec import AgentParts, ModelSettings, declare_agent
+from housequest.agent.agents.spec import AgentParts, AgentRoles, ModelSettings, declare_agent
 from housequest.worlds.options import option
 
 if TYPE_CHECKING:
@@ -29,11 +29,8 @@ class ReasonerActorSettings(ModelSettings):
     "reasoner-actor",
     "a reasoner plans, an actor grounds the plan",
     settings=ReasonerActorSettings,
-    prompts=__name__,
-    roles=("reasoner", "actor"),
-    demonstrations=f"{__name__}.agent",
-    takes_images=True,
-    builtin=True,
+    roles=AgentRoles(("reasoner", "actor"), __name__, f"{__name__}.agent"),
+    takes=("rules", "images"),
 )
 def reasoner_actor(parts: AgentParts[ReasonerActorSettings]) -> Agent:
     from housequest.agent.agents.reasoner_actor.agent import ReasonerActor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from housequest.agent.agents.spec import AgentParts, CameraSettings, declare_agent
+from housequest.agent.agents.spec import AgentParts, AgentRoles, CameraSettings, declare_agent
 from housequest.agent.skills.skill import PlannerSearch
 from housequest.worlds.options import option
 
@@ -36,12 +36,9 @@ class SocraticSettings(CameraSettings):
     "socratic",
     "plans from questions that the model asks itself",
     settings=SocraticSettings,
-    prompts=__name__,
-    roles=("questioner", "decomposer", "planner", "advisor", "searcher"),
-    demonstrations=f"{__name__}.agent",
-    needs_household=True,
-    by_camera=True,
-    takes_images=True,
+    roles=AgentRoles(("questioner", "decomposer", "planner", "advisor", "searcher"), __name__, f"{__name__}.agent"),
+    needs=("model", "household"),
+    takes=("rules", "images", "camera"),
 )
 def socratic(parts: AgentParts[SocraticSettings]) -> Agent:
     from housequest.agent.agents.socratic.agent import Socratic

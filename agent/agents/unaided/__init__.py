@@ -12,9 +12,7 @@ if TYPE_CHECKING:
     from housequest.agent.base import Agent
 
 
-@declare_agent(
-    "expert", "the world's own player, without a language model", settings=None, needs_model=False, takes_rules=False
-)
+@declare_agent("expert", "the world's own player, without a language model", settings=None, needs=(), takes=())
 def expert(parts: AgentParts[Mapping[str, Any]]) -> Agent:
     from housequest.agent.agents.unaided.players import PolicyAgent
 
@@ -22,7 +20,7 @@ def expert(parts: AgentParts[Mapping[str, Any]]) -> Agent:
     return PolicyAgent(parts.world.expert(**{**chance, **parts.settings}))
 
 
-@declare_agent("human", "you, typing", needs_model=False, takes_rules=False)
+@declare_agent("human", "you, typing", needs=(), takes=())
 def human(parts: AgentParts[NoSettings]) -> Agent:
     from housequest.agent.agents.unaided.players import Human
 

@@ -371,7 +371,7 @@ def _weights(manifest: Manifest) -> str:
 def _perception(config: RunConfig) -> str:
     """What makes things of an agent's pictures; empty for one that reads texts."""
     try:
-        seeing = agent_spec(config.agent).by_camera and world_class(config.world).pictured
+        seeing = "camera" in agent_spec(config.agent).takes and world_class(config.world).pictured
     except ConfigurationError:  # a run of a plugin that is not here
         return ""
     return str(config.settings.get("seeing", "truth")) if seeing else ""

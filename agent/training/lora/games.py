@@ -179,7 +179,7 @@ class Teacher(Model):
     def _roles(self) -> tuple[tuple[str, DemonstratedRole], ...]:
         """How the prompts of each role begin that may ask, the longest first; of this agent, which may have its own."""
         specs = [agent_spec(name) for name in (self._agent, *agent_spec(self._agent).wraps) if name in agent_names()]
-        modules = [spec.demonstrations for spec in specs if spec.demonstrations]
+        modules = [spec.roles.demonstrations for spec in specs if spec.roles.demonstrations]
         modules += [_SEARCHER] if any(spec.searches for spec in specs) else []
         found: list[tuple[str, DemonstratedRole]] = []
         for role in (role for module in modules for role in import_module(module).ROLES):
@@ -209,13 +209,13 @@ class Teacher(Model):
 
 
 def can_teach(agent: str) -> bool:
-    return agent_spec(agent).demonstrations is not None
+    return agent_spec(agent).roles.demonstrations is not None
 
 
 def check_taught(agent: str) -> None:
     """Raise ``ConfigurationError`` for an agent whose replies the expert cannot write."""
     spec = agent_spec(agent)
-    if not spec.needs_model:
+    if "model" not in spec.needs:
         raise ConfigurationError(f"The agent {shown(agent)} asks no language model, so there is nothing to teach one.")
     if not can_teach(agent):
         known = ", ".join(filter(can_teach, agent_names()))

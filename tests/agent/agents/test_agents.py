@@ -260,7 +260,10 @@ def test_advice_about_houses_stays_in_houses(package: str, name: str) -> None:
 
 
 def test_every_agent_is_named_with_what_it_needs() -> None:
-    assert {name for name in agent_names() if not agent_spec(name).needs_model} - {"action-attention"} == {"expert", "human"}
+    assert {name for name in agent_names() if "model" not in agent_spec(name).needs} - {"action-attention"} == {
+        "expert",
+        "human",
+    }
     world = make_world("scripted")
     for name in ("react", "reasoner-actor", "human"):
         with pytest.raises(ConfigurationError):

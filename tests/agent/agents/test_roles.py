@@ -155,7 +155,7 @@ def test_what_is_filled_in_is_never_a_template() -> None:
 
 def test_prompts_hold_sections_that_are_templates() -> None:
     assert {"react", "reasoner", "actor", "additions", "again"} <= set(prompt_hashes())
-    shipped = {agent_spec(name).prompts or "" for name in agent_names()} - {""}
+    shipped = {agent_spec(name).roles.prompts or "" for name in agent_names()} - {""}
     for package in {"housequest.agent.roles", *shipped, *(point.value for point in plugins("housequest.prompts").values())}:
         for name in template_hashes(package):
             sections = load_prompt(package, name).sections

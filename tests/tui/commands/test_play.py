@@ -398,4 +398,4 @@ def test_a_newcomer_is_told_how_to_play_the_same_world_on(call: Run) -> None:
     said = call("play", "--world", "alfred", "--plain").stdout
     assert "To watch a language model play" in said
     watched, human = re.findall(r"play --world alfred --agent (\S+)", said)
-    assert (agent_spec(watched).by_camera, human) == (True, "human")
+    assert ("camera" in agent_spec(watched).takes, human) == (True, "human")

@@ -36,7 +36,7 @@ def prompts(*arguments: str) -> str:
 def test_what_is_shown_is_what_a_game_sends(agent: str, tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir()
-    for name, place in templates([agent_spec(agent).prompts or ""]).items():
+    for name, place in templates([agent_spec(agent).roles.prompts or ""]).items():
         sections = load_prompt(*place).sections
         text = "".join(f"=== {each} ===\n{WORDS * (each == 'system')}\n{body}\n" for each, body in sections.items())
         (own / f"{name}.txt").write_text(text, "utf-8")
