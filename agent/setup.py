@@ -19,7 +19,7 @@ from housequest.agent.models.registry import EXAMPLE, computes, destination, mak
 from housequest.agent.roles.base import Exchange, check_continues, check_held
 from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.rules import accepted
-from housequest.worlds.base import Env, Task, World
+from housequest.worlds.base import World
 from housequest.worlds.errors import ConfigurationError, Unsupported, shown
 from housequest.worlds.options import Scalar
 from housequest.worlds.registry import load_plugin, plugins, world_class
@@ -31,32 +31,34 @@ if TYPE_CHECKING:
 HUMAN = "human"
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """Who plays ``world`` and how, with every choice made. ``timeout`` limits one attempt at a call, in seconds."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup(EpisodeConfig):
+    """Who plays and how, with every choice that is left open in ``configured`` made."""
 
-    world: World
     agent: str
-    model: str | None
-    episode: EpisodeConfig
-    timeout: float = 60.0
-    prices: Prices | None = None
+    configured: Settings
+
+    @property
+    def recorded_model(self) -> str | None:
+        return portable_name(self.model) if self.model else None
+
+    @property
+    def prices(self) -> Prices | None:
+        return self.configured.prices_of(self.model) if self.model else None
 
     def destinations(self) -> Iterator[str]:
         """What goes to another machine, or how much this one computes, in sentences. Raises ``ConfigurationError``."""
         if self.model is not None and (how := computes(self.model)) is not None:
             yield how
         if self.model is not None and (where := destination(self.model)) is not None:
-            rules = self.episode.rules
-            yield f"Prompts{f' and the rules of {rules.file}' if rules else ''} go to {where}."
-        settings = self.episode.settings
-        if embedder := str(settings.get("embedder", "")):
+            yield f"Prompts{f' and the rules of {self.rules.file}' if self.rules else ''} go to {where}."
+        if embedder := str(self.settings.get("embedder", "")):
             from housequest.agent.models.embeddings import texts_go_to
 
             where = texts_go_to(embedder)
-            if where is not None and settings.get("choose") == "embeddings":
+            if where is not None and self.settings.get("choose") == "embeddings":
                 yield f"Goals go to {where}, for choosing examples."
-            if where is not None and "model" not in registry.agent_spec(registry.acting_agent(self.agent, settings)).needs:
+            if where is not None and "model" not in registry.agent_spec(registry.acting_agent(self.agent, self.settings)).needs:
                 yield f"All texts of the games go to {where}, for the network to read."
 
     def make_model(
@@ -65,38 +67,31 @@ class Setup:
         """Make the model, which the caller closes; None where none is needed. ``attended``: a person waits for replies."""
         if self.model is None:
             return None
-        return make_model(self.model, keys=keys, timeout=self.timeout, attended=attended, limiter=limiter)
+        return make_model(self.model, keys=keys, timeout=self.configured.timeout, attended=attended, limiter=limiter)
 
     def make_agent(self, model: Model | None, question: AskPerson | None = None) -> Agent:
         """Make the agent; ``question`` asks a person. Raises ``ConfigurationError``."""
-        settings, seed = self.episode.settings, self.episode.seed
         return registry.make_agent(
-            self.agent, world=self.world, model=model, settings=settings, seed=seed, question=question, worked=worked
+            self.agent, world=self.world, model=model, settings=self.settings, seed=self.seed, question=question, worked=worked
         )
-
-    def open(self, task: Task) -> Env:
-        """A new env over ``task``. Raises ``GameError`` and ``Unsupported``."""
-        return self.episode.open(self.world, task)
 
     async def check_model(self, model: Model) -> None:
         """Raise ``Unsupported`` if ``model`` cannot take images, keep forms or continue plain text, as is asked of it."""
         every = (model, *map(model.in_role, model.roles))
-        if VIEW in self.episode.grants:
+        if VIEW in self.grants:
             # A picture goes to the roles whose models take one.
             able = [await each.capabilities() for each in every]
             seeing = next((can for can in able if can.images), able[0])
             Request((Message("user", "", Image(b"", "")),)).check(model.name, seeing)
         for each in every:
-            if self.episode.settings.get("form") == "held":
+            if self.settings.get("form") == "held":
                 check_held(each.name, await each.holding())
-            if self.episode.settings.get("form") == "completion":
+            if self.settings.get("form") == "completion":
                 check_continues(each.name, await each.continuing())
 
     def with_model(self, name: str) -> Setup:
         """The same setup with another model. Raises ``ConfigurationError`` where the agent cannot use it."""
-        model = registry.model_for(self.agent, name, self.world.name, self.episode.settings)
-        episode = replace(self.episode, model=portable_name(model) if model else None)
-        return _able_to_see(replace(self, model=model, episode=episode))
+        return _able_to_see(replace(self, model=registry.model_for(self.agent, name, self.world.name, self.settings)))
 
 
 def set_up(
@@ -133,32 +128,32 @@ def set_up(
         rules = None
     # A person has the screen's own view.
     grants = frozenset(settings.grant) - ({VIEW} if agent == HUMAN else set())
-    episode = EpisodeConfig(
-        engine=world.engine,
+    setup = Setup(
+        world,
         grants=grants,
         max_turns=settings.max_steps or world.max_turns,
         seed=settings.seed or 0,
-        model=portable_name(model) if model else None,
+        model=model,
         rules=rules,
         habits=f"{Path(settings.habits).name}@{world.fingerprint(world.endless_splits[0])[:12]}" if settings.habits else None,
         settings=kept,
-        inline=world.inline,
         curiosity=curiosity,
+        agent=agent,
+        configured=settings,
     )
-    prices = settings.prices_of(model) if model else None
-    return _able_to_see(Setup(world, agent, model, episode, settings.timeout, prices))
+    return _able_to_see(setup)
 
 
 def _able_to_see(setup: Setup) -> Setup:
     """``setup``. Raises ``Unsupported`` where the view is granted and it is known, without a call, that nothing comes of it."""
-    if VIEW not in setup.episode.grants:
+    if VIEW not in setup.grants:
         return setup
-    spec = registry.agent_spec(registry.acting_agent(setup.agent, setup.episode.settings))
+    spec = registry.agent_spec(registry.acting_agent(setup.agent, setup.settings))
     otherwise = "or leave out --grant view."
     if "images" not in spec.takes:
         able = ", ".join(name for name in registry.agent_names() if "images" in registry.agent_spec(name).takes)
         raise Unsupported(f"The agent {spec.name!r} looks at no pictures; take one that does ({able}), {otherwise}")
-    if spec.excepted("images", setup.episode.settings):
+    if spec.excepted("images", setup.settings):
         setting = spec.unless["images"]
         raise Unsupported(f"The agent {spec.name!r} reads text alone with {setting}; leave that setting out, {otherwise}")
     if setup.world.household is None and not setup.world.pictured:

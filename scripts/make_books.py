@@ -114,7 +114,7 @@ async def _stumble(spec: RunSpec, folder: Path) -> None:
             continue
         env = spec.setup.world.open(task)
         with EpisodeRecorder(run.episode(selected)) as recorder:
-            await run_episode(env, agent, spec.setup.episode, recorder)
+            await run_episode(env, agent, spec.setup, recorder)
         env.close()
     results, _ = run.mend([SelectedTask.of(task) for task in spec.selection.tasks])
     run.rewrite(results)

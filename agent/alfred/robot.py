@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from housequest.agent import base
 from housequest.agent.agents.bodies import Told
-from housequest.agent.agents.spec import AgentParts, CameraSettings, agent_spec
+from housequest.agent.agents.spec import AgentParts, CameraSettings, agent_spec, make_agent
 from housequest.agent.alfred.seeing import state as seeing
 from housequest.agent.alfred.seeing.perception import Detection, Percept, kind_in, make_perception
 from housequest.agent.alfred.seeing.policy import ActionPolicy, before, carried_out, played
@@ -35,7 +35,7 @@ from housequest.agent.episodes.loop import EpisodeConfig
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.models.base import Capabilities, Completion, Model, Request
 from housequest.agent.roles.messages import NOTHING, emit_thought
-from housequest.agent.setup import Setup
+from housequest.agent.setup import worked
 from housequest.agent.skills.naming import kinds_ending, resolve
 from housequest.agent.skills.skill import Execute, Failed, Outcome, Skill
 from housequest.knowledge.rules import Rule
@@ -429,7 +429,7 @@ def glimpses(recorded: Sequence[Event]) -> Mapping[int, base.Glimpse]:
         settings = {name: value for name, value in started.settings.items() if value is not None}
         silent = _Silent(started.model or "", recorded) if agent_spec(started.agent).needs_model_with(settings) else None
         config = EpisodeConfig(
-            engine=started.engine,
+            world,
             grants=frozenset(started.grants),
             max_turns=started.max_turns,
             seed=started.seed,
@@ -438,20 +438,23 @@ def glimpses(recorded: Sequence[Event]) -> Mapping[int, base.Glimpse]:
             settings=settings,
             curiosity=started.curiosity,
         )
-        setup = Setup(world, started.agent, started.model, config)
-        if not isinstance(setup.make_agent(silent), base.Watchable):
+
+        def make(model: Model | None, question: base.AskPerson | None = None) -> base.Agent:
+            name, seed = started.agent, started.seed
+            return make_agent(name, world=world, model=model, settings=settings, seed=seed, question=question, worked=worked)
+
+        if not isinstance(make(silent), base.Watchable):
             return found
-        env = setup.open(task)
+        env = config.open(task)
         try:
             played = resume_episode(
                 env,
-                setup.make_agent,
+                make,
                 config,
                 recorded,
                 lambda _: None,
                 _Over(),
                 model=silent,
-                world=world,
                 watcher=lambda glimpse: found.update({glimpse.at: glimpse}),
             )
             asyncio.run(played)

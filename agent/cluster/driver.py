@@ -238,7 +238,10 @@ class ClusterPlayer(RemotePlayers):
     async def __aenter__(self) -> ClusterPlayer:
         spec, tracker = self.job.spec, self.job.tracker
         manifest = spec.manifest.model_copy(update={"tasks": ()})
-        told, strict = (manifest, spec.settings, spec.setup.episode.attempts), tracker.budget.calls is not None
+        told, strict = (
+            (manifest, spec.setup.configured.model_copy(update={"rules": None}), spec.setup.attempts),
+            tracker.budget.calls is not None,
+        )
         order = Order(*told, load_keys(), str(alfworld_data()), strict=strict)
         number = max(1, min(self.job.most, await self._cluster.open(order)))
         self._share = math.ceil(self.job.most / number)

@@ -43,13 +43,13 @@ PLAN = "plan"
 class EpisodeConfig:
     """How an episode is played; all of it is recorded.
 
-    ``max_turns``: each executed command and each unreadable reply takes one turn. ``inline``: the env is fast enough to step in
-    the event loop. The ``grants`` ``admissible``, ``type``, ``diagnosis``, ``view`` and ``plan`` show the agent more than text.
-    ``rules`` are those that the agent may be shown. ``curiosity`` is the probability that a turn plays a random admissible
-    command instead of the agent's (epsilon). ``attempts`` are earlier attempts at a task, by the task's id.
+    ``max_turns``: each executed command and each unreadable reply takes one turn. The ``grants`` ``admissible``, ``type``,
+    ``diagnosis``, ``view`` and ``plan`` show the agent more than text. ``rules`` are those that the agent may be shown.
+    ``curiosity`` is the probability that a turn plays a random admissible command instead of the agent's (epsilon).
+    ``attempts`` are earlier attempts at a task, by the task's id.
     """
 
-    engine: str
+    world: World
     grants: frozenset[str] = frozenset()
     max_turns: int = 50
     seed: int = 0
@@ -57,22 +57,26 @@ class EpisodeConfig:
     rules: RuleBudget | None = None
     habits: str | None = None
     settings: Mapping[str, str | int | float | bool] = field(default_factory=dict[str, str | int | float | bool])
-    inline: bool = True
     curiosity: float | None = None
     attempts: Mapping[str, tuple[base.Attempt, ...]] = field(default_factory=dict[str, tuple[base.Attempt, ...]])
 
-    def open(self, world: World, task: Task) -> Env:
-        """A new env for ``task``, with the diagnosis if it is granted. Raises ``GameError`` and ``Unsupported``."""
-        return world.open(task, diagnosis="diagnosis" in self.grants)
+    @property
+    def recorded_model(self) -> str | None:
+        """The model's name in records."""
+        return self.model
 
-    def check_grants(self, world: World, tasks: Iterable[Task]) -> None:
-        """Raise ``Unsupported`` if ``world`` cannot give one of the grants; the ``tasks`` of a split are alike in this."""
+    def open(self, task: Task) -> Env:
+        """A new env for ``task``, with the diagnosis if it is granted. Raises ``GameError`` and ``Unsupported``."""
+        return self.world.open(task, diagnosis="diagnosis" in self.grants)
+
+    def check_grants(self, tasks: Iterable[Task]) -> None:
+        """Raise ``Unsupported`` if the world cannot give one of the grants; the ``tasks`` of a split are alike in this."""
         for task in tasks:
             with suppress(GameError):
                 if "diagnosis" in self.grants:
-                    self.open(world, task).close()
+                    self.open(task).close()
                 if PLAN in self.grants:
-                    _annotated(world, task)
+                    _annotated(self.world, task)
                 return
 
 
@@ -83,16 +87,15 @@ async def run_episode(
     listener: EventListener,
     overseer: base.Overseer | None = None,
     *,
-    world: World | None = None,
     watcher: base.Watcher | None = None,
     halt: Callable[[ModelError], None] = lambda _: None,
 ) -> events.Ended:
     """Play one episode to its end and return how its last branch ended; ``listener`` gets every event. The caller closes
-    ``env``; the loop closes its copies. The grants ``view`` and ``plan`` need the ``world``. ``watcher`` gets what a
+    ``env``; the loop closes its copies. ``watcher`` gets what a
     `Watchable` agent recognises in each picture. ``halt`` is told of a fatal error of a model before it ends the episode, which
     it can leave unfinished by a ``BaseException``.
     """
-    given = (env, env, agent, config, EventEmitter(listener), overseer or base.Unattended(), world, watcher, halt)
+    given = (env, env, agent, config, EventEmitter(listener), overseer or base.Unattended(), watcher, halt)
     return await _Episode(*given).run()
 
 
@@ -113,9 +116,9 @@ async def play(
         if isinstance(event, Event):
             queue.put_nowait(event)
 
-    config = EpisodeConfig(world.engine, grants, max_turns, rules=RuleBudget.of_statements(rules), inline=world.inline)
-    env = config.open(world, task)
-    episode = asyncio.create_task(run_episode(env, agent, config, listen, overseer, world=world))
+    config = EpisodeConfig(world, grants, max_turns, rules=RuleBudget.of_statements(rules))
+    env = config.open(task)
+    episode = asyncio.create_task(run_episode(env, agent, config, listen, overseer))
     episode.add_done_callback(lambda _: queue.put_nowait(None))
     try:
         while (event := await queue.get()) is not None:
@@ -158,7 +161,6 @@ class _Episode:
     config: EpisodeConfig
     emitter: EventEmitter
     overseer: base.Overseer
-    world: World | None
     watcher: base.Watcher | None
     halt: Callable[[ModelError], None]
     grants: base.Grants = field(default_factory=base.Grants)
@@ -207,14 +209,16 @@ class _Episode:
             diagnosis="diagnosis" in config.grants,
             task_type=task.type if "type" in config.grants else None,
             attempts=config.attempts.get(task.id, ()),
-            plan=await self._in_world(partial(_annotated, self.world, task)) if PLAN in config.grants else None,
+            plan=await self._in_world(partial(_annotated, config.world, task)) if PLAN in config.grants else None,
         )
         of_task = {name: getattr(task, name) for name in ("world", "split", "number", "type", "goal", "wording")}
-        of_config = {name: getattr(config, name) for name in ("engine", "model", "habits", "curiosity", "max_turns", "seed")}
+        of_config = {name: getattr(config, name) for name in ("habits", "curiosity", "max_turns", "seed")}
         self.emitter.emit(
             events.Started(
                 format=FORMAT,
                 task=task.id,
+                engine=config.world.engine,
+                model=config.recorded_model,
                 agent=self.agent.name,
                 settings=dict(config.settings),
                 rules=config.rules.label if config.rules else None,
@@ -229,7 +233,7 @@ class _Episode:
             self.state = EpisodeState(self.agent.begin(task.goal, opening.observation, self.grants))
         if VIEW in config.grants and not isinstance(unwrapped(self.env), Pictured):
             with attributed("world"):
-                self.eyes = Eyes(await asyncio.to_thread(room_to_see, self.world, task))
+                self.eyes = Eyes(await asyncio.to_thread(room_to_see, config.world, task))
         if config.rules is not None or self.eyes is not None:
             with attributed("knowledge"):
                 self.household = household(task.world)
@@ -466,7 +470,7 @@ class _Episode:
 
     async def _in_world(self, call: Callable[[], R]) -> R:
         with attributed("world"):
-            return call() if self.config.inline else await asyncio.to_thread(call)
+            return call() if self.config.world.inline else await asyncio.to_thread(call)
 
     def _hint(self, action: events.PersonAction, hint: str) -> None:
         self.emitter.intervene(action, hint)
@@ -474,9 +478,8 @@ class _Episode:
             self.state.hints += (clean(hint),)
 
 
-def _annotated(world: World | None, task: Task) -> tuple[tuple[str, ...], ...]:
-    plan = None if world is None else world.annotated_plan(task)
-    if plan is None:
+def _annotated(world: World, task: Task) -> tuple[tuple[str, ...], ...]:
+    if (plan := world.annotated_plan(task)) is None:
         raise Unsupported(
             f"Nobody annotated a plan for {task.reference}; play one of a split that has them, as ALFRED's train and "
             "valid_seen do, or leave out --grant plan and planner=oracle."

@@ -20,7 +20,7 @@ from housequest.agent.episodes.emitter import FILLED, EpisodeOver, EventListener
 from housequest.agent.episodes.events import CallTiming, Ended, Event
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.models import base as models
-from housequest.worlds.base import Env, Step, World
+from housequest.worlds.base import Env, Step
 from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import ConfigurationError, ModelError, shown
 
@@ -42,7 +42,6 @@ async def resume_episode(
     model: models.Model | None = None,
     question: AskPerson | None = None,
     listing: CommandsListener | None = None,
-    world: World | None = None,
     watcher: Watcher | None = None,
     halt: Callable[[ModelError], None] = lambda _: None,
 ) -> Ended:
@@ -68,7 +67,7 @@ async def resume_episode(
 
     try:
         played = _RecordedEnv(env, script)
-        ended = await run_episode(played, agent, config, listen, script, world=world, watcher=watcher, halt=halt)
+        ended = await run_episode(played, agent, config, listen, script, watcher=watcher, halt=halt)
         if script.next is not None:
             raise script.misfit("the episode was over before it")
     except _Misfit as misfit:

@@ -144,8 +144,7 @@ async def _played(setup: Setup, task: Task, model: Model, *, attended: bool) -> 
         await setup.check_model(model)
         env = setup.open(task)
         try:
-            short = replace(setup.episode, max_turns=TURNS)
-            await run_episode(env, setup.make_agent(model), short, listen, world=setup.world)
+            await run_episode(env, setup.make_agent(model), replace(setup, max_turns=TURNS), listen)
         finally:
             env.close()
     except ModelError as error:

@@ -190,7 +190,7 @@ class _Learning:
     def _asker(self, name: str) -> LearningModel:
         ledger = Ledger(self.place.calls_file)
         self.budget.used += ledger.used(self.exploration.prices)
-        model = make_model(name, timeout=self.exploration.run.setup.timeout)
+        model = make_model(name, timeout=self.exploration.run.setup.configured.timeout)
         return LearningModel(
             model=MeteredModel(model, self.budget, self.exploration.prices),
             name=self.exploration.learning.distiller or "",

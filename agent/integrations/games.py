@@ -68,7 +68,7 @@ class OfferedTasks:
             raise Unsupported("A client plays by texts, so nothing can be shown to it; leave out --grant view.")
         if "diagnosis" in self.grants:
             tasks = self.tasks_of(self.split or self.world.example_split)
-            EpisodeConfig(self.world.engine, self.grants).check_grants(self.world, tasks)
+            EpisodeConfig(self.world, self.grants).check_grants(tasks)
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -235,7 +235,7 @@ class HostedGame:
 
                 self.ended = await run_episode(env, self, self.config, listen)
         finally:
-            if self.config.inline:
+            if self.config.world.inline:
                 env.close()
             else:
                 await asyncio.to_thread(env.close)
@@ -366,9 +366,8 @@ class GameHost(AbstractAsyncContextManager["GameHost"]):
             self._make_room(client)
             seed = self._dice.randrange(1 << 32) if request.seed is None else request.seed
             task = await asyncio.to_thread(self._task, request, seed)
-            world = self.options.world
-            config = EpisodeConfig(world.engine, grants, self.options.max_turns, seed, inline=world.inline)
-            env = await asyncio.to_thread(config.open, world, task)
+            config = EpisodeConfig(self.options.world, grants, self.options.max_turns, seed)
+            env = await asyncio.to_thread(config.open, task)
             id = secrets.token_hex(6)
             name = f"{time.strftime('%Y%m%d-%H%M%S')}-{slug(task.reference)}-{HostedGame.name}-{id}.jsonl"
             record = None if self.options.records is None else self.options.records / name

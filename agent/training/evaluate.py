@@ -84,7 +84,7 @@ class GameSet:
 
     def measured(self, arm: str, agent: Agent, grants: Collection[str], expert: Sequence[GameResult]) -> dict[str, Any]:
         """The figures of ``agent``, with every lost game, beside those of the `expert`."""
-        config, title = EpisodeConfig(self.world.engine, frozenset(grants)), f"{self.title}, {arm}" if arm else self.title
+        config, title = EpisodeConfig(self.world, frozenset(grants)), f"{self.title}, {arm}" if arm else self.title
         games, figures = measured(title, (_play(self.world.open(task), agent, config) for task in self.tasks), expert)
         if (known := self.known) is not None:
             pairs = list(zip(games, expert, strict=True))
@@ -96,7 +96,7 @@ class GameSet:
 
     def expert(self) -> list[GameResult]:
         """What the expert reaches in these games, with counts from ``train``."""
-        config, agent = EpisodeConfig(self.plain.engine), make_agent("expert", world=self.plain)
+        config, agent = EpisodeConfig(self.plain), make_agent("expert", world=self.plain)
         return [_play(self.plain.open(self.plain.task(task.reference)), agent, config) for task in self.tasks]
 
 
@@ -161,7 +161,7 @@ def _free_hints(model: Model) -> Iterator[str]:
         task = world.task(f"generated:{EVALUATION_SEEDS + number}")
         place = Random(f"hint {number}").choice(_places(world, task)).name
         hint = text.format(place=place)
-        game = _play(world.open(task), agent, EpisodeConfig(world.engine), _Hinting(hint))
+        game = _play(world.open(task), agent, EpisodeConfig(world), _Hinting(hint))
         yield "" if f"go to {place}" in game.commands[:2] else f"{hint} -> {game.plans} {game.commands[:2]}"
 
 
@@ -170,7 +170,7 @@ def _learners_hints(model: Model) -> Iterator[str]:
     otherwise without it. Told that there is something that the house does not have, it should go to nothing of that kind
     instead."""
     world = AlfworldWorld()
-    agent, config = _actor(world, model), EpisodeConfig(world.engine, max_turns=SEARCHING)
+    agent, config = _actor(world, model), EpisodeConfig(world, max_turns=SEARCHING)
     tasks = (world.task(f"generated:{seed}") for seed in count(EVALUATION_SEEDS))
     told = ((meaning, at, hint) for meaning, kinds in LEARNER_HINTS.items() for at, hints in kinds.items() for hint in hints)
     for meaning, at, hint in told:
@@ -204,7 +204,7 @@ def _heeds(meaning: str, places: Sequence[str], commands: Sequence[str]) -> bool
 def _other_words(model: Model, limit: int | None) -> dict[str, Any]:
     """The figures of evaluation houses whose goals are told in the words of ``GOALS``, each twice."""
     world = AlfworldWorld()
-    agent, config = _actor(world, model), EpisodeConfig(world.engine)
+    agent, config = _actor(world, model), EpisodeConfig(world)
     left = {TYPES[form]: [*sentences, *sentences] for form, sentences in GOALS.items()}
     most = sum(map(len, left.values())) if limit is None else limit
     asked = ((seed, house) for seed in count(EVALUATION_SEEDS) if left[(house := make_house(seed)).goal.type])
@@ -236,7 +236,7 @@ def _worth_of_rules(model: Model, games: int) -> Iterator[dict[str, Any]]:
         asked = list(islice(houses_with_one_place(houses, altered), games))
         rooms = [houses.house(task.number).room for task, _, _ in asked]
         for told in TOLD:
-            configs = ((task, EpisodeConfig(world.engine, rules=_rules(told, task, *truth))) for task, *truth in asked)
+            configs = ((task, EpisodeConfig(world, rules=_rules(told, task, *truth))) for task, *truth in asked)
             playing = (_play(world.open(task), agent, config) for task, config in configs)
             played, figures = measured(f"{name}, rules {told}", playing)
             places = list(zip(played, rooms, strict=True))

@@ -99,7 +99,7 @@ async def _conversations(spec: RunSpec) -> list[list[dict[str, str]]]:
     model = _Listening()
     task = spec.setup.world.task(spec.manifest.tasks[0].id)
     agent = make_agent("react", world=spec.setup.world, model=model)
-    await run_episode(spec.setup.world.open(task), agent, spec.setup.episode, _unheard)
+    await run_episode(spec.setup.world.open(task), agent, spec.setup, _unheard)
     return [chat(messages) for messages in model.asked]
 
 

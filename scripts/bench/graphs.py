@@ -121,7 +121,7 @@ def _planners() -> Iterator[str]:
             won = _played(world, f"generated:{seed}")
             model = _Counting(Knowing(won))
             player = make_agent(agent, world=world, model=model)
-            config = EpisodeConfig(world.engine, frozenset({"admissible"}), max_turns=world.max_turns)
+            config = EpisodeConfig(world, frozenset({"admissible"}), max_turns=world.max_turns)
             asyncio.run(run_episode(world.open(world.task(f"generated:{seed}")), player, config, lambda _: None))
             calls.append(model.calls)
             skills.append(len(won))

@@ -110,7 +110,7 @@ async def conversations(house: str) -> list[list[Message]]:
     await run_episode(
         world.open(world.task(house)),
         make_agent("react", world=world, model=model),
-        EpisodeConfig(world.engine),
+        EpisodeConfig(world),
         lambda _: None,
     )
     return model.asked

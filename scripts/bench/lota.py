@@ -77,7 +77,7 @@ def run(data: Path | None) -> list[str]:
     listing = _Listing()
     world = make_world("alfworld")
     player = make_agent("lota", world=world, model=listing)
-    asyncio.run(run_episode(world.open(world.task(HOUSE)), player, EpisodeConfig(world.engine), lambda _: None))
+    asyncio.run(run_episode(world.open(world.task(HOUSE)), player, EpisodeConfig(world), lambda _: None))
     with TemporaryDirectory() as folder:
         return list(_lines(listing.prompts[:STEPS], listing.texts, Path(folder)))
 

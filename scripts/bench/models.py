@@ -95,7 +95,7 @@ async def _played(name: str, agent: str, settings: dict[str, str], form: str) ->
         for house in range(int(os.environ.get("BENCH_HOUSES", "20"))):
             player = make_agent(agent, world=world, model=model, settings={**settings, "form": form})
             env = world.open(world.task(f"generated:{EVALUATION_SEEDS + house}"))
-            await run_episode(env, player, EpisodeConfig(world.engine, max_turns=turns), count.hear)
+            await run_episode(env, player, EpisodeConfig(world, max_turns=turns), count.hear)
     finally:
         await model.aclose()
     return count

@@ -124,7 +124,7 @@ async def _pictures(agent: str, world: World, tasks: Sequence[Task], server: Ser
             server.requests.clear()
             env = world.open(task)
             try:
-                await run_episode(env, player, EpisodeConfig(world.engine, frozenset({VIEW})), _calls_in(calls), world=world)
+                await run_episode(env, player, EpisodeConfig(world, frozenset({VIEW})), _calls_in(calls))
             finally:
                 env.close()
             sent.append(sum(message.image is not None for call in calls for message in call.added))
@@ -155,7 +155,7 @@ async def _played(player: Agent, world: World, task: Task, server: Server, count
     server.requests.clear()
     env = world.open(task)
     try:
-        ended = await run_episode(env, player, EpisodeConfig(world.engine), _unheard)
+        ended = await run_episode(env, player, EpisodeConfig(world), _unheard)
     finally:
         env.close()
     tokens = sum(_size(request, count) for request in server.requests)

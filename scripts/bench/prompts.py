@@ -96,7 +96,7 @@ async def _play(agent: str, split: str, limit: int | None, count: Count) -> list
         model = _Heard()
         task = spec.setup.world.task(selected.id)
         player = make_agent(agent, world=spec.setup.world, model=model)
-        ended = await run_episode(spec.setup.world.open(task), player, spec.setup.episode, _unheard)
+        ended = await run_episode(spec.setup.world.open(task), player, spec.setup, _unheard)
         # If a role's system message changed, it would count as another role, whose first prompt has no prefix.
         assert len(model.prompts) == AGENTS[agent], f"{agent} has other roles than are told apart here"
         found.append(_measured(ended.outcome == "won", model.prompts, count))

@@ -64,7 +64,7 @@ def run(data: Path | None) -> Iterator[str]:
 async def _won(world: World, task: Task, *, about: bool) -> bool:
     model = Drawing(Random(f"{task.id} {about}"), about)
     player = make_agent("lota", world=world, model=model, settings={"shots": 0})
-    ended = await run_episode(world.open(task), player, EpisodeConfig(world.engine), lambda _: None)
+    ended = await run_episode(world.open(task), player, EpisodeConfig(world), lambda _: None)
     if ended.outcome == "error":
         raise GameError(f"{task.reference}: {ended.message}")
     return ended.outcome == "won"

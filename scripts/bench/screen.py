@@ -167,9 +167,7 @@ async def _recorded(place: Path) -> Path:
     model = make_model(f"scripted:{script}")
     record = place / "long.jsonl"
     with EpisodeRecorder(record) as listen:
-        await run_episode(
-            env, make_agent("react", world=world, model=model), EpisodeConfig(world.engine, max_turns=TURNS), listen
-        )
+        await run_episode(env, make_agent("react", world=world, model=model), EpisodeConfig(world, max_turns=TURNS), listen)
     return record
 
 

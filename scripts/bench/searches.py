@@ -100,7 +100,7 @@ async def _arm(
         model.policy = policies(number)
         env = world.open(task)
         try:
-            ended = await run_episode(env, player, EpisodeConfig(world.engine), _unheard)
+            ended = await run_episode(env, player, EpisodeConfig(world), _unheard)
         finally:
             env.close()
         won, turns = won + (ended.outcome == "won"), turns + ended.turns

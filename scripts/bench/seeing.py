@@ -100,9 +100,9 @@ def _played(world: World, task: Task, settings: Mapping[str, str] | None = None)
         if isinstance(event, Event):
             told.append(event)
 
-    terms = EpisodeConfig(world.engine, frozenset({PLAN}), world.max_turns)
+    terms = EpisodeConfig(world, frozenset({PLAN}), world.max_turns)
     env = terms.open(world, task)
-    ended = asyncio.run(run_episode(env, agent, terms, listen, world=world))
+    ended = asyncio.run(run_episode(env, agent, terms, listen))
     env.close()
     failure = failure_of(told)
     actions = sum(isinstance(event.body, Stepped) for event in told)

@@ -131,7 +131,7 @@ def conversation(scene: Scene) -> str:
         if isinstance(event, Event) and isinstance(event.body, ModelCall | Ended):
             told.append(event.body)
 
-    terms = EpisodeConfig(world.engine, scene.grants, scene.turns, rules=RuleBudget.of_statements(scene.rules))
+    terms = EpisodeConfig(world, scene.grants, scene.turns, rules=RuleBudget.of_statements(scene.rules))
     asyncio.run(run_episode(world.open(world.task(scene.house)), player, terms, listen))
     return "\n".join(_written(body) for body in told)
 

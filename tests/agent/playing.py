@@ -111,7 +111,7 @@ def play(
         model = make_model(server.model(), timeout=timeout, retries=retries, wait=0.001, attended=attended)
         player = make_agent(agent, world=world, model=model, settings=settings, worked=worked)
         # The name in the record, so that two servers' records can be compared.
-        terms = EpisodeConfig(world.engine, grants, max_turns, model="openai:tester", settings=dict(settings or {}))
+        terms = EpisodeConfig(world, grants, max_turns, model="openai:tester", settings=dict(settings or {}))
 
         def listen(event: Event | CallTiming) -> None:
             recorder(event)
@@ -120,7 +120,7 @@ def play(
 
         try:
             with EpisodeRecorder(record) as recorder:
-                await run_episode(world.open(task, diagnosis="diagnosis" in grants), player, terms, listen, world=world)
+                await run_episode(world.open(task, diagnosis="diagnosis" in grants), player, terms, listen)
         finally:
             await model.aclose()
 

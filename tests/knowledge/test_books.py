@@ -74,7 +74,7 @@ def test_clumsy_play_is_often_refused_and_the_same_again() -> None:
         events: list[Event] = []
         env = world.open(world.task("generated:690"))
         listen = lambda event: events.append(event) if isinstance(event, Event) else None  # noqa: E731
-        asyncio.run(run_episode(env, Clumsy(world.expert()), EpisodeConfig(world.engine), listen))
+        asyncio.run(run_episode(env, Clumsy(world.expert()), EpisodeConfig(world), listen))
         env.close()
         return events
 

@@ -44,7 +44,7 @@ def show(flags: options.Flags, agent: str, task: str | None = None) -> None:
         env, model = load_plugin("housequest.teachers", name, "teacher")(agent, setup.world, env) or (env, model)
     heard: list[Event | CallTiming] = []
     try:
-        ended = asyncio.run(run_episode(env, setup.make_agent(model), setup.episode, heard.append, world=setup.world))
+        ended = asyncio.run(run_episode(env, setup.make_agent(model), setup, heard.append))
     finally:
         env.close()
     events = [event for event in heard if isinstance(event, Event)]

@@ -58,13 +58,13 @@ class GameConfig:
     def check(self) -> None:
         """Raise a ``HousequestError`` if it cannot begin. Nothing is called, and nothing stays open."""
         setup = self.setup()
-        if self.settings.rules and setup.episode.rules is None:
+        if self.settings.rules and setup.rules is None:
             read_rules(self.settings.rules)  # a wrong name is an error, even if the agent takes no rules
         if setup.model is not None:
             if {each.kind for each in parse_models(setup.model).values()} & {"builtin", "scripted"}:
                 setup.make_model()
         elif self.agent == "expert":
-            self.world.expert(**setup.episode.settings)
+            self.world.expert(**setup.settings)
         if self.world.inline:
             setup.open(self.task).close()
 

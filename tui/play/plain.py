@@ -39,7 +39,7 @@ And for yourself, none of which spends a turn:
 def play_game(game: GameConfig) -> events.Ended:
     """Play ``game`` to its end. Raises what the world, the model and the configuration raise before it begins."""
     setup = game.setup()
-    if game.settings.rules and setup.episode.rules is None:
+    if game.settings.rules and setup.rules is None:
         terminal.note(f"The agent {game.agent!r} takes no rules; it plays without {shown(game.settings.rules)}.\n")
     for sentence in setup.destinations():
         terminal.note(f"{sentence}\n")
@@ -84,7 +84,7 @@ async def _play(game: GameConfig, setup: Setup, path: Path | None) -> events.End
                     terminal.show(formatter.lines(event))
                     terminal.show(_enacted_lines(event, env, layout))
 
-            return await run_episode(env, agent, setup.episode, listen, overseer, world=game.world)
+            return await run_episode(env, agent, setup, listen, overseer)
     finally:
         env.close()
         if model is not None:

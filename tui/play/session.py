@@ -234,7 +234,7 @@ class Session:
     async def change_model(self, name: str) -> None:
         """Go on with the model ``name``, now or from the next turn on. Raises ``ConfigurationError`` for one that cannot be."""
         setup = await in_thread(lambda: self.game.setup().with_model(name))
-        made, model = await in_thread(partial(setup.make_model, attended=True)), setup.episode.model or name
+        made, model = await in_thread(partial(setup.make_model, attended=True)), setup.recorded_model or name
         if made is not None:
             try:
                 await _check_model(setup, made)
@@ -413,7 +413,7 @@ class Session:
             # A thread cannot be cancelled: what it opens is closed once it is there.
             opening.add_done_callback(close)
             raise
-        self._set(model=made[0].episode.model, destinations=tuple(made[0].destinations()))
+        self._set(model=made[0].recorded_model, destinations=tuple(made[0].destinations()))
         gc.freeze()  # a collection that walks all that was imported takes longer than a key press may
         return made
 
@@ -427,22 +427,20 @@ class Session:
             for update in recorded:
                 self._listener(update)
             events = [update for update in recorded if isinstance(update, Event)]
-            world, watcher = self.game.world, self._glimpsed
             if not events:
-                await run_episode(env, agent, setup.episode, self._emit, self, world=world, watcher=watcher)
+                await run_episode(env, agent, setup, self._emit, self, watcher=self._glimpsed)
                 return
             await resume_episode(
                 env,
                 setup.make_agent,
-                setup.episode,
+                setup,
                 events,
                 self._emit,
                 self,
                 model=self._models[0] if self._models else None,
                 question=self._ask if self.human else None,
                 listing=lambda possible: self._set(possible=possible),
-                world=world,
-                watcher=watcher,
+                watcher=self._glimpsed,
             )
 
     def _record(self, files: ExitStack) -> EpisodeRecorder:

@@ -116,8 +116,8 @@ async def run_batch(
         with stopped_when_full(folder), run.locked(), rare_collections():
             begin_shard(run, options.shard)
             run.begin(spec.manifest)
-            if spec.settings.habits and not run.habits_file.exists():
-                atomic_write(run.habits_file, read_file(given_path(spec.settings.habits)))
+            if (habits := spec.setup.configured.habits) and not run.habits_file.exists():
+                atomic_write(run.habits_file, read_file(given_path(habits)))
             finished, faults = run.mend(tasks)
             if faults:
                 more = f" And {len(faults) - 1} more." if len(faults) > 1 else ""
@@ -305,7 +305,7 @@ class LocalPlayer:
         if not recorded:
             # A new attempt: the seconds of earlier attempts no longer count.
             self.run.clock(selected, 0.0)
-        env, episode, world = _Opening(self.setup, task), self.setup.episode, self.setup.world
+        env, setup = _Opening(self.setup, task), self.setup
         path = self.run.episode(selected)
         with EpisodeRecorder(path, clock=self.clock, label=episode_name(selected), resume=bool(recorded)) as recorder:
 
@@ -321,10 +321,9 @@ class LocalPlayer:
 
             try:
                 if recorded:
-                    make, model = self.setup.make_agent, self.model
-                    await resume_episode(env, make, episode, recorded, listen, model=model, world=world, halt=halt)
+                    await resume_episode(env, setup.make_agent, setup, recorded, listen, model=self.model, halt=halt)
                 else:
-                    await run_episode(env, self.agent, episode, listen, world=world, halt=halt)
+                    await run_episode(env, self.agent, setup, listen, halt=halt)
             finally:
                 env.close()
                 self.run.clock(selected, time.monotonic() - begun, resumed=bool(recorded))

@@ -282,7 +282,7 @@ def _unseen(spec: RunSpec, left: Sequence[SelectedTask], like: _Like | None) -> 
     if not (replied or recorded or nobody):
         return None
     # Who makes no mistake takes the fewest turns, and who replies nothing that can be read as many as the agent lets it.
-    all_turns = most if expert else elsewhere.setup.episode.max_turns
+    all_turns = most if expert else elsewhere.setup.max_turns
     seen = [
         (replied, all_turns),
         (recorded, most),
@@ -303,10 +303,7 @@ def _unseen(spec: RunSpec, left: Sequence[SelectedTask], like: _Like | None) -> 
 def _elsewhere(spec: RunSpec) -> RunSpec:
     """The same agent in made-up houses of the default world, where the expert can reply for most."""
     world = make_world(DEFAULT_WORLD)
-    episode = replace(
-        spec.setup.episode, engine=world.engine, max_turns=world.max_turns, grants=frozenset(), inline=world.inline
-    )
-    setup = replace(spec.setup, world=world, episode=episode)
+    setup = replace(spec.setup, world=world, max_turns=world.max_turns, grants=frozenset())
     tasks = split_tasks(world, world.endless_splits[0])[:REHEARSED]
     return replace(spec, setup=setup, selection=spec.selection._replace(tasks=tuple(tasks)))
 
@@ -399,7 +396,7 @@ def _play(spec: RunSpec, task: Task, who: Player) -> _Played | None:
 
 async def _episode(spec: RunSpec, env: Env, model: Model, listen: Callable[[Event | CallTiming], None]) -> None:
     try:
-        await run_episode(env, spec.setup.make_agent(model), spec.setup.episode, listen, world=spec.setup.world)
+        await run_episode(env, spec.setup.make_agent(model), spec.setup, listen)
     finally:
         await model.aclose()
 

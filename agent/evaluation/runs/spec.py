@@ -139,25 +139,22 @@ def setup_of(manifest: Manifest, settings: Settings, attempts: Mapping[str, tupl
     config = manifest.configuration
     setup = set_up(settings, rules=config.rules, curiosity=config.curiosity)
     digest = file_digest(setup.model) if setup.model else None
-    config = config.model_copy(update={"script_sha256": digest, "settings": dict(setup.episode.settings)})
+    config = config.model_copy(update={"script_sha256": digest, "settings": dict(setup.settings)})
     now = _manifest(config, setup.world, manifest.of, manifest.tasks, setup.model).model_copy(
         update={"missing": manifest.missing}
     )
     if changes := differences(manifest, now):
         raise ConfigurationError(f"it would play another run; give it the same version, data and files:{changes}")
-    return replace(setup, episode=replace(setup.episode, attempts=attempts))
+    return replace(setup, attempts=attempts)
 
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """A run that can begin: its manifest, its tasks, and how they are played. ``settings`` are resolved, and name no rules: the
-    manifest has these.
-    """
+    """A run that can begin: its manifest, its tasks, and how they are played."""
 
     manifest: Manifest
     setup: Setup
     selection: Selection
-    settings: Settings
 
     @property
     def config(self) -> RunConfig:
@@ -207,8 +204,8 @@ def make_run_spec(
     # Each run of a series has a seed of its own, and the tasks of the first.
     settings = settings.model_copy(update={"seed": (settings.seed or 0) + place.repeat + place.attempt - 2})
     setup = set_up(settings, rules=rules, curiosity=curiosity)
-    setup = replace(setup, episode=replace(setup.episode, attempts=place.attempts))
-    world, episode = setup.world, setup.episode
+    setup = replace(setup, attempts=place.attempts)
+    world = setup.world
     split, seeds = read_split(settings.split or world.default_split, world.endless_splits, usual)
     check_habits(settings.habits, split, world)
     protocol = PROTOCOLS.get(settings.protocol or "")
@@ -221,7 +218,7 @@ def make_run_spec(
     selection = select(world, settings.split or split, settings.type, *size, only, usual)
     if place.attempt > 1:
         selection = selection._replace(tasks=tuple(task for task in selection.tasks if task.id in place.tasks))
-    episode.check_grants(world, selection.tasks)
+    setup.check_grants(selection.tasks)
     config = RunConfig(
         world=settings.world,
         engine=settings.common_option("engine", world.Options),
@@ -234,14 +231,14 @@ def make_run_spec(
         goals=settings.common_option("goals", world.Options),
         habits=given_path(settings.habits).name if settings.habits else None,
         world_options={**settings.worlds.get(settings.world, {}), **settings.world_option},
-        seed=episode.seed,
+        seed=setup.seed,
         agent=setup.agent,
-        settings=dict(episode.settings),
-        model=episode.model,
+        settings=dict(setup.settings),
+        model=setup.recorded_model,
         script_sha256=file_digest(setup.model) if setup.model else None,
-        rules=episode.rules,
+        rules=setup.rules,
         grants=tuple(sorted(set(settings.grant))),
-        max_turns=episode.max_turns,
+        max_turns=setup.max_turns,
         curiosity=curiosity,
         protocol=settings.protocol,
         repeat=place.repeat if place.repeat > 1 else None,
@@ -256,7 +253,7 @@ def make_run_spec(
             f"--protocol: {who} has learned from {tasks} of these {len(manifest.tasks)} tasks, so this would be no measurement "
             f"by the protocol {protocol.name}; name other tasks."
         )
-    return RunSpec(manifest, setup, selection, settings.model_copy(update={"rules": None}))
+    return RunSpec(manifest, setup, selection)
 
 
 def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTask, ...], model: str | None) -> Manifest:

@@ -232,11 +232,11 @@ def game_with_tools(spec: RunSpec, games: dict[str, HostedGame]) -> Any:
         del generate
         task, setup = tasks[state.sample_id], spec.setup
         env = await asyncio.to_thread(setup.open, task)
-        game = HostedGame(env, setup.episode, None, _Record(task, state.store))
+        game = HostedGame(env, setup, None, _Record(task, state.store))
         games[state.uuid] = game
         await game.waiting.wait()
         _raise_error(game)
-        kind = f"The task is of the type {task.type}." if "type" in setup.episode.grants else None
+        kind = f"The task is of the type {task.type}." if "type" in setup.grants else None
         state.user_prompt.text = "\n\n".join(filter(None, (state.user_prompt.text, kind, _possible(game))))
         methods = [getattr(_Commands(), name) for name in vars(CommandTools) if not name.startswith("_")]
         state.tools = [_tool.ToolDef(_played_by(game, method)).as_tool() for method in methods]
@@ -297,8 +297,7 @@ def agent_by_text(spec: RunSpec) -> Any:
         del generate
         task = tasks[state.sample_id]
         # Each epoch samples otherwise, as each repeat of a run does.
-        episode = replace(spec.setup.episode, seed=spec.setup.episode.seed + state.epoch - 1)
-        setup = replace(spec.setup, episode=episode)
+        setup = replace(spec.setup, seed=spec.setup.seed + state.epoch - 1)
         model = None if setup.model is None else InspectModel(state, sampling)
         env = await asyncio.to_thread(setup.open, task)
         try:
@@ -307,7 +306,7 @@ def agent_by_text(spec: RunSpec) -> Any:
                 await agent.check()
             if model is not None:
                 await setup.check_model(model)
-            ended = await run_episode(env, agent, episode, _Record(task, state.store, _tell), world=setup.world)
+            ended = await run_episode(env, agent, setup, _Record(task, state.store, _tell))
         finally:
             env.close()
         if model is not None and model.broke is not None:

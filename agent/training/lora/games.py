@@ -403,8 +403,8 @@ async def _taught(world: AlfworldWorld, task: Task, goal: Goal, agent: str, play
     """What ``agent`` was asked and answered, or why that teaches nothing. Raises ``ConfigurationError``."""
     lessons = play.lessons
     drawn = f"{lessons.seed} {agent} {task.id} {task.wording}"
-    config = EpisodeConfig(world.engine, play.grants, max_turns=MOST_STEPS, seed=lessons.seed)
-    env = Knowing(world, config.open(world, task), goal, Random(drawn), missteps=lessons.missteps)
+    config = EpisodeConfig(world, play.grants, max_turns=MOST_STEPS, seed=lessons.seed)
+    env = Knowing(world, config.open(task), goal, Random(drawn), missteps=lessons.missteps)
     teacher = Teacher(agent, env)
     player = make_agent(agent, world=world, model=teacher, settings=lessons.settings, seed=lessons.seed, worked=worked_examples)
     ended = await run_episode(env, player, config, lambda _: None)
@@ -458,13 +458,13 @@ def worked_examples(agent: str, world: World, settings: Mapping[str, Scalar], ro
 def _exchanges_won(agent: str, settings: tuple[tuple[str, Scalar], ...]) -> Mapping[str, Sequence[Exchange]]:
     """The exchanges of each role in the first of `HOUSES` whose game is won without an unreadable reply."""
     world = AlfworldWorld()
-    config = EpisodeConfig(world.engine, max_turns=MOST_STEPS)
+    config = EpisodeConfig(world, max_turns=MOST_STEPS)
     for seed in HOUSES:
         task = world.task(f"{GENERATED}:{seed}")
         if (goal := read_goal(task.goal)) is None:
             continue
         heard: list[Event | CallTiming] = []
-        env = Knowing(world, config.open(world, task), goal, Random(seed), missteps=0.0)
+        env = Knowing(world, config.open(task), goal, Random(seed), missteps=0.0)
         try:
             teacher = Teacher(agent, env, Capabilities(deterministic=True))
             player = make_agent(agent, world=world, model=teacher, settings=dict(settings))

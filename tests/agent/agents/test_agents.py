@@ -51,7 +51,7 @@ def episode(
             return Proceed((hints[turn],) if hints and turn in hints else ())
 
     made = make_agent(agent, world=world, model=make_model(model), settings=settings or {})
-    terms = EpisodeConfig("scripted", grants, max_turns, rules=RuleBudget.of_statements(rules))
+    terms = EpisodeConfig(world, grants, max_turns, rules=RuleBudget.of_statements(rules))
     asyncio.run(run_episode(world.open(world.task("demo:1")), made, terms, told.append, Hinting()))
     return [event for event in told if isinstance(event, Event)]
 

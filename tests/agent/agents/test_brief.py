@@ -91,7 +91,7 @@ def episode(
     made = make_world(world)
     task = made.task("example:1" if world == "alfworld" else "demo:1")
     agent = make_agent("reasoner-actor", world=made, model=model, settings=settings)
-    terms = EpisodeConfig(made.engine, grants, max_turns, rules=RuleBudget.of_statements(rules))
+    terms = EpisodeConfig(made, grants, max_turns, rules=RuleBudget.of_statements(rules))
     asyncio.run(run_episode(made.open(task), agent, terms, told.append, Hinting()))
     return [event.body for event in told if isinstance(event, Event)]
 

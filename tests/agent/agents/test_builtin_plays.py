@@ -28,7 +28,7 @@ async def played(houses: tuple[str, ...], grants: frozenset[str] = frozenset()) 
     async def one(house: str) -> list[Event]:
         told: list[Event | CallTiming] = []
         agent = make_agent("reasoner-actor", world=world, model=model)
-        await run_episode(world.open(world.task(house)), agent, EpisodeConfig(world.engine, grants), told.append)
+        await run_episode(world.open(world.task(house)), agent, EpisodeConfig(world, grants), told.append)
         return [event for event in told if isinstance(event, Event)]
 
     try:
@@ -71,7 +71,7 @@ def test_a_game_goes_on_between_two_readings_of_its_goal() -> None:
             resume_episode(
                 world.open(world.task("generated:1000010")),
                 lambda live, _: make_agent("reasoner-actor", world=world, model=live),
-                EpisodeConfig(world.engine),
+                EpisodeConfig(world),
                 whole[:end],
                 more.append,
                 model=make_model("builtin"),

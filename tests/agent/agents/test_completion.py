@@ -128,7 +128,7 @@ def test_an_interrupted_episode_of_plain_text_goes_on_wherever_it_stopped(base: 
             resume_episode(
                 WORLD.open(WORLD.task("example:1")),
                 lambda live, ask: make_agent("react", world=WORLD, model=live, worked=worked),
-                EpisodeConfig(WORLD.engine, model="openai:tester", settings={}),
+                EpisodeConfig(WORLD, model="openai:tester", settings={}),
                 whole[:end],
                 listen,
                 model=make_model(base.model(), timeout=5, wait=0.001),

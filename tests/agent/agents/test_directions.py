@@ -285,7 +285,7 @@ def proposals(*verdicts: ProposalAnswer) -> tuple[list[str], list[events.Body]]:
     world = make_world("alfworld")
     person = Saying(list(verdicts))
     agent = make_agent("reasoner-actor", world=world, model=parrot)
-    asyncio.run(run_episode(world.open(world.task("example:1")), agent, EpisodeConfig(world.engine), told.append, person))
+    asyncio.run(run_episode(world.open(world.task("example:1")), agent, EpisodeConfig(world), told.append, person))
     return person.proposals, [event.body for event in told if isinstance(event, Event)]
 
 

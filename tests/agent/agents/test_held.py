@@ -97,7 +97,7 @@ def played(model: Model, *, agent: str = "react", settings: Mapping[str, str] | 
 
 def terms(settings: Mapping[str, str] | None = None) -> EpisodeConfig:
     """Those of `played`: the form is recorded, as `housequest` records it."""
-    return EpisodeConfig(WORLD.engine, max_turns=TURNS, settings={"form": "auto", **(settings or {})})
+    return EpisodeConfig(WORLD, max_turns=TURNS, settings={"form": "auto", **(settings or {})})
 
 
 def of(kind: type[Any], told: list[Event]) -> list[Any]:
@@ -181,7 +181,7 @@ def test_another_model_is_held_again() -> None:
         async def before(self, turn: int, possible: tuple[str, ...] | None) -> TurnAnswer:
             return SwitchModel(kept, "kept") if turn == 2 and not of(Intervened, told) else Proceed()
 
-    config = EpisodeConfig(WORLD.engine, max_turns=TURNS)
+    config = EpisodeConfig(WORLD, max_turns=TURNS)
     asyncio.run(run_episode(WORLD.open(WORLD.task("example:1")), broken, config, listen, Changing()))
     assert [call.held for call in of(ModelCall, told)] == ["refused", None, "kept", "kept"]
 

@@ -156,9 +156,7 @@ def played(world: World, case: Case, model: Answering, path: Path) -> list[Event
             if isinstance(event, Event):
                 told.append(event)
 
-        asyncio.run(
-            run_episode(world.open(world.task("example:1")), agent, EpisodeConfig(world.engine, max_turns=TURNS), listen)
-        )
+        asyncio.run(run_episode(world.open(world.task("example:1")), agent, EpisodeConfig(world, max_turns=TURNS), listen))
     assert list(read_episode(path)) == told
     return told
 

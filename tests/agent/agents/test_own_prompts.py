@@ -75,7 +75,7 @@ def test_agents_with_prompts_of_their_own_play_at_once(tmp_path: Path) -> None:
 
         async def all_at_once() -> None:
             model, task = make_model(server.model()), world.task("demo:1")
-            terms = EpisodeConfig(world.engine, max_turns=4)
+            terms = EpisodeConfig(world, max_turns=4)
             settings = [*({"prompts": name} for name in names), {}]
             players = [make_agent("react", world=world, model=model, settings=own) for own in settings]
             await asyncio.gather(*(run_episode(world.open(task), player, terms, lambda _: None) for player in players))

@@ -59,7 +59,7 @@ def episode(
     told: list[Event] = []
     made = make_agent(agent, world=world, model=make_model(model), settings={"search": "counts", **settings})
     env = world.open(world.task(house))
-    terms = EpisodeConfig(world.engine, max_turns=max_turns)
+    terms = EpisodeConfig(world, max_turns=max_turns)
     asyncio.run(
         run_episode(env, made, terms, lambda event: told.append(event) if isinstance(event, Event) else None, Hinting())
     )

@@ -54,10 +54,8 @@ def test_each_prompt_begins_with_the_one_before(world: World, agent: str, grants
         model = Heard()
         player = make_agent(agent, world=world, model=model)
         offered = (*(Rule("", statement) for statement in rules), *choice.rules)
-        terms = EpisodeConfig(
-            engine=world.engine, model="heard", grants=grants, rules=replace(choice, rules=offered, label="own")
-        )
-        asyncio.run(run_episode(world.open(world.task(house)), player, terms, lambda _: None, world=world))
+        terms = EpisodeConfig(world, model="heard", grants=grants, rules=replace(choice, rules=offered, file="own"))
+        asyncio.run(run_episode(world.open(world.task(house)), player, terms, lambda _: None))
         # Prompts are told apart by their system message: another one would be a role of its own, and so would show here.
         assert len(model.prompts) == (1 if agent == "react" else 2)
         for prompts in model.prompts.values():

@@ -137,7 +137,7 @@ def test_a_model_that_recovers_wins(world: World, agent: str, error: Error) -> N
     settings = {"replanning": "on"} if agent == "lota" else {}
     made = make_agent(agent, world=world, model=Answering(Erring(error)), settings=settings)
     told: list[Event] = []
-    terms = EpisodeConfig(world.engine, max_turns=50)
+    terms = EpisodeConfig(world, max_turns=50)
     env = world.open(world.task(house))
     ending = asyncio.run(run_episode(env, made, terms, lambda event: told.append(event) if isinstance(event, Event) else None))
     assert ending.outcome == "won", ending.reason

@@ -50,9 +50,9 @@ def played(
             if overseer is not None:
                 overseer.hear(event)
 
-    config = EpisodeConfig(world.engine, max_turns=25, model=model.name, settings=settings)
+    config = EpisodeConfig(world, max_turns=25, model=model.name, settings=settings)
     env = world.open(world.task("example:1"))
-    asyncio.run(run_episode(env, agent, config, listen, overseer, world=world, watcher=lambda one: seen.update({one.at: one})))
+    asyncio.run(run_episode(env, agent, config, listen, overseer, watcher=lambda one: seen.update({one.at: one})))
     return tuple(told), seen
 
 
@@ -101,9 +101,9 @@ def test_what_it_sees_is_there_while_its_model_thinks() -> None:
     world = make_world("alfred")
     model = Listening(roles([PLAN], [play("PickupObject", "Egg")] * 9), look_up)
     agent = make_agent("opex", world=world, model=model, settings=NOISY)
-    config = EpisodeConfig(world.engine, max_turns=8, model=model.name, settings=NOISY)
+    config = EpisodeConfig(world, max_turns=8, model=model.name, settings=NOISY)
     env = world.open(world.task("example:1"))
-    asyncio.run(run_episode(env, agent, config, listen, world=world, watcher=lambda one: seen.update({one.at: one})))
+    asyncio.run(run_episode(env, agent, config, listen, watcher=lambda one: seen.update({one.at: one})))
     assert asked and all(asked)
 
 

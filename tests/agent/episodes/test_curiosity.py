@@ -33,7 +33,7 @@ def play(world: World, server: Server, curiosity: float | None, seed: int = 0) -
         env = world.open(world.task("generated:7"))
         try:
             agent = make_agent("react", world=world, model=model)
-            await run_episode(env, agent, EpisodeConfig(world.engine, max_turns=20, curiosity=curiosity, seed=seed), listen)
+            await run_episode(env, agent, EpisodeConfig(world, max_turns=20, curiosity=curiosity, seed=seed), listen)
         finally:
             await model.aclose()
 

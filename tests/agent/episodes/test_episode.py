@@ -85,7 +85,7 @@ def episode(
     env: Env, agent: Agent, person: Person | None = None, *, max_turns: int = 50, grants: frozenset[str] = frozenset()
 ) -> list[Event]:
     told: list[Event | CallTiming] = []
-    asyncio.run(run_episode(env, agent, EpisodeConfig("scripted", grants, max_turns), told.append, person))
+    asyncio.run(run_episode(env, agent, EpisodeConfig(make_world("scripted"), grants, max_turns), told.append, person))
     return [event for event in told if isinstance(event, Event)]
 
 
@@ -155,7 +155,7 @@ def test_a_listener_that_fails_is_not_the_agents_fault(world: World) -> None:
 
     env = world.open(world.task("demo:1"))
     with pytest.raises(BrokenPipeError):
-        asyncio.run(run_episode(env, make_agent("expert", world=world), EpisodeConfig("scripted"), listen))
+        asyncio.run(run_episode(env, make_agent("expert", world=world), EpisodeConfig(world), listen))
     assert [event.body.kind for event in told if isinstance(event, Event)] == ["started", "thought"]
 
 

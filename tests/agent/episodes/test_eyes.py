@@ -134,7 +134,7 @@ def looker() -> Model:
 
 
 def test_a_resumed_episode_draws_again_what_was_seen(world: World) -> None:
-    task, terms = world.task("example:1"), EpisodeConfig(world.engine, VIEW, max_turns=8, model="scripted:looker")
+    task, terms = world.task("example:1"), EpisodeConfig(world, VIEW, max_turns=8, model="scripted:looker")
     told: list[events.Event] = []
 
     def listen(event: object) -> None:
@@ -144,14 +144,14 @@ def test_a_resumed_episode_draws_again_what_was_seen(world: World) -> None:
     def agent(model: Model | None, _: AskPerson | None) -> object:
         return make_agent("react", world=world, model=model)
 
-    asyncio.run(run_episode(world.open(task), make_agent("react", world=world, model=looker()), terms, listen, world=world))
+    asyncio.run(run_episode(world.open(task), make_agent("react", world=world, model=looker()), terms, listen))
     whole = list(told)
     for cut in range(1, len(whole), 3):
         told.clear()
-        coming = resume_episode(world.open(task), agent, terms, whole[:cut], listen, model=looker(), world=world)  # pyright: ignore[reportArgumentType]
+        coming = resume_episode(world.open(task), agent, terms, whole[:cut], listen, model=looker())  # pyright: ignore[reportArgumentType]
         asyncio.run(coming)
         assert whole[:cut] + told == whole
-    elsewhere = resume_episode(world.open(task), agent, terms, whole[:-1], listen, model=looker(), world=Moved())  # pyright: ignore[reportArgumentType]
+    elsewhere = resume_episode(world.open(task), agent, replace(terms, world=Moved()), whole[:-1], listen, model=looker())  # pyright: ignore[reportArgumentType]
     with pytest.raises(ConfigurationError, match="the agent sees another picture than then"):
         asyncio.run(elsewhere)
 
@@ -218,7 +218,7 @@ def test_a_model_that_sees_nothing_cannot_take_over(world: World, tmp_path: Path
 
 def test_a_person_has_the_view_of_the_screen(world: World, tmp_path: Path) -> None:
     setup = set_up(configure({"agent": "human", "grant": ["view", "type"]}, tmp_path), world)
-    assert setup.episode.grants == {"type"}
+    assert setup.grants == {"type"}
 
 
 def test_a_world_without_rooms_says_so() -> None:

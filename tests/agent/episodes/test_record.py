@@ -31,7 +31,7 @@ def recorded(path: Path) -> list[Event]:
 
     with EpisodeRecorder(path) as recorder:
         agent = make_agent("expert", world=world)
-        asyncio.run(run_episode(world.open(world.task("demo:2")), agent, EpisodeConfig(world.engine), listen))
+        asyncio.run(run_episode(world.open(world.task("demo:2")), agent, EpisodeConfig(world), listen))
     return [event for event in told if isinstance(event, Event)]
 
 

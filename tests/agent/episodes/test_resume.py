@@ -58,7 +58,9 @@ class Setting:
 
     env: Callable[[], Env]
     agent: Callable[[Model | None, AskPerson | None], Agent]
-    terms: EpisodeConfig = field(default_factory=lambda: EpisodeConfig("an engine", rules=RuleBudget.of_statements(RULES)))
+    terms: EpisodeConfig = field(
+        default_factory=lambda: EpisodeConfig(make_world("scripted"), rules=RuleBudget.of_statements(RULES))
+    )
     person: Person | None = None
     model: Callable[[Person], Model] | None = None
     question: AskPerson | None = None
@@ -186,7 +188,7 @@ def test_replies_that_cannot_be_read(house: World, name: str, every: int) -> Non
     setting = Setting(
         lambda: house.open(house.task("example:2")),
         agent(house, name),
-        EpisodeConfig("an engine", frozenset({"admissible", "type"}), 9, rules=RuleBudget.of_statements(RULES)),
+        EpisodeConfig(house, frozenset({"admissible", "type"}), 9, rules=RuleBudget.of_statements(RULES)),
         model=lambda _: Moody(rubbish_at_times),
     )
     lived = cut_everywhere(setting, every=every)
@@ -250,7 +252,9 @@ def test_a_person_who_does_everything(house: World, name: str, copied: bool, eve
         tired = range(9, 30 if name == "lota" else 13)
         return Moody(Solver(wrong_first_plan=True), tired, [n + 1 for n in BUSY.interrupts], told=lambda: len(person.heard))
 
-    terms = EpisodeConfig("an engine", max_turns=6, rules=RuleBudget.of_statements(RULES), inline=copied)
+    slow = make_world("scripted")
+    slow.inline = copied
+    terms = EpisodeConfig(slow, max_turns=6, rules=RuleBudget.of_statements(RULES))
     lived = cut_everywhere(Setting(env, agent(house, name), terms, person, None if name == "expert" else moody), every=every)
     assert {"hint", "again", "replace", "play", "rewind", "interrupt", "model"} <= kinds(lived)
     # The expert calls no model, and is shown no rule.
@@ -355,7 +359,7 @@ def test_over_a_connection_each_request_is_made_once_and_byte_for_byte(
         setting = Setting(
             lambda: house.open(house.task("example:3")),
             agent(house, name),
-            EpisodeConfig("an engine", max_turns=5, rules=RuleBudget.of_statements(RULES)),
+            EpisodeConfig(house, max_turns=5, rules=RuleBudget.of_statements(RULES)),
             person if attended else None,
             lambda _: make_model(server.model()),
         )
@@ -449,7 +453,10 @@ def test_a_failed_model_is_tried_again_after_the_record(scripted: World) -> None
         return Moody(lambda _: "Thought: on\nAction: look", [5], told=lambda: len(person.heard))
 
     setting = Setting(
-        lambda: scripted.open(scripted.task("demo:1")), agent(scripted, "react"), EpisodeConfig("x", max_turns=3), model=model
+        lambda: scripted.open(scripted.task("demo:1")),
+        agent(scripted, "react"),
+        EpisodeConfig(scripted, max_turns=3),
+        model=model,
     )
     lived = asyncio.run(live(setting))
     assert lived.ended.outcome == "error"

@@ -55,7 +55,9 @@ def scripted() -> World:
 def attend(
     env: Env, agent: Agent, person: Person, *, max_turns: int = 50, inline: bool = True, rules: tuple[str, ...] = ()
 ) -> list[Event]:
-    terms = EpisodeConfig("an engine", max_turns=max_turns, inline=inline, rules=RuleBudget.of_statements(rules))
+    world = make_world("scripted")
+    world.inline = inline
+    terms = EpisodeConfig(world, max_turns=max_turns, rules=RuleBudget.of_statements(rules))
     ended = asyncio.run(run_episode(env, agent, terms, person.hear, person))
     told = list(person.heard)
     assert told[-1].body == ended
@@ -236,7 +238,7 @@ def test_the_next_request_after_a_rewind_is_the_first_sent_from_that_step(
             agent, world=house, model=model, settings={"search": "counts"} if agent_spec(agent).searches else {}
         )
         try:
-            terms = EpisodeConfig("an engine", rules=RuleBudget.of_statements(RULES))
+            terms = EpisodeConfig(house, rules=RuleBudget.of_statements(RULES))
             await run_episode(env if copied else Uncopied(env), player, terms, listen, person)
         finally:
             await model.aclose()

@@ -61,7 +61,7 @@ def world() -> World:
 
 def terms(folder: Path, world: World) -> EpisodeConfig:
     (folder / "book.yaml").write_text(BOOK)
-    return EpisodeConfig(world.engine, max_turns=4, rules=read_rules(str(folder / "book.yaml"), 500))
+    return EpisodeConfig(world, max_turns=4, rules=read_rules(str(folder / "book.yaml"), 500))
 
 
 def script(folder: Path) -> Path:
@@ -121,7 +121,7 @@ def test_a_rule_is_told_of_where_a_prompt_shows_it_and_nowhere_else(world: World
                 pass
 
     agent = make_agent("reasoner-actor" if name == "builtin" else name, world=world, model=model)
-    terms = EpisodeConfig(world.engine, max_turns=12, rules=offered)
+    terms = EpisodeConfig(world, max_turns=12, rules=offered)
     asyncio.run(run_episode(world.open(world.task("example:1")), agent, terms, listen))
     assert "An egg is never blue." in told
     assert len(told) <= 4 if name == "builtin" else len(told) > 9
@@ -161,7 +161,7 @@ def test_a_resumed_episode_is_told_the_same_and_a_changed_book_is_refused(tmp_pa
     whole = asyncio.run(again(terms_before, second + 1))
     assert whole[0].id == second + 1
     (tmp_path / "book.yaml").write_text(BOOK.replace("opened first", "never opened"))
-    changed = EpisodeConfig(world.engine, max_turns=4, rules=read_rules(str(tmp_path / "book.yaml"), 500))
+    changed = EpisodeConfig(world, max_turns=4, rules=read_rules(str(tmp_path / "book.yaml"), 500))
     with pytest.raises(ConfigurationError, match="does not fit"):
         asyncio.run(again(changed, second + 1))
 

@@ -203,7 +203,7 @@ def test_a_hint_reaches_who_says_where_to_look(world: World) -> None:
         settings = {"search": "llm", **({"explore": "off"} if agent == "opex" else {})}
         made = make_agent(agent, world=world, model=Answering(answer), settings=settings)
         env = world.open(world.task(KITCHEN))
-        terms = EpisodeConfig(world.engine, max_turns=10)
+        terms = EpisodeConfig(world, max_turns=10)
         listen = partial(_heard, told)
         asyncio.run(run_episode(env, made, terms, listen, Hinting()))
         asked = [event.body for event in told if isinstance(event.body, events.ModelCall) and event.body.role == "searcher"]
@@ -254,7 +254,7 @@ def test_chance_is_one_for_each_house_however_its_task_is_worded(world: World) -
 def test_every_planner_searches_in_every_way(world: World, agent: str, search: str) -> None:
     told: list[Event] = []
     made = make_agent(agent, world=world, model=Answering(Solver()), settings={"search": search}, seed=3)
-    terms = EpisodeConfig(world.engine, max_turns=100)
+    terms = EpisodeConfig(world, max_turns=100)
     env = world.open(world.task(KITCHEN))
     ended = asyncio.run(run_episode(env, made, terms, lambda event: told.append(event) if isinstance(event, Event) else None))
     assert ended.outcome == "won"
@@ -287,7 +287,7 @@ def test_a_rule_about_where_the_thing_lies_is_told(world: World) -> None:
     )
     told: list[Event] = []
     made = make_agent("opex", world=world, model=Answering(Solver()))
-    terms = EpisodeConfig(world.engine, rules=rules)
+    terms = EpisodeConfig(world, rules=rules)
     env = world.open(world.task(KITCHEN))
     asyncio.run(run_episode(env, made, terms, lambda event: told.append(event) if isinstance(event, Event) else None))
     asked = [event.body for event in told if isinstance(event.body, events.ModelCall) and event.body.role == "searcher"]

@@ -159,7 +159,7 @@ def test_a_real_game_shows_each_receptacle_once_and_only_what_was_told(seed: int
 
     world = make_world("alfworld")
     env = world.open(world.task(f"generated:{seed}"))
-    asyncio.run(run_episode(env, make_agent("expert", world=world), EpisodeConfig(world.engine), listen))
+    asyncio.run(run_episode(env, make_agent("expert", world=world), EpisodeConfig(world), listen))
     state, text = ViewState(), ""
     for event in live:
         state = apply(state, event)

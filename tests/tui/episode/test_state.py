@@ -91,7 +91,7 @@ def lived(reference: str, *, script: Path | None = None, meddled: bool = False, 
     model = make_model(f"scripted:{script}") if script else None
     agent = make_agent("react" if script else "expert", world=world, model=model)
     terms = EpisodeConfig(
-        world.engine,
+        world,
         max_turns=max_turns,
         model="scripted:script.yaml" if script else None,
         rules=RuleBudget.of_statements(("a rule",)),

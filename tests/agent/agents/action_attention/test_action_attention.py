@@ -71,7 +71,7 @@ def episode(
     read = ActionAttentionSettings(**settings)
     agent = ActionAttention(policy or load_policy(), world.household, read)
     told: list[Event | CallTiming] = []
-    terms = EpisodeConfig(world.engine, frozenset({"admissible"}), most)
+    terms = EpisodeConfig(world, frozenset({"admissible"}), most)
     ended = asyncio.run(run_episode(world.open(task), agent, terms, told.append))
     return ended, [event for event in told if isinstance(event, Event)]
 
@@ -373,7 +373,7 @@ def test_games_played_at_once_are_as_when_played_alone(world: World) -> None:
     """One agent plays them all, so what it remembers of texts must not change what it does."""
     assert world.household is not None
     agent = ActionAttention(load_policy(), world.household, ActionAttentionSettings())
-    terms = EpisodeConfig(world.engine, frozenset({"admissible"}))
+    terms = EpisodeConfig(world, frozenset({"admissible"}))
 
     async def together() -> list[list[Event | CallTiming]]:
         heard: list[list[Event | CallTiming]] = [[] for _ in HOUSES]
@@ -438,7 +438,7 @@ def test_a_world_that_is_no_household_is_refused() -> None:
 def test_pet_plans_eliminates_and_tracks_for_it_by_a_model(world: World, house: str) -> None:
     told: list[Event | CallTiming] = []
     agent = make_agent("pet", world=world, model=Answering(Solver()), settings={"acting": "action-attention"})
-    terms = EpisodeConfig(world.engine, frozenset({"admissible"}))
+    terms = EpisodeConfig(world, frozenset({"admissible"}))
     ended = asyncio.run(run_episode(world.open(world.task(house)), agent, terms, told.append))
     assert ended.outcome == "won"
     played = [event for event in told if isinstance(event, Event)]

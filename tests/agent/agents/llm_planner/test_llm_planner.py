@@ -152,7 +152,7 @@ def test_another_model_is_asked_what_one_could_not_answer(world: World, tmp_path
         if isinstance(event, Event):
             told.append(event)
 
-    config = EpisodeConfig(world.engine, max_turns=4)
+    config = EpisodeConfig(world, max_turns=4)
     asyncio.run(run_episode(world.open(world.task("example:1")), unable, config, listen, person))
     assert set(steps(told)) == {"go to fridge 1"}
     assert steps(branch(told)) == ["go to fridge 1"]
@@ -177,7 +177,7 @@ class Freed(Model):
 def test_a_question_that_a_model_may_answer_freely_is_another_one(world: World) -> None:
     model, person = Freed(), Person()
     agent = make_agent("llm-planner", world=world, model=model, settings={"form": "auto"})
-    config = EpisodeConfig(world.engine, max_turns=2)
+    config = EpisodeConfig(world, max_turns=2)
     asyncio.run(run_episode(world.open(world.task("example:1")), agent, config, person.hear, person))
     assert model.asked == [True, False, False]
     assert steps(list(person.heard)) == ["go to fridge 1"]
@@ -201,7 +201,7 @@ class Biased(Answering):
 def test_allowed_actions_and_seen_objects_are_favoured(world: World, settings: Mapping[str, str], favoured: bool) -> None:
     model = Biased(Solver(wrong_first_plan=True))
     agent = make_agent("llm-planner", world=world, model=model, settings=settings)
-    asyncio.run(run_episode(world.open(world.task("example:2")), agent, EpisodeConfig(world.engine), lambda _: None))
+    asyncio.run(run_episode(world.open(world.task("example:2")), agent, EpisodeConfig(world), lambda _: None))
     first, last = model.biases[0], model.biases[-1]
     assert first["PickupObject"] == 0.1
     assert (" cabinet" in first) is favoured
@@ -212,7 +212,7 @@ def test_allowed_actions_and_seen_objects_are_favoured(world: World, settings: M
 def test_without_a_bias_none_is_asked_for(world: World) -> None:
     model = Biased(Solver())
     agent = make_agent("llm-planner", world=world, model=model, settings={"bias": "0", "search": "counts"})
-    asyncio.run(run_episode(world.open(world.task("example:2")), agent, EpisodeConfig(world.engine), lambda _: None))
+    asyncio.run(run_episode(world.open(world.task("example:2")), agent, EpisodeConfig(world), lambda _: None))
     assert model.biases == [None]
 
 

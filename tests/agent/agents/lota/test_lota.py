@@ -84,7 +84,7 @@ async def lived(
     """An episode of ``agent``, as its events."""
     told: list[Event | CallTiming] = []
     player = make_agent(agent, world=world, model=model, settings=settings)
-    terms = EpisodeConfig(world.engine, frozenset(filter(None, [grant])), max_turns=most)
+    terms = EpisodeConfig(world, frozenset(filter(None, [grant])), max_turns=most)
     await run_episode(world.open(world.task(house)), player, terms, told.append)
     return [event for event in told if isinstance(event, Event)]
 
@@ -323,7 +323,7 @@ def test_hints_and_rules_reach_the_prompt_once(world: World) -> None:
     model = Liking()
     player = make_agent("lota", world=world, model=model)
     told: list[Event | CallTiming] = []
-    terms = EpisodeConfig(world.engine, frozenset({"type"}), rules=RuleBudget.of_statements(("Eggs lie in fridges.",)))
+    terms = EpisodeConfig(world, frozenset({"type"}), rules=RuleBudget.of_statements(("Eggs lie in fridges.",)))
     asyncio.run(run_episode(world.open(world.task("example:1")), player, terms, told.append))
     first, second, *_ = prompts([event for event in told if isinstance(event, Event)], "selector")
     assert "done.\nHuman: heat some egg and put it in diningtable.\n\nKind of task: pick_heat" in first[-1].content
@@ -469,7 +469,7 @@ class Faithless(Liking):
 def test_who_does_not_keep_to_the_skills_is_shown_them_from_then_on(world: World, keeps: int, held: Held) -> None:
     def played(model: Model, recorded: list[Event] | None = None, **settings: str) -> list[Event]:
         told: list[Event] = []
-        config, env = EpisodeConfig(world.engine), world.open(world.task("example:1"))
+        config, env = EpisodeConfig(world), world.open(world.task("example:1"))
 
         def listen(event: Event | CallTiming) -> None:
             if isinstance(event, Event):
@@ -515,7 +515,7 @@ def test_who_does_not_keep_to_the_skills_is_shown_them_from_then_on(world: World
 @pytest.mark.parametrize("chose", [True, False])
 def test_a_record_goes_on_whether_or_not_its_model_can_choose_now(world: World, *, chose: bool) -> None:
     settings = {"form": "auto"}
-    config, task, told = EpisodeConfig(world.engine, settings=settings), world.task("example:1"), list[Event]()
+    config, task, told = EpisodeConfig(world, settings=settings), world.task("example:1"), list[Event]()
 
     def model(*, chooses: bool) -> Liking:
         return Faithless(keeps=99, can=Capabilities(choices=chooses))
@@ -591,7 +591,7 @@ async def _resumed(world: World, model: Model, agent: str, settings: dict[str, b
         return make_agent(agent, world=world, model=live, settings=settings)
 
     env = world.open(world.task(HOUSES[0]))
-    await resume_episode(env, make, EpisodeConfig(world.engine), recorded, told.append, model=model)
+    await resume_episode(env, make, EpisodeConfig(world), recorded, told.append, model=model)
     return [event for event in told if isinstance(event, Event)]
 
 

@@ -113,7 +113,7 @@ class Played:
     async def _events(self, model: Model, recorded: Sequence[Event] | None) -> list[Event]:
         told: list[Event | CallTiming] = []
         env = self.world.open(self.world.task(HOUSE))
-        config = EpisodeConfig(self.world.engine, self.grants, rules=self.rules)
+        config = EpisodeConfig(self.world, self.grants, rules=self.rules)
         person = Hinting() if self.hinting else None
 
         def make(live: Model | None, _: object = None) -> Agent:

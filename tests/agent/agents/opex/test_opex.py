@@ -65,7 +65,7 @@ def episode(
     world = make_world("alfworld")
     agent = make_agent("opex", world=world, model=model, settings={"search": "counts", **(settings or {})})
     told: list[Event | CallTiming] = []
-    terms = EpisodeConfig(world.engine, grants, max_turns, rules=RuleBudget.of_statements(rules))
+    terms = EpisodeConfig(world, grants, max_turns, rules=RuleBudget.of_statements(rules))
     listen = told.append
     if isinstance(overseer, Person):
         person = overseer

@@ -64,8 +64,8 @@ def episode(
             if isinstance(overseer, Person):
                 overseer.hear(event)
 
-    terms = EpisodeConfig(world.engine, grants, max_turns)
-    asyncio.run(run_episode(world.open(world.task(HOUSE)), agent, terms, listen, overseer, world=world))
+    terms = EpisodeConfig(world, grants, max_turns)
+    asyncio.run(run_episode(world.open(world.task(HOUSE)), agent, terms, listen, overseer))
     return told
 
 
@@ -143,7 +143,7 @@ def test_the_plan_has_to_be_granted() -> None:
         set_up(chosen)
     granted = set_up(chosen.model_copy(update={"grant": ("plan",)}))
     assert granted.model is None
-    assert granted.episode.settings["planner"] == "oracle"
+    assert granted.settings["planner"] == "oracle"
     with pytest.raises(ConfigurationError, match="needs a language model"):
         set_up(Settings(world="alfred", agent="opex"))
 
@@ -152,8 +152,8 @@ def test_a_house_without_annotations_has_no_plan_to_grant() -> None:
     world = make_world("alfred")
     agent = make_agent("opex", world=world, settings={"planner": "oracle"})
     told: list[Event | CallTiming] = []
-    terms = EpisodeConfig(world.engine, frozenset({"plan"}))
-    end = asyncio.run(run_episode(world.open(world.task(HOUSE)), agent, terms, told.append, world=world))
+    terms = EpisodeConfig(world, frozenset({"plan"}))
+    end = asyncio.run(run_episode(world.open(world.task(HOUSE)), agent, terms, told.append))
     assert (end.outcome, end.boundary) == ("error", "configuration")
     assert "train and valid_seen" in (end.message or "")
     assert "leave out --grant plan and planner=oracle" in (end.message or "")

@@ -183,7 +183,7 @@ def scripted(folder: Path, **replies: Sequence[str] | str) -> str:
 def episode(world: World, task: str, model: str, max_turns: int = 8, **settings: str) -> list[Event]:
     told: list[Event] = []
     agent = make_agent("pet", world=world, model=make_model(model), settings=settings)
-    terms = EpisodeConfig(world.engine, max_turns=max_turns)
+    terms = EpisodeConfig(world, max_turns=max_turns)
     env = world.open(world.task(task))
     asyncio.run(run_episode(env, agent, terms, lambda event: told.append(event) if isinstance(event, Event) else None))
     return told
@@ -241,7 +241,7 @@ def test_what_is_held_is_never_masked(world: World, tmp_path: Path) -> None:
     )
     told: list[Event] = []
     agent = make_agent("pet", world=world, model=make_model(model))
-    terms = EpisodeConfig(world.engine, frozenset({"admissible"}), max_turns=3)
+    terms = EpisodeConfig(world, frozenset({"admissible"}), max_turns=3)
     env = world.open(world.task("example:1"))
     asyncio.run(run_episode(env, agent, terms, lambda event: told.append(event) if isinstance(event, Event) else None))
     first, there, holding = map(asked, calls(told, "react"))
@@ -292,7 +292,7 @@ def test_probability_decides_where_the_model_gives_it_and_a_record_goes_on_with_
     path, model = tmp_path / "e.jsonl", Sure()
     settings = {"scores": "probability"}
     agent = make_agent("pet", world=world, model=model, settings=settings)
-    terms, task = EpisodeConfig(world.engine), world.task("example:1")
+    terms, task = EpisodeConfig(world), world.task("example:1")
     with EpisodeRecorder(path) as recorder:
         ended = asyncio.run(run_episode(world.open(task), agent, terms, recorder))
     told = list(read_episode(path))
@@ -317,18 +317,18 @@ def test_names_cost_a_call_or_two_unless_probabilities_are_asked_for(world: Worl
     for scores in ("answer", "auto", "probability"):
         model = Sure()
         agent = make_agent("pet", world=world, model=model, settings={"scores": scores})
-        asyncio.run(run_episode(world.open(world.task("example:1")), agent, EpisodeConfig(world.engine), lambda _: None))
+        asyncio.run(run_episode(world.open(world.task("example:1")), agent, EpisodeConfig(world), lambda _: None))
         calls[scores] = len(model.asked)
         # What is read off the first word is not written on to the end of a budget.
         assert model.longest == (set() if scores == "answer" else {VERDICT_TOKENS})
     assert calls["auto"] == calls["probability"] > 2 * calls["answer"]
     free = Sure()
     agent = make_agent("pet", world=world, model=free, settings={"scores": "probability", "form": "free"})
-    asyncio.run(run_episode(world.open(world.task("example:1")), agent, EpisodeConfig(world.engine), lambda _: None))
+    asyncio.run(run_episode(world.open(world.task("example:1")), agent, EpisodeConfig(world), lambda _: None))
     assert (len(free.asked), free.longest) == (calls["probability"], {VERDICT_TOKENS})
     default = Sure()
     agent = make_agent("pet", world=world, model=default)
-    asyncio.run(run_episode(world.open(world.task("example:1")), agent, EpisodeConfig(world.engine), lambda _: None))
+    asyncio.run(run_episode(world.open(world.task("example:1")), agent, EpisodeConfig(world), lambda _: None))
     assert len(default.asked) == calls["answer"]
 
 
@@ -355,7 +355,7 @@ def test_a_first_word_that_is_no_verdict_is_not_written_on_where_probability_dec
         model = Hesitant(likely=likely)
         agent = make_agent("pet", world=world, model=model, settings={"scores": "probability"})
         env = world.open(world.task("example:1"))
-        asyncio.run(run_episode(env, agent, EpisodeConfig(world.engine), told.append))
+        asyncio.run(run_episode(env, agent, EpisodeConfig(world), told.append))
         outcomes[likely] = [event for event in told if isinstance(event, Event)]
         assert model.longest == {VERDICT_TOKENS}
         assert bodies(outcomes[likely], "ended")[0].outcome == "won"
@@ -377,7 +377,7 @@ def test_what_the_model_lacks_is_said_before_the_first_call(
     world: World, model: Sure, settings: dict[str, str], way_out: str
 ) -> None:
     agent = make_agent("pet", world=world, model=model, settings=settings)
-    ended = asyncio.run(run_episode(world.open(world.task("example:1")), agent, EpisodeConfig(world.engine), lambda _: None))
+    ended = asyncio.run(run_episode(world.open(world.task("example:1")), agent, EpisodeConfig(world), lambda _: None))
     assert (ended.outcome, ended.boundary) == ("error", "configuration")
     assert way_out in (ended.message or "")
     assert isinstance(agent, RequiresCapabilities)

@@ -76,7 +76,7 @@ def episode(
         return policy(messages).split("\n")[0]
 
     player = make_agent("react", world=world, model=Answering(answer, can), settings={"exemplars": "own", **(settings or {})})
-    terms = EpisodeConfig(world.engine, grants, turns)
+    terms = EpisodeConfig(world, grants, turns)
     env = world.open(task or world.task("example:2"))
     asyncio.run(run_episode(env, player, terms, lambda event: bodies.append(event.body) if isinstance(event, Event) else None))
     return Told(bodies, prompts)

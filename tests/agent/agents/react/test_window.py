@@ -31,7 +31,7 @@ def episode(
 ) -> list[object]:
     bodies: list[object] = []
     player = make_agent("react", world=world, model=Answering(policy), settings={"window": "2", **settings})
-    terms = EpisodeConfig(world.engine, grants, turns)
+    terms = EpisodeConfig(world, grants, turns)
 
     def listen(event: Event | CallTiming) -> None:
         if isinstance(event, Event):

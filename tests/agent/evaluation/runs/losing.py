@@ -14,6 +14,7 @@ from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.houses.house import House, make_house
 from housequest.worlds.base import Env, Observation, Task
 from housequest.worlds.household.goals import GoalForm
+from housequest.worlds.registry import make_world
 
 
 class Puppet:
@@ -45,7 +46,7 @@ def lived(env: Env, decisions: Sequence[Decision | str], *, turns: int | None = 
         if isinstance(event, Event):
             heard.append(event)
 
-    terms = EpisodeConfig("native 1", max_turns=len(acts) if turns is None else turns)
+    terms = EpisodeConfig(make_world(), max_turns=len(acts) if turns is None else turns)
     asyncio.run(run_episode(env, Puppet(acts, idle), terms, listen))
     return heard
 

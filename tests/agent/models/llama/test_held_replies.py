@@ -53,7 +53,7 @@ def played(path: Path, runtime: str, agent: str, turns: int, **settings: str) ->
 
     async def run() -> None:
         try:
-            config = EpisodeConfig(WORLD.engine, max_turns=turns)
+            config = EpisodeConfig(WORLD, max_turns=turns)
             await run_episode(WORLD.open(WORLD.task("example:1")), player, config, listen)
         finally:
             await model.aclose()

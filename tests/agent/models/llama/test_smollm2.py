@@ -50,7 +50,7 @@ def played(name: str, agent: str, turns: int = 2, **settings: str) -> list[Event
     async def run() -> None:
         try:
             player = make_agent(agent, world=WORLD, model=model, settings=settings, worked=worked_examples)
-            await run_episode(WORLD.open(WORLD.task("example:1")), player, EpisodeConfig(WORLD.engine, max_turns=turns), listen)
+            await run_episode(WORLD.open(WORLD.task("example:1")), player, EpisodeConfig(WORLD, max_turns=turns), listen)
         finally:
             await model.aclose()
 

@@ -70,7 +70,7 @@ def played(setup: Setup, *, attended: bool) -> list[Event]:
         try:
             await setup.check_model(model)
             env = setup.open(setup.world.task("example:1"))
-            await run_episode(env, setup.make_agent(model), replace(setup.episode, max_turns=TURNS), listen, world=setup.world)
+            await run_episode(env, setup.make_agent(model), replace(setup, max_turns=TURNS), listen)
         finally:
             await model.aclose()
 

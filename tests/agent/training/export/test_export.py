@@ -67,7 +67,7 @@ def attended(replies: Sequence[str], person: Person | None = None, *, turns: int
         if person is not None:
             person.hear(event)
 
-    terms = EpisodeConfig(world.engine, max_turns=turns)
+    terms = EpisodeConfig(world, max_turns=turns)
     asyncio.run(run_episode(world.open(world.task("demo:1")), player, terms, listen, person))
     return heard, model
 
@@ -216,7 +216,7 @@ def record(folder: Path, name: str, seed: int, reply: Callable[[], Model]) -> No
     player = make_agent("react", world=world, model=reply(), seed=1)
     with EpisodeRecorder(folder / f"{name}.jsonl") as recorder:
         env = world.open(world.task(f"generated:{seed}"))
-        asyncio.run(run_episode(env, player, EpisodeConfig(world.engine, max_turns=40), recorder))
+        asyncio.run(run_episode(env, player, EpisodeConfig(world, max_turns=40), recorder))
 
 
 @pytest.fixture(scope="module")

@@ -50,7 +50,7 @@ def played(folder: Path) -> list[str]:
             person.hear(event)
 
         env = world.open(world.task("generated:0"))
-        asyncio.run(run_episode(env, player, EpisodeConfig(world.engine, max_turns=40), listen, person))
+        asyncio.run(run_episode(env, player, EpisodeConfig(world, max_turns=40), listen, person))
     return right
 
 

@@ -168,7 +168,7 @@ def test_the_expert_replies_in_the_form_that_a_model_is_held_to(
         if isinstance(event, Event) and isinstance(event.body, ModelCall):
             calls.append(event.body)
 
-    assert asyncio.run(run_episode(env, player, EpisodeConfig(world.engine, frozenset(grants)), listen)).outcome == "won"
+    assert asyncio.run(run_episode(env, player, EpisodeConfig(world, frozenset(grants)), listen)).outcome == "won"
     env.close()
     held = [call for call in calls if call.held is not None]
     assert held or agent == "lota"  # which chooses among texts
@@ -185,9 +185,9 @@ def test_a_model_that_learned_it_by_heart_wins_with_the_prompts_of_the_real_agen
     for episode in found:
         model = Repeating(episode.conversations)
         player = make_agent(agent, world=world, model=model, settings=settings, seed=1, worked=worked_examples)
-        config = EpisodeConfig(world.engine, terms, seed=1)
+        config = EpisodeConfig(world, terms, seed=1)
         heard: list[Event | CallTiming] = []
-        ended = asyncio.run(run_episode(config.open(world, world.task(episode.origin)), player, config, heard.append))
+        ended = asyncio.run(run_episode(config.open(world.task(episode.origin)), player, config, heard.append))
         assert (ended.outcome, ended.message) == ("won", None)
         bodies = [event.body for event in heard if isinstance(event, Event)]
         assert not [body for body in bodies if isinstance(body, ParseFailed)]
@@ -224,7 +224,7 @@ def test_won_runs_are_learned_from_but_for_those_that_evaluate(tmp_path: Path) -
         )
         player = make_agent("react", world=world, model=model, seed=1)
         with EpisodeRecorder(tmp_path / f"{name}.jsonl") as recorder:
-            asyncio.run(run_episode(env, player, EpisodeConfig(world.engine, max_turns=40), recorder))
+            asyncio.run(run_episode(env, player, EpisodeConfig(world, max_turns=40), recorder))
     (found,) = recorded([tmp_path], Listener())
     assert found == conversation
     (tmp_path / "learned.jsonl").unlink()
@@ -238,7 +238,7 @@ def test_the_short_prompts_of_the_built_in_model_are_not_learned(tmp_path: Path)
     for agent, model in (("reasoner-actor", make_model("builtin")), ("react", Repeating([conversation]))):
         player = make_agent(agent, world=world, model=model, seed=1)
         with EpisodeRecorder(tmp_path / f"{agent}.jsonl") as recorder:
-            asyncio.run(run_episode(world.open(world.task("generated:0")), player, EpisodeConfig(world.engine), recorder))
+            asyncio.run(run_episode(world.open(world.task("generated:0")), player, EpisodeConfig(world), recorder))
     listener = Listener()
     assert list(recorded([tmp_path], listener)) == [conversation]
     assert "conversations of builtin are left out" in listener.said[0]
@@ -259,7 +259,7 @@ def test_runs_say_whose_prompts_and_settings_they_teach_and_no_house_is_played(
         env = world.open(world.task("generated:0"))
         player = make_agent("react", world=world, model=Repeating(conversations), settings=settings, seed=1)
         with EpisodeRecorder(file) as recorder:
-            asyncio.run(run_episode(env, player, EpisodeConfig(world.engine, settings=kept), recorder))
+            asyncio.run(run_episode(env, player, EpisodeConfig(world, settings=kept), recorder))
 
     def train(*more: str) -> object:
         with pytest.raises(SystemExit) as end:

@@ -119,7 +119,7 @@ def played(name: str) -> list[Event]:
     async def run() -> None:
         try:
             player = make_agent("lota", world=WORLD, model=model, settings=LOTA)
-            await run_episode(WORLD.open(WORLD.task("example:1")), player, EpisodeConfig(WORLD.engine, max_turns=TURNS), listen)
+            await run_episode(WORLD.open(WORLD.task("example:1")), player, EpisodeConfig(WORLD, max_turns=TURNS), listen)
         finally:
             await model.aclose()
 

@@ -58,7 +58,7 @@ def played() -> Ended:
     told: list[object] = []
     env = world.open(world.task(SCENE))
     agent = make_agent("expert", world=world)
-    asyncio.run(run_episode(env, agent, EpisodeConfig(world.engine, inline=world.inline), told.append, world=world))
+    asyncio.run(run_episode(env, agent, EpisodeConfig(world), told.append))
     env.close()
     ends = [event.body for event in told if isinstance(event, Event) and isinstance(event.body, Ended)]
     assert len(ends) == 1

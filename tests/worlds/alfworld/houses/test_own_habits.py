@@ -144,7 +144,7 @@ def test_a_record_says_by_which_habits_a_house_was_made(file: Path, tmp_path: Pa
     said: list[str | None] = []
     for habits in (None, str(file)):
         planned = make_run_spec(configure({**flags, "habits": habits}, tmp_path))
-        said.append(planned.setup.episode.habits)
+        said.append(planned.setup.habits)
     assert said[0] is None
     assert re.fullmatch(re.escape(file.name) + "@[0-9a-f]{12}", said[1] or "")
 

@@ -122,7 +122,7 @@ def test_a_game_is_played_by_its_vectors(agent: str, server: Server, weights: Pa
 
     async def play() -> None:
         model = setup.make_model()
-        terms = EpisodeConfig(world.engine, frozenset({"admissible"}), 5)
+        terms = EpisodeConfig(world, frozenset({"admissible"}), 5)
         await run_episode(world.open(world.task("example:1")), setup.make_agent(model), terms, told.append)
         if model is not None:
             await model.aclose()
