@@ -101,7 +101,7 @@ def _played(world: World, task: Task, settings: Mapping[str, str] | None = None)
             told.append(event)
 
     terms = EpisodeConfig(world, frozenset({PLAN}), world.max_turns)
-    env = terms.open(world, task)
+    env = terms.open(task)
     ended = asyncio.run(run_episode(env, agent, terms, listen))
     env.close()
     failure = failure_of(told)
