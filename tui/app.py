@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from textual.actions import parse
+from textual.actions import ActionParseResult, parse
 from textual.app import App, SystemCommand
 from textual.binding import Binding
 from textual.command import Provider
@@ -79,22 +79,36 @@ class HousequestApp(Equipped, App[None], keys="app"):
         if isinstance(event, Key) and not event.is_forwarded:
             if (below := self._app_screen) is not None:
                 below.hear(event.key)
-            if self._early.drop(event, self.screen) or await self._line_opened(event):
+            if self._early.drop(event, self.screen) or await self._answered(event):
                 return
         await super().on_event(event)
 
-    async def _line_opened(self, key: Key) -> bool:
-        """Whether ``key`` leads into a line, and did so at once, or was refused: a text may come in one piece with it."""
+    async def _answered(self, key: Key) -> bool:
+        """Return True if ``key`` opened a line or was refused: text that comes in one piece with it goes there, or nowhere."""
         screen = self.screen
         if not isinstance(screen, AppScreen) or isinstance(self.focused, Input):
             return False
-        bound = screen.active_bindings.get(key.key)  # pyright: ignore[reportUnknownMemberType]
-        if bound is None:
-            return False
-        if why := screen.refused_text(bound.binding.action):
+        # With the keys that a person chose.
+        bound = dict(screen._modal_binding_chain)[screen].key_to_bindings.get(key.key, ())  # pyright: ignore[reportPrivateUsage]
+        action = next((each.action for each in bound if each.action in screen.OPENS_LINE), "")
+        if action and (why := screen.refusal(action)):
             self._early.refuse(key, screen, why)
             return True
-        return bound.binding.action in screen.OPENS_LINE and await self.run_action(bound.binding.action, bound.node)
+        return bool(action) and await self.run_action(action, screen)
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """Run ``action``; where the screen refuses it, say why."""
+        done = await super().run_action(action, default_namespace, namespaces)
+        if not done and isinstance(default_namespace, AppScreen) and isinstance(action, str):
+            if why := default_namespace.refusal(action):
+                default_namespace.say(why)
+            return bool(why)
+        return done
 
     @property
     def _app_screen(self) -> AppScreen | None:
@@ -143,7 +157,7 @@ class HousequestApp(Equipped, App[None], keys="app"):
         self._sessions[message.session] = None
 
     def ends_with(self, screen: Screen[Any]) -> bool:
-        """Whether the program ends once ``screen`` is left."""
+        """Return True if the program ends once ``screen`` is left."""
         return self._home is None and screen in self.screen_stack[:2]
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -275,9 +289,7 @@ def _check_keys(chosen: Mapping[str, object], path: Path, text: str) -> None:
             for one in _normal(str(chosen.get(binding.id or "", binding.key))):
                 other = holders.setdefault(one, binding)
                 clash = [each.id for each in (other, binding) if each.id and each.id in chosen]
-                # One of two keys may only say why the other does nothing now.
-                explained = any(each.action.startswith("explain(") for each in (other, binding))
-                if other.action != binding.action and not explained and clash:
+                if other.action != binding.action and clash:
                     name = min(clash)
                     rival = binding if other.id == name else other
                     raise ConfigurationError(

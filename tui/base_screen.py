@@ -1,9 +1,9 @@
-"""What every screen and dialog shares: work in threads, messages that lead to other screens, a clean way to close, a frame."""
+"""The base of every screen and dialog: work in threads, keys that say why they do nothing, ways to other screens."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from math import inf
@@ -22,7 +22,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from housequest.tui.keymap import Equipped
+from housequest.tui.keymap import Equipped, unmet_need
 from housequest.tui.text import printable
 
 T = TypeVar("T")
@@ -66,24 +66,24 @@ class AppScreen(Equipped, Screen[None]):
         """The user leaves this screen."""
 
     OPENS_LINE: ClassVar[frozenset[str]] = frozenset()
-    """Actions after which the next key belongs to a line, so they are done before that key is looked at."""
+    """Actions that open a line: they run before the next key is looked at, which belongs to that line."""
     TAKES_LATE: ClassVar[frozenset[str]] = frozenset()
-    """Actions whose keys count even if they were pressed before this was ready and come only now."""
+    """Actions whose keys count even if they were pressed before the screen was ready."""
 
     ready_since = -inf
-    """When it last had all that it waited for, as ``monotonic`` tells the time."""
+    """The time at which it last became ready, by ``monotonic``."""
     _awaited = ""
     _asked_at = -inf
     _last_key = ""
 
     @property
     def at_stake(self) -> str:
-        """What would be lost if the app ended now, as a sentence; empty where nothing would."""
+        """A sentence about what would be lost if the app ended now; empty where nothing would."""
         return ""
 
     @property
     def awaited(self) -> str:
-        """What it waits for before keys mean something, as a sentence; empty once they do."""
+        """A sentence about what the screen waits for before keys count; empty once they do."""
         return self._awaited
 
     @awaited.setter
@@ -92,13 +92,23 @@ class AppScreen(Equipped, Screen[None]):
             self.ready_since = monotonic()
         self._awaited = what
 
-    def refused_text(self, action: str) -> str:
-        """Why the text that follows on ``action`` finds no line now; nothing where none is expected to follow."""
-        del action
-        return ""
+    def facts(self) -> Mapping[str, object]:
+        """The facts that actions need by ``keys.toml``, each by its name: a value, or a function where it takes a while."""
+        return {}
+
+    def refusal(self, action: str) -> str | None:
+        """The reason why ``action`` does nothing now, and what to do instead; None where it does something."""
+        return unmet_need(self.NEEDS, action, self.facts())
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return self.refusal(f"{action}({', '.join(map(repr, parameters))})" if parameters else action) is None
+
+    def say(self, note: str) -> None:
+        """Show ``note``; an empty one takes the last one away."""
+        raise NotImplementedError
 
     def takes_early(self, action: str) -> bool:
-        """Whether a key that does ``action``, or nothing, counts even while something is awaited."""
+        """Return whether a key that does ``action``, or nothing, counts even while something is awaited."""
         return action == "app.command_palette"
 
     def ask(self, dialog: Dialog[T | None], answered: Callable[[T], object]) -> None:
@@ -126,11 +136,11 @@ class AppScreen(Equipped, Screen[None]):
 
     @property
     def leads_out(self) -> bool:
-        """Whether leaving leads out of this screen now, rather than back to another part of it."""
+        """True if leaving leads out of this screen now, rather than back to another part of it."""
         return True
 
     def confirmed(self, question: str) -> bool:
-        """Whether this is asked twice within some seconds, with no other key between; ``question`` says so the first time."""
+        """Ask ``question``; return True if the same key is pressed again within some seconds and no other one before."""
         asked, self._asked_at = self._asked_at, monotonic()
         if self._asked_at - asked <= ANSWERED:
             return True

@@ -1,4 +1,4 @@
-"""What widgets get from files: their style sheets, and their keys, with ids by which a person may choose others."""
+"""Style sheets, keys and the needs of keys, read from files; a person may choose other keys by their ids."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -18,8 +18,10 @@ LEAVE = "leave"  # the action by which a screen is left
 _TABLES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("keys.toml").read_text("utf-8"))
 
 PROMPTS: Mapping[str, tuple[Any, str, Mapping[str, str]]] = _TABLES["prompts"]
-"""What the prompt of a live game says by what it waits for: its kind, its text, and what keys do."""
-TEACHING: Mapping[str, Any] = _TABLES["teaching"]  # what who is new to a screen is told there
+"""The prompts of a live game by what it waits for: a kind, a text, and what keys do."""
+TEACHING: Mapping[str, Any] = _TABLES["teaching"]  # for newcomers to a screen
+Need = tuple[str, frozenset[str], str]
+"""A fact, the actions that need it, with or without parameters, and the reason given where it does not hold."""
 PALETTE_GROUPS: Mapping[str, Mapping[str, str]] = _TABLES["groups"]
 """The groups of the keys of a screen by its table, each with its actions."""
 APP = "app"  # the group of the palette that comes last
@@ -34,13 +36,13 @@ def group_of(action: str, node: Any, screen: Any) -> str:
 
 
 class Equipped:
-    """Gives each widget the style sheet beside its module, if it is about it, and the ``keys`` of a table in ``keys.toml``."""
+    """Gives a widget the style sheet beside its module, if that names it, and the ``keys`` and needs of ``keys.toml``."""
 
     BINDINGS: ClassVar[list[BindingType]]
     KEYS: ClassVar[tuple[Binding, ...]] = ()
     """Its keys, where they are from the file."""
-    EXPLAINED: ClassVar[bool] = False
-    """Whether each of them also runs ``explain``, where it does nothing else."""
+    NEEDS: ClassVar[tuple[Need, ...]] = ()
+    """The facts that its actions need."""
     GROUP: ClassVar[str] = ""
     """The group of the palette that its keys belong to, if it is not the screen's."""
     GROUPS: ClassVar[Mapping[str, str]] = {}
@@ -51,9 +53,9 @@ class Equipped:
         found: dict[str, Any] = {"DEFAULT_CSS": styles} if re.search(rf"^{cls.__name__}\b", styles, re.MULTILINE) else {}
         if keys:
             named = named_keys(keys)
-            bound = with_explanations(named) if cls.EXPLAINED else list(named)
             groups = {**PALETTE_GROUPS.get(keys, {}), **cls.GROUPS}
-            found |= {"BINDINGS": bound, "KEYS": named, "GROUP": _TABLES["group"].get(keys, ""), "GROUPS": groups}
+            found |= {"BINDINGS": list(named), "KEYS": named, "GROUP": _TABLES["group"].get(keys, ""), "GROUPS": groups}
+            found["NEEDS"] = tuple(_needs(keys))
         for name in found.keys() - vars(cls).keys():
             setattr(cls, name, found[name])
         super().__init_subclass__(**how)
@@ -88,23 +90,31 @@ def keys_of(table: str) -> Iterator[Binding]:
             yield Binding(**entry)
 
 
-def action_name(action: str) -> str:
-    return action.partition("(")[0]
+def _needs(table: str) -> Iterator[Need]:
+    for row in _TABLES["needs"].get(table, ()):
+        if isinstance(row, str):
+            yield from _needs(row)
+        else:
+            need, actions, why = row
+            yield need, frozenset(actions.split()), why
 
 
-def with_explanations(keys: Sequence[Binding]) -> list[Binding]:
-    """``keys``, each followed by a binding to ``explain``, which runs where the key itself does nothing."""
-    return [
-        binding
-        for key in keys
-        for binding in (key, replace(key, action=f"explain('{action_name(key.action)}')", description="", show=False))
-    ]
+def unmet_need(needs: Iterable[Need], action: str, facts: Mapping[str, object]) -> str | None:
+    """The reason why ``action`` does nothing while these ``facts`` hold; None where it does something.
 
-
-def unmet_need(screen: str, action: str, facts: Callable[[], Mapping[str, object]], agent: str) -> str | None:
-    """What is said of the first need of ``action`` that is not among the ``facts``; None where there is none."""
-    needs = [(need, why) for need, actions, why in _TABLES[f"{screen}_needs"] if action in actions.split()]
-    return next((why.format(agent) for need, why in needs if not facts()[need]), None)
+    Args:
+        needs: The needs of a screen.
+        action: An action as a binding names it, such as ``step`` or ``move(1)``.
+        facts: By name, whether each holds, or a function that finds out; reasons may name them. A need that is not among them
+            holds.
+    """
+    named = {action.replace(", ", ","), action.partition("(")[0]}
+    for need, actions, why in needs:
+        if not named.isdisjoint(actions):
+            fact = facts.get(need, True)
+            if not (fact() if callable(fact) else fact):
+                return why.format_map(facts)
+    return None
 
 
 def name_of(key: Binding, screen: Any) -> str:

@@ -75,7 +75,7 @@ def test_each_id_is_of_one_thing() -> None:
     for keys in all_keys().values():
         actions: dict[str, set[str]] = {}
         for key in keys:
-            if key.id and not key.action.startswith("explain("):
+            if key.id:
                 actions.setdefault(key.id, set()).add(key.action)
         assert all(len(each) == 1 for each in actions.values())
 

@@ -265,14 +265,11 @@ def check_like(turn: TurnEntry, receptacles: Collection[str] = ()) -> str:
     return f"{_NAME.sub(variable, turn.command or '')}; then {'accepted' if turn.accepted else 'refused'}"
 
 
-def teach(screen: Screen[Any], moment: EpisodeMoment, record: Path | None) -> str:
-    """Have a rule made from the last command of ``moment``; return why none can be, or an empty text."""
-    turn = next((entry for entry in reversed(moment.story) if entry.command is not None), None)
-    if turn is None:
-        return "No command was played by then; a rule is made of one."
+def teach(screen: Screen[Any], moment: EpisodeMoment, record: Path | None) -> None:
+    """Ask for a rule about the last command of ``moment``, in which one was played."""
+    turn = next(entry for entry in reversed(moment.story) if entry.command is not None)
     app = cast("App[Any]", screen.app)  # pyright: ignore[reportUnknownMemberType]
     app.run_worker(partial(_teach, app, moment, turn, record), group="teach", exclusive=True)
-    return ""
 
 
 async def _teach(app: App[Any], moment: EpisodeMoment, turn: TurnEntry, record: Path | None) -> None:

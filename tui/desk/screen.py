@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -38,9 +38,6 @@ WIDE = 104
 EMPTY = "No rules yet. n writes one; k in a game or in a replay makes one of what happens there"
 EXPLORING = "; `housequest explore` finds some by itself"
 FILTERED = "No rule fits: f, s, k, t and c change what is shown, and 0 shows all."
-_LISTED = {"mark", "merge", "new", "words", "narrow", "check", "recount"}
-_PAIRED = {"settle"}
-"""Keys of the list alone, and of two rules side by side alone."""
 
 
 class BooksScreen(AppScreen, keys="books"):
@@ -70,7 +67,7 @@ class BooksScreen(AppScreen, keys="books"):
         try:
             self._books = tuple(await self.in_thread(self._list_books))
         except (HousequestError, OSError) as error:
-            self._say(str(error))
+            self.say(str(error))
             return
         names = [book.name for book in self._books]
         at, count = listed.highlighted or 0, len(names)
@@ -88,8 +85,9 @@ class BooksScreen(AppScreen, keys="books"):
         at = self.query_one(OptionList).highlighted
         if at is not None:
             self._open(self._books[at].name)
-        elif self._listed:
-            self._say("There is no book yet; n begins one.")
+
+    def facts(self) -> Mapping[str, object]:
+        return {"book": self._books or not self._listed}
 
     def action_new(self) -> None:
         names = () if any(book.name == state.FIRST for book in self._books) else (state.FIRST,)
@@ -110,14 +108,14 @@ class BooksScreen(AppScreen, keys="books"):
             book, shipped = await self.in_thread(partial(state.open_book, name))
         except HousequestError as error:
             self.awaited = ""
-            self._say(str(error))
+            self.say(str(error))
             return
-        self._say("")
+        self.say("")
         self._opened = name
         self.post_message(OpenScreen("desk", (book, RUNS, shipped), awaited=True))
 
-    def _say(self, text: str) -> None:
-        self.query_one("#books-note", Static).update(Content.styled(flat(text), "$fault"))
+    def say(self, note: str) -> None:
+        self.query_one("#books-note", Static).update(Content.styled(flat(note), "$fault"))
 
 
 def _books_title(about: str) -> Content:
@@ -145,13 +143,14 @@ class DeskScreen(AppScreen, keys="desk"):
         self._shipped = shipped
         self._check: Flag | None = None
         self._paired = False
+        self._list = RuleList()
 
     def compose(self) -> ComposeResult:
         yield Static(id="desk-title")
         yield FilterBar()
         with ContentSwitcher(initial="desk-list"):
             with Container(id="desk-list"):
-                yield RuleList()
+                yield self._list
                 yield RuleView(self._look_up, id="desk-rule")
             yield RulePair(self._look_up, id="desk-pair")
         yield Static(id="desk-note")
@@ -159,7 +158,7 @@ class DeskScreen(AppScreen, keys="desk"):
 
     def on_mount(self) -> None:
         if self._shipped:
-            self._say(f"This book ships and is read-only: what you change goes to {self.desk.book.path}.")
+            self.say(f"This book ships and is read-only: what you change goes to {self.desk.book.path}.")
         self._show()
 
     def on_unmount(self) -> None:
@@ -170,10 +169,26 @@ class DeskScreen(AppScreen, keys="desk"):
         self.set_class(event.size.width >= WIDE, "-wide")
         self._show()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        del parameters
-        counted = action != "recount" or any(isinstance(each, RuleFinding) for each in self.desk.here.values())
-        return counted and action not in (_LISTED if self._paired else _PAIRED)
+    def facts(self) -> Mapping[str, object]:
+        desk = self._at_cursor
+        one, other = self.query_one(RulePair).by_focus if self._paired else (desk.rule, None)
+        return {
+            "list": not self._paired,
+            "pair": self._paired,
+            "rule": one,
+            "opposed": lambda: self._paired or len(desk.opposed) == 2,
+            "another": lambda: not self._paired or (one and other and desk.another(one, other)),
+            "changed": desk.done or self._turn.locked(),
+            "marked": len(desk.marked) > 1,
+            "checked": lambda: self._check is not None or any(map(_checkable, desk.marked or desk.rules)),
+            "counted": any(isinstance(desk.here.get(rule.id), RuleFinding) for rule in desk.marked or (one,) if rule),
+        }
+
+    @property
+    def _at_cursor(self) -> state.Desk:
+        """The desk with the rule under the list's cursor, also where a key is quicker than the list's message."""
+        option = self._list.highlighted_option
+        return replace(self.desk, at=option.id) if option else self.desk
 
     def _show(self) -> None:
         self.refresh_bindings()
@@ -184,7 +199,7 @@ class DeskScreen(AppScreen, keys="desk"):
         path = path_end(flat(str(desk.book.path)), max(8, self.size.width - len("Desk") - len(title) - 2))
         self.query_one("#desk-title", Static).update(Content.assemble(("Desk", "bold $foreground"), title, path))
         self.query_one(FilterBar).show(desk.filter)
-        self.query_one(RuleList).show(rules, looked, desk.chosen)
+        self._list.show(rules, looked, desk.chosen)
         self._look(looked)
         if self._paired:
             by_id = {rule.id: rule for rule in desk.book.rules}
@@ -218,12 +233,11 @@ class DeskScreen(AppScreen, keys="desk"):
         if isinstance(witness, state.FoundWitness):
             self.post_message(OpenScreen("replay", (witness.path, None, witness.event)))
         else:
-            self._say(witness.reason)
+            self.say(witness.reason)
 
     def _catch_up(self) -> Rule | None:
-        """Look at the rule under the list's cursor, also where a key is quicker than its message; return what keys act on."""
-        if option := self.query_one(RuleList).highlighted_option:
-            self.desk = replace(self.desk, at=option.id)
+        """Look at the rule under the list's cursor; return the one that keys act on."""
+        self.desk = self._at_cursor
         return self.query_one(RulePair).by_focus[0] if self._paired else self.desk.rule
 
     def action_judge(self, status: RuleVerdict) -> None:
@@ -239,13 +253,8 @@ class DeskScreen(AppScreen, keys="desk"):
             self._change(lambda desk: desk.settled(one.id, other.id), f"{one.id} accepted, {other.id} rejected")
 
     def action_merge(self) -> None:
-        """Show what merging the marked rules into the one marked first would make of them, and do it if the person agrees."""
-        chosen = self.desk.chosen
-        try:
-            merged = self.desk.merged()
-        except HousequestError as error:
-            self._say(str(error))
-            return
+        """Show the marked rules merged into the one marked first, and merge them if the person agrees."""
+        chosen, merged = self.desk.chosen, self.desk.merged()
         kept, *others = self.desk.marked
 
         def answered(statement: str) -> None:
@@ -279,16 +288,15 @@ class DeskScreen(AppScreen, keys="desk"):
                     chosen = now.chosen if after.chosen == before.chosen else after.chosen
                     self.desk = replace(after, book=book, filter=now.filter, at=at, chosen=chosen)
                     way_back = "" if done.startswith("Undone") else "; u undoes it"
-                    self._say(f"{done}. Saved{way_back}. {book.path}")
+                    self.say(f"{done}. Saved{way_back}. {book.path}")
         except HousequestError as error:
-            self._say(f"{error} (r reads it again)" if self.desk.book.read else str(error))
+            self.say(f"{error} (r reads it again)" if self.desk.book.read else str(error))
             return DraftFault("form", f"{error} ^r reads it again and keeps what you typed.")
         self._show()
         return None
 
     def action_edit(self) -> None:
         if (rule := self._catch_up()) is None:
-            self._say("There is no rule here to edit; n writes one.")
             return
         name = rule.id
 
@@ -296,7 +304,7 @@ class DeskScreen(AppScreen, keys="desk"):
             before = self.desk.book.rule(name)
             fault = await self._do(lambda desk: desk.put("edited", [draft.onto(desk.book.rule(name), since)]), f"{name} edited")
             if fault is None and (remark := taken_back(before, self.desk.book.rule(name))):
-                self._say(f"{remark}. Saved; a accepts it, u undoes the edit.")
+                self.say(f"{remark}. Saved; a accepts it, u undoes the edit.")
             return fault
 
         self._ask(f"Edit {name}", submit, lambda: Draft.of(self.desk.book.rule(name)))
@@ -326,29 +334,23 @@ class DeskScreen(AppScreen, keys="desk"):
         pair = self.query_one(RulePair)
         if self._paired:
             one, other = pair.by_focus
-            third = self.desk.another(one, other) if one and other else None
-            if one and third:
+            if one and other and (third := self.desk.another(one, other)):
                 pair.show(one, third)
-            else:
-                self._say("No other rule contradicts this one.")
             return
         two = self.desk.opposed
-        if len(two) < 2:
-            self._say("No rule contradicts this one; mark two with space to put them side by side.")
-            return
         pair.show(*two)
         self._turn_to(pair=True)
         pair.action_side(0)
         told = "These two contradict each other" if two[1] in self.desk.contraries(two[0]) else "The two that you marked"
-        self._say(f"{told}: ← → change sides, w accepts the one with the keys and rejects the other.")
+        self.say(f"{told}: ← → change sides, w accepts the one with the keys and rejects the other.")
 
     def _turn_to(self, *, pair: bool) -> None:
         self._paired = pair
         self.query_one(ContentSwitcher).current = "desk-pair" if pair else "desk-list"
         self.query_one(FilterBar).display = not pair
-        self._say("")
+        self.say("")
         if not pair:
-            self.query_one(RuleList).focus()
+            self._list.focus()
         self._show()
         self.refresh_bindings()
 
@@ -357,11 +359,8 @@ class DeskScreen(AppScreen, keys="desk"):
         if self._check is not None:
             self._check.set()
             return
-        rules = [rule for rule in self.desk.marked or self.desk.rules if rule.check or state.located(rule)]
-        if not rules:
-            self._say("None of these rules has a check that records could decide; e gives one to the rule that is looked at.")
-            return
-        self._say(f"Checking {plural(len(rules), 'rule')} …")
+        rules = [rule for rule in self.desk.marked or self.desk.rules if _checkable(rule)]
+        self.say(f"Checking {plural(len(rules), 'rule')} …")
         self._check = Flag()
         self._run(rules, self._check)
 
@@ -371,19 +370,19 @@ class DeskScreen(AppScreen, keys="desk"):
 
         def tell(progress: state.CheckProgress) -> None:
             if off is self._check:
-                self._say(f"Checking: {progress}; esc calls it off.")
+                self.say(f"Checking: {progress}; esc cancels.")
 
         try:
             # Progress is reported from the check's thread.
             reported = partial(self.call_later, tell)
             outcome = await self.in_thread(partial(state.check_rules, rules, places, reported, world, off))
         except (HousequestError, OSError) as error:
-            self._say(f"Nothing was checked: {error}")
+            self.say(f"Nothing was checked: {error}")
             return
         finally:
             self._check = None
         if outcome is None:
-            self._say("Called off; the rules are as they were.")
+            self.say("Cancelled; the rules are as they were.")
             return
         before = self.desk.book
         if not await self._do(lambda desk: desk.checked(outcome), f"{plural(len(rules), 'rule')} checked"):
@@ -391,7 +390,7 @@ class DeskScreen(AppScreen, keys="desk"):
             aside = sum(isinstance(each, RuleFinding) for each in self.desk.here.values())
             keeps = f"{plural(aside, 'rule')} {'keeps' if aside == 1 else 'keep'}"
             kept = f" {keeps} what was counted elsewhere; V takes these counts instead." if aside else ""
-            self._say(f"{outcome}: {saved}.{kept}")
+            self.say(f"{outcome}: {saved}.{kept}")
 
     def action_mark(self) -> None:
         if rule := self._catch_up():
@@ -407,7 +406,7 @@ class DeskScreen(AppScreen, keys="desk"):
 
     @on(Input.Submitted)
     def action_leave_words(self) -> None:
-        self.query_one(RuleList).focus()
+        self._list.focus()
 
     @on(Input.Changed)
     def _searched(self, message: Input.Changed) -> None:
@@ -425,7 +424,7 @@ class DeskScreen(AppScreen, keys="desk"):
         try:
             await self._reread()
         except HousequestError as error:
-            self._say(str(error))
+            self.say(str(error))
 
     async def _reread(self) -> None:
         async with self._turn:
@@ -435,11 +434,11 @@ class DeskScreen(AppScreen, keys="desk"):
                 lambda: read_book(book.path) if book.read is not None or os.path.lexists(book.path) else book
             )
             self.desk = replace(self.desk, book=read, done=())
-        self._say("Read again: what was done before cannot be undone any more.")
+        self.say("Read again: what was done before cannot be undone any more.")
         self._show()
 
-    def _say(self, text: str) -> None:
-        self.query_one("#desk-note", Static).update(Content.styled(flat(text), "$new"))
+    def say(self, note: str) -> None:
+        self.query_one("#desk-note", Static).update(Content.styled(flat(note), "$new"))
 
     @property
     def leads_out(self) -> bool:
@@ -453,3 +452,8 @@ class DeskScreen(AppScreen, keys="desk"):
             self._turn_to(pair=False)
         else:
             super().action_leave()
+
+
+def _checkable(rule: Rule) -> bool:
+    """Return True if records can decide about ``rule``, or count where its thing lies."""
+    return bool(rule.check or state.located(rule))

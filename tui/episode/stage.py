@@ -227,12 +227,13 @@ class EpisodePanes(Equipped, Vertical):
         self.ending = Ending()
         self._header = GameHeader()
         self._tabs = Tabs()
+        self._left = Vertical(id="left")
 
     def compose(self) -> ComposeResult:
         yield self._header
         yield self._tabs
         with Horizontal():
-            with Vertical(id="left"):
+            with self._left:
                 yield self.view
                 yield self.house
             with Vertical(id="middle"):
@@ -272,7 +273,7 @@ class EpisodePanes(Equipped, Vertical):
         self.set_class(self.view.mode != "off", "-drawn")
         self.set_class(self.view.mode != "off" and self.view.pictured, "-camera")
         self._tabs.panes = self.panes
-        self.query_one("#left").styles.clear_rule("width")
+        self._left.styles.clear_rule("width")
         if self.pane not in self.panes:
             self.show_pane("story")
         self._fold()
@@ -284,20 +285,21 @@ class EpisodePanes(Equipped, Vertical):
         focused: list[Pane] = [pane for pane in self.panes if self._panes[pane].has_focus]
         self.show_pane(focused[0] if focused else self.pane)
 
-    def widen(self, by: int) -> bool:
-        """Make the panes at the left wider by so many columns; False where they do not stand beside the story."""
-        left = self.query_one("#left")
-        if self.has_class("-narrow") or not left.display:
-            return False
+    @property
+    def has_side(self) -> bool:
+        """True if there are panes to the left of the story, which can be made wider."""
+        return not self.has_class("-narrow") and self._left.display
+
+    def widen(self, by: int) -> None:
+        """Make the panes at the left wider by so many columns."""
         room = self.size.width - (self.mind.outer_size.width if self.mind.display else 0)
-        left.styles.width = max(_LEAST, min(room - _LEAST, left.outer_size.width + by))
-        return True
+        self._left.styles.width = max(_LEAST, min(room - _LEAST, self._left.outer_size.width + by))
 
     @on(events.Resize)
     def _lay_out(self) -> None:
         width = self.size.width
         # What was widened by hand has other columns in another layout.
-        self.query_one("#left").styles.clear_rule("width")
+        self._left.styles.clear_rule("width")
         self.set_class(width < NARROW or self._large, "-narrow")
         self.set_class(NARROW <= width < MIDDLING and not self._large, "-middling")
         self.set_class(width >= WIDE and not self._large, "-wide")

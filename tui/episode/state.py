@@ -205,7 +205,7 @@ def note_of(body: events.Body) -> StoryNote | None:
         case events.Planned(role=role, revision=revision, reason=reason):
             return StoryNote("plan", role, f"plan revised: {reason}" if revision else "plan")
         case events.ParseFailed(role=role, reason=reason, final=final):
-            way = "it was asked twice" if final else "it is asked again"
+            way = "asked twice" if final else "asking again"
             return StoryNote("fault", role, f"its reply could not be read: {reason} ({way})")
         case events.ModelFailed(boundary=boundary, message=message):
             return StoryNote("fault", boundary, message)
@@ -218,18 +218,18 @@ def note_of(body: events.Body) -> StoryNote | None:
 
 _PERSON_WORDS: dict[events.PersonAction, str] = {
     "hint": "says \u201c{}\u201d",
-    "again": "says \u201c{}\u201d and asks again",
+    "again": "rejects it and says \u201c{}\u201d",
     "another": "asks for another command",
     "play": "plays \u201c{}\u201d",
     "replace": "plays \u201c{}\u201d instead",
     "stop": "stops: {}",
-    "interrupt": "calls the agent off",
+    "interrupt": "cancels the agent's turn",
     "retry": "tries again",
     "model": "goes on with the model {}",
     "rewind": "goes back {}",
 }
 """What a person did, as one tells it; what they said or typed stands in quotation marks."""
-_WORDLESS: dict[events.PersonAction, str] = {"again": "asks again", "stop": "stops", "rewind": "goes back"}
+_WORDLESS: dict[events.PersonAction, str] = {"again": "rejects it", "stop": "stops", "rewind": "goes back"}
 
 
 def _after(moment: EpisodeMoment, event: events.Event) -> EpisodeMoment:

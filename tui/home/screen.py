@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from random import randrange
@@ -30,7 +31,6 @@ LONGEST = 400
 """Characters of what is said of a game."""
 _LISTING = "The games are being listed."
 _WANTED = "The game starts once it is listed."
-NONE_YET = {"unfinished": "no game broke off: there is nothing to go on with", "played": "no game was played to its end yet"}
 
 
 class HomeScreen(AppScreen, keys="home"):
@@ -93,12 +93,17 @@ class HomeScreen(AppScreen, keys="home"):
             # A game that was left is recorded to its end a moment after this screen is back.
             self.set_timer(SETTLED, look_again)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        del parameters
-        typing = isinstance(self.focused, Input)
-        if action == "leave":
-            return typing or bool(self._games.search.value)
-        return not (typing and action == "search")
+    def facts(self) -> Mapping[str, object]:
+        typing, who = isinstance(self.focused, Input), self._who
+        return {
+            "name": who.ready and who.agent.name,
+            "away": typing or self._games.search.value,
+            "games": not typing,
+            "types": len(self._games.types.words) > 1,
+            "model": who.ready and "model" in who.agent.needs,
+            "settings": lambda: who.ready and who.settings,
+            **{kind: any(place.kind == kind for place in self._places) for kind in ("unfinished", "played")},
+        }
 
     @work
     async def _begin(self) -> None:
@@ -114,7 +119,7 @@ class HomeScreen(AppScreen, keys="home"):
         there = (place for place in self._places if place.world == world and split in {place.split, None})
         self._open(next(there, None) or catalogue.first_source(), recent.task)
         if remarks := [*filter(None, (remembered.remark, self._catalogue.fault, self._unloadable))]:
-            self._say(" ".join(remarks))
+            self.say(" ".join(remarks))
 
     def _preselect(self, recent: catalogue.RecentChoices) -> None:
         settings = self._settings
@@ -133,7 +138,7 @@ class HomeScreen(AppScreen, keys="home"):
         try:
             found = await self.in_thread(self._catalogue.places)
         except HousequestError as error:
-            self._say(str(error))
+            self.say(str(error))
             return
         known = {place.key: place.count for place in self._places}
         self._places = [replace(place, count=known.get(place.key)) if place.count is None else place for place in found]
@@ -147,7 +152,7 @@ class HomeScreen(AppScreen, keys="home"):
         self._at = ""
         self._games.open(place)
         self._sources.show(self._places, place)
-        self._say("")
+        self.say("")
         self._load(place, key)
 
     @work(group="games", exclusive=True)
@@ -162,7 +167,7 @@ class HomeScreen(AppScreen, keys="home"):
         except HousequestError as error:
             self._games.give_up()
             self._have_listed()
-            self._say(str(error))
+            self.say(str(error))
             return
         if place.kind != "made-up":
             count = len(listing.rows)
@@ -200,11 +205,10 @@ class HomeScreen(AppScreen, keys="home"):
         try:
             await self._make_up(seed)
         except HousequestError as error:
-            self._say(str(error))
+            self.say(str(error))
 
-    def _say(self, fault: str) -> None:
-        """Show what is wrong; an empty text removes it."""
-        self._fault = fault
+    def say(self, note: str) -> None:
+        self._fault = note
         self._tell()
 
     def _tell(self) -> None:
@@ -255,7 +259,7 @@ class HomeScreen(AppScreen, keys="home"):
             self._tell()  # What was preselected is no answer to what was said.
             return
         self._preselected = None
-        self._say("")
+        self.say("")
 
     @on(GameBrowser.Changed)
     def _game_changed(self) -> None:
@@ -289,7 +293,7 @@ class HomeScreen(AppScreen, keys="home"):
         # Not on the way to the first picture: it takes the loop of episodes.
         from housequest.tui.play.game import make_game, resume_game
 
-        self._say("")
+        self.say("")
         player, mode = self._who.player, self._who.mode.name
         record, task, place = row.record, row.task, self._games.place
         recent = self._recent.used(self._who.model)
@@ -302,7 +306,7 @@ class HomeScreen(AppScreen, keys="home"):
                 game = await self.in_thread(lambda: make_game(self._catalogue, task, player))
         except HousequestError as error:
             self.awaited = ""
-            self._say(str(error))
+            self.say(str(error))
             return
         if record is None:
             said = (place.world, place.split, row.key, player.agent, mode, player.rules, player.grants)
@@ -312,7 +316,7 @@ class HomeScreen(AppScreen, keys="home"):
                 now = catalogue.load_recent().recent  # what the View shows is chosen during games
                 return catalogue.save_recent(replace(chosen, view=now.view, camera=now.camera))
 
-            self._say(await self.in_thread(keep))
+            self.say(await self.in_thread(keep))
         elif not self._who.mode.resumes:
             mode = "watch"
         game = replace(game, record=self._record, speed=self._speed)
@@ -343,8 +347,6 @@ class HomeScreen(AppScreen, keys="home"):
         if place := next((place for place in self._places if place.kind == kind), None):
             self._games.list.focus()
             self._open(place)
-        else:
-            self._say(NONE_YET[kind])
 
     def action_runs(self) -> None:
         self.post_message(OpenScreen("runs"))
@@ -353,15 +355,7 @@ class HomeScreen(AppScreen, keys="home"):
         self._who.agents.next()
 
     def action_edit(self, field: str) -> None:
-        if not self._who.ready:
-            return
-        agent = self._who.agent
-        if field == "model" and "model" not in agent.needs:
-            self._say(f"{agent.name} plays without a language model; a takes an agent that needs one")
-        elif field == "set" and not self._who.settings:
-            self._say(f"{agent.name} has nothing to set; a takes another agent")
-        else:
-            self._who.lines[field].focus()
+        self._who.lines[field].focus()
 
     def action_grants(self) -> None:
         self._who.grants.focus()

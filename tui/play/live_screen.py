@@ -22,7 +22,7 @@ from housequest.tui.episode.stage import EpisodePanes, Pane
 from housequest.tui.episode.state import ViewState, apply
 from housequest.tui.episode.view import CAMERA_MODES, ViewMode, ViewPane
 from housequest.tui.home.catalogue import load_recent, save_recent
-from housequest.tui.keymap import PALETTE_GROUPS, Equipped, action_anywhere, action_name
+from housequest.tui.keymap import PALETTE_GROUPS, Equipped, action_anywhere
 from housequest.tui.play.game import GameConfig
 from housequest.tui.play.line import CommandLine
 from housequest.tui.play.session import PACES, PlayMode, Session, SessionStatus, SessionUpdate, next_pace
@@ -72,17 +72,8 @@ class ViewScreen(AppScreen):
         self.view.choose(mode)
         self.set_class(self.view.mode != "off", "-drawn")
 
-    def say(self, note: str) -> None:
-        """Say something for a while; an empty text is nothing."""
-        raise NotImplementedError
-
-    def view_refusal(self) -> str | None:
-        """Why there is nothing that the View could show; None where there is something."""
-        return None if self.view.drawable else "There is no house to draw: this world's texts name no furniture."
-
-    def true_refusal(self) -> str | None:
-        """Why the true state cannot be shown now; None where it can."""
-        return self.view_refusal() or ("The View is off: v shows it." if self.view.mode == "off" else None)
+    def facts(self) -> Mapping[str, object]:
+        return {"drawable": self.view.drawable, "drawn": self.view.mode != "off"}
 
     def on_mount(self) -> None:
         self.begin_view()
@@ -96,17 +87,15 @@ class ViewScreen(AppScreen):
 
     def action_view(self) -> None:
         """Show the next drawing, and after the last one none."""
-        if (why := self.view_refusal()) is None:
-            self.show_view(self.view.next_mode)
-            self._chosen = self.view.mode
-            self.run_worker(self._keep(), group="view")
-        self.say(why or "")
+        self.show_view(self.view.next_mode)
+        self._chosen = self.view.mode
+        self.run_worker(self._keep(), group="view")
+        self.say("")
 
     def action_true_state(self) -> None:
         """Show the true state in place of what is believed, or that again."""
-        if (why := self.true_refusal()) is None:
-            self.view.toggle_true()
-        self.say(why or "")
+        self.view.toggle_true()
+        self.say("")
 
     async def _keep(self) -> None:
         pictured = self.view.pictured
@@ -125,6 +114,9 @@ class PaneScreen(ViewScreen):
 
     panes: EpisodePanes
 
+    def facts(self) -> Mapping[str, object]:
+        return {**super().facts(), "side": self.panes.has_side}
+
     def show_view(self, mode: ViewMode) -> None:
         self.panes.draw(mode)
 
@@ -135,8 +127,7 @@ class PaneScreen(ViewScreen):
         """Show a pane; the View is turned on for that."""
         if pane not in self.panes.panes:
             self.action_view()
-        if pane in self.panes.panes:
-            self.panes.show_pane(pane)
+        self.panes.show_pane(pane)
 
     def action_large(self) -> None:
         """Show one pane as large as the screen, or all that have room again."""
@@ -144,8 +135,7 @@ class PaneScreen(ViewScreen):
 
     def action_widen(self, by: int) -> None:
         """Make the panes beside the Story wider or narrower."""
-        if not self.panes.widen(by):
-            self.say("One pane is shown at a time here: there is none beside it to be wider.")
+        self.panes.widen(by)
 
     def action_next_pane(self) -> None:
         """Go round the panes that there are."""
@@ -270,9 +260,8 @@ class LiveGame:
 
 
 class LiveScreen(ViewScreen):
-    """Plays ``games`` and shows them: the first is the person's, the last has the pace. A key that does nothing says why."""
+    """Plays ``games`` and shows them: the first is the person's, the last has the pace."""
 
-    EXPLAINED = True
     OPENS_LINE: ClassVar[frozenset[str]] = frozenset(("line", "edit", "hint"))
     games: tuple[LiveGame, ...] = ()
 
@@ -296,14 +285,8 @@ class LiveScreen(ViewScreen):
         self._line = CommandLine(hints=hints, patterns=patterns)
         self._bar = KeyBar()
 
-    def game_refusal(self, action: str) -> str | None:
-        """As `refusal`, apart from what the View says."""
-        raise NotImplementedError
-
-    def refusal(self, action: str) -> str | None:
-        """Why ``action`` does nothing now, and what to do instead; None where it does something."""
-        why = {"view": self.view_refusal, "true_state": self.true_refusal}.get(action)
-        return (why and why()) or self.game_refusal(action)
+    def facts(self) -> Mapping[str, object]:
+        return {**super().facts(), "recorded": all(game.session.record is not None for game in self.games)}
 
     def prompt(self) -> PromptContent:
         raise NotImplementedError
@@ -332,7 +315,7 @@ class LiveScreen(ViewScreen):
         status = self.session.status
         self._line.offer(status.possible)
         self._focus_line(status)
-        refused = tuple(key.action for key in self.KEYS if self.refusal(action_name(key.action)) is not None)
+        refused = tuple(key.action for key in self.KEYS if self.refusal(key.action) is not None)
         if refused != self._refused:
             self._refused = refused
             self.refresh_bindings()
@@ -392,17 +375,9 @@ class LiveScreen(ViewScreen):
             self.par = PathLengths()
         self.show()
 
-    def refused_text(self, action: str) -> str:
-        refused = [self.refusal(name) for name in ("line", "hint") if action == f"explain('{name}')"]
-        return next(filter(None, refused), "")
-
     def takes_early(self, action: str) -> bool:
         # The world is opened while the line takes what is typed, and the keys that do no harm.
-        return self._line.has_focus_within or (bool(action) and self.refusal(action_name(action)) is None)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        del parameters
-        return self.refusal(action) is None
+        return self._line.has_focus_within or (bool(action) and self.refusal(action) is None)
 
     def submit(self, command: str) -> None:
         self.session.play(command)
@@ -435,9 +410,6 @@ class LiveScreen(ViewScreen):
         self.focus_story()
         self.show()
 
-    def action_explain(self, action: str) -> None:
-        self.say(self.refusal(action) or "")
-
     def action_line(self) -> None:
         self._line.focus()
 
@@ -451,12 +423,9 @@ class LiveScreen(ViewScreen):
         if (pace := next_pace(PACES, session.status.pace, by)) != session.status.pace:
             session.set_pace(pace)
 
-    def open_replay(self, session: Session) -> None:
-        """Replay a game of this screen, if it was recorded."""
-        if session.record is None:
-            self.say("No record of this game is kept, so it cannot be seen again.")
-        else:
-            self.post_message(OpenScreen("replay", (session.record,)))
+    def action_replay(self, place: int = 0) -> None:
+        """Replay a game of this screen."""
+        self.post_message(OpenScreen("replay", (self.games[place].session.record,)))
 
     def _show_prompt(self) -> None:
         content = self.prompt()

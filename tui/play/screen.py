@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.episode.story import Story
 from housequest.tui.home.catalogue import load_recent, remember_guided
-from housequest.tui.keymap import PROMPTS, TEACHING, Equipped, action_name, unmet_need, with_explanations
+from housequest.tui.keymap import PROMPTS, TEACHING, Equipped, unmet_need
 from housequest.tui.play import live_screen
 from housequest.tui.play.game import HUMAN, GameConfig, next_game
 from housequest.tui.play.line import CommandLine
@@ -38,8 +38,6 @@ from housequest.worlds.errors import HousequestError
 
 LONGEST_HEARD = 56
 """Characters of a reply that are shown while it is written: its end, which has to fit into a line of the prompt."""
-WHILE_OPENING = frozenset(("leave", "pane", "next_pane", "large", "widen", "end_guide", "view", "fold", "app.command_palette"))
-"""What can be done before there is a game; other keys are letters of something that was typed too early."""
 _WORDS = {"watch": "AUTO", "step": "STEP", "you": "YOU"}
 LONG = 3  # seconds after which the prompt says how long something takes
 _HINT_STEP = 2  # the step of the guide that is about hints
@@ -115,20 +113,20 @@ class GameView(live_screen.LiveGame):
         return self._stops()[self.failure.turn - 1]
 
     def refusal(self, action: str) -> str | None:
-        """Why ``action`` does nothing now, and what to do instead; None where it does something."""
-        if self.status.waiting == "opening" and action not in WHILE_OPENING:
-            return "The world is still being opened."
-        return unmet_need("play", action, self.facts, self.session.game.agent)
+        """The reason why ``action`` does nothing in this game now; None where the game allows it."""
+        return unmet_need(PlayScreen.NEEDS, action, self.facts())
 
     def facts(self) -> dict[str, object]:
-        """What holds now, as the needs in ``keys.toml`` name it."""
+        """The facts about the game that actions need by ``keys.toml``."""
         status, past, agent = self.status, self.cursor is not None, self.session.game.agent != HUMAN
         over, watching = status.waiting == "over", status.mode == "watch"
         return {
+            "opened": status.waiting != "opening",
             "open": status.waiting != "closed",
             "going on": not over,
             "over": over,
             "agent": agent,
+            "name": self.session.game.agent,
             "model": "model" in agent_spec(self.session.game.agent).needs,
             "camera": self.session.glimpses,
             "watching": watching,
@@ -138,6 +136,7 @@ class GameView(live_screen.LiveGame):
             "keys": self.session.game.world.keys,
             "listed": status.possible is not None,
             "begun": self.state.moment.story,
+            "played": any(entry.command is not None for entry in self.moment.story),
             "past": past,
             "turn": past or (over and self.missed is not None),
             "away": past or (status.waiting == "deciding" and agent),
@@ -151,7 +150,7 @@ class GameView(live_screen.LiveGame):
         kind, text, words = PROMPTS[waiting]
         played = {_shown(key): key.about.lower() for key in self.session.game.world.keys if waiting == "turn"}
         keys = live_screen.hints((*PlayScreen.KEYS, *world_keys(self.session.game.world.keys)), {**played, **words})
-        held = [key for key in keys if self.refusal(action_name(key.action)) is None]
+        held = [key for key in keys if self.refusal(key.action) is None]
         if typing:
             # In the line already: what leads there is left out.
             kept = {"g", "t"} if kind == "yours" else {key.key_display for key in held} - {"e", "?"}
@@ -229,7 +228,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
         self.panes = EpisodePanes(teaching, prices, (game.world, game.task), alone=alone)
         self.view = self.panes.view
         self.enacted = ""
-        for key in with_explanations(world_keys(game.world.keys)):
+        for key in world_keys(game.world.keys):
             self._bindings.bind(key.key, key.action, key.description, key.show, key.key_display)
 
     def compose(self) -> ComposeResult:
@@ -246,10 +245,8 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
         self.play_state = GameView(self.new_session(game, self._mode, self._resume))  # the game, and what of it is looked at
         self.games = (self.play_state,)
 
-    def game_refusal(self, action: str) -> str | None:
-        if action == "end_guide" and not self._guide.display:
-            return "There is no guide here: / lists every key."
-        return self.play_state.refusal(action)
+    def facts(self) -> Mapping[str, object]:
+        return {**super().facts(), **self.play_state.facts(), "guide": self._guide.display}
 
     def prompt(self) -> live_screen.PromptContent:
         return self.play_state.prompt(typing=self._line.has_focus_within)
@@ -338,13 +335,9 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
     @work(group="interact", exclusive=True)
     async def action_interact(self, choosing: bool) -> None:
         """Do the likeliest with what is in the middle of the picture, or let the person choose what."""
-        view = self.view
-        if view.mode == "off":
-            self.say("The View is off: v shows what is in the middle.")
-            return
         self._to_present()
-        await view.settle()
-        reach = view.reach
+        await self.view.settle()
+        reach = self.view.reach
         commands = [] if reach is None else list(reach.commands)
         if reach is None:
             self.say("The picture is not there yet, or cannot be drawn: type after : instead.")
@@ -411,8 +404,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
         self.post_message(OpenScreen(MODES[mode].screen, (self.session.game, mode), instead=True))
 
     def action_teach(self) -> None:
-        if refusal := teach(self, self.play_state.moment, self.session.record):
-            self.say(refusal)
+        teach(self, self.play_state.moment, self.session.record)
 
     def action_model(self) -> None:
         models = load_recent().recent.used(self.session.game.model or "").models
@@ -424,9 +416,6 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
             await self._restart(self.session.game)
         else:
             self.session.proceed()
-
-    def action_replay(self) -> None:
-        self.open_replay(self.session)
 
     @work(group="next", exclusive=True)
     async def action_next(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from housequest.tui.episode.stage import GameHeader
 from housequest.tui.episode.state import ViewState
 from housequest.tui.episode.story import Story
 from housequest.tui.episode.view import ViewPane
-from housequest.tui.keymap import TEACHING, unmet_need
+from housequest.tui.keymap import TEACHING
 from housequest.tui.play import live_screen
 from housequest.tui.play.game import HUMAN, GameConfig
 from housequest.tui.play.session import PACES, Session
@@ -160,9 +161,6 @@ class RaceScreen(live_screen.LiveScreen, keys="race"):
     def action_retry(self) -> None:
         self._rival.session.proceed()
 
-    def action_replay(self, place: int) -> None:
-        self.open_replay(self.games[place].session)
-
     def action_fold(self) -> None:
         self._other.fold_all()
 
@@ -185,13 +183,11 @@ class RaceScreen(live_screen.LiveScreen, keys="race"):
     def _over(self) -> bool:
         return self._you.over and self._rival.over
 
-    def game_refusal(self, action: str) -> str | None:
-        return unmet_need("race", action, self.facts, self._rival.name)
-
-    def facts(self) -> dict[str, object]:
-        """What holds now, as the needs in ``keys.toml`` name it."""
+    def facts(self) -> Mapping[str, object]:
         you, rival = self._you, self._rival
         return {
+            **super().facts(),
+            "name": rival.name,
             "opened": you.status.waiting != "opening",
             "mine": not you.over,
             "listed": you.status.possible is not None,

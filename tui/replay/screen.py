@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Literal, get_args
 
 from textual import events, work
 from textual.app import ComposeResult
@@ -34,7 +35,8 @@ from housequest.worlds.registry import enacts, household, shows_pictures
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # turns a second
 LONGEST = 300  # characters of a fault or of a reason that are shown
-ONE_BRANCH = "The episode was never rewound: it has one branch."
+JumpTarget = Literal["refused", "replanned", "skill"]
+"""The turns to jump to: those with a refused command, with a new plan, or at which the agent began a skill."""
 LABEL = 34  # columns of the words to the right of the line, where there is room for them
 LOST, PLANNED, REFUSED = "!", "◆", "×"
 _LOOKS = {LOST: ("lost here", "bold $fault"), PLANNED: ("plan", "$goal"), REFUSED: ("refused", "$fault")}
@@ -147,9 +149,17 @@ class ReplayScreen(PaneScreen, keys="replay"):
     def on_mount(self) -> None:
         self.action_read()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Only an agent by a camera is shown skill by skill."""
-        return bool(self.view.glimpses) if action == "skill" else super().check_action(action, parameters)
+    def facts(self) -> Mapping[str, object]:
+        jumps: list[tuple[JumpTarget, int]] = [(what, by) for what in get_args(JumpTarget) for by in (1, -1)]
+        return {
+            **super().facts(),
+            **{f"{what} {by}": partial(self._has_jump, what, by) for what, by in jumps},
+            "turns": self.stops,
+            "glimpses": self.view.glimpses,
+            "rewound": len(self._recording.branches) > 1,
+            "lost": self._failure is not None,
+            "played": any(entry.command is not None for entry in self._moment.story),
+        }
 
     @property
     def playing(self) -> bool:
@@ -217,7 +227,6 @@ class ReplayScreen(PaneScreen, keys="replay"):
             self.view.glimpses = await self.in_thread(lambda: pictured_view().glimpses(recording.events))
         except (Unsupported, ConfigurationError) as error:
             self._recording = replace(recording, faults=(*recording.faults, str(error)))
-        self.refresh_bindings()
         self._show(self.place)
 
     def _note(self) -> None:
@@ -241,17 +250,7 @@ class ReplayScreen(PaneScreen, keys="replay"):
         self.panes.show(self._recording.state.at(self.stops[self.place].id), "REPLAY", watched=True)
         self._note()
         self._show_timeline()
-        self.query_one(KeyBar).leave_out(self._idle())
-
-    def _idle(self) -> list[str]:
-        """The actions that lead nowhere on this branch. Their keys say so, but are no use to show."""
-        leads = {
-            "jump('refused', 1)": any(stop.refused for stop in self.stops),
-            "jump('replanned', 1)": any(stop.replanned for stop in self.stops),
-            "why": self._failure is not None,
-            "branch": len(self._recording.branches) > 1,
-        }
-        return [action for action, somewhere in leads.items() if not somewhere]
+        self.refresh_bindings()
 
     def _show_timeline(self) -> None:
         branches = len(self._recording.branches)
@@ -273,48 +272,41 @@ class ReplayScreen(PaneScreen, keys="replay"):
         self._pause()
         self._show(place if place >= 0 else len(self.stops) - 1)
 
-    def action_jump(self, what: str, by: int) -> None:
-        """Go to the next turn that was refused or changed the plan, or to the one before."""
-        wanted = [place for place, stop in enumerate(self.stops) if (stop.refused if what == "refused" else stop.replanned)]
-        self._jump(wanted, by, "refused command" if what == "refused" else "change of the plan")
+    def action_jump(self, what: JumpTarget, by: int) -> None:
+        """Go to the next turn of this kind, or back to the last one."""
+        if (place := self._jump(what, by)) is not None:
+            self.action_go(place)
 
-    def action_skill(self, by: int) -> None:
-        """Go to where the agent began its next skill, or the one before."""
-        doing = [self.view.glimpses[stop.spent].doing if stop.spent in self.view.glimpses else "" for stop in self.stops]
-        begun = [place for place, skill in enumerate(doing) if skill and (place == 0 or skill != doing[place - 1])]
-        self._jump(begun, by, "skill")
+    def _jump(self, what: JumpTarget, by: int) -> int | None:
+        """The place of the next turn of this kind in the direction ``by``; None where there is none."""
+        stops, doing = self.stops, self.view.glimpses
 
-    def _jump(self, places: Sequence[int], by: int, what: str) -> None:
-        """Go to the next of ``places`` from here, or to the one before."""
-        ahead = [place for place in places if (place - self.place) * by > 0]
-        if ahead:
-            self.action_go(ahead[0] if by > 0 else ahead[-1])
-        else:
-            self.say(f"There is no {what} {'further on' if by > 0 else 'before this'}.")
+        def skill(place: int) -> str:
+            return doing[stops[place].spent].doing if stops[place].spent in doing else ""
+
+        def counts(place: int) -> bool:
+            if what == "skill":
+                return bool(skill(place)) and (place == 0 or skill(place) != skill(place - 1))
+            return stops[place].refused if what == "refused" else stops[place].replanned
+
+        return next(filter(counts, range(self.place + by, len(stops) if by > 0 else -1, by)), None)
+
+    def _has_jump(self, what: JumpTarget, by: int) -> bool:
+        return self._jump(what, by) is not None
 
     def action_why(self) -> None:
-        if self._failure is None:
-            self.say("It was won, or it is not over: there is no turn at which it was lost.")
-        else:
+        if self._failure is not None:
             self.action_go(self._failure.turn)
 
     def action_branch(self) -> None:
-        branches = len(self._recording.branches)
-        if branches > 1:
-            self._branch = (self._branch + 1) % branches
-            self.action_go(self.place)
-        elif self.stops:
-            self.say(ONE_BRANCH)
+        self._branch = (self._branch + 1) % len(self._recording.branches)
+        self.action_go(self.place)
 
     def action_branches(self) -> None:
         """Put the branches side by side, and go to the turn that is chosen there."""
-        branches = self._recording.branches
-        if len(branches) < 2:
-            self.say(ONE_BRANCH)
-            return
         self._pause()
         self._show_timeline()
-        self.ask(BranchesDialog(branches, self.stops[self.place].spent, does="go there"), self._to_branch)
+        self.ask(BranchesDialog(self._recording.branches, self.stops[self.place].spent, does="go there"), self._to_branch)
 
     def _to_branch(self, chosen: BranchChoice) -> None:
         branch, event = chosen
@@ -355,10 +347,8 @@ class ReplayScreen(PaneScreen, keys="replay"):
         self._note()
 
     def action_teach(self) -> None:
-        if refusal := teach(self, self._moment, self._recording.path):
-            self.say(refusal)
-        else:
-            self._pause()
+        teach(self, self._moment, self._recording.path)
+        self._pause()
 
     def action_leave(self) -> None:
         self._pause()

@@ -197,7 +197,7 @@ class Matrix(Equipped, ScrollView, keys="matrix", can_focus=True):
         if number < len(self._lines) and 0 <= across < self._lines[number].end - self._lines[number].first:
             self.cursor = self._lines[number].first + across
             if event.chain == 2:
-                self.action_open()
+                self.open()
 
     def action_move(self, by: int) -> None:
         self.cursor += by
@@ -209,15 +209,13 @@ class Matrix(Equipped, ScrollView, keys="matrix", can_focus=True):
             there = self._lines[min(max(0, here + by), len(self._lines) - 1)]
             self.cursor = min(there.first + self.cursor - self._lines[here].first, there.end - 1)
 
-    @property
-    def failures(self) -> int:
-        return sum(cell.mark in NOT_WON for cell in self._cells)
-
-    def action_next_failure(self, by: int) -> None:
+    def next_failure(self, by: int) -> int | None:
+        """The place of the next task that was not won, in the direction ``by``; None where there is none."""
         places = range(self.cursor + by, len(self._cells) if by > 0 else -1, by)
-        self.cursor = next((place for place in places if self._cells[place].mark in NOT_WON), self.cursor)
+        return next((place for place in places if self._cells[place].mark in NOT_WON), None)
 
-    def action_open(self) -> None:
+    def open(self) -> None:
+        """Ask for the replay of the task under the cursor."""
         if self.cell is not None:
             self.post_message(self.Opened(self.cell))
 
@@ -345,16 +343,20 @@ def _ending(result: Result | None) -> str:
     return f"{one_line(why, LONGEST)} · {result.turns} turns, {result.steps} steps{refused}{calls}"
 
 
-class RunView(Equipped, Vertical, keys="run", can_focus=True):
+class RunView(Equipped, Vertical, can_focus=True):
     """Shows a run; the cursor stays on the same task while the run grows."""
 
     tall = False
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.matrix = Matrix()
 
     def compose(self) -> ComposeResult:
         yield Static(id="run-head")
         with Vertical(id="run-frame") as frame:
             frame.border_title = "tasks by outcome"
-            yield Matrix()
+            yield self.matrix
         yield TaskCard()
         yield Horizontal(SuccessChart(), StepsChart(), id="run-charts")
 
@@ -374,19 +376,16 @@ class RunView(Equipped, Vertical, keys="run", can_focus=True):
         self.query_one("#run-head", Static).update(Content("\n").join([head, settings_line(run)]))
         legend = (f"{sign} {mark} {run.marks[mark]}" for mark, sign in MARKS.items() if run.marks[mark])
         self.query_one("#run-frame").border_subtitle = "  ".join(legend)
-        self.query_one(Matrix).show(run)
+        self.matrix.show(run)
         for chart in self.query(Chart):
             chart.show(run)
         self._look()
 
-    def action_charts(self) -> None:
+    def show_charts(self) -> None:
+        """Show the charts in place of the tasks, or these again."""
         self.toggle_class("charts")
-        # What is not shown holds no keys.
-        (self if self.has_class("charts") else self.query_one(Matrix)).focus()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        del parameters
-        return not (action == "charts" and self.tall)
+        # A hidden widget takes no keys.
+        (self if self.has_class("charts") else self.matrix).focus()
 
     def on_resize(self, event: events.Resize) -> None:
         self.tall = event.size.height >= TALL
@@ -394,12 +393,12 @@ class RunView(Equipped, Vertical, keys="run", can_focus=True):
         self.set_class(event.size.width < WIDE, "-narrow")
         if self.tall:
             self.remove_class("charts")
-        self.refresh_bindings()
+        self.screen.refresh_bindings()
         self._look()
 
     @on(Matrix.Moved)
     def _look(self) -> None:
-        cell = self.query_one(Matrix).cell
+        cell = self.matrix.cell
         if cell is not None:
             self.query_one(TaskCard).show(cell)
             self._read(cell)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeGuard
@@ -14,7 +13,6 @@ from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher, OptionList, Static
 from textual.widgets.option_list import Option
@@ -22,7 +20,7 @@ from textual.widgets.option_list import Option
 from housequest.agent.evaluation.analysis.metrics import Figures
 from housequest.agent.evaluation.render.table import percent
 from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen
-from housequest.tui.keymap import Equipped, keys_of
+from housequest.tui.keymap import Equipped
 from housequest.tui.runs import data
 from housequest.tui.runs.run_view import Chart, Matrix, RunView, StepsChart, SuccessChart, bar, interval, settings_line
 from housequest.tui.text import printable
@@ -76,14 +74,8 @@ def _cells(run: data.RunSnapshot, alive: bool) -> tuple[tuple[str, str], ...]:
     )
 
 
-class RunList(FramedList, keys="run_list"):
+class RunList(FramedList):
     """Lists runs in the order given; a number before a run marks it as one of the two to compare."""
-
-    @dataclass
-    class Compare(Message):
-        """``runs`` are to be compared, if they are two."""
-
-        runs: tuple[Path, ...]
 
     _found: tuple[RunEntry, ...] = ()
     _alive: frozenset[Path] = frozenset()
@@ -145,7 +137,7 @@ class RunList(FramedList, keys="run_list"):
             parts.append(fitted.pad_left(spare) if right else fitted.pad_right(spare))
         return Content.styled(lead, "$new") + Content(" " * GAP).join(parts)
 
-    def action_mark(self) -> None:
+    def mark(self) -> None:
         """Mark or unmark a run for a comparison; a third mark replaces the first."""
         found = self.looked_at
         if _single(found):
@@ -153,16 +145,14 @@ class RunList(FramedList, keys="run_list"):
             self._marked = rest if found.path in self._marked else (*rest, found.path)[-2:]
             self._redraw()
 
-    def action_compare(self) -> None:
-        # The marked runs, or the marked one and the highlighted one.
+    @property
+    def compared(self) -> tuple[Path, ...]:
+        """The runs to compare: the marked ones, or the marked one and the highlighted one; fewer than two are too few."""
         looked, paths = self.looked_at, self._marked
-        if len(paths) == 1 and _single(looked) and looked.path not in paths:
-            paths = (*paths, looked.path)
-        self.post_message(self.Compare(paths))
+        return (*paths, looked.path) if len(paths) == 1 and _single(looked) and looked.path not in paths else paths
 
 
 def _single(found: RunEntry | None) -> TypeGuard[data.RunSnapshot]:
-    """Whether it is a run, and not several."""
     return isinstance(found, data.RunSnapshot) and not isinstance(found, data.RunGroup)
 
 
@@ -217,6 +207,9 @@ class RunsScreen(AppScreen, keys="runs"):
         """The series and arms whose runs are listed, too."""
         self._seen = False
         self._shown: tuple[tuple[Path, ...], frozenset[Path]] | None = None
+        self._list = RunList()
+        self._run = RunView(id="run")
+        self._pair = PairView(id="pair")
 
     def compose(self) -> ComposeResult:
         yield Static(id="runs-title")
@@ -224,12 +217,12 @@ class RunsScreen(AppScreen, keys="runs"):
             with Vertical(id="list"):
                 yield Static(id="runs-heading")
                 yield Static(id="runs-none")
-                yield RunList()
+                yield self._list
                 yield RunCard()
                 yield Horizontal(SuccessChart(), StepsChart(), id="runs-charts")
-            yield RunView(id="run")
-            yield PairView(id="pair")
-        yield KeyBar(tuple(keys_of("runs_views")))
+            yield self._run
+            yield self._pair
+        yield KeyBar()
 
     def on_mount(self) -> None:
         self._title()
@@ -237,7 +230,7 @@ class RunsScreen(AppScreen, keys="runs"):
 
     def on_resize(self, event: events.Resize) -> None:
         self.set_class(event.size.height >= TALL, "-tall")
-        self.call_after_refresh(lambda: self.query_one("#runs-heading", Static).update(self.query_one(RunList).heading()))
+        self.call_after_refresh(lambda: self.query_one("#runs-heading", Static).update(self._list.heading()))
 
     @work(group="follow")
     async def _follow(self) -> None:
@@ -277,16 +270,16 @@ class RunsScreen(AppScreen, keys="runs"):
             self.refresh_bindings()
         alive = self._alive()
         self._shown = (tuple(self._found), alive)
-        listed = self.query_one(RunList)
+        listed = self._list
         listed.show(tuple(self._entries()), alive)
         if self.focused is None and self._view == "list":
             listed.focus()
         self._card(listed.looked_at)
         match [self._found.get(path) for path in self._open]:
             case [data.RunSnapshot() as run]:
-                self.query_one(RunView).show(run, run.path in alive)
+                self._run.show(run, run.path in alive)
             case [data.RunSnapshot() as first, data.RunSnapshot() as second]:
-                self.query_one(PairView).show(data.pair_runs(first, second))
+                self._pair.show(data.pair_runs(first, second))
             case _:
                 pass
         self.refresh_bindings()
@@ -345,52 +338,76 @@ class RunsScreen(AppScreen, keys="runs"):
     @on(OptionList.OptionHighlighted, "RunList")
     def _highlighted(self) -> None:
         """Show the highlighted run, which may have been read since the message was sent."""
-        self._card(self.query_one(RunList).looked_at)
+        self._card(self._list.looked_at)
         self._title()
+        self.refresh_bindings()
 
     @on(OptionList.OptionSelected, "RunList")
     def _selected(self) -> None:
-        found = self.query_one(RunList).looked_at
+        found = self._list.looked_at
         if isinstance(found, data.RunGroup):
             self._unfolded ^= {found.path}
             self._show()
         elif isinstance(found, data.RunSnapshot):
             self._turn_to(found.path)
 
-    @on(RunList.Compare)
-    def _compare(self, event: RunList.Compare) -> None:
-        if len(event.runs) == 2:
-            self._turn_to(*event.runs)
-        else:
-            self._say("Mark two runs with space, then press c.")
-
     @on(Matrix.Opened)
     def _replay(self, event: Matrix.Opened) -> None:
         if event.cell.record is not None:
             self.post_message(OpenScreen("replay", (event.cell.record,)))
         else:
-            self._say("This task has not been played yet: there is nothing to replay.")
+            self.say(self.refusal("replay") or "")
 
-    def _say(self, text: str) -> None:
-        """Show ``text`` in place of the title, until a key does something else."""
-        self.query_one("#runs-title", Static).update(Content.styled(text, "$new"))
+    def say(self, note: str) -> None:
+        """Show ``note`` in place of the title, until a key does something else."""
+        self.query_one("#runs-title", Static).update(Content.styled(note, "$new"))
 
     @property
     def leads_out(self) -> bool:
         return not self._open
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        del parameters
-        view, _, what = action.partition("_")
-        if view not in {"list", "run", "pair"} or not what:
-            return True
-        if view != self._view or self.has_class("empty"):
-            return False
-        if action == "run_charts":
-            return not self.query_one(RunView).tall
-        if action == "run_next":
-            return self.query_one(Matrix).failures > 0
-        return view != "pair" or bool(self.query_one(PairView).flips)
+    def facts(self) -> Mapping[str, object]:
+        view, listed, matrix = None if self.has_class("empty") else self._view, self._list, self._run.matrix
+        return {
+            "list": view == "list",
+            "run": view == "run",
+            "pair": view == "pair",
+            "tasks": view in {"run", "pair"},
+            "one": _single(listed.looked_at),
+            "two": len(listed.compared) == 2,
+            "played": self._pair.flips if view == "pair" else matrix.cell is not None and matrix.cell.record is not None,
+            "flips": self._pair.flips,
+            "small": not self._run.tall,
+            "next": lambda: matrix.next_failure(1) is not None,
+            "previous": lambda: matrix.next_failure(-1) is not None,
+        }
+
+    def action_open(self) -> None:
+        self._list.action_select()
+
+    def action_mark(self) -> None:
+        self._list.mark()
+        self.refresh_bindings()
+
+    def action_compare(self) -> None:
+        self._turn_to(*self._list.compared)
+
+    def action_replay(self) -> None:
+        self._run.matrix.open()
+
+    def action_replay_in(self, side: int) -> None:
+        self._pair.open(side)
+
+    def action_next_failure(self, by: int) -> None:
+        matrix = self._run.matrix
+        matrix.cursor = matrix.next_failure(by) or 0
+
+    def action_charts(self) -> None:
+        self._run.show_charts()
+
+    @on(Matrix.Moved)
+    def _moved(self) -> None:
+        self.refresh_bindings()
 
     @work(group="look", exclusive=True)
     async def action_look(self) -> None:
@@ -403,7 +420,7 @@ class RunsScreen(AppScreen, keys="runs"):
             super().action_leave()
 
 
-class PairView(Equipped, Vertical, keys="run_pair"):
+class PairView(Equipped, Vertical):
     """Shows two runs; each task with different outcomes can be replayed from either."""
 
     flips: tuple[data.Flip, ...] = ()
@@ -437,7 +454,8 @@ class PairView(Equipped, Vertical, keys="run_pair"):
         first, second = self.flips[event.option_index]
         self.post_message(Matrix.Opened(second if first.mark == "won" else first))
 
-    def action_open(self, side: int) -> None:
+    def open(self, side: int) -> None:
+        """Ask for the replay of the highlighted task in the run of this ``side``, 1 or 2."""
         place = self.query_one(OptionList).highlighted
         if place is not None and place < len(self.flips):
             self.post_message(Matrix.Opened(self.flips[place][side - 1]))

@@ -10,6 +10,7 @@ from dataclasses import replace
 from math import inf
 from typing import Any, cast
 
+from textual.actions import parse
 from textual.binding import Binding
 from textual.content import Content
 from textual.events import Key
@@ -156,7 +157,8 @@ class KeyBar(Equipped, Widget):
         else:
 
             def holds(action: str) -> bool:
-                return action.startswith("app.") or bool(screen.check_action(action.partition("(")[0], ()))
+                _, name, parameters = parse(action)
+                return action.startswith("app.") or bool(screen.check_action(name, parameters))
 
             # Also a key that the widget with the focus takes for itself at the moment.
             keys = Binding.make_bindings(screen.BINDINGS) if self._keys is None else self._keys

@@ -370,15 +370,15 @@ async def test_a_check_of_what_was_counted_elsewhere_asks_before_it_takes_the_pl
         await until(pilot, lambda: 0 < read_book(book.path).rule("opens").evidence.supports < 100_000)
 
 
-async def test_a_check_that_is_called_off_changes_nothing(tmp_path: Path) -> None:
+async def test_a_check_that_is_cancelled_changes_nothing(tmp_path: Path) -> None:
     play(tmp_path / "runs" / "played", limit=4)
     book = begun(tmp_path, NEVER, OPENS)
     before = book.path.read_bytes()
     async with at(book) as pilot:
         await pilot.press("v", "escape")
-        await until(pilot, lambda: told(pilot, "Called off") or told(pilot, "undoes it"))
-        called_off = told(pilot, "Called off")
-        assert (book.path.read_bytes() == before) == called_off
+        await until(pilot, lambda: told(pilot, "Cancelled") or told(pilot, "undoes it"))
+        cancelled = told(pilot, "Cancelled")
+        assert (book.path.read_bytes() == before) == cancelled
         assert isinstance(pilot.app.screen, DeskScreen)
 
 

@@ -125,7 +125,7 @@ def test_a_person_a_refusal_and_a_spent_turn_say_what_they_are() -> None:
         "1  take egg 1  person",
         "Nothing happens.",
         "The fridge 1 is closed.",
-        "! actor     its reply could not be read: no command (it was asked twice)",
+        "! actor     its reply could not be read: no command (asked twice)",
         "2  no command: the turn is spent",
     ]
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from housequest.agent.config import Settings
 from housequest.tui import theme
+from housequest.tui.app import HousequestApp
 from housequest.tui.base_screen import OpenScreen
 from housequest.tui.home.catalogue import RecentChoices, load_recent, record_files, save_recent
 from housequest.tui.home.games import GameBrowser, GameList, PlayerPanel, SourceList
@@ -35,22 +35,19 @@ class Chosen(NamedTuple):
     resume: Path | None
 
 
-class House(App[None]):
+class House(HousequestApp):
     """Home alone; keeps what it is told."""
 
     def __init__(self, settings: Settings) -> None:
-        super().__init__()
-        theme.register_themes(self)
-        self.animation_level = "none"
-        self.settings = settings
+        super().__init__(lambda: HomeScreen(settings, speed=7.0))
         self.chosen: list[Chosen] = []
         self.replays: list[Path] = []
         self.runs = 0
 
-    def on_mount(self) -> None:
-        self.push_screen(HomeScreen(self.settings, speed=7.0))
-
     def on_open_screen(self, message: OpenScreen) -> None:
+        message.prevent_default()
+        assert isinstance(self.screen, HomeScreen)
+        self.screen.awaited = ""
         match message.name:
             case "replay":
                 self.replays.append(*message.arguments)

@@ -78,7 +78,7 @@ def test_an_episode_reads_like_this() -> None:
         " 1 > go to study\n"
         "     You are in the study.\n"
         "     plan: now step 2, open the box\n"
-        "     actor: its reply could not be read: no action. (it was asked twice)\n"
+        "     actor: its reply could not be read: no action. (asked twice)\n"
         " 2   (no command)\n"
         "     person: says “the cellar”\n"
         " 3 > fly\n"
@@ -172,6 +172,6 @@ def test_what_a_person_who_attends_does_is_told() -> None:
         "     model: It is tired.",
         "     person: tries again",
         "     person: goes on with the model another",
-        "     person: calls the agent off",
+        "     person: cancels the agent's turn",
         "     person: goes back to turn 3",
     ]
