@@ -1,1 +1,1 @@
-"""What a person meets: the command line and the screen."""
+"""The command line and the screen."""

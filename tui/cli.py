@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-"""What Typer raises for words that it does not know; it carries a Click of its own, so that Click's class is another."""
+"""Typer's error for unknown words: it carries its own Click, so Click's class is another one."""
 
 
 def _named(arguments: Sequence[str]) -> str:
@@ -136,7 +136,7 @@ def _named(arguments: Sequence[str]) -> str:
 
 
 def _explained(error: Any, arguments: Sequence[str]) -> str:
-    """What is wrong with the words of a command, in the form of all other errors."""
+    """The fault in the words of a command, in the form of all other errors."""
     message, context = error.format_message(), error.ctx
     where = context.command_path if context is not None else _named(arguments)
     told = f"housequest: {message.rstrip('.')}. `{where} -h` shows what there is.".replace("?.", "?")

@@ -118,7 +118,7 @@ def unmet_need(needs: Iterable[Need], action: str, facts: Mapping[str, object]) 
 
 
 def name_of(key: Binding, screen: Any) -> str:
-    """What ``key`` is called on ``screen`` now; the one that leaves it says so where the program ends with it."""
+    """The name of ``key`` on ``screen`` now: the one that leaves is "Quit" where the program ends with it."""
     ends: Callable[[Any], bool] | None = getattr(screen.app, "ends_with", None)
     return "Quit" if key.action == LEAVE and screen.leads_out and ends is not None and ends(screen) else key.description
 

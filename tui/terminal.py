@@ -43,7 +43,7 @@ def columns() -> int:
 
 
 def look(widest: int = WIDEST) -> TextLayout:
-    """How standard output shows text: colours only on a terminal, and not where ``NO_COLOR`` is set (no-color.org)."""
+    """The way standard output shows text: colours only on a terminal, and not with ``NO_COLOR`` (no-color.org)."""
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return TextLayout(width=max(40, min(columns(), widest)), colour=colour)
 
@@ -53,7 +53,7 @@ def interactive() -> bool:
 
 
 def has_screen() -> bool:
-    """Whether a whole screen can be shown, on standard error in a terminal that can move its cursor, or in a browser."""
+    """Return True if a whole screen can be shown: in a browser, or on standard error if that can move its cursor."""
     if "web_driver" in os.environ.get("TEXTUAL_DRIVER", ""):
         return True
     able = sys.platform == "win32" or os.environ.get("TERM", "") not in {"", "dumb", "unknown"}
@@ -65,7 +65,7 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def command() -> str:
-    """How to call the command: by its name if that is on the path, else by its file, as in a checkout."""
+    """The way to call the command: its name if that is on the path, else its file, as in a checkout."""
     called = Path(sys.argv[0])
     return "housequest" if called.name != "housequest" or shutil.which("housequest") else printable(str(called))
 
@@ -118,7 +118,7 @@ class StatusLine:
 
 
 def confirm(question: str, about: str = "") -> bool | None:
-    """Whether a person says yes to ``question``, below a text ``about`` it; None where nobody is there to ask."""
+    """Ask ``question`` below a text ``about`` it; return True for yes, None if nobody is there to ask."""
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
         return None
     if about:

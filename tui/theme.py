@@ -1,4 +1,4 @@
-"""How the screen looks, dark and light: two accents, quiet text, and a hue for each role; nothing is shown by colour alone."""
+"""The themes, dark and light: two accents, quiet text, and a hue for each role; nothing is shown by colour alone."""
 
 from __future__ import annotations
 

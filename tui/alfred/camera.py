@@ -42,7 +42,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 @dataclass(frozen=True, slots=True)
 class CameraScene:
-    """What is drawn of a player by a camera at one moment. ``impression`` is the agent's, of this picture or, where it did not
+    """The drawing of a player with a camera at one moment. ``impression`` is the agent's, of this picture or, where it did not
     look at this one yet, of the last before it, which has no ``sightings``. ``reach`` is what can be done with what is in the
     middle of the picture, for a person who plays. ``subgoal`` is the step of the agent's plan."""
 
@@ -58,7 +58,7 @@ class CameraScene:
 
 
 def _arranged(width: int, height: int) -> tuple[Region, Region | None, Region]:
-    """Where picture, map and words are: as is best for the smaller of the first two, which are square."""
+    """The places of picture, map and words, best for the smaller of the first two, which are square."""
     said = min(6, max(3, height // 4))
     level = min(height - said, (width - 1) // 4)
     stack = min((height - 1) // 2, (width - _LEAST_WORDS - 2) // 2)
@@ -142,7 +142,7 @@ def _claims(shown: CameraScene, part: Region) -> tuple[list[Named], dict[str, tu
 
 
 class _Floor:
-    """What part of the floor a map shows: what was explored, with a margin, in steps of half a metre, so that a map seldom
+    """The part of the floor that a map shows: what was explored, with a margin, in steps of half a metre, so that a map seldom
     jumps. For each pixel, ``x`` and ``z`` are the cell below it, and ``inside`` says whether there is one."""
 
     def __init__(self, shown: Impression, pose: Pose, columns: int, rows: int) -> None:
@@ -205,7 +205,7 @@ def _mapped(
 def _landmarks(
     scene: DrawnScene, seen: GroundMap, frame: _Floor, part: Region
 ) -> tuple[list[Named], dict[str, tuple[int, int]]]:
-    """What is named on a map: what the goal names, then what is large."""
+    """The things named on a map: those of the goal, then the large ones."""
     cells: dict[str, tuple[int, int]] = {}
     count: dict[str, int] = {}
     for number, name in enumerate(seen.names):

@@ -169,7 +169,7 @@ class BrowserServer:
 
     @property
     def address(self) -> str:
-        """What to open in a browser."""
+        """The address to open in a browser."""
         return f"{self._base}/?token={self.token}"
 
     async def serve(self, announce: Callable[[], None]) -> None:
@@ -198,7 +198,7 @@ class BrowserServer:
         return answer
 
     def _is_own(self, host: str) -> bool:
-        """Whether a browser was told to come here by this name. An address is nobody else's name."""
+        """Return True if a browser was told to come here by this name. An address is nobody else's name."""
         try:
             name = urlsplit(f"//{host}").hostname or ""
             return name in self._names or bool(ipaddress.ip_address(name))

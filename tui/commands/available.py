@@ -65,7 +65,7 @@ def trust(folder: Path | None = None, yes: bool = False, listed: bool = False, r
 
 
 def asked_to_trust(error: ConfigurationError) -> bool | None:
-    """Whether a person trusts the folder that ``error`` is about, to try again; None: it is about none, or nobody is there."""
+    """Ask if the person trusts the folder that ``error`` is about; return None if it is about none, or nobody is there."""
     from housequest.agent.trust import Untrusted, trust_file
 
     if not isinstance(error, Untrusted):

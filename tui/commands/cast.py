@@ -108,7 +108,7 @@ def make_cast(
 
 
 async def _screens(path: Path, size: tuple[int, int], pace: float, view: ViewMode, true: bool) -> list[list[list[Cell]]]:
-    """What the screen shows at each stop of the replay."""
+    """The screen at each stop of the replay."""
     from housequest.tui.app import HousequestApp  # with Textual, which pictures do without
     from housequest.tui.replay.screen import ReplayScreen
 
@@ -151,7 +151,7 @@ def cells(strip: Strip) -> list[Cell]:
 
 
 def changes(shown: Rows, rows: Rows) -> Iterator[str]:
-    """What a terminal that shows ``shown`` is sent to show ``rows``."""
+    """The text that makes a terminal that shows ``shown`` show ``rows``."""
     attributes: tuple[str, ...] = ()
     ink: tuple[str, ...] = ()
     paper: tuple[str, ...] = ()

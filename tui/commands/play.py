@@ -140,7 +140,7 @@ def daily(plain: bool = False) -> None:
 
 
 def _what_next(world: World, player: str) -> str:
-    """How to watch a model play ``world``, and how to play it, for somebody who has watched ``player``."""
+    """The commands to watch a model play ``world`` and to play it, for somebody who has watched ``player``."""
     from housequest.agent.agents.spec import DEFAULT_AGENT, agent_names, agent_spec
     from housequest.worlds.registry import DEFAULT_WORLD
 

@@ -39,7 +39,7 @@ FATES = {
     "left": ("left", "; you, or another source, wrote or judged them"),
     "known": ("known", "; another rule of the book has the same check"),
 }
-"""What becomes of counted rules, in words, and why some are as they were."""
+"""The words for what happened to counted rules, and why some stayed as they were."""
 
 rules_app = typer.Typer(
     help="Rulebooks: mine, list, check, accept, edit and merge rules.", no_args_is_help=True, rich_markup_mode=None

@@ -41,7 +41,7 @@ BEAT = 0.5
 
 
 class EvalCall(NamedTuple):
-    """How a command that plays runs was called: what it may use, how runs are played, where they go, and what is printed."""
+    """The options of a command that plays runs: its budget, its way of playing, its folder, and what it prints."""
 
     flags: Mapping[str, object]
     budget: Budget
@@ -52,11 +52,11 @@ class EvalCall(NamedTuple):
 
     @property
     def of_shard(self) -> str:
-        """Which part of a run is played, in words; empty for a whole one."""
+        """The part of a run that is played, in words; empty for a whole one."""
         return f", shard {self.how.shard} of it" if self.how.shard is not None else ""
 
     def folder(self, own: Path) -> Path:
-        """Where a run goes whose own folder is ``own``: what was given, or one named after the shard."""
+        """The folder of a run whose own is ``own``: the given one, or one named after the shard."""
         return self.out or (self.how.shard.folder(own) if self.how.shard is not None else own)
 
     def print_shard(self, does: str) -> None:
@@ -66,7 +66,7 @@ class EvalCall(NamedTuple):
 
 
 def read_how(budget: list[str] | None, retry: str | None, shard: str | None, cluster: str | None) -> tuple[Budget, RunOptions]:
-    """What runs may use and how they are played, by the options of a command. Raises ``ConfigurationError``."""
+    """The budget of runs and the way they are played, by a command's options. Raises ``ConfigurationError``."""
     part, players = read_shard(shard) if shard is not None else None, read_cluster(cluster) if cluster is not None else None
     return read_budget(budget or ()), RunOptions(retry_errors=bool(retry), shard=part, cluster=players)
 
@@ -235,7 +235,7 @@ def _remarks(spec: RunSpec) -> Iterator[str]:
 
 
 def about_rules(spec: RunSpec) -> list[str]:
-    """How many rules an episode may be shown, and about how many tokens they are."""
+    """The number of rules that an episode may be shown, and about how many tokens they are."""
     offered, granted = spec.config.rules, "type" in spec.config.grants
     if offered is None:
         return []
@@ -257,7 +257,7 @@ def _spread(numbers: Iterable[int]) -> str:
 
 
 def about_cost(spec: RunSpec, *folders: Path, retries: int = 0) -> str:
-    """What playing ``spec`` into each of ``folders`` would cost, with so many ``retries`` of what is lost."""
+    """The cost of playing ``spec`` into each of ``folders``, with so many ``retries`` of what is lost."""
     if spec.setup.model is None:
         return "It calls no model."
     if (found := estimate(spec, *folders)) is None:
@@ -288,7 +288,7 @@ def check_price(budget: Budget, model: str | None, prices: Prices | None) -> Non
 
 
 def pool(workers: int | None, cluster: str | None) -> tuple[int, Pool | None]:
-    """How many processes play demonstrations here, and the cluster that does in their place. Raises ``ConfigurationError``."""
+    """The processes that play demonstrations here, and the cluster in their place. Raises ``ConfigurationError``."""
     if workers is not None and cluster is not None:
         raise ConfigurationError("--workers: --cluster says how many processes play; leave out --workers or --cluster.")
     found = read_cluster(cluster).pool() if cluster is not None else workers or processors()
@@ -353,7 +353,7 @@ class ProgressLine(terminal.StatusLine):
 
     done = 0
     left: int | None = None
-    """How many episodes were left to play when the run began; None before it did."""
+    """The episodes left to play when the run began; None before it did."""
     _began = 0.0
     _tenth = 0
 
@@ -363,7 +363,7 @@ class ProgressLine(terminal.StatusLine):
 
     @property
     def beat(self) -> float | None:
-        """How often to update it, in seconds, while nothing finishes; None: never."""
+        """The seconds between updates while nothing finishes; None: never."""
         return BEAT if self.live else None
 
     def __call__(self, progress: RunProgress) -> None:

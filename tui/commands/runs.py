@@ -247,7 +247,7 @@ def report(
 
 
 def distinct_files(file: Path, runs: Sequence[Path]) -> list[Path]:
-    """Where what is written of each of these ``runs`` goes: to ``file``; of several, beside it, with their names in it."""
+    """The file for each of these ``runs``: ``file`` itself, or with several, one beside it with the run's name in it."""
     from housequest.agent.evaluation.analysis.arms import distinct_names
 
     if len(runs) == 1:

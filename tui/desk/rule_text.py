@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from housequest.knowledge.rules import DecidedBy, Edit, Evidence, Standing
 
 FormField = Literal["statement", "kind", "types", "objects", "check", "book", "form"]
-"""Where something is wrong; ``form``: in none of the fields alone."""
+"""The field with a fault; ``form``: no single field."""
 NO_KIND = "none"
 WORDS_IN_ID = 6
 _JOINERS = {"\u200c", "\u200d"}  # some scripts need them
@@ -31,7 +31,7 @@ STANDING_MARKS: dict[Standing, str] = {"supported": "+", "contradicted": "!", "u
 
 
 class DraftFault(NamedTuple):
-    """What is wrong in a field, and the way out."""
+    """A fault in a field, and the way out."""
 
     field: FormField
     reason: str
@@ -55,7 +55,7 @@ class Draft:
         return cls(rule.statement, rule.kind or NO_KIND, ", ".join(rule.types), ", ".join(rule.objects), check)
 
     def faults(self, world: str = DEFAULT_WORLD) -> Iterator[DraftFault]:
-        """What is wrong, field by field, with the draft of a rule about ``world``."""
+        """The faults of the draft, as a rule about ``world``, field by field."""
         statement, known = _line(self.statement), task_types(world)
         if not statement:
             yield DraftFault("statement", "Say what the rule is, in a sentence.")
@@ -156,7 +156,7 @@ def rule_lines(rule: Rule) -> Iterator[str]:
 
 
 def edit_line(edit: Edit) -> str:
-    """What was done to a rule, by whom and when."""
+    """One line on a change of a rule: the change, its author and its date."""
     field = f" {edit.field}" if edit.field else ""
     day = f" on {edit.date}" if edit.date else ""
     was = f", was {edit.was or 'none'}" if edit.field else f": {edit.was}" if edit.was else ""
@@ -176,7 +176,7 @@ def taken_back(before: Rule, after: Rule) -> str:
 
 
 def finding_lines(findings: Sequence[RuleFinding], seen: Mapping[str, Location]) -> Iterator[str]:
-    """What a check found, contradicted rules first and with the witnesses against them; last, what nothing can decide."""
+    """The findings of a check: contradicted rules first, with the witnesses against them; undecidable ones last."""
     order = ("contradicted", "supported", "undecided")
     checked = (each for each in findings if each.rule.check)
     for finding in sorted(checked, key=lambda each: order.index(each.standing)):

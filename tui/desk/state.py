@@ -30,7 +30,7 @@ from housequest.worlds.paths import atomic_write, cache_folder
 from housequest.worlds.registry import DEFAULT_WORLD, plugins
 
 FIRST = "mine"
-"""What a person's first book is called unless they say otherwise."""
+"""The name of a person's first book unless they choose another."""
 OFTEN = 0.1
 """Seconds between two reports of a check's progress."""
 
@@ -49,7 +49,7 @@ class BookSummary(NamedTuple):
 
 
 def explores() -> bool:
-    """Whether there is the command that explores, which is an optional part."""
+    """Return True if the command that explores, an optional part, is installed."""
     return "explore" in plugins("housequest.commands")
 
 
@@ -91,7 +91,7 @@ def latest_book(world: str = DEFAULT_WORLD) -> str:
 
 @dataclass(slots=True)
 class CheckProgress:
-    """How far a check is, in ``episodes`` and commands, and which records were damaged or (``others``) of other worlds."""
+    """The progress of a check: episodes and commands so far, damaged records, and those of ``others``, other worlds."""
 
     episodes: int
     read: int = 0
@@ -105,7 +105,7 @@ class CheckProgress:
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """What a check found in ``records`` (run/task); ``seen``: where things lie that rules without a check are about."""
+    """The findings of a check in ``records`` (run/task); ``seen``: locations that rules without a check are about."""
 
     findings: tuple[RuleFinding, ...]
     progress: CheckProgress
@@ -136,7 +136,7 @@ def check_rules(
     world: str | None = None,
     off: Flag | None = None,
 ) -> CheckOutcome | None:
-    """What all records under ``places`` say of ``rules`` about ``world``; None if ``off`` was set meanwhile, to call it off.
+    """Check ``rules`` about ``world`` against all records under ``places``; return None if ``off`` was set, which cancels.
 
     ``report`` is told how far it is. Raises ``ConfigurationError`` where nothing is recorded.
     """
@@ -240,14 +240,14 @@ def shipped_record(archive: Path, run: str, task: str) -> Path | None:
 
 
 CountedHere = RuleFinding | Location
-"""What was counted for a rule: the evidence for its check, or where its thing was seen to lie."""
+"""The counts for a rule: evidence for its check, or the places where its thing was seen."""
 FilterPart = Literal["status", "kind", "type", "contradicted", "all"]
-"""What a key changes; ``all`` takes everything away."""
+"""The part of the filter that a key changes; ``all`` clears the filter."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleFilter:
-    """Which rules are shown: those that match all that is set. A ``type`` also fits the rules that name none."""
+    """Shows the rules that match all that is set. A ``type`` also fits the rules that name none."""
 
     status: RuleStatus | None = None
     kind: RuleKind | None = None
@@ -403,7 +403,7 @@ class Desk:
 
 
 def _recounts(before: Evidence, now: Evidence, records: Collection[str]) -> bool:
-    """Whether ``now``, counted over ``records``, has all that ``before`` counted, as far as the witnesses tell."""
+    """Return True if ``now``, counted over ``records``, includes all of ``before``, as far as the witnesses tell."""
     named = {origin.rpartition("/")[0] for origin in (*before.witnesses, *before.against)}
     fewer = now.supports + now.contradicts < before.supports + before.contradicts
     return not before or (bool(named) and named.issubset(records) and not fewer)

@@ -147,7 +147,7 @@ def _missed(ended: Ended, failure: Failure | None, par: PathLengths | None, widt
 
 
 def _player(moment: EpisodeMoment) -> str:
-    """Who played: the agent, a person, or both."""
+    """The player: the agent, a person, or both."""
     agent = moment.started.agent if moment.started else ""
     persons = [entry.by == "person" for entry in moment.story]
     if agent == "human" or (persons and all(persons)):
@@ -156,7 +156,7 @@ def _player(moment: EpisodeMoment) -> str:
 
 
 class RaceResult(NamedTuple):
-    """How a game of a race ended, and why it was not won; ``name`` is ``you`` for the person's."""
+    """The end of a game in a race, and why it was not won; ``name`` is ``you`` for the person's."""
 
     name: str
     ended: Ended
@@ -213,7 +213,7 @@ def _race_bars(you: RaceResult, rival: RaceResult, par: PathLengths | None) -> l
 
 
 def faster(you: RaceResult, rival: RaceResult) -> RaceResult | None:
-    """Who won in fewer turns, or alone; None where nobody did, or both at once."""
+    """The one that won in fewer turns, or alone; None where nobody did, or both did in as many."""
     if you.won != rival.won:
         return you if you.won else rival
     if not you.won or you.ended.turns == rival.ended.turns:
@@ -222,7 +222,7 @@ def faster(you: RaceResult, rival: RaceResult) -> RaceResult | None:
 
 
 def race_verdict(you: RaceResult, rival: RaceResult) -> str:
-    """Who was quicker, in a sentence."""
+    """A sentence on who was quicker."""
     name, yours, theirs = flat(rival.name), you.ended.turns, rival.ended.turns
     if (first := faster(you, rival)) is None:
         return f"Both of you won in {plural(yours, 'turn')}." if you.won else "Neither of you won this one."

@@ -91,7 +91,7 @@ def house_view(moment: EpisodeMoment) -> HouseView | None:
         return ObjectView(item.name, known, new or (old is not None and _known_state(old) != known), wanted(item.name))
 
     def changed(one: Receptacle) -> bool:
-        """Whether its word has changed; what was put in or taken out shows in its contents."""
+        """True if its word has changed; its contents show what was put in or taken out."""
         old, now = old_words.get(one.name), _word(one, contents[one.name])
         return old is None or (old != now and old.partition(",")[0] != now.partition(",")[0])
 
@@ -127,7 +127,7 @@ def house_view(moment: EpisodeMoment) -> HouseView | None:
 
 
 def _contents(belief: Belief) -> dict[str, tuple[str, ...]]:
-    """What is known to be in each receptacle, by name."""
+    """The known contents of each receptacle, by name."""
     put: dict[str, list[str]] = {}
     for item in belief.items:
         if item.where is not None:
@@ -172,7 +172,7 @@ def _ranges(receptacles: Sequence[Receptacle]) -> tuple[str, ...]:
 
 
 class HousePane(LinesPane):
-    """What the agent believes of the house; never what is hidden."""
+    """Shows what the agent believes of the house; never what is hidden."""
 
     BORDER_TITLE = "House"
 

@@ -26,7 +26,7 @@ OUTCOME_WORDS: dict[Outcome, str] = {
     "stopped": "▪ stopped after",
     "error": "! broke off after",
 }
-"""What stands before the number of turns, behind the mark of each outcome."""
+"""The words before the number of turns, with a mark, by outcome."""
 
 
 class ReplayStop(NamedTuple):
@@ -60,7 +60,7 @@ class GameBranch:
 
     @cached_property
     def stops(self) -> tuple[ReplayStop, ...]:
-        """Where a replay of it stops: at its opening and at each turn."""
+        """The stops of a replay: the opening and each turn."""
         lost = None if self.failure is None else self.failure.turn
         stops = [ReplayStop(self.start, lost=lost == 0)]
         for place, turn in enumerate(self.turns, 1):
@@ -82,7 +82,7 @@ class GameBranch:
 
     @property
     def outcome(self) -> str:
-        """How it ended, or that it did not."""
+        """Its end in words, or that it has none."""
         if self.ended is None:
             return "… not over" if self.current else "‖ left before its end"
         why = f": {self.failure.label}" if self.failure is not None and self.ended.outcome == "lost" else ""
@@ -90,7 +90,7 @@ class GameBranch:
 
     @property
     def parting(self) -> str:
-        """Where it parts from which branch."""
+        """The turn and the branch at which it parts, in words."""
         if self.origin is None:
             return "the first one"
         return f"from {self.origin} after turn {self.turns[self.shared - 1].turn if self.shared else 0}"
@@ -115,7 +115,7 @@ def game_branches(events: Sequence[Event], state: ViewState | None = None) -> tu
 
 
 def shared_turns(found: Sequence[GameBranch]) -> int:
-    """How many turns all branches begin with."""
+    """The number of turns that all branches begin with."""
     return min((branch.shared for branch in found[1:]), default=len(found[0].turns) if found else 0)
 
 

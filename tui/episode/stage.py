@@ -39,7 +39,7 @@ _LEAST = 24  # columns that a pane keeps when another one is widened
 _MOST_LINES = 3  # of a goal in the header
 _LEAST_GAP = 2
 _DROPPED = ("world", "task", "model", "agent", "assisted", "turn")
-"""What the header leaves out where it is narrow, in this order."""
+"""The words that a narrow header leaves out, in this order."""
 
 
 class MindPane(LinesPane):

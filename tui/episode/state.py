@@ -1,5 +1,6 @@
-"""What a screen shows of an episode, live or recorded: a pure function of its events, each of which starts from the moment of
-its parent, so that a rewound game shows what was true there, and earlier branches stay.
+"""The state of an episode on the screen, live or recorded: a pure function of its events.
+
+Each event starts from the moment of its parent, so a rewound game shows what was true there, and earlier branches stay.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ PERSON = "person"  # the role of a person's notes
 
 
 class StoryNote(NamedTuple):
-    """What is noted between turns: a thought, an answer to a hint, a plan, a fault such as a failed call, or a person's act."""
+    """A note between turns: a thought, an answer to a hint, a plan, a fault such as a failed call, or a person's act."""
 
     kind: NoteKind
     role: str
@@ -88,7 +89,7 @@ class Turns(Sequence[TurnEntry]):
 
 @dataclass(frozen=True, slots=True)
 class EpisodeMoment:
-    """What is true after an event, on its branch; ``before`` is the belief of a turn ago, None in a world of no household."""
+    """The episode after an event, on its branch; ``before`` is the belief of a turn ago, None where there is no household."""
 
     started: events.Started | None = None
     story: Turns = field(default_factory=Turns)
@@ -228,7 +229,7 @@ _PERSON_WORDS: dict[events.PersonAction, str] = {
     "model": "goes on with the model {}",
     "rewind": "goes back {}",
 }
-"""What a person did, as one tells it; what they said or typed stands in quotation marks."""
+"""A person's acts in words; text that they typed stands in quotation marks."""
 _WORDLESS: dict[events.PersonAction, str] = {"again": "rejects it", "stop": "stops", "rewind": "goes back"}
 
 

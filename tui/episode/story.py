@@ -265,7 +265,7 @@ class Story(FramedPane, keys="story"):
                 self.post_message(self.Picked(block.event))
 
     def _opened(self, fold: _Fold) -> bool:
-        """Whether a note is open: all are, or answers to hints alone, except those that were toggled."""
+        """Return True if a note is open: all are, or answers to hints alone, except those that were toggled."""
         return (fold in self._toggled) != (self._all_open or fold[2].kind == "answer")
 
     def _block_at(self, line: int) -> int:
@@ -287,7 +287,7 @@ class Story(FramedPane, keys="story"):
         self.border_subtitle = "" if self.following or below <= 0 else Content(f"{count} · End")
 
     def _fitting(self) -> tuple[int, frozenset[str], bool]:
-        """What the layout depends on: the width, the kinds of things that the goal names, whether turns stand apart."""
+        """The inputs of the layout: the width, the kinds of things that the goal names, whether turns stand apart."""
         size = self.scrollable_content_region.size
         return size.width, wanted_kinds(self._moment), size.height >= _AIRY
 

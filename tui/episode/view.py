@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from housequest.worlds.rooms.view import Drawing
 
 ViewMode = Literal["off", "camera", "house", "eyes", "plan", "text"]
-"""What the View shows: nothing, one of the drawings, or the plan in characters."""
+"""A mode of the View: off, one of the drawings, or the plan in characters."""
 CAMERA_MODES: tuple[ViewMode, ...] = get_args(ViewMode)  # the modes where somebody plays by a camera
 MODES: tuple[ViewMode, ...] = tuple(mode for mode in CAMERA_MODES if mode != "camera")  # the modes anywhere else
 
@@ -55,15 +55,15 @@ class ViewPane(LinesPane):
         self.watched = False  # whether the true state may be shown: nobody plays who would learn from it
         self.options: Mapping[str, Scalar] = {}  # the options of the world in which a record was played
         self.glimpses: Mapping[int, Glimpse] = {}
-        """What an agent by a camera made of its pictures, by the event after which each was seen."""
+        """The camera agent's readings of its pictures, by the event after which each was seen."""
         self.pictured = game is not None and game[0].pictured  # whether somebody plays by a camera here
         self.drawable = game is None or self.pictured or game[0].household is not None
-        """Whether there are houses in this world at all."""
+        """True if this world has houses."""
         self.reach: Reach | None = None
-        """What can be done with what is in the middle of the picture; of the present one once all is `settled`."""
+        """The commands for the thing in the middle of the picture; of the present picture once all is `settled`."""
         self._acting = False
         self.enacts = game is not None and game[0].enacts
-        """Whether commands are enacted here, so that each move of the last one is drawn, one after the other."""
+        """True if commands are enacted here, so that each move of the last one is drawn in turn."""
         self.pace: float | None = None  # turns a second, which leave so much time to moves; None draws none
         self.moving = False  # whether the moves of the last command are being drawn
         self._skipped = asyncio.Event()
@@ -98,7 +98,7 @@ class ViewPane(LinesPane):
 
     @property
     def settled(self) -> bool:
-        """Whether what it shows is what it is to show."""
+        """True if it shows the present moment."""
         return self._wish is self._done
 
     async def settle(self) -> None:
@@ -147,7 +147,7 @@ class ViewPane(LinesPane):
 
     @property
     def _depth(self) -> Literal["truecolor", "256"] | None:
-        """What the terminal can show; None where that is too little for a drawing."""
+        """The terminal's abilities; None where they are too few for a drawing."""
         app = cast("App[Any]", self.app)  # pyright: ignore[reportUnknownMemberType]
         system = app.console.color_system
         return system if system in ("truecolor", "256") and not app.no_color else None

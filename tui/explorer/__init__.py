@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from housequest.agent.explorer.plan import Acceptance, ExplorationReport, FoundRule
 
 LISTED = 200
-"""How many rules of a kind are listed; the others are in the folder's report."""
+"""The number of rules of a kind that are listed; the others are in the folder's report."""
 LONGEST = 400
 """Characters of what was dropped, which may be anything that a model wrote."""
 _CAUSES = {

@@ -1,4 +1,4 @@
-"""What home lists: the games that can be played and those that were, and the choices made last. It may take seconds."""
+"""The contents of home: the games to play and those played, and the choices made last. Reading them may take seconds."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class RecentChoices:
 
 
 class LoadedChoices(NamedTuple):
-    """What was read; ``remark`` says what was wrong with it."""
+    """The choices that were read; ``remark`` says what was wrong with the file."""
 
     recent: RecentChoices = RecentChoices()
     remark: str = ""
@@ -110,7 +110,7 @@ def save_recent(recent: RecentChoices) -> str:
 
 
 class PlayerChoice(NamedTuple):
-    """Who plays, as typed; empty texts are no choice. ``set`` has settings of the agent, KEY=VALUE with spaces between."""
+    """The player as typed; empty texts are no choice. ``set`` has the agent's settings, as KEY=VALUE KEY=VALUE."""
 
     agent: str
     model: str = ""
@@ -130,7 +130,7 @@ class RecordedGame(NamedTuple):
 
     @property
     def unfinished(self) -> bool:
-        """Whether its record still has the name of one being written."""
+        """True if its record still has the name of one being written."""
         return self.path.suffix == ".part"
 
 
@@ -146,7 +146,7 @@ def record_files(*, unfinished: bool) -> list[Path]:
 
 
 def is_newcomer() -> bool:
-    """Whether nobody was guided through a first game, and nothing was played."""
+    """Return True if nobody was guided through a first game, and nothing was played."""
     played = record_files(unfinished=True) or record_files(unfinished=False)
     return not played and not (state_folder() / GUIDED).exists()
 
@@ -186,7 +186,7 @@ def _recorded_game(path: Path) -> RecordedGame:
 
 @dataclass(frozen=True, slots=True)
 class GameSource:
-    """Where games come from; ``count`` is how many there are, None if that is not known yet, or has no end."""
+    """A source of games; ``count`` is their number, None if it is not known yet, or endless."""
 
     kind: SourceKind
     world: str = ""
@@ -203,7 +203,7 @@ class GameSource:
 
     @property
     def title(self) -> str:
-        """What people call it; splits of the default world go without its name."""
+        """The name on the screen; splits of the default world go without the world's name."""
         if self.of_records:
             return self.kind
         if self.world != DEFAULT_WORLD:
@@ -212,7 +212,7 @@ class GameSource:
 
     @property
     def missing(self) -> str:
-        """How to get the games of a split that is not installed; empty for other sources."""
+        """The way to get the games of a split that is not installed; empty for other sources."""
         if self.kind != "missing":
             return ""
         return f"The games of {self.title} are not on this machine. {world_class(self.world).get_data}"
@@ -352,6 +352,6 @@ class GameIndex:
 
 
 def _loosely(letters: str, text: str) -> bool:
-    """Whether ``letters`` stand in a word of ``text`` in this order, the first one first."""
+    """Return True if ``letters`` stand in a word of ``text`` in this order, the first one first."""
     words = (iter(word) for word in re.findall(r"\w+", text) if word.startswith(letters[0]))
     return any(all(letter in rest for letter in letters) for rest in words)

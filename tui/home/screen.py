@@ -34,7 +34,7 @@ _WANTED = "The game starts once it is listed."
 
 
 class HomeScreen(AppScreen, keys="home"):
-    """Where a game is chosen. What the ``settings`` name is preselected; recent choices fill the rest.
+    """Chooses a game. The ``settings`` preselect what they name; recent choices fill the rest.
 
     ``record`` and ``speed`` are handed on to each ``housequest.tui.play.game.GameConfig``. The first game that a ``newcomer``
     watches is a guided one.

@@ -85,7 +85,7 @@ def modules(
 
 
 def _likeness(embedder: str | None, seen: Sequence[WatchedEpisode]) -> Likeness:
-    """How alike sub-tasks are: by the embedding model, or by their words."""
+    """The similarity of sub-tasks, by the embedding model or by their words."""
     import asyncio
 
     from housequest.agent.agents.pet.modules import by_embeddings, by_words, planned_subtasks

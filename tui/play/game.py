@@ -37,7 +37,7 @@ _MARKS = 25  # in a line of the day's result
 
 @dataclass(frozen=True, slots=True)
 class GameConfig:
-    """What is played, by whom, and how; ``speed`` limits the turns shown a second."""
+    """A game to play: the task, the player and the settings; ``speed`` limits the turns shown a second."""
 
     world: World
     task: Task
@@ -174,7 +174,7 @@ def partial_file(record: Path) -> Path:
 
 
 def is_unfinished(record: Path) -> bool:
-    """Whether the game of ``record`` goes on."""
+    """Return True if the game of ``record`` goes on."""
     return record.suffix == ".part"
 
 

@@ -45,7 +45,7 @@ _PARTS = re.compile(r"\{\w+\}|[^\s{}]+")  # the words and the places of a patter
 _Words = Sequence[tuple[int, str]]
 """The words of a command, each with the place at which it begins."""
 _Rank = tuple[int, int, tuple[int, ...]]
-"""How a command matches: in which way, how closely, both better if smaller, and the places of the typed letters."""
+"""A match: its kind and its distance, both better if smaller, and the places of the typed letters."""
 
 
 class CommandCompleter:
@@ -112,7 +112,7 @@ def names_in(commands: Iterable[str]) -> set[str]:
 
 
 def _written(sought: Sequence[str], parts: Sequence[str], names: Sequence[str]) -> str | None:
-    """What was typed as a command of these parts, in each ``{place}`` of which one of ``names`` stands."""
+    """The typed text as a command of these parts, with one of ``names`` in each ``{place}``."""
     if not parts or not sought:
         return None if parts or sought else ""
     for words in names if parts[0].startswith("{") else parts[:1]:
@@ -123,7 +123,7 @@ def _written(sought: Sequence[str], parts: Sequence[str], names: Sequence[str]) 
 
 
 def _used(sought: Sequence[str], words: Sequence[str]) -> int | None:
-    """How many of the typed words stand for ``words``, of which numbers may be left out; None where they do not."""
+    """The number of typed words that stand for ``words``, whose numbers may be left out; None where they do not."""
     at = 0
     for word in words:
         typed = sought[at] if at < len(sought) else ""
@@ -135,7 +135,7 @@ def _used(sought: Sequence[str], words: Sequence[str]) -> int | None:
 
 
 def _slipped(typed: str, word: str) -> bool:
-    """Whether ``typed`` is ``word``, or it with a letter or two wrong."""
+    """Return True if ``typed`` is ``word``, with at most a letter or two wrong."""
     if typed == word or typed.isdecimal() or word.isdecimal() or len(word) < 3:
         return typed == word
     return OSA.distance(typed, word, score_cutoff=2) <= (2 if len(word) > 6 else 1)
@@ -171,7 +171,7 @@ def _placed(words: _Words, sought: Sequence[str], *, lenient: bool) -> list[int]
 
 
 def _marked(text: str, letters: str, *, leap: bool) -> tuple[int, ...] | None:
-    """Where ``letters`` stand in order: each next to the last, else where a word begins (``leap``), else where it comes."""
+    """The places of ``letters`` in order: each next to the last, else at the start of a word (``leap``), else anywhere."""
     marks: list[int] = []
     at = 0
     for letter in letters:
@@ -257,7 +257,7 @@ class CommandLine(Equipped, Widget, keys="line"):
 
     @dataclass
     class Doubted(Message):
-        """What was ``typed`` is no command; ``meant``, which stands in the line now, would be accepted if ``possible``."""
+        """The ``typed`` text is no command; ``meant``, now in the line, would be accepted if ``possible``."""
 
         typed: str
         meant: str

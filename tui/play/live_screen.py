@@ -51,7 +51,7 @@ _LOOKS: dict[PromptKind, tuple[str, str]] = {
     "over": ("■ ", "$quiet"),
     "message": ("· ", "$quiet"),
 }
-"""What the text of a prompt begins with, and its style."""
+"""The beginning of a prompt's text, and its style."""
 _BROAD = 100  # columns from which on text and keys share a line
 _ROOM = 40  # cells that a failure leaves to its keys on such a line
 _MOST_LINES = 3  # of a failure, which ends with the way out
@@ -144,7 +144,7 @@ class PaneScreen(ViewScreen):
 
 
 class PromptContent(NamedTuple):
-    """What the prompt says: its kind, its text, and the keys that come next, described by what they do now."""
+    """A prompt: its kind, its text, and the keys that come next, described by what they do now."""
 
     kind: PromptKind
     text: str
@@ -168,7 +168,7 @@ def end_of(heard: str, longest: int) -> str:
 
 
 class PromptBar(Equipped, Widget):
-    """What the game asks and what keys do: one line where the window is wide, else two, and more for a failure."""
+    """The game's question and what keys do: one line in a wide window, else two, and more for a failure."""
 
     _content = PromptContent("message", "")
     _seconds: float | None = None
@@ -213,7 +213,7 @@ class PromptBar(Equipped, Widget):
         return lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], Content(" ").join(lines[_MOST_LINES - 1 :])]
 
     def _keys(self, width: int) -> Content:
-        """What the keys do, as the person changed them: in full, else in a word each, else without the last ones."""
+        """The keys with what they do: in full, else in a word each, else without the last ones."""
         keys = self._content.keys
         row = Content.styled(" · ", "$quiet").join(self._key(key, key.description) for key in keys)
         brief = [self._key(key, key.description.partition(" ")[0]) for key in keys]
@@ -433,7 +433,7 @@ class LiveScreen(ViewScreen):
         self._bar.leave_out(key.action for key in content.keys)
 
     def _seconds(self) -> int | None:
-        """How long the game has been busy, where that is worth saying."""
+        """The seconds that the game has been busy, if that is worth saying."""
         return None
 
     def _focus_line(self, status: SessionStatus) -> None:

@@ -92,7 +92,7 @@ async def _play(game: GameConfig, setup: Setup, path: Path | None) -> events.End
 
 
 def _enacted_lines(event: events.Event, env: Env, layout: TextLayout) -> Iterator[str]:
-    """What became of a command in the simulator and, at the end, of all of them; nothing where none is enacted."""
+    """The outcome of a command in the simulator and, at the end, of all; empty where none is enacted."""
     if (found := enacted(env)) is None:
         return
     if isinstance(event.body, events.Stepped) and found.moves:

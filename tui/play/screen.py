@@ -145,7 +145,7 @@ class GameView(live_screen.LiveGame):
         }
 
     def prompt(self, *, typing: bool = False) -> live_screen.PromptContent:
-        """What the prompt says, with those of its keys that do something; while ``typing`` letters are no keys."""
+        """The prompt, with those of its keys that do something; while ``typing`` letters are no keys."""
         waiting = self.status.waiting if self.cursor is None else "past"
         kind, text, words = PROMPTS[waiting]
         played = {_shown(key): key.about.lower() for key in self.session.game.world.keys if waiting == "turn"}
@@ -158,7 +158,7 @@ class GameView(live_screen.LiveGame):
         return live_screen.PromptContent(kind, text.format(**self._said()), tuple(held))
 
     def _said(self) -> dict[str, str]:
-        """What the texts of prompts in ``keys.toml`` name."""
+        """The values that the prompts in ``keys.toml`` name."""
         moment, shown, agent, pace = self.state.moment, self.shown, self.session.game.agent, self.status.pace
         hinted = "; your hint goes with the next turn" if self.status.hints else ""
         doing = f"{agent} is deciding{hinted}"

@@ -33,7 +33,7 @@ PlayMode = Literal["watch", "step", "you"]
 """The person watches the agent, decides on each of its commands, or plays in its place."""
 
 Waiting = Literal["opening", "deciding", "acting", "pace", "paused", "verdict", "turn", "failed", "over", "closed"]
-"""What a game waits for.
+"""The thing that a game waits for.
 
 The world to open, the agent, the world, the time of the next turn, the person to go on, their verdict on a proposal, their
 turn, their answer to a failure, what they do at the end, or nothing any more.
@@ -64,7 +64,7 @@ class SessionStatus:
 
     @property
     def playing(self) -> bool:
-        """Whether there is a game that takes commands."""
+        """True if there is a game that takes commands."""
         return self.waiting not in {"opening", "closed"}
 
 
@@ -77,7 +77,7 @@ def next_pace(paces: Sequence[float], pace: float, by: int) -> float:
 R = TypeVar("R")
 
 _Opened = tuple[Setup, Env, Agent, Sequence[Event | CallTiming]]
-"""What a game is played with, and the events and timings of an unfinished one that goes on."""
+"""An opened game, and the events and timings of an unfinished one that goes on."""
 SessionUpdate = Event | CallTiming | SessionStatus
 
 
@@ -111,7 +111,7 @@ class Session:
         self._woken = asyncio.Event()
         self._interrupted = asyncio.Event()
         self.glimpses: dict[int, Glimpse] = {}
-        """What an agent by a camera made of its pictures, by the event after which each was seen."""
+        """The camera agent's readings of its pictures, by the event after which each was seen."""
         self._doing = ""
         self._skill: str | None = None
         self._through_skill = False
@@ -126,12 +126,12 @@ class Session:
 
     @property
     def trouble(self) -> str:
-        """What went wrong with the agent's present call, which is being tried again; "" where nothing did."""
+        """The fault of the agent's present call, which is being tried again; "" if there is none."""
         return self._models[-1].trouble if self._models else ""
 
     @property
     def heard(self) -> str:
-        """What the agent's model has said so far of a reply that it still writes; see `Model.heard`."""
+        """The reply so far that the agent's model is writing; see `Model.heard`."""
         return self._models[-1].heard if self._models else ""
 
     async def run(self) -> None:

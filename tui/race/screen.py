@@ -33,7 +33,7 @@ DEFAULT_RIVAL = "expert"  # who is raced where the game has no agent
 
 _BUSY = dict[str, str].fromkeys(("opening", "deciding", "acting"), "thinking")
 _DOING = {**_BUSY, "verdict": "waiting", "paused": "waiting", "failed": "its model failed"}
-"""What the agent is doing, by what its game waits for."""
+"""The agent's activity, by what its game waits for."""
 
 
 class RaceGame(live_screen.LiveGame):
@@ -45,12 +45,12 @@ class RaceGame(live_screen.LiveGame):
 
     @property
     def over(self) -> bool:
-        """Whether it has ended, or could not go on."""
+        """True if it has ended, or could not go on."""
         return self.state.moment.ended is not None or self.status.waiting == "closed"
 
     @property
     def result(self) -> RaceResult | None:
-        """How it ended; None while it has not."""
+        """The result; None while it goes on."""
         ended = self.state.moment.ended
         return RaceResult(self.name, ended, self.failure) if ended else None
 

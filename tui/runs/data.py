@@ -32,9 +32,9 @@ QUIET_AFTER = 120.0
 """Seconds without a new event after which an unfinished run counts as broken off: twice what a model may take by default."""
 MOST_FOLDERS = 1_000
 FileStates = tuple[tuple[int, int], ...]
-"""What differs once a run has grown: times of change in nanoseconds and sizes of its files."""
+"""Times of change in nanoseconds, and sizes, of a run's files: they differ once the run has grown."""
 PairCounts = tuple[Figures, Figures]
-"""How two runs did on the same tasks."""
+"""The figures of two runs on the same tasks."""
 
 
 class RunTask(NamedTuple):
@@ -73,7 +73,7 @@ class RunSnapshot:
         return self.done == len(self.cells)
 
     def alive(self, now: float) -> bool:
-        """Whether the run is probably still being played at ``now``, in seconds since the epoch."""
+        """Return True if the run is probably being played at ``now``, in seconds since the epoch."""
         return not self.whole and now - self.touched < QUIET_AFTER
 
     @cached_property
@@ -185,7 +185,7 @@ def run_folders(folder: Path) -> tuple[Path, ...]:
 
 
 def recorded_play(folder: Path) -> list[Path]:
-    """Where records lie: the runs in ``folder``, and the games played on the screen or in the terminal."""
+    """The folders with records: the runs in ``folder``, and the games played on the screen or in the terminal."""
     runs = [run for run in run_folders(folder) if (run / "episodes").is_dir() and any((run / "episodes").iterdir())]
     episodes = state_folder() / "episodes"
     return [*runs, *([episodes] if episodes.is_dir() and any(episodes.iterdir()) else [])]
@@ -225,7 +225,7 @@ def _cell(folder: RunFolder, task: SelectedTask, result: Result | None, files: s
 
 
 def file_states(path: Path) -> FileStates:
-    """What changes when the run in ``path`` grows; cheap enough to ask for every second."""
+    """The states of the files that change when the run in ``path`` grows; cheap enough to ask for every second."""
     run = RunFolder(path)
     return tuple(_state(file) for file in (run.manifest_file, run.index_file, *sorted(run.episodes.glob("*.part"))))
 

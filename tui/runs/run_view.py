@@ -43,7 +43,7 @@ NOT_WON = ("lost", "error")
 LEFT = 1 + NAMES + 1 + COUNTS + 2
 """Columns before the first task of a line."""
 WIDTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
-"""How many steps one bar of the histogram may hold."""
+"""The numbers of steps that one bar of the histogram may span."""
 TALL = 30
 """Lines from which tasks and charts are shown together."""
 WIDE = 100
@@ -276,7 +276,7 @@ class SuccessChart(Chart):
 
 
 class StepsChart(Chart):
-    """How many of the won episodes took how many steps."""
+    """A histogram of the steps of won episodes."""
 
     BORDER_TITLE = "steps of won episodes"
 

@@ -33,7 +33,7 @@ POLL = 1.0
 TALL = 36
 """Lines from which there is room for charts below the list."""
 RunEntry = data.RunSnapshot | data.UnreadableRun | Path
-"""What a line shows: a run, a folder that cannot be read as one, or a folder that has not been read yet."""
+"""The subject of a line: a run, a folder that is no readable run, or one that has not been read yet."""
 COLUMNS = (
     ("run", 0, False, 0),
     ("agent", 14, False, 0),
@@ -462,7 +462,6 @@ class PairView(Equipped, Vertical):
 
 
 def _head(pair: data.RunPair) -> Iterator[Content]:
-    """What the two runs are, and how they did by type."""
     for number, run in ((1, pair.first), (2, pair.second)):
         config, left = run.manifest.configuration, len(run.cells) - pair.shared
         about = f"{config.agent} · {config.model or 'no model'} · {config.split}"

@@ -249,7 +249,7 @@ def export(
 
 @contextmanager
 def _output(out: Path | None) -> Generator[TextIO]:
-    """Where lines go: a file that is there once it is whole, or standard output."""
+    """Open the file for the lines, which is there only once it is whole, or standard output."""
     if out is None:
         yield sys.stdout
         sys.stdout.flush()
@@ -265,6 +265,5 @@ def _output(out: Path | None) -> Generator[TextIO]:
 
 
 def _left_out(left_out: Counter[str]) -> str:
-    """What was left out and why, to follow a sentence."""
     told = ", ".join(f"{number:,} {why}" for why, number in sorted(left_out.items()))
     return f"; left out: {told}" if told else ""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ColourDepth = Literal["truecolor", "256"]
-"""What a terminal can show: any colour, or a cube of 6 x 6 x 6 with 24 greys."""
+"""The colours of a terminal: any, or a cube of 6 x 6 x 6 with 24 greys."""
 ASPECT = 0.5
 """The width of a pixel for its height, as a cell is twice as high as it is wide."""
 _BLOCKS = " ▘▝▀▖▌▞▛"

@@ -55,7 +55,7 @@ class EarlyKeys:
         self._tell(screen, _DROPPED.format(why), again=False)
 
     def drop(self, key: Key, screen: Screen[Any]) -> bool:
-        """Whether ``key`` must do nothing on ``screen``; if so, the person is told.
+        """Return True if ``key`` must do nothing on ``screen``; if so, the person is told.
 
         While a screen waits, its line takes what is typed, keys that do no harm count where no text goes before them, and the
         key that leaves has to be pressed twice, and is a letter within a text. Keys that are no text are never dropped, nor

@@ -59,7 +59,7 @@ class ChoiceBar(Equipped, Widget, keys="choice", can_focus=True):
         super().__init__(id=id)
         self._several = several
         self.words: tuple[str, ...] = ()
-        """What can be chosen."""
+        """The words to choose from."""
         self._chosen: frozenset[str] = frozenset()
         self._cursor = 0
 
@@ -179,7 +179,7 @@ class LinesPane(FramedPane):
     _hidden: str = ""
 
     def lines(self, width: int, height: int, whole: bool) -> Sequence[Content]:
-        """What to show in ``width`` columns and ``height`` lines; unless ``whole``, what matters less may be left out."""
+        """The lines in ``width`` columns and ``height`` lines; unless ``whole``, what matters less may be left out."""
         raise NotImplementedError
 
     def relay(self) -> None:
