@@ -103,8 +103,8 @@ class Settings(BaseModel):
     """Everything that can be configured, and the origin of each value that was set. ``None`` leaves the choice to the command.
 
     ``protocol`` names conditions of a measurement (`housequest.agent.protocols`). ``repeat`` is how often each task is played,
-    ``retries`` how often those that were not won are played again. ``rules`` is a rulebook's name or file, of which an episode
-    shows at most about ``rules_budget`` tokens. ``timeout`` limits one attempt at a model call, in seconds. ``agents`` holds
+    ``retry_lost`` how often lost ones are played again. ``rules`` is a rulebook's name or file, of which an episode shows at
+    most about ``rules_budget`` tokens. ``timeout`` limits one attempt at a model call, in seconds. ``agents`` holds
     the settings of each agent by name, and ``set`` overrides them for the chosen agent; ``worlds`` and ``world_option`` do the
     same for world options. ``prices`` are by model name::
 
@@ -129,7 +129,7 @@ class Settings(BaseModel):
     seed: Seed | None = None
     protocol: Text | None = None
     repeat: Annotated[int, BeforeValidator(_not_bool), Field(ge=1, le=100)] = 1
-    retries: Annotated[int, BeforeValidator(_not_bool), Field(ge=0, le=100)] = 0
+    retry_lost: Annotated[int, BeforeValidator(_not_bool), Field(ge=0, le=100)] = 0
     agent: Text | None = None
     model: Text | None = None
     timeout: Annotated[float, BeforeValidator(_not_bool), Field(gt=0, le=86_400, allow_inf_nan=False)] = 60.0
@@ -137,7 +137,7 @@ class Settings(BaseModel):
     rules_budget: Number = RULES_BUDGET
     grant: tuple[Grant, ...] = ()
     max_steps: Number | None = None
-    workers: Annotated[int, BeforeValidator(_not_bool), Field(ge=1, le=10_000)] = 1
+    concurrency: Annotated[int, BeforeValidator(_not_bool), Field(ge=1, le=10_000)] = 1
     set: dict[Text, Scalar] = {}
     agents: dict[Text, dict[Text, Scalar]] = {}
     worlds: dict[Text, dict[Text, Scalar]] = {}
@@ -453,7 +453,7 @@ _PATHS = ("rules", "habits")
 _LISTS = ("type", "grant")
 _PAIRS = ("set", "world_option")
 """Settings given as KEY=VALUE; in files they are tables of an agent or a world."""
-_OF_A_MEASUREMENT = ("protocol", "repeat", "retries")
+_OF_A_MEASUREMENT = ("protocol", "repeat", "retry_lost")
 """Settings that are given with the command, or an arm of a sweep, never in a file."""
 FILE_KEYS = tuple(key for key in Settings.model_fields if key not in (*_PAIRS, *_OF_A_MEASUREMENT))
 _VARIABLES = {f"{PREFIX}{key.upper()}": key for key in Settings.model_fields if key not in (*_TABLES, *_OF_A_MEASUREMENT)}

@@ -115,7 +115,7 @@ class _LocalPool(Pool):
                     return future.result()
                 future = self._submitted(*given) if left else future
             raise HousequestError(
-                f"{MOST_LOST} processes died over the same work; if it was for want of memory, give fewer --workers."
+                f"{MOST_LOST} processes died over the same work; if it was for want of memory, give fewer --processes."
             )
 
         return result

@@ -111,13 +111,13 @@ async def score_arms(
     selector: Callable[[Arm], ExampleSelector],
     sampling: Sampling,
     *,
-    workers: int = 4,
+    concurrency: int = 4,
 ) -> tuple[Score, ...]:
-    """Score ``arms`` over ``examples``; ``chooser`` makes the selector of an arm; at most ``workers`` calls run at once.
+    """Score ``arms`` over ``examples``; ``chooser`` makes the selector of an arm; at most ``concurrency`` calls run at once.
 
     Raises ``ModelError`` if the model fails.
     """
-    gate = asyncio.Semaphore(workers)
+    gate = asyncio.Semaphore(concurrency)
 
     async def judged(arm: Arm, chosen_by: ExampleSelector, example: Example) -> Verdict:
         async with gate:
@@ -189,7 +189,7 @@ async def scored(given: argparse.Namespace) -> tuple[Score, ...]:
     sampling = Sampling(max_tokens=given.max_tokens, seed=given.seed)
     try:
         return await score_arms(
-            model, examples, arms, lambda arm: selector(arm.choose, arm.shots), sampling, workers=given.workers
+            model, examples, arms, lambda arm: selector(arm.choose, arm.shots), sampling, concurrency=given.concurrency
         )
     finally:
         await model.aclose()
@@ -209,7 +209,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--embedder", default="", help="an embedding model, for --choose embeddings")
     parser.add_argument("--max-tokens", type=int, default=512)
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds for one call (default %(default)s)")
-    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--concurrency", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(arguments)
     try:

@@ -22,7 +22,7 @@ may change the value before it:
 $ housequest eval --protocol react --model openai:NAME
 $ housequest eval --protocol react --model openai:NAME --set exemplars=alfworld_3prompts.json   # the released exemplars
 $ housequest eval --protocol verl-agent --model openai:NAME --repeat 3 --set window_prompt=alfworld.py   # its own prompts
-$ housequest eval --protocol reflexion --model openai:NAME --retries 11   # 12 trials, as one of its figures
+$ housequest eval --protocol reflexion --model openai:NAME --retry-lost 11   # 12 trials, as one of its figures
 ```
 
 You may play a part of the tasks (`--limit`, `--sample`, `--type`); the card then says so. A protocol wins over your
@@ -45,11 +45,11 @@ runs over different games. `report --against published` says under which protoco
   tasks (Student's; none if the runs do not differ, as greedy ones do not). Then come the spread (least, best, standard
   deviation), and pass@k, the chance that at least one of k runs wins a task, by the unbiased estimator of Chen et al.
   (2021). The best run is shown separately, since it is chosen by its result.
-- `--retries N` plays what was not won again, up to N times. The report shows the success of the first attempt and,
+- `--retry-lost N` plays what was not won again, up to N times. The report shows the success of the first attempt and,
   separately, what was won in the end. With `react`, `exemplars` and `--set reflect=on` (as `--protocol reflexion`), each
   further attempt begins with a call that sees the whole lost game and says what went wrong; the prompt has what was said of
   the last three attempts. An error of the endpoint is not a lost game: no further attempt begins while an episode has
-  errored; `--retry errors` plays it again and continues. An episode that errors even then, say because a prompt is longer
+  errored; `--retry-errors` plays it again and continues. An episode that errors even then, say because a prompt is longer
   than the context, stays an error and is left out of further attempts.
 
 `report` and `compare` take the folder of such a series. `report --against published` compares the mean, or what was won in

@@ -26,12 +26,12 @@ from housequest.worlds.errors import ConfigurationError
 
 def evaluate(*, out: Path | str | None = None, retry_errors: bool = False, **settings: Any) -> Path:
     """Play a run, or what is left of it, and return its folder. ``settings`` are settings of the configuration by name
-    (``housequest.agent.config.Settings``: world, split, agent, model, limit, workers, ...); they come before the user's own.
+    (``housequest.agent.config.Settings``: world, split, agent, model, limit, concurrency, ...); they win over the user's.
     ``out`` is the folder; without it, the settings determine the folder. Raises ``ConfigurationError``, ``KnowledgeError`` and
     ``housequest.agent.evaluation.runs.budget.Stopped``, with the messages of ``housequest eval``. It runs its own event loop.
     """
     chosen = configure(settings)
-    options = RunOptions(workers=chosen.workers, retry_errors=retry_errors)
+    options = RunOptions(concurrency=chosen.concurrency, retry_errors=retry_errors)
     kind, spec, folder = series_kind(chosen), make_run_spec(chosen), None if out is None else Path(out)
     if kind is not None:
         place = series_folder(kind, spec, folder)

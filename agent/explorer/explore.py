@@ -196,7 +196,7 @@ class _Learning:
             name=self.exploration.learning.distiller or "",
             ledger=ledger,
             budget=self.budget,
-            workers=self.options.workers,
+            concurrency=self.options.concurrency,
             seed=self.exploration.run.config.seed,
             longest=self.exploration.learning.reply_tokens,
         )

@@ -42,7 +42,7 @@ class LearningModel:
     name: str
     ledger: Ledger
     budget: BudgetTracker
-    workers: int
+    concurrency: int
     seed: int
     longest: int
     lost: list[FailedCall] = field(default_factory=list[FailedCall])
@@ -96,7 +96,7 @@ class LearningModel:
                 if done is not None:
                     done(len(replies) + len(failed))
 
-        await run_workers([work() for _ in range(max(1, min(self.workers, len(questions))))], self.budget.ring())
+        await run_workers([work() for _ in range(max(1, min(self.concurrency, len(questions))))], self.budget.ring())
         if len(replies) + len(failed) < len(questions):
             raise self.budget.ended()
         self.lost += [failed[what] for what in questions if what in failed]

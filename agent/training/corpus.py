@@ -44,7 +44,7 @@ from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.household.goals import ADJECTIVES, TYPES, Goal
 
 MOST_STEPS = 50
-MISSTEPS = 0.12
+EPSILON = 0.12
 MISREAD = 0.3  # The share of games that begin with a wrong plan.
 _SOUGHT = re.compile(r"(?P<sought>.+) is likeliest found at the (?P<place>.+); look there")
 _RUBBISH = ("go to {r} 19", "open {r} 17", "take {o} 9 from {r} 1", "move {o} 1 to {r} 2", "use {o} 1", "examine {r} 12")
@@ -58,10 +58,10 @@ class TrainingSample(NamedTuple):
 
 
 def demonstrate(
-    env: Env, goal: Goal, random: Random, player: Callable[[str], str] | None = None, *, missteps: float = MISSTEPS
+    env: Env, goal: Goal, random: Random, player: Callable[[str], str] | None = None, *, epsilon: float = EPSILON
 ) -> Iterator[TrainingSample]:
     """Play a game, and yield the actor's prompt at each step with the reply that the expert gives. The commands are the
-    expert's or those of ``player``, who reads the prompt; a share ``missteps`` of them is random. It ends after ``MOST_STEPS``
+    expert's or those of ``player``, who reads the prompt; a share ``epsilon`` of them is random. It ends after ``MOST_STEPS``
     steps. Now and then the first plan is a wrong one, as when a goal was misread; it is followed for a while, or until it is
     done or cannot be done, and a few random commands later the actor is still stuck."""
     expert, opening = make_expert(), env.reset().observation
@@ -84,7 +84,7 @@ def demonstrate(
         lesson = taught(expert, memory, aim)
         yield TrainingSample(prompt, acted(lesson))
         command = player(prompt) if player else lesson.command
-        if missteps and random.random() < missteps:
+        if epsilon and random.random() < epsilon:
             if random.random() < 0.2:
                 kinds = sorted({one.kind for one in belief.receptacles}) or ["drawer"]
                 command = random.choice(_RUBBISH).format(r=random.choice(kinds), o=goal.object)
@@ -466,7 +466,7 @@ class _Player:
             return []
         # With fewer missteps than the expert's games, since the model makes its own.
         random = Random(f"own {self._seed} {number}")
-        return list(demonstrate(game.env, game.goal, random, self._command, missteps=MISSTEPS / 4))
+        return list(demonstrate(game.env, game.goal, random, self._command, epsilon=EPSILON / 4))
 
     def close(self) -> None:
         self._loop.close()

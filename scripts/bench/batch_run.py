@@ -42,7 +42,7 @@ def main(port: int, workers: int, episodes: int, turns: int, what: str) -> None:
         began, busy = time.perf_counter(), time.process_time()
         if what == "run":
             noting = _Noting(make_model(flags["model"]))
-            options = RunOptions(workers=workers, model=noting, watcher=noting.watch)
+            options = RunOptions(concurrency=workers, model=noting, watcher=noting.watch)
             summary = asyncio.run(_run(spec, Path(folder) / "run", options))
             first, last, busy_calling = noting.first - began, noting.last - began, noting.busy
             calls = summary.overall.calls

@@ -41,7 +41,7 @@ def _played(workers: int) -> str:
     plan = make_run_spec(configure({"agent": "reasoner-actor", "model": "builtin", **chosen}))
     with TemporaryDirectory() as folder:
         began, spent = time.perf_counter(), time.process_time()
-        summary = asyncio.run(run_batch(plan, Path(folder), RunOptions(workers=workers), BudgetTracker(Budget()))).overall
+        summary = asyncio.run(run_batch(plan, Path(folder), RunOptions(concurrency=workers), BudgetTracker(Budget()))).overall
         seconds, spent = time.perf_counter() - began, time.process_time() - spent
     won = f"{summary.won} of {summary.finished} won"
     call = 1000 * seconds / max(1, summary.calls)

@@ -34,7 +34,7 @@ def main(folder: Path, kind: str, players: int, episodes: int, workers: int, por
         same = {"_system_config": {"worker_niceness": 0}}
         ray.init("local", num_cpus=players, include_dashboard=False, log_to_driver=False, logging_level="ERROR", **same)
     started, before = time.perf_counter(), os.times()
-    options = RunOptions(workers=workers, cluster=RayCluster() if kind == "ray" else ProcessCluster(players))
+    options = RunOptions(concurrency=workers, cluster=RayCluster() if kind == "ray" else ProcessCluster(players))
     summary = asyncio.run(run_batch(spec, folder / "run", options))
     took, after = time.perf_counter() - started, os.times()
     told = {"start": started - began, "wall": took, "calls": summary.overall.calls}

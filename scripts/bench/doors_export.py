@@ -31,19 +31,19 @@ def exports(data: Path | None) -> Iterator[str]:
         run = evaluate(out=Path(folder) / "run", split="generated", limit=RECORDED, agent="reasoner-actor", model="builtin")
         yield f"  {_a_minute(RecordedEpisodes([run], lost=True)):8,.0f} recorded, of reasoner-actor with the built-in model"
     for agent in AGENTS:
-        lessons = Lessons((agent,), missteps=0.0)
+        lessons = Lessons((agent,), epsilon=0.0)
         yield f"  {_a_minute(Demonstrations(lessons, 'generated', PLAYED)):8,.0f} of the expert as {agent}, made-up houses"
         if data is not None:
             found = Demonstrations(lessons, "train", PLAYED, data=data)
             yield f"  {_a_minute(found):8,.0f} of the expert as {agent}, games of train"
     yield f"episodes a minute of the clock, the expert as react, {MANY:,} made-up houses:"
-    for workers in (1, processors()):
+    for processes in (1, processors()):
         began, before = perf_counter(), sum(os.times()[:4])
-        played = Demonstrations(Lessons(("react",), missteps=0.0), "generated", MANY, workers=workers)
+        played = Demonstrations(Lessons(("react",), epsilon=0.0), "generated", MANY, processes=processes)
         sizes = [_written(episode) for episode in played]
         took, busy = perf_counter() - began, sum(os.times()[:4]) - before
         yield (
-            f"  {60 * len(sizes) / took:8,.0f} in {workers} {'process' if workers == 1 else 'processes'}, which had "
+            f"  {60 * len(sizes) / took:8,.0f} in {processes} {'process' if processes == 1 else 'processes'}, which had "
             f"{busy:.1f} s of processor in {took:.1f} s"
         )
 

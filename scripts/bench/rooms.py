@@ -56,7 +56,7 @@ def run(data: Path | None) -> Iterator[str]:
 def start(data: Path | None) -> Iterator[str]:
     """What commands that draw nothing load of the drawing."""
     del data
-    for command in ("--help", "play --plain --agent expert example:1", "eval --agent expert --split example --workers 1"):
+    for command in ("--help", "play --plain --agent expert example:1", "eval --agent expert --split example --concurrency 1"):
         with TemporaryDirectory() as folder:
             done = subprocess.run(
                 [sys.executable, "-c", _LOADED, *command.split()], cwd=folder, check=True, capture_output=True, text=True

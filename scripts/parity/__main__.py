@@ -38,8 +38,8 @@ SPOKEN = 60.0
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     given = parser.parse_args(arguments)
-    if given.workers < 1:
-        parser.error(f"argument --workers: {given.workers} plays nothing; give at least 1")
+    if given.processes < 1:
+        parser.error(f"argument --processes: {given.processes} plays nothing; give at least 1")
     world = AlfworldWorld()
     try:
         if given.attempt:
@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--results", type=Path, help="where finished comparisons are kept (default: the user's cache folder)")
     parser.add_argument("--minutes", type=float, help="stop after this long; 0: never (default: 30, of a slice 8)")
     parser.add_argument(
-        "--workers", type=int, default=min(2, os.cpu_count() or 1), help="references at once (default %(default)s)"
+        "--processes", type=int, default=min(2, os.cpu_count() or 1), help="references at once (default %(default)s)"
     )
     parser.add_argument("--plain", action="store_true", help="the unmodified reference, three times slower")
     what = parser.add_mutually_exclusive_group()
@@ -140,7 +140,7 @@ def _play(
             each = (now - began) / finished
             print(f"{finished:,} of {len(items):,}, {each:.2f} s each", file=sys.stderr, flush=True)
 
-    sweep = Sweep(world, these, given.workers, began + 60 * minutes if minutes else math.inf, told)
+    sweep = Sweep(world, these, given.processes, began + 60 * minutes if minutes else math.inf, told)
     sweep.run(items)
     return sweep.broken
 

@@ -121,7 +121,7 @@ async def poison(trial: Trial) -> None:
         if len(wrong) != 1 or wrong[0].get("outcome") != "error":
             trial.fault("miscounted", f"one episode was to err, and these did: {[line.get('task') for line in wrong]}")
         endpoint.honest()
-        await trial.finish(REACT, workers, endpoint, "--retry", "errors")
+        await trial.finish(REACT, workers, endpoint, "--retry-errors")
         trial.check_paid(REACT, endpoint, trial.goldens[REACT].longest)
 
 

@@ -46,12 +46,12 @@ class Play:
         if self.explored and endpoint is not None:
             size = ("--split", "generated", "--episodes", str(self.tasks), "--max-steps", str(self.turns), "--chunk-steps", "8")
             distiller = ("--distiller", endpoint.model, "--into", BOOK, "--accept", "filter")
-            return ("explore", "--agent", self.agent, *distiller, *size, "--workers", str(workers), "--out", out, "--json")
+            return ("explore", "--agent", self.agent, *distiller, *size, "--concurrency", str(workers), "--out", out, "--json")
         size = ("--split", "generated", "--limit", str(self.tasks), "--max-steps", str(self.turns))
         # Whether the endpoint holds replies to forms is asked at each start; what is counted here are the prompts.
         free = ("--grant", "admissible", "--set", "form=free", "--timeout", f"{timeout:g}")
         model = () if endpoint is None else ("--model", endpoint.model, *free)
-        return ("eval", "--agent", self.agent, *model, *size, "--workers", str(workers), "--out", out, "--json")
+        return ("eval", "--agent", self.agent, *model, *size, "--concurrency", str(workers), "--out", out, "--json")
 
 
 EXPERT = Play("expert", 8, 30)

@@ -64,8 +64,8 @@ def test_what_a_worker_raises_is_raised(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_an_export_with_all_its_processes(tmp_path: Path) -> None:
-    size = ("--split", "generated", "--games", "9000", "--workers", "2", "--out", "data.jsonl")
-    line = [*COMMAND, "export", "--as", "react", *size]
+    size = ("--split", "generated", "--games", "9000", "--processes", "2", "--out", "data.jsonl")
+    line = [*COMMAND, "export", "--prompts-of", "react", *size]
     process = subprocess.Popen(line, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True, start_new_session=True)
     part = tmp_path / "data.jsonl.part"
     with ending(process):

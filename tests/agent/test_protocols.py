@@ -34,7 +34,7 @@ OTHERWISE: dict[str, object] = {
     "goals": "human:2",
     "grant": ["diagnosis"],
     "rules": "human",
-    "retries": 1,
+    "retry_lost": 1,
     "max_steps": 7,
     "agent": "expert",
 }
@@ -86,7 +86,7 @@ def each_setting() -> Iterator[tuple[str, str]]:
 
 
 def otherwise(name: str, key: str) -> object:
-    return {("reflexion", "retries"): 0, ("pet-human", "goals"): "template"}.get((name, key), OTHERWISE[key])
+    return {("reflexion", "retry_lost"): 0, ("pet-human", "goals"): "template"}.get((name, key), OTHERWISE[key])
 
 
 def each_own_setting() -> Iterator[tuple[str, str]]:
@@ -129,7 +129,7 @@ def test_what_agrees_with_it_may_be_said_and_what_it_leaves_open_be_chosen() -> 
     settings = named("react", split="valid_unseen", max_steps=49, set={"pair": "0-2", "thoughts": "turns"}, limit=9, seed=3)
     assert (settings.set["pair"], settings.set["thoughts"], settings.limit, settings.seed) == ("0-2", "turns", 9, 3)
     assert named("pet-human", split="valid_seen", goals="human:2").goals == "human:2"
-    assert named("reflexion", max_steps=49, retries=11, set={"max_tokens": 256}).retries == 11
+    assert named("reflexion", max_steps=49, retry_lost=11, set={"max_tokens": 256}).retry_lost == 11
     assert named("opex", agent="reasoner-actor", rules="human").rules == "human"
     with pytest.raises(ConfigurationError, match="Did you mean 'verl-agent'"):
         named("verl_agent")
@@ -191,7 +191,7 @@ def test_its_constants_are_those_of_public_code(name: str) -> None:
         pytest.param("pet-human", {"goals": "template"}, marks=PET),
         pytest.param("pet-human", {"set": {"plan": "off"}}, marks=PET),
         pytest.param("pet-human", {"agent": "action-attention", "set": {"eliminate": "off"}}, marks=PET),
-        ("reflexion", {"retries": 0}),
+        ("reflexion", {"retry_lost": 0}),
         ("stateact", {"set": {"pair": "2-1"}}),
     ],
 )
@@ -242,7 +242,7 @@ CHANGES: dict[str, tuple[dict[str, object], str]] = {
     "goals": ({"goals": "human"}, "human"),
     "turns": ({"max_turns": 49}, "at most 49"),
     "grants": ({"grants": ("admissible",)}, "admissible"),
-    "retries": ({"attempt": 2}, "attempt 2"),
+    "retry_lost": ({"attempt": 2}, "attempt 2"),
     "repeats": ({"repeat": 3}, "number 3"),
     "examples": ({"settings": {"exemplars": "own"}}, "2 exemplars"),
     "rules": ({"rules": RuleBudget(file="human", sha256="a" * 64, rules=())}, "human"),

@@ -111,7 +111,18 @@ def test_no_argument_ends_in_a_traceback(arguments: tuple[str | bytes, ...], tmp
 
 _COMMANDS = ("play", "eval", "report", "replay", "models", "data", "models check", "data check", "data import")
 _FLAGS = ("--world", "--engine", "--split", "--type", "--limit", "--sample", "--goals", "--seed", "--agent", "--set", "--model")
-_MORE = ("--rules", "--grant", "--max-steps", "--workers", "--retry", "--out", "--task", "--speed", "--json", "--dry-run")
+_MORE = (
+    "--rules",
+    "--grant",
+    "--max-steps",
+    "--concurrency",
+    "--retry-errors",
+    "--out",
+    "--task",
+    "--speed",
+    "--json",
+    "--dry-run",
+)
 _ODD_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
 _VALUE = _ODD_TEXT | st.sampled_from(("scripted", "demo", "expert", "1", "-1", "type", "x=1", "openai:x", "scripted:x", "\0"))
 

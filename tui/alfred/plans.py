@@ -18,7 +18,7 @@ from housequest.tui import terminal
 from housequest.tui.commands.running import EvalCall, ProgressLine, carry_out, check_price
 from housequest.worlds.errors import ConfigurationError
 
-_FOR_GAMES = ("engine", "goals", "habits", "world_option", "rules", "grant", "max_steps", "repeat", "retries")
+_FOR_GAMES = ("engine", "goals", "habits", "world_option", "rules", "grant", "max_steps", "repeat", "retry_lost")
 """Settings that say how a game is played; their flags are refused."""
 
 
@@ -36,7 +36,7 @@ def evaluate(settings: Settings, out: Path | None, call: EvalCall) -> None:
         terminal.print_result(run.manifest.model_dump(mode="json"), lines, as_json=call.as_json)
         return
     opening = f"{len(run.tasks)} of {run.manifest.of} instructions ({run.config.split}), into {place}"
-    rows = _score(run, place, BudgetTracker(call.budget), settings.workers, opening)
+    rows = _score(run, place, BudgetTracker(call.budget), settings.concurrency, opening)
     terminal.print_report(PlansReport(run.manifest, rows), as_json=call.as_json)
     _finish(sum(row.outcome == "error" for row in rows))
 
@@ -60,7 +60,7 @@ def sweep(arms: Sequence[ConfiguredArm], folder: SweepFolder, call: EvalCall) ->
     for number, trial in enumerate(trials, start=1):
         place = folder.path / trial.folder
         opening = f"{number} of {len(trials)}: {trial.arm}, seed {trial.seed}, into {place}"
-        rows = _score(trial.run, place, tracker, trial.settings.workers, opening)
+        rows = _score(trial.run, place, tracker, trial.settings.concurrency, opening)
         errors += sum(row.outcome == "error" for row in rows)
     terminal.print_report(PlanSweepReport(read_plan_arms(folder)), as_json=call.as_json)
     _finish(errors)
@@ -69,7 +69,7 @@ def sweep(arms: Sequence[ConfiguredArm], folder: SweepFolder, call: EvalCall) ->
 def _refuse_parts(how: RunOptions) -> None:
     if how.shard is not None or how.cluster is not None:
         flag = "--shard" if how.shard is not None else "--cluster"
-        raise ConfigurationError(f"{flag} is for games; plans take one call each, which --workers has in flight by itself.")
+        raise ConfigurationError(f"{flag} is for games; plans take one call each, which --concurrency has in flight by itself.")
 
 
 def _check(settings: Settings, budget: Budget) -> None:
@@ -91,10 +91,10 @@ def _destinations(run: PlanRun) -> Iterator[str]:
         yield f"Goals go to {where}, for choosing examples."
 
 
-def _score(run: PlanRun, place: Path, tracker: BudgetTracker, workers: int, opening: str) -> list[PlanResult]:
+def _score(run: PlanRun, place: Path, tracker: BudgetTracker, concurrency: int, opening: str) -> list[PlanResult]:
     terminal.note(opening)
     line = ProgressLine()
-    work = score_plans(run, place, RunOptions(workers, watcher=line), tracker)
+    work = score_plans(run, place, RunOptions(concurrency, watcher=line), tracker)
     with closing(line):
         return carry_out(work, tracker, line.say, lambda: f"{line.done} of {len(run.tasks)} finished")
 

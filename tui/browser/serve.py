@@ -17,7 +17,7 @@ def serve(
     arguments: list[str] | None = None,
     host: str = options.LOOPBACK[0],
     port: int = 8000,
-    url: str | None = None,
+    public_url: str | None = None,
     windows: int = 8,
 ) -> None:
     """Show the screen in a browser, a game in each window, until Ctrl-C."""
@@ -34,8 +34,10 @@ def serve(
     said = typer.main.get_command(alone).make_context("housequest play", list(given)).params
     # A wrong configuration is better reported here than in a browser, and who trusts a folder is asked here.
     configure({name: said[name] for name in options.SETTINGS if name in said})
-    if url is not None and (urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname):
-        raise ConfigurationError(f"--url: {shown(url)} is not an address; give one like https://play.example.org.")
+    if public_url is not None and (urlsplit(public_url).scheme not in {"http", "https"} or not urlsplit(public_url).hostname):
+        raise ConfigurationError(
+            f"--public-url: {shown(public_url)} is not an address; give one like https://play.example.org."
+        )
     try:
         from housequest.tui.browser.server import BrowserServer
     except ImportError as error:
@@ -44,13 +46,13 @@ def serve(
         ) from None
     # -P: a folder is no place to import from, whatever lies in it.
     command = [sys.executable, "-P", "-c", "from housequest.tui.cli import main; main()", "play", *given]
-    server = BrowserServer(command, host, port, most=windows, url=url and url.rstrip("/"))
+    server = BrowserServer(command, host, port, most=windows, url=public_url and public_url.rstrip("/"))
 
     def announce() -> None:
         if host not in options.LOOPBACK:
             terminal.note(
                 "Whoever has this address can play, with your models and at your cost, and read what you recorded. Without "
-                "https (--url), so can whoever listens on the way."
+                "https (--public-url), so can whoever listens on the way."
             )
         terminal.note(f"The screen is at {server.address} until you press Ctrl-C.")
 

@@ -40,7 +40,7 @@ LONGEST_MESSAGE = 1 << 20
 """Bytes that a page may send at once: a large paste."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _PAGE = Path(str(resources.files(textual_serve)))
-_NO_NAME = "This server does not go by that name. Open the address that it printed, or start it with --url and the name."
+_NO_NAME = "This server does not go by that name. Open the address that it printed, or start it with --public-url and the name."
 _NO_TOKEN = "This screen opens at the address that housequest printed when it was started, with the token in it."
 _FULL = """\
 <!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="3"><title>housequest</title>

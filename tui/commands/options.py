@@ -36,7 +36,7 @@ SETTINGS: dict[str, dict[str, str]] = _table("settings")
 _COMMON = _table("options")
 
 TASKS = ("world", "engine", "split", "type", "goals", "habits", "world_option", "seed")
-MEASUREMENT = ("protocol", "repeat", "retries")
+MEASUREMENT = ("protocol", "repeat", "retry_lost")
 PLAYER = ("agent", "set", "model", "timeout", "rules", "rules_budget", "grant", "max_steps")
 
 

@@ -53,15 +53,15 @@ def mine(
     counts: bool = False,
     into: str = "mined",
     accept: str = "person",
-    least: int = 5,
+    min_refusals: int = 5,
     dry_run: bool = False,
     as_json: bool = False,
 ) -> None:
     """Count where things lie and what commands need, and put it into a book; what you wrote or decided there stays."""
     from housequest.agent.episodes.moments import recorded_moments
 
-    if not 1 <= least <= 1_000_000:
-        raise ConfigurationError(f"--least: {least} is out of range; give 1 to 1000000.")
+    if not 1 <= min_refusals <= 1_000_000:
+        raise ConfigurationError(f"--min-refusals: {min_refusals} is out of range; give 1 to 1000000.")
     over = {"games": 0, "episodes": 0, "transitions": 0}
     lived, played, tabled = mining.Mined(), (), ()
     episodes, world, tasks = _learnable(paths_to_mine(paths)) if paths or not counts else ([], DEFAULT_WORLD, [])
@@ -79,7 +79,7 @@ def mine(
 
         runs = list(dict.fromkeys(episode.run for episode in episodes))
         named = " ".join(runs) if sum(map(len, runs)) <= LONGEST else f"{runs[0][:LONGEST]} and {len(runs) - 1} more"
-        lived = mining.mine(counted(), reader.commands, least)
+        lived = mining.mine(counted(), reader.commands, min_refusals)
         played = lived.rules(named, as_splits(tasks, world_class(world).endless_splits))
     if counts:
         shipped = reader.counts()
@@ -287,7 +287,7 @@ def _edited(book: Rulebook, rule: Rule, changes: dict[str, str]) -> Rule:
     draft, known = replace(since, **changes), list(since.faults(book.world))
     fault = next((each for each in draft.faults(book.world) if each not in known), None)
     if fault is not None:
-        flag = {"types": "--type", "objects": "--object"}.get(fault.field, f"--{fault.field}")
+        flag = {"types": "--task-type", "objects": "--object"}.get(fault.field, f"--{fault.field}")
         way_out = "" if draft.statement.strip() else f" To drop the rule, `housequest rules reject {book.path} {rule.id}`."
         raise ConfigurationError(f"{rule.id} in {book.path} stays as it is. {flag}: {fault.reason}{way_out}")
     return draft.onto(rule, since)

@@ -65,10 +65,10 @@ class EvalCall(NamedTuple):
         terminal.print_lines([f"Shard {self.how.shard} is played. `housequest merge` puts all shards into one folder; {again}"])
 
 
-def read_how(budget: list[str] | None, retry: str | None, shard: str | None, cluster: str | None) -> tuple[Budget, RunOptions]:
+def read_how(budget: list[str] | None, retry_errors: bool, shard: str | None, cluster: str | None) -> tuple[Budget, RunOptions]:
     """The budget of runs and the way they are played, by a command's options. Raises ``ConfigurationError``."""
     part, players = read_shard(shard) if shard is not None else None, read_cluster(cluster) if cluster is not None else None
-    return read_budget(budget or ()), RunOptions(retry_errors=bool(retry), shard=part, cluster=players)
+    return read_budget(budget or ()), RunOptions(retry_errors=retry_errors, shard=part, cluster=players)
 
 
 def evaluate_run(call: EvalCall) -> None:
@@ -87,7 +87,7 @@ def evaluate_run(call: EvalCall) -> None:
         terminal.print_result(spec.manifest.model_dump(mode="json"), _would_play(settings, spec, folder), as_json=call.as_json)
         return
     opening = f"{spec.config.split}: {spec.selection}{call.of_shard}, into {folder}"
-    line = play_run(spec, folder, BudgetTracker(call.budget), replace(call.how, workers=settings.workers), opening)
+    line = play_run(spec, folder, BudgetTracker(call.budget), replace(call.how, concurrency=settings.concurrency), opening)
     if line.left == 0:
         terminal.note("All of them were played before; nothing was left to play.")
     if call.how.shard is not None:
@@ -95,7 +95,7 @@ def evaluate_run(call: EvalCall) -> None:
         return
     errors = terminal.show_report(folder, as_json=call.as_json)
     if call.as_json and errors:
-        terminal.note(f"{errors} episodes errored; --retry errors plays them again.")
+        terminal.note(f"{errors} episodes errored; --retry-errors plays them again.")
     terminal.finish(1 if errors else 0)
 
 
@@ -129,14 +129,14 @@ def evaluate_sweep(file: Path, call: EvalCall) -> None:
 def _evaluate_series(kind: sweeps.SeriesKind, settings: Settings, call: EvalCall) -> None:
     """Play each task several times, or lost ones again."""
     first = make_run_spec(settings)
-    if call.how.shard is not None and settings.retries:
+    if call.how.shard is not None and settings.retry_lost:
         raise ConfigurationError(
-            "--shard: --retries plays again what the whole run lost, which no shard knows; leave one of them out, or "
+            "--shard: --retry-lost plays again what the whole run lost, which no shard knows; leave one of them out, or "
             "play it with --cluster."
         )
     folder = sweeps.SweepFolder(call.folder(sweeps.series_folder(kind, first, call.out).path))
     announce([first], call.budget, settings.rules)
-    most = settings.repeat if settings.repeat > 1 else 1 + settings.retries
+    most = settings.repeat if settings.repeat > 1 else 1 + settings.retry_lost
     if call.dry_run:
         what = f"Would play this up to {most} times, into folders of {folder.path}"
         lines = (what, "", *_would_play(settings, first, folder.path))
@@ -185,7 +185,7 @@ def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool)
 
 def _would_play(settings: Settings, spec: RunSpec, folder: Path) -> Iterator[str]:
     yield f"Would play {spec.selection} ({spec.config.split}) into {folder}"
-    retries, repeat = settings.retries, settings.repeat
+    retries, repeat = settings.retry_lost, settings.repeat
     places = [folder / f"run-{number}" for number in range(1, repeat + 1)] if repeat > 1 else [folder]
     places = [folder / "attempt-1"] if retries else places
     yield from (about_cost(spec, *places, retries=retries), *about_rules(spec), "")
@@ -201,7 +201,7 @@ def _play_all(
     tracker, places = BudgetTracker(call.budget), list[Path]()
     for number, trial in enumerate(trials, start=1):
         places.append(place := folder.path / trial.folder)
-        session = replace(call.how, workers=trial.settings.workers)
+        session = replace(call.how, concurrency=trial.settings.concurrency)
         play_run(trial.spec, place, tracker, session, f"{opening(number, trial)}, into {place}")
     return places
 
@@ -287,18 +287,18 @@ def check_price(budget: Budget, model: str | None, prices: Prices | None) -> Non
         )
 
 
-def pool(workers: int | None, cluster: str | None) -> tuple[int, Pool | None]:
+def pool(processes: int | None, cluster: str | None) -> tuple[int, Pool | None]:
     """The processes that play demonstrations here, and the cluster in their place. Raises ``ConfigurationError``."""
-    if workers is not None and cluster is not None:
-        raise ConfigurationError("--workers: --cluster says how many processes play; leave out --workers or --cluster.")
-    found = read_cluster(cluster).pool() if cluster is not None else workers or processors()
+    if processes is not None and cluster is not None:
+        raise ConfigurationError("--processes: --cluster says how many processes play; leave out --processes or --cluster.")
+    found = read_cluster(cluster).pool() if cluster is not None else processes or processors()
     return (found, None) if isinstance(found, int) else (processors(), found)
 
 
 def play_run(spec: RunSpec, folder: Path, tracker: BudgetTracker, options: RunOptions, opening: str) -> ProgressLine:
     """Play a run, announced by ``opening`` once it began, or go on with it; if it ends early, raise ``typer.Exit(130)``."""
-    if options.cluster is not None and options.workers == 1:
-        terminal.note("One episode is played at once, so one process plays: give more --workers.")
+    if options.cluster is not None and options.concurrency == 1:
+        terminal.note("One episode is played at once, so one process plays: give more --concurrency.")
     line = ProgressLine(opening)
     options = replace(options, watcher=line, beat=line.beat, say=line.say)
     total = len(options.shard.part(spec.selection.tasks) if options.shard is not None else spec.selection.tasks)

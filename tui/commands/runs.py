@@ -35,10 +35,10 @@ LONGEST_ASIDE = 600
 _BETWEEN = " | "
 
 
-@options.takes(*options.TASKS, "limit", "sample", "sample_seed", *options.PLAYER, "workers", *options.MEASUREMENT)
+@options.takes(*options.TASKS, "limit", "sample", "sample_seed", *options.PLAYER, "concurrency", *options.MEASUREMENT)
 def evaluate(
     flags: options.Flags,
-    retry: str | None = None,
+    retry_errors: bool = False,
     budget: list[str] | None = None,
     sweep: Path | None = None,
     shard: str | None = None,
@@ -50,7 +50,7 @@ def evaluate(
     """Play many tasks with one agent and print a report. If interrupted, the same command resumes."""
     from housequest.tui.commands.running import EvalCall, evaluate_run, evaluate_sweep, read_how
 
-    call = EvalCall(flags, *read_how(budget, retry, shard, cluster), out, dry_run, as_json)
+    call = EvalCall(flags, *read_how(budget, retry_errors, shard, cluster), out, dry_run, as_json)
     if sweep is None:
         evaluate_run(call)
     else:
@@ -58,14 +58,14 @@ def evaluate(
 
 
 @options.takes(
-    *options.TASKS, "limit", "sample", "sample_seed", *(name for name in options.PLAYER if name != "rules"), "workers"
+    *options.TASKS, "limit", "sample", "sample_seed", *(name for name in options.PLAYER if name != "rules"), "concurrency"
 )
 def measure(
     flags: options.Flags,
     book: str,
     ids: list[str] | None = None,
     alone: bool = False,
-    retry: str | None = None,
+    retry_errors: bool = False,
     budget: list[str] | None = None,
     shard: str | None = None,
     cluster: str | None = None,
@@ -81,7 +81,7 @@ def measure(
 
     if alone and not ids:
         raise ConfigurationError("--alone: no rule is named; give its id, or leave it out to measure the whole book.")
-    call = EvalCall(flags, *read_how(budget, retry, shard, cluster), out, dry_run, as_json)
+    call = EvalCall(flags, *read_how(budget, retry_errors, shard, cluster), out, dry_run, as_json)
     measure_rules(book, ids or (), call, alone=alone)
 
 

@@ -7,9 +7,8 @@ from housequest.tui.commands import options
 
 
 @options.takes(
-    *("world", "engine", "type", "goals", "world_option", "max_steps"),
+    *("world", "engine", "split", "type", "goals", "world_option", "max_steps"),
     grant="admissible, diagnosis or type: what the player sees beyond text; repeatable.",
-    split="The split to play.",
     seed="Draw the same tasks again, where clients name no seed.",
 )
 def env_server(

@@ -31,13 +31,12 @@ _CAUSES = {
 
 @options.takes(
     *(name for name in (*options.TASKS, *options.PLAYER) if name != "goals"),
-    split="The split to play [the world's training split].",
-    workers="Episodes and calls at once [1].",
+    split="The split to take tasks from; of made-up houses generated:SEED, or generated:FIRST..LAST [its training split].",
 )
 def explore(
     flags: options.Flags,
     episodes: int = 50,
-    retry: str | None = None,
+    retry_errors: bool = False,
     curiosity: float = 0.2,
     distiller: str | None = None,
     chunk_steps: int = 80,
@@ -66,14 +65,14 @@ def explore(
     from housequest.tui.commands import running
     from housequest.tui.commands.running import ProgressLine, about_rules, announce, carry_out, check_price
 
-    call = running.EvalCall(flags, *running.read_how(budget, retry, shard, cluster), out, dry_run, as_json)
+    call = running.EvalCall(flags, *running.read_how(budget, retry_errors, shard, cluster), out, dry_run, as_json)
     limits = call.budget
     target = ExploreTarget(into, cast("Acceptance", accept), tuple(evidence or ()))
     settings = configure(flags)
     wanted = ExploreOptions(episodes, curiosity, distiller, chunk_steps, chunk_tokens, reply_tokens)
     exploration = plan_exploration(settings, wanted)
     check_price(limits, exploration.learning.distiller, exploration.prices)
-    how = replace(call.how, workers=settings.workers)
+    how = replace(call.how, concurrency=settings.concurrency)
     folder = call.folder(exploration.default_folder)
     announce([exploration.run], limits, settings.rules)
     read_by = destination(exploration.model) if exploration.model is not None else None

@@ -10,10 +10,7 @@ from housequest.tui.commands import options
 from housequest.worlds.paths import state_folder
 
 
-@options.takes(
-    *("world", "engine", "type", "goals", "world_option", "seed", "grant", "max_steps"),
-    split="Offer only the tasks of this split.",
-)
+@options.takes("world", "engine", "split", "type", "goals", "world_option", "seed", "grant", "max_steps")
 def mcp(
     flags: options.Flags,
     http: int | None = None,

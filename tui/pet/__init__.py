@@ -17,14 +17,13 @@ if TYPE_CHECKING:
 
 
 @options.takes(
-    *("set", "timeout"),
-    limit="Only the first N tasks of the run.",
+    *("set", "timeout", "limit"),
     model="A chat model, such as openai:NAME; without one, no model is called.",
 )
 def modules(
     flags: options.Flags,
     run: Path,
-    workers: int = 1,
+    concurrency: int = 1,
     embedder: str | None = None,
     calibrate: Path | None = None,
     as_json: bool = False,
@@ -70,7 +69,7 @@ def modules(
             async with aclosing(make_model(settings.model or "", timeout=settings.timeout)) as model:
                 pet = make_agent("pet", world=world, model=model, settings=own, seed=settings.seed or 0)
                 assert isinstance(pet, Pet)
-                return await watch_all(pet, episodes, world, workers, progress)
+                return await watch_all(pet, episodes, world, concurrency, progress)
 
         seen = asyncio.run(watched())
         variants = " ".join(f"{key}={value}" for key, value in sorted(own.items()))

@@ -32,24 +32,24 @@ _PACKAGES = ("torch", "transformers", "peft", "gguf")
 @options.described
 def train(
     model: Path,
-    agent: list[str] | None = None,
+    prompts_of: list[str] | None = None,
     set_: list[str] | None = None,
     houses: str | None = None,
     games: int = 0,
-    people: bool = False,
+    human_goals: bool = False,
     runs: list[Path] | None = None,
-    missteps: float = 0.1,
-    workers: int | None = None,
+    epsilon: float = 0.1,
+    processes: int | None = None,
     cluster: str | None = None,
     epochs: int = 2,
-    batch: int = 8,
+    batch_size: int = 8,
     rank: int = 8,
     rate: float = 1e-3,
     context: int = 4_096,
     seed: int = 1,
     device: str = "auto",
     threads: int | None = None,
-    room: int | None = None,
+    max_batch_tokens: int | None = None,
     data: Path | None = None,
     out: Path | None = None,
     dry_run: bool = False,
@@ -72,7 +72,7 @@ def train(
             f"Training needs PyTorch, transformers, peft and gguf ({', '.join(missing)} missing): "
             'pip install "housequest[train]".'
         )
-    agents, settings = tuple(dict.fromkeys(agent or ())), pairs(set_ or (), "--set")
+    agents, settings = tuple(dict.fromkeys(prompts_of or ())), pairs(set_ or (), "--set")
     players, played = _players(runs or ())
     if agents in ((), players):
         settings = settings or played
@@ -80,13 +80,13 @@ def train(
     sizes = _sizes(houses or ("0" if runs else "400"))
     if runs and not (sizes[-1] or games) and not set(agents) <= set(players):
         raise ConfigurationError(
-            f"--agent: what is learned is what was played, by {', '.join(players) or 'nobody'}; leave --agent out, or let "
-            "other agents play as well: --houses N or --games N."
+            f"--prompts-of: the runs were played by {', '.join(players) or 'nobody'}; leave it out, or let others play as "
+            "well: --houses N or --games N."
         )
-    lessons = Lessons(agents, settings, sizes[-1], games, people, missteps, seed)
-    recipe = run.LoraRecipe(rank, 2 * rank, rate, epochs, batch, context, seed=seed)
+    lessons = Lessons(agents, settings, sizes[-1], games, human_goals, epsilon, seed)
+    recipe = run.LoraRecipe(rank, 2 * rank, rate, epochs, batch_size, context, seed=seed)
     base = run.base_model(model)
-    training = run.Training(base, lessons, recipe, tuple(runs or ()), data, *pool(workers, cluster))
+    training = run.Training(base, lessons, recipe, tuple(runs or ()), data, *pool(processes, cluster))
     folder = out or Path("adapters") / run.folder_name(base, agents)
     planned = (
         run.of_sizes(training, sizes, folder) if len(sizes) > 1 else [run.PlannedTraining(training, run.AdapterFolder(folder))]
@@ -101,7 +101,7 @@ def train(
             with warnings.catch_warnings():
                 # Of transformers and peft, about their own next versions.
                 warnings.simplefilter("ignore")
-                found = run.train_all(planned, listener, device=device, threads=threads, room=room)
+                found = run.train_all(planned, listener, device=device, threads=threads, batch_tokens=max_batch_tokens)
     found = [each | {"folder": str(one.folder.path)} for each, one in zip(found, planned, strict=True)]
     if dry_run:
         about = [
@@ -191,14 +191,14 @@ def export(
     runs: list[Path] | None = None,
     format: str = "messages",
     all_: bool = False,
-    as_: str | None = None,
+    prompts_of: str | None = None,
     set_: list[str] | None = None,
     grant: list[str] | None = None,
     split: str | None = None,
     games: int | None = None,
-    people: bool = False,
-    missteps: float | None = None,
-    workers: int | None = None,
+    human_goals: bool = False,
+    epsilon: float | None = None,
+    processes: int | None = None,
     cluster: str | None = None,
     shard: str | None = None,
     data: Path | None = None,
@@ -215,25 +215,25 @@ def export(
     from housequest.agent.training.lora.games import Demonstrations, Lessons
     from housequest.tui.commands.running import pool
 
-    if as_ is None:
-        of_the_expert = {"--set": set_, "--split": split, "--games": games, "--people": people}
-        of_the_expert |= {"--grant": grant, "--missteps": missteps, "--workers": workers}
+    if prompts_of is None:
+        of_the_expert = {"--set": set_, "--split": split, "--games": games, "--human-goals": human_goals}
+        of_the_expert |= {"--grant": grant, "--epsilon": epsilon, "--processes": processes}
         of_the_expert |= {"--cluster": cluster, "--shard": shard, "--data": data}
         if given := [flag for flag, value in of_the_expert.items() if value not in (None, False)]:
-            raise ConfigurationError(f"{', '.join(given)}: for the expert's games alone; name an agent with --as.")
+            raise ConfigurationError(f"{', '.join(given)}: for the expert's games alone; name an agent with --prompts-of.")
         if not runs:
-            raise ConfigurationError("There is nothing to export: give runs, or an agent with --as, such as --as react.")
+            raise ConfigurationError("There is nothing to export: give runs, or an agent, such as --prompts-of react.")
         episodes: RecordedEpisodes | Demonstrations = RecordedEpisodes(tuple(runs), lost=all_, seed=seed)
     else:
         if runs or all_ or format == "dpo":
             other = "RUN" if runs else "--all" if all_ else "--format dpo"
-            raise ConfigurationError(f"--as: the expert plays now and wins; leave out {other}, or --as.")
+            raise ConfigurationError(f"--prompts-of: the expert plays now and wins; leave out {other}, or --prompts-of.")
         if games is not None and games < 1:
             raise ConfigurationError(f"--games: {games} is too few; give at least 1.")
-        lessons = Lessons((as_,), pairs(set_ or (), "--set"), people=people, missteps=missteps or 0.0, seed=seed)
+        lessons = Lessons((prompts_of,), pairs(set_ or (), "--set"), human_goals=human_goals, epsilon=epsilon or 0.0, seed=seed)
         part = None if shard is None else read_shard(shard)
-        grants, processes = frozenset(grant or ()), pool(workers, cluster)
-        episodes = Demonstrations(lessons, split or "train", games, data, grants, *processes, part)
+        grants, players = frozenset(grant or ()), pool(processes, cluster)
+        episodes = Demonstrations(lessons, split or "train", games, data, grants, *players, part)
     played = lines = 0
     with closing(terminal.StatusLine()) as line, _output(out) as file:
         for played, episode in enumerate(episodes, 1):

@@ -359,10 +359,10 @@ async def watch(pet: Pet, episode: FinishedEpisode, world: World) -> WatchedEpis
 
 
 async def watch_all(
-    pet: Pet, episodes: Sequence[FinishedEpisode], world: World, workers: int, watcher: Callable[[int, int], None]
+    pet: Pet, episodes: Sequence[FinishedEpisode], world: World, concurrency: int, watcher: Callable[[int, int], None]
 ) -> list[WatchedEpisode]:
-    """`watch` for many episodes, ``workers`` at once, in order; ``watcher`` gets how many of all are done. Errors end all."""
-    gate, done = asyncio.Semaphore(workers), count(1)
+    """`watch` for many episodes, ``concurrency`` at once, in order; ``watcher`` gets how many are done. Errors end all."""
+    gate, done = asyncio.Semaphore(concurrency), count(1)
 
     async def one(episode: FinishedEpisode) -> WatchedEpisode:
         async with gate:

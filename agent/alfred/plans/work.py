@@ -281,7 +281,7 @@ async def score_plans(
                 tracker.used += ledger.used(run.prices)
                 metered = budget.MeteredModel(model, tracker, run.prices)
                 planner = replace(planner, model=budget.LedgerModel(metered, run.config.model or "", "alfred_plan", ledger))
-            await run_workers([work() for _ in range(options.workers)], tracker.ring())
+            await run_workers([work() for _ in range(options.concurrency)], tracker.ring())
         finally:
             if model is not None:
                 await model.aclose()

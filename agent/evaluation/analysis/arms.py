@@ -325,7 +325,7 @@ def _won(tries: Sequence[PlayedTask]) -> tuple[int, int]:
 
 def read_attempts(folder: SweepFolder, prices: PriceList | None = None, watcher: Watcher | None = None) -> RetriedRun:
     """The attempts that have begun, as one run. Raises ``ConfigurationError``."""
-    begun = folder.begun_runs("--retries N")
+    begun = folder.begun_runs("--retry-lost N")
     return in_the_end(RunFolder(folder.path), [read_for_comparison(run, prices, watcher) for run in begun])
 
 

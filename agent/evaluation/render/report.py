@@ -109,7 +109,7 @@ class EpisodesReport(TabledReport):
                 yield from wrapped(cause, "  ")
                 lines = [f"{result.number:>4}  {of(result)}{table.one_line(result.task)}" for result in alike]
                 yield from first_lines(lines, "    ")
-            yield "Play these again with the same `housequest eval` and --retry errors."
+            yield "Play these again with the same `housequest eval` and --retry-errors."
         if self.every.assisted:
             yield f"Assisted by a person and left out ({len(self.every.assisted)}):"
             for task in self.every.assisted:

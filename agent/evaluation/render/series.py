@@ -179,7 +179,7 @@ class AttemptsReport(EpisodesReport):
             if errors := of.errors:
                 yield (
                     f"Attempt {place} has {many(errors, 'errored episode')}. An error is not a lost game: no further "
-                    "attempt begins before --retry errors has played it again, and what errors even then is left out of them."
+                    "attempt begins before --retry-errors has played it again, and what errors even then is left out of them."
                 )
             if place > 1 and (left := of.unfinished):
                 yield f"Attempt {place} has {many(left, 'episode')} left to play; the same command goes on."

@@ -1,4 +1,4 @@
-"""Play the tasks of a run, or of a shard of it: N workers are N episodes in flight. Interrupted episodes are resumed.
+"""Play the tasks of a run, or of a shard of it, with several episodes in flight. Interrupted episodes are resumed.
 
 `LocalPlayer` plays them one after the other, the same in one process and for a run on a cluster.
 """
@@ -73,13 +73,13 @@ def unheard(_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How this session plays a run; none of it is part of the run's identity. ``workers`` episodes are in flight.
+    """How this session plays a run; none of it is part of the run's identity. ``concurrency`` episodes are in flight.
     ``retry_errors`` replays episodes that errored. ``model`` replaces the spec's; the caller closes it. ``watcher`` is called
     after every episode and every ``beat`` seconds; ``say`` shows a person a message. Only the tasks of ``shard`` are played,
     and by players on a ``cluster`` rather than in this process.
     """
 
-    workers: int = 1
+    concurrency: int = 1
     retry_errors: bool = False
     model: Model | None = None
     watcher: Watcher = unheard
@@ -188,7 +188,7 @@ class _Batch:
         with open_file(self.run.timing_file, "ab") as clock:
             try:
                 async with self._player(clock) as player:
-                    workers = [self._work(player) for _ in range(self.options.workers)]
+                    workers = [self._work(player) for _ in range(self.options.concurrency)]
                     await run_workers(workers, self._beat(), self.tracker.ring())
             finally:
                 self.results += await self._index.finish()
@@ -200,7 +200,7 @@ class _Batch:
         if cluster is None or not self._left:
             yield LocalPlayer(self.run, self.spec.setup, self.agent, self.model, self.tracker, clock, self._set_aside)
             return
-        most = min(self.options.workers, len(self._left))
+        most = min(self.options.concurrency, len(self._left))
         limiter = RateLimiter(self.model.most if self.model else None)
         job = ClusterJob(self.spec, self.run, limiter, self.tracker, clock, self._set_aside, self.options.say, most)
         async with cluster.players(job) as players:

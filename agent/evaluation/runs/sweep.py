@@ -1,6 +1,6 @@
 """Several runs in one folder: sweeps, series, and measurements of rules.
 
-In a series each task is played several times (``repeat``), or those that were not won are played again (``retries``). Each run
+In a series each task is played several times (``repeat``), or lost ones are played again (``retry_lost``). Each run
 is one like any other, in its own folder below the series', so whatever holds for runs holds for it; the first is the run that
 the same command would play without repeats or retries. A measurement plays the same tasks without and with rules. A sweep has
 several agents, models, rulebooks and seeds, read as one table. Its file is YAML::
@@ -209,9 +209,9 @@ def configured_arms(sweep: Sweep, flags: Mapping[str, object], folder: Path | No
             source = SettingsSource(f"the arm {shown(arm)} of {sweep.file}", {**values, "seed": seed}, sweep.file.parent)
             settings = configure({key: value for key, value in given.items() if key != "seed"}, folder, source)
             repeat, name = settings.repeat, f"{slug(arm, LONGEST_NAME)}-seed{seed}"
-            if settings.retries:
+            if settings.retry_lost:
                 raise ConfigurationError(
-                    f"retries is set by {settings.origin('retries')}, and a sweep does not play lost games again; "
+                    f"retry_lost is set by {settings.origin('retry_lost')}, and a sweep does not play lost games again; "
                     f"evaluate the arm {shown(arm)} by itself."
                 )
             if repeat > 1 and len(sweep.seeds) > 1:
@@ -340,9 +340,9 @@ def _part(rules: Sequence[Rule], usual: Sequence[Rule]) -> str:
 
 def series_kind(settings: Settings) -> SeriesKind | None:
     """Which series ``settings`` ask for; None for a single run. Raises ``ConfigurationError`` where they ask for two."""
-    if settings.repeat > 1 and settings.retries:
-        raise ConfigurationError("--repeat and --retries cannot be given together: count one of them at a time.")
-    return "repeats" if settings.repeat > 1 else "attempts" if settings.retries else None
+    if settings.repeat > 1 and settings.retry_lost:
+        raise ConfigurationError("--repeat and --retry-lost cannot be given together: count one of them at a time.")
+    return "repeats" if settings.repeat > 1 else "attempts" if settings.retry_lost else None
 
 
 def series_folder(kind: SeriesKind, first: RunSpec, out: Path | None) -> SweepFolder:
@@ -373,12 +373,12 @@ def series(settings: Settings, folder: SweepFolder, *, retry_errors: bool = Fals
         if known[: len(runs)] != [run.folder for run in runs]:
             folder.begin(tuple(runs), "attempts")
         yield runs[-1]
-        place = _next(folder, runs, retry_errors) if len(runs) <= settings.retries else None
+        place = _next(folder, runs, retry_errors) if len(runs) <= settings.retry_lost else None
 
 
 def _run(settings: Settings, place: SeriesPosition) -> ArmRun:
     spec = make_run_spec(settings, place=place)
-    name = f"attempt-{place.attempt}" if settings.retries else f"run-{place.repeat}"
+    name = f"attempt-{place.attempt}" if settings.retry_lost else f"run-{place.repeat}"
     return ArmRun(spec.config.agent, spec.config.seed, name, settings, spec)
 
 

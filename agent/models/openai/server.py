@@ -129,7 +129,7 @@ def _refused(
     if status in _AGAIN or status >= 500:
         asked = retry_after(headers, time.time(), reset=status == 429)
         wish = f" and asks to wait {asked:.0f} seconds" if asked is not None and asked > LONGEST_WAIT else ""
-        way_out = "Try again later, or with fewer workers."
+        way_out = "Try again later, or with a lower --concurrency."
         # A template that raises is an error of the server's own, to some.
         told = refusal if status in {500, 501} else None
         return CallFailure(f"{what}{wish}", way_out, kind, again=True, asked=asked, crowded=status == 429, refusal=told)

@@ -48,7 +48,7 @@ from housequest.worlds.paths import alfworld_data
 from housequest.worlds.tasks import HELD_OUT, read_split
 
 RARE = 0.02  # A place where a thing lies less often than this does not matter for finding it.
-REFUSED = 0.5  # The share of missteps that are likely to be refused, and of the last command again among these.
+REFUSED = 0.5  # The share of random commands that are likely to be refused, and of the last command again among these.
 
 
 class Knowing(Wrapper):
@@ -57,10 +57,10 @@ class Knowing(Wrapper):
     opening: Observation
     played: tuple[Transition, ...]
 
-    def __init__(self, world: World, env: Env, goal: Goal, random: Random, *, missteps: float) -> None:
+    def __init__(self, world: World, env: Env, goal: Goal, random: Random, *, epsilon: float) -> None:
         super().__init__(env)
         self.world, self.goal = world, goal
-        self._random, self._missteps, self._expert = random, missteps, make_expert()
+        self._random, self._epsilon, self._expert = random, epsilon, make_expert()
         self.reset()
 
     def reset(self) -> Step:
@@ -97,7 +97,7 @@ class Knowing(Wrapper):
         """What to do now or, now and then, a random command, which is not to be learned. A command names only what the
         ``request`` tells, where there is one. Raises ``ModelError`` where the agent left out what the expert would name."""
         lesson = self.move(part)
-        if self._random.random() < self._missteps:
+        if self._random.random() < self._epsilon:
             return replace(lesson, command=self._misstep()), False
         if request is not None and lesson.command != STUCK:
             known = {one.name for one in (*self.belief.receptacles, *self.belief.items)}
@@ -231,15 +231,15 @@ DEFAULT_HOUSES = 1_000  # Made-up houses that are played if no number is given.
 @dataclass(frozen=True, slots=True)
 class Lessons:
     """What is played to learn from: so many made-up ``houses``, and games of ``train``, by these ``agents`` in turn. With
-    ``people`` each game of ``train`` is played once more for every annotator's goal. ``missteps`` is the share of random
+    ``human_goals`` each game of ``train`` is played once more for every annotator's goal. ``epsilon`` is the share of random
     commands, whose replies are not learned, and ``settings`` are the agents'."""
 
     agents: tuple[str, ...] = ("lota",)
     settings: Mapping[str, Scalar] | None = None
     houses: int = 400
     games: int = 0
-    people: bool = False
-    missteps: float = 0.1
+    human_goals: bool = False
+    epsilon: float = 0.1
     seed: int = 1
 
     def check(self) -> None:
@@ -247,8 +247,8 @@ class Lessons:
         for flag, number in (("--houses", self.houses), ("--games", self.games)):
             if number < 0:
                 raise ConfigurationError(f"{flag}: {number} is too few; give 0 or more.")
-        if not 0 <= self.missteps <= 1:
-            raise ConfigurationError(f"--missteps: {self.missteps:g} is not a probability; give 0 to 1.")
+        if not 0 <= self.epsilon <= 1:
+            raise ConfigurationError(f"--epsilon: {self.epsilon:g} is not a probability; give 0 to 1.")
         if self.houses > EVALUATION_SEEDS:
             raise ConfigurationError(
                 f"Houses from {EVALUATION_SEEDS:,} on are for evaluation; learn from fewer than {self.houses:,}."
@@ -273,18 +273,18 @@ def demonstrated(
     lessons: Lessons,
     data: Path | None = None,
     played: Callable[[int, int], None] | None = None,
-    workers: int = 1,
+    processes: int = 1,
     cluster: Pool | None = None,
     left_out: Counter[str] | None = None,
 ) -> Iterator[Conversation]:
     """The conversations of all games that the expert wins through the agents; ``played`` hears how many of how many are over.
-    ``left_out`` counts the other games, by why, as these are played. ``workers`` processes play at once, or those of a
+    ``left_out`` counts the other games, by why, as these are played. ``processes`` processes play at once, or those of a
     ``cluster``; the conversations are the same whoever plays. Raises ``ConfigurationError``."""
     lessons.check()
     tasks = AlfworldWorld(data=data).tasks("train") if lessons.games else ()
     spread = tasks[:: max(1, len(tasks) // max(1, lessons.games))][: lessons.games]
     items = [*(f"{GENERATED}:{seed}" for seed in range(lessons.houses)), *(task.reference for task in spread)]
-    for episode in _won(_Play(lessons, data), items, workers, cluster, Counter() if left_out is None else left_out, played):
+    for episode in _won(_Play(lessons, data), items, processes, cluster, Counter() if left_out is None else left_out, played):
         yield from episode.conversations
 
 
@@ -300,7 +300,7 @@ def of_houses(conversations: Iterable[Conversation], houses: int) -> Iterator[Co
 class Demonstrations:
     """The expert's games in the prompts of the agents of ``lessons``, in an order drawn by their seed: so many of ``split``, or
     all. ``split`` is ``train``, ``example`` or ``generated``, also with seeds (`housequest.worlds.tasks.read_split`). So many
-    ``workers`` play at once, each a process, or those of a ``cluster``; it changes no episode and not their order. With
+    ``processes`` play at once, each a process, or those of a ``cluster``; it changes no episode and not their order. With
     ``shard`` it is every N-th of these games. ``left_out`` counts the games that are not won, by why, as these are played."""
 
     lessons: Lessons
@@ -308,7 +308,7 @@ class Demonstrations:
     games: int | None = None
     data: Path | None = None
     grants: frozenset[str] = frozenset()
-    workers: int = 1
+    processes: int = 1
     cluster: Pool | None = None
     shard: Shard | None = None
     left_out: Counter[str] = field(default_factory=Counter[str])
@@ -319,7 +319,7 @@ class Demonstrations:
         items = self._items()
         Random(f"export {self.lessons.seed}").shuffle(items)
         chosen = items[: self.games] if self.shard is None else self.shard.part(items[: self.games])
-        yield from _won(_Play(self.lessons, self.data, self.grants), chosen, self.workers, self.cluster, self.left_out)
+        yield from _won(_Play(self.lessons, self.data, self.grants), chosen, self.processes, self.cluster, self.left_out)
 
     def _items(self) -> list[str]:
         _, seeds = read_split(self.split, (GENERATED,), range(HELD_OUT.stop))
@@ -340,7 +340,7 @@ class Demonstrations:
 def _won(
     play: _Play,
     items: Sequence[str],
-    workers: int,
+    processes: int,
     cluster: Pool | None,
     left_out: Counter[str],
     played: Callable[[int, int], None] | None = None,
@@ -350,7 +350,7 @@ def _won(
         splits = sorted({item.partition(":")[0] for item in items})
         data = play.data or (None if set(splits) <= {GENERATED, EXAMPLE} else alfworld_data())
         play = replace(play, data=data, sources=_sources(AlfworldWorld(data=data), splits))
-    for number, episodes in enumerate(in_processes(partial(_Player, play), items, workers, cluster), 1):
+    for number, episodes in enumerate(in_processes(partial(_Player, play), items, processes, cluster), 1):
         for episode in episodes:
             if isinstance(episode, str):
                 left_out[episode] += 1
@@ -390,7 +390,7 @@ class _Player:
     def _worded(self, task: Task) -> Iterator[Task]:
         """The task, and with people's words it with each annotator's goal."""
         yield task
-        written = sentences_of(task.source.with_name(TRAJECTORY_FILE)) if self._play.lessons.people and task.source else ()
+        written = sentences_of(task.source.with_name(TRAJECTORY_FILE)) if self._play.lessons.human_goals and task.source else ()
         for annotator, sentence in enumerate(written, 1):
             if sentence:
                 yield replace(task, goal=sentence, wording=f"human:{annotator}")
@@ -404,7 +404,7 @@ async def _taught(world: AlfworldWorld, task: Task, goal: Goal, agent: str, play
     lessons = play.lessons
     drawn = f"{lessons.seed} {agent} {task.id} {task.wording}"
     config = EpisodeConfig(world, play.grants, max_turns=MOST_STEPS, seed=lessons.seed)
-    env = Knowing(world, config.open(task), goal, Random(drawn), missteps=lessons.missteps)
+    env = Knowing(world, config.open(task), goal, Random(drawn), epsilon=lessons.epsilon)
     teacher = Teacher(agent, env)
     player = make_agent(agent, world=world, model=teacher, settings=lessons.settings, seed=lessons.seed, worked=worked_examples)
     ended = await run_episode(env, player, config, lambda _: None)
@@ -439,7 +439,7 @@ def teach(agent: str, world: World, env: Env) -> tuple[Env, Model] | None:
     goal = read_goal(env.task.goal) if _teaches(agent, world) else None
     if goal is None:
         return None
-    knows = Knowing(world, env, goal, Random(0), missteps=0.0)
+    knows = Knowing(world, env, goal, Random(0), epsilon=0.0)
     return knows, Teacher(agent, knows, Capabilities(deterministic=True, scoring=True, singly=True))
 
 
@@ -464,7 +464,7 @@ def _exchanges_won(agent: str, settings: tuple[tuple[str, Scalar], ...]) -> Mapp
         if (goal := read_goal(task.goal)) is None:
             continue
         heard: list[Event | CallTiming] = []
-        env = Knowing(world, config.open(task), goal, Random(seed), missteps=0.0)
+        env = Knowing(world, config.open(task), goal, Random(seed), epsilon=0.0)
         try:
             teacher = Teacher(agent, env, Capabilities(deterministic=True))
             player = make_agent(agent, world=world, model=teacher, settings=dict(settings))

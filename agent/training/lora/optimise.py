@@ -101,7 +101,7 @@ class Machine:
 
     device: str = "cpu"
     threads: int | None = None
-    room: int = 1_024
+    batch_tokens: int = 1_024
     bfloat16: bool = False
 
     @property
@@ -109,10 +109,10 @@ class Machine:
         return torch.bfloat16 if self.bfloat16 else torch.float32
 
 
-def machine(device: str = "auto", threads: int | None = None, room: int | None = None) -> Machine:
+def machine(device: str = "auto", threads: int | None = None, batch_tokens: int | None = None) -> Machine:
     """This machine: a GPU if there is one, unless the ``device`` is named; in bfloat16 where it has instructions for that.
-    Raises ``ConfigurationError`` for a GPU that is not there, and for no threads or no room."""
-    for flag, number in (("--threads", threads), ("--room", room)):
+    Raises ``ConfigurationError`` for a GPU that is not there, and for no threads or no batch_tokens."""
+    for flag, number in (("--threads", threads), ("--max-batch-tokens", batch_tokens)):
         if number is not None and number < 1:
             raise ConfigurationError(f"{flag}: {number} is too few; give at least 1.")
     if device == "cuda" and not torch.cuda.is_available():
@@ -123,7 +123,7 @@ def machine(device: str = "auto", threads: int | None = None, room: int | None =
     if chosen == "cpu":
         # torch counts the machine's cores, also those that a container does not get.
         threads = threads or min(torch.get_num_threads(), processors())
-    return Machine(chosen, threads, room or (32_768 if chosen == "cuda" else 1_024), bfloat16)
+    return Machine(chosen, threads, batch_tokens or (32_768 if chosen == "cuda" else 1_024), bfloat16)
 
 
 def about(where: Machine) -> str:
@@ -180,7 +180,7 @@ def train(
     def judge(batch: Sequence[TokenizedConversation]) -> tuple[float, float]:
         """The loss (nats a learned token), and the tokens that were read."""
         learned, total = sum(len(sample.learned) for sample in batch), 0.0
-        for part in _parts(batch, where.room):
+        for part in _parts(batch, where.batch_tokens):
             loss = _loss(adapted, part, where) / learned
             loss.backward()
             total += loss.item()
@@ -236,11 +236,11 @@ def _loss(adapted: Any, part: Sequence[TokenizedConversation], where: Machine) -
     return functional.cross_entropy(found.logits[0].float(), wanted.to(device), reduction="sum")
 
 
-def _parts(batch: Sequence[TokenizedConversation], room: int) -> Iterator[list[TokenizedConversation]]:
-    """The batch in parts of at most ``room`` tokens with their padding, samples of like length together."""
+def _parts(batch: Sequence[TokenizedConversation], batch_tokens: int) -> Iterator[list[TokenizedConversation]]:
+    """The batch in parts of at most ``batch_tokens`` tokens with their padding, samples of like length together."""
     part: list[TokenizedConversation] = []
     for sample in sorted(batch, key=lambda each: -len(each.tokens)):
-        if part and (len(part) + 1) * len(part[0].tokens) > room:
+        if part and (len(part) + 1) * len(part[0].tokens) > batch_tokens:
             yield part
             part = []
         part.append(sample)

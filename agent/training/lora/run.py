@@ -245,22 +245,22 @@ _PACKAGES = ("housequest", "torch", "transformers", "peft", "gguf")
 @dataclass(frozen=True, slots=True)
 class Training:
     """All that an adapter is made of; ``runs`` are folders whose won episodes are learned from, ``data`` has the games. So many
-    ``workers`` play the lessons, or a ``cluster`` does; that changes no byte."""
+    ``processes`` play the lessons, or a ``cluster`` does; that changes no byte."""
 
     base: BaseModel
     lessons: Lessons
     recipe: LoraRecipe
     runs: tuple[Path, ...] = ()
     data: Path | None = None
-    workers: int = 1
+    processes: int = 1
     cluster: Pool | None = None
 
     def check(self) -> None:
         """Raise ``ConfigurationError`` for what cannot be learned."""
         self.recipe.check()
         self.lessons.check()
-        if self.lessons.people and not self.lessons.games:
-            raise ConfigurationError("--people: people worded the goals of games of train alone; give --games N.")
+        if self.lessons.human_goals and not self.lessons.games:
+            raise ConfigurationError("--human-goals: people worded the goals of games of train alone; give --games N.")
         if not (self.lessons.houses or self.lessons.games or self.runs):
             raise ConfigurationError("There is nothing to learn from: give --houses, --games or --from RUN.")
 
@@ -317,7 +317,7 @@ def prepare_all(planned: Sequence[PlannedTraining], listener: Listener) -> list[
     @cache
     def played() -> list[Conversation]:
         most, left_out = planned[-1].training, Counter[str]()
-        found = list(demonstrated(most.lessons, most.data, listener.played, most.workers, most.cluster, left_out))
+        found = list(demonstrated(most.lessons, most.data, listener.played, most.processes, most.cluster, left_out))
         for why, games in left_out.most_common():
             listener.say(f"{games:,} game{'s' * (games != 1)} {why}: left out")
         return found
@@ -385,7 +385,7 @@ def train_all(
     *,
     device: str = "auto",
     threads: int | None = None,
-    room: int | None = None,
+    batch_tokens: int | None = None,
 ) -> list[dict[str, Any]]:
     """Make the adapters one after another, or go on making them, and return what is recorded of each. They differ in their
     houses alone, and the last has most. Raises ``ConfigurationError``."""
@@ -394,7 +394,7 @@ def train_all(
     # What may be refused at once is looked at before the games are played.
     for each in planned:
         each.training.check()
-    where: Any = optimise.machine(device, threads, room)
+    where: Any = optimise.machine(device, threads, batch_tokens)
     base = planned[-1].training.base
     tokenizer = base.tokenizer()
     if not all(_whole(each.folder) for each in planned):
@@ -406,7 +406,7 @@ def train_all(
             listener.say(str(error))
     lessons = planned[-1].training.lessons
     if lessons.houses or lessons.games:
-        for conversation in demonstrated(replace(lessons, houses=1, games=0, people=False)):
+        for conversation in demonstrated(replace(lessons, houses=1, games=0, human_goals=False)):
             encode(conversation, tokenizer)  # raises where the chat template does not take the agent's conversations
     prepared = prepare_all(planned, listener)
     made: list[dict[str, Any]] = []
@@ -469,7 +469,7 @@ def card(training: Training, made: Mapping[str, Any]) -> str:
     lessons, recipe = training.lessons, training.recipe
     settings = ", ".join(f"{key}={value}" for key, value in (lessons.settings or {}).items())
     learned = [f"{lessons.houses:,} made-up houses"] if lessons.houses else []
-    learned += [f"{lessons.games:,} games of train{', with what people wrote too' if lessons.people else ''}"] * bool(
+    learned += [f"{lessons.games:,} games of train{', with what people wrote too' if lessons.human_goals else ''}"] * bool(
         lessons.games
     )
     learned += [f"what was won in {run.name}" for run in training.runs]

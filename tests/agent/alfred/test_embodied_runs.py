@@ -45,7 +45,7 @@ def server() -> Iterator[Server]:
 
 
 def command(server: Server, what: str, out: Path, workers: int) -> tuple[str, ...]:
-    size = ("--split", "example", "--workers", str(workers), "--out", str(out))
+    size = ("--split", "example", "--concurrency", str(workers), "--out", str(out))
     return ("eval", "--world", "alfred", "--model", server.model(), *LINES[what], *size)
 
 

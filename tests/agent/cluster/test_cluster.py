@@ -117,7 +117,7 @@ def test_players_elsewhere_write_what_one_machine_writes(agent: str, tmp_path: P
     spec = react(tmp_path, solving) if agent == "react" else react(tmp_path, solving, agent="expert", model=None)
     seen: list[RunProgress] = []
     play(spec, tmp_path / "one")
-    summary = play(spec, tmp_path / "many", workers=5, cluster=Here(), watcher=seen.append)
+    summary = play(spec, tmp_path / "many", concurrency=5, cluster=Here(), watcher=seen.append)
     assert kept(tmp_path / "many") == kept(tmp_path / "one")
     assert summary.overall.finished == TASKS
     assert seen[-1].done == TASKS
@@ -136,7 +136,7 @@ def test_players_and_the_command_are_killed_and_nothing_is_lost_or_doubled(seed:
 
     async def killed(kills: int) -> None:
         cluster = Here()
-        run = asyncio.create_task(run_batch(spec, tmp_path / "many", RunOptions(workers=6, cluster=cluster)))
+        run = asyncio.create_task(run_batch(spec, tmp_path / "many", RunOptions(concurrency=6, cluster=cluster)))
         for kill in range(kills):
             wanted = len(solving.requests) + chance.randrange(3, 12)
             while len(solving.requests) < wanted and not run.done():  # noqa: ASYNC110 (the server is another thread)
@@ -153,7 +153,7 @@ def test_players_and_the_command_are_killed_and_nothing_is_lost_or_doubled(seed:
 
     for _ in range(3):
         asyncio.run(killed(3))
-    play(spec, tmp_path / "many", workers=6, cluster=Here())
+    play(spec, tmp_path / "many", concurrency=6, cluster=Here())
     assert kept(tmp_path / "many") == kept(tmp_path / "one")
     assert verify_run(RunFolder(tmp_path / "many")).whole
     assert calls_recorded(tmp_path / "many") <= calls
@@ -164,13 +164,13 @@ def test_a_budget_of_calls_is_kept_to_the_call(tmp_path: Path, solving: Server) 
     play(spec, tmp_path / "one")
     before = len(solving.requests)
     with pytest.raises(Stopped, match="budget of 13 calls is used up"):
-        asyncio.run(run_batch(spec, tmp_path / "many", RunOptions(workers=6, cluster=Here()), tracker))
+        asyncio.run(run_batch(spec, tmp_path / "many", RunOptions(concurrency=6, cluster=Here()), tracker))
     # The probes of each player count, too, once its first reply has come.
     timings = map(json.loads, RunFolder(tmp_path / "many").timing_file.read_text().splitlines())
     recorded, wasted = calls_recorded(tmp_path / "many"), sum(timing.get("wasted", [0])[0] for timing in timings)
     assert recorded <= 13 <= tracker.used.calls == recorded + wasted
     probes = len(solving.requests) - before - 13
-    assert play(spec, tmp_path / "many", workers=6, cluster=Here()).overall.finished == TASKS
+    assert play(spec, tmp_path / "many", concurrency=6, cluster=Here()).overall.finished == TASKS
     assert kept(tmp_path / "many") == kept(tmp_path / "one")
     assert probes < 40
 
@@ -185,7 +185,7 @@ def test_one_rate_limit_holds_for_all_players(tmp_path: Path, solving: Server) -
     seen: list[RunProgress] = []
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("HOUSEQUEST_HOME", str(home))
-        play(spec, tmp_path / "many", workers=6, cluster=Here(), watcher=seen.append)
+        play(spec, tmp_path / "many", concurrency=6, cluster=Here(), watcher=seen.append)
     assert kept(tmp_path / "many") == kept(tmp_path / "one")
     assert {progress.limit for progress in seen} == {2}
     assert max(progress.active for progress in seen) <= 2
@@ -194,7 +194,7 @@ def test_one_rate_limit_holds_for_all_players(tmp_path: Path, solving: Server) -
 def test_an_endpoint_that_refuses_everything_stops_all_players(tmp_path: Path, solving: Server) -> None:
     solving.behave(otherwise=status(401))
     with pytest.raises(Stopped, match="refused access with 401"):
-        play(react(tmp_path, solving, set=["form=free"]), tmp_path / "many", workers=6, cluster=Here())
+        play(react(tmp_path, solving, set=["form=free"]), tmp_path / "many", concurrency=6, cluster=Here())
     assert not RunFolder(tmp_path / "many").results(react(tmp_path, solving, set=["form=free"]).manifest.tasks)
 
 
@@ -202,7 +202,7 @@ def test_a_machine_with_other_data_is_refused_in_words(tmp_path: Path, solving: 
     spec = react(tmp_path, solving)
     other = replace(spec, manifest=spec.manifest.model_copy(update={"data": "0" * 64}))
     with pytest.raises(ConfigurationError, match=r"(?s)A player on .* cannot play: it would play another run; .*data: "):
-        play(other, tmp_path / "many", workers=2, cluster=Here())
+        play(other, tmp_path / "many", concurrency=2, cluster=Here())
 
 
 def test_players_that_die_one_after_another_stop_the_run(tmp_path: Path, solving: Server) -> None:
@@ -214,5 +214,5 @@ def test_players_that_die_one_after_another_stop_the_run(tmp_path: Path, solving
 
     said: list[str] = []
     with pytest.raises(Stopped, match=r"One player after another is lost before an episode ends, the last \(it was killed\)"):
-        play(react(tmp_path, solving), tmp_path / "many", workers=2, cluster=Dying(), say=said.append)
+        play(react(tmp_path, solving), tmp_path / "many", concurrency=2, cluster=Dying(), say=said.append)
     assert Counter(said) == {"A player was lost (it was killed); its 0 episodes are gone on with elsewhere.": 5}

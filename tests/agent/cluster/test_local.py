@@ -39,7 +39,7 @@ def solving() -> Iterator[Server]:
 
 
 def command(server: Server, folder: Path, out: str, *more: str) -> list[str]:
-    size = ("--split", "generated", "--limit", str(TASKS), "--max-steps", "20", "--workers", "6")
+    size = ("--split", "generated", "--limit", str(TASKS), "--max-steps", "20", "--concurrency", "6")
     return [*COMMAND, "eval", "--agent", "react", "--model", server.model(), *size, "--out", str(folder / out), *more]
 
 
@@ -78,7 +78,7 @@ def test_names_of_clusters() -> None:
 def test_two_processes_write_what_one_writes(agent: str, model: str | None, tmp_path: Path, solving: Server) -> None:
     spec = react(tmp_path, solving, agent=agent, model=solving.model() if model == "served" else model)
     play(spec, tmp_path / "one")
-    play(spec, tmp_path / "many", workers=4, cluster=ProcessCluster(2))
+    play(spec, tmp_path / "many", concurrency=4, cluster=ProcessCluster(2))
     assert kept(tmp_path / "many") == kept(tmp_path / "one")
     assert verify_run(RunFolder(tmp_path / "many")).whole
     assert players(os.getpid()) == []
@@ -154,5 +154,5 @@ def test_an_error_of_ours_in_a_player_is_told_with_its_traceback(tmp_path: Path,
             return await super().open(replace(order, settings=None))  # pyright: ignore[reportArgumentType]
 
     with pytest.raises(RuntimeError, match=r"(?s)Traceback .*AttributeError: 'NoneType'"):
-        play(react(tmp_path, solving), tmp_path / "run", workers=2, cluster=Mistaken(1))
+        play(react(tmp_path, solving), tmp_path / "run", concurrency=2, cluster=Mistaken(1))
     assert players(os.getpid()) == []

@@ -90,7 +90,7 @@ def solving() -> Iterator[Server]:
 
 
 def command(server: Server, out: Path, *more: str) -> list[str]:
-    size = ("--split", "generated", "--limit", str(TASKS), "--max-steps", "20", "--workers", "8")
+    size = ("--split", "generated", "--limit", str(TASKS), "--max-steps", "20", "--concurrency", "8")
     return [*COMMAND, "eval", "--agent", "react", "--model", server.model(), *size, "--out", str(out), *more]
 
 
@@ -186,7 +186,7 @@ WORK = b"ray::_work"
     ("given", "out"),
     [
         (
-            ("export", "--as", "react", "--split", "generated", "--games", str(GAMES), "--missteps", "0.1", "--out"),
+            ("export", "--prompts-of", "react", "--split", "generated", "--games", str(GAMES), "--epsilon", "0.1", "--out"),
             "data.jsonl",
         ),
         (
@@ -200,7 +200,7 @@ def test_demonstrations_are_made_on_a_cluster_whatever_dies(
     given: tuple[str, ...], out: str, machines: Machines, tmp_path: Path
 ) -> None:
     write_tiny(tmp_path / "model.gguf")
-    subprocess.run([*COMMAND, *given, f"one/{out}", "--workers", "1"], check=True, cwd=tmp_path, env=environment())
+    subprocess.run([*COMMAND, *given, f"one/{out}", "--processes", "1"], check=True, cwd=tmp_path, env=environment())
     line = [*COMMAND, *given, f"many/{out}", "--cluster", f"ray:{machines.address}"]
     with ending(subprocess.Popen(line, cwd=tmp_path, env=environment()), LONG) as process:
         wait_until(lambda: machines.working(WORK), process, LONG)
@@ -217,7 +217,7 @@ def test_demonstrations_are_made_on_a_cluster_whatever_dies(
 
 def test_ctrl_c_ends_what_a_cluster_is_at(machines: Machines, tmp_path: Path) -> None:
     size = ("--split", "generated", "--games", "50000", "--cluster", f"ray:{machines.address}", "--out", "data.jsonl")
-    line = [*COMMAND, "export", "--as", "react", *size]
+    line = [*COMMAND, "export", "--prompts-of", "react", *size]
     process = subprocess.Popen(line, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True, start_new_session=True)
     part = tmp_path / "data.jsonl.part"
     with ending(process, LONG):

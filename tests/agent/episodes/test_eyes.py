@@ -169,12 +169,12 @@ def test_runs_that_see_are_equal_bytes_for_any_number_of_workers_and_broken_off(
     server.probing = seeing
     spec = run_of(tmp_path, server)
     asyncio.run(run_batch(spec, tmp_path / "one"))
-    asyncio.run(run_batch(spec, tmp_path / "eight", RunOptions(workers=8)))
+    asyncio.run(run_batch(spec, tmp_path / "eight", RunOptions(concurrency=8)))
     assert b'"image":"' in next(iter(episodes(tmp_path / "one").values()))
     assert episodes(tmp_path / "eight") == episodes(tmp_path / "one")
     with pytest.raises(Stopped):
-        asyncio.run(run_batch(spec, tmp_path / "broken", RunOptions(workers=3), BudgetTracker(Budget(calls=9))))
-    asyncio.run(run_batch(spec, tmp_path / "broken", RunOptions(workers=3)))
+        asyncio.run(run_batch(spec, tmp_path / "broken", RunOptions(concurrency=3), BudgetTracker(Budget(calls=9))))
+    asyncio.run(run_batch(spec, tmp_path / "broken", RunOptions(concurrency=3)))
     assert episodes(tmp_path / "broken") == episodes(tmp_path / "one")
 
 

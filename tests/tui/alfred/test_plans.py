@@ -61,7 +61,7 @@ def test_a_run_is_scored_and_reported_alike(call: Run) -> None:
 def test_a_scripted_model_plans(call: Run, tmp_path: Path) -> None:
     (tmp_path / "plans.yaml").write_text(SCRIPT)
     with_model = (*PLANS, "--agent", "in-context", "--model", "scripted:plans.yaml", "--set", "shots=1", "--out", "run")
-    figures = json.loads(call(*with_model, "--workers", "2", "--json").stdout)
+    figures = json.loads(call(*with_model, "--concurrency", "2", "--json").stdout)
     assert (figures["exact"]["count"], figures["calls"], figures["failures"]) == (2, 4, {"unreadable reply": 1})
     assert "unreadable reply" in call("report", "run").stdout
 
@@ -82,7 +82,7 @@ def test_it_says_what_it_would_do(call: Run, tmp_path: Path) -> None:
         ((*PLANS, "--max-steps", "3"), "--max-steps is for games"),
         ((*PLANS, "--goals", "human"), "--goals is for games"),
         ((*PLANS, "--agent", "react"), "No planner of alfred-plans is named 'react'"),
-        ((*PLANS, "--retry", "errors", "--agent", "react"), "No planner"),
+        ((*PLANS, "--retry-errors", "--agent", "react"), "No planner"),
         (("play", "--world", "alfred-plans"), "nothing to play"),
         (("compare", "run", "run"), "which has no episodes"),
         (("report", "run", "--markdown"), "--markdown"),

@@ -330,8 +330,8 @@ def test_it_listens_at_that_one_address(served: Served) -> None:
         ("--port", "0"),
         ("--port", "x"),
         ("--windows", "0"),
-        ("--url", "ftp://x"),
-        ("--url", "x"),
+        ("--public-url", "ftp://x"),
+        ("--public-url", "x"),
         ("--nonsense",),
     ],
 )

@@ -97,7 +97,7 @@ def test_series_are_reported_and_compared_as_they_stand(call: Run, tmp_path: Pat
     assert call("report", "a", "--html", "a.html").returncode == 0
     assert "run-2, " in (tmp_path / "a.html").read_text()
     assert "mean of 2 seeds" in call("report", "a", "--against", "published").stdout
-    assert call(*play, "--retries", "1", "--out", "c").returncode in (0, 1)
+    assert call(*play, "--retry-lost", "1", "--out", "c").returncode in (0, 1)
     rows = call("report", "c", "--csv", "-").stdout.splitlines()
     assert rows[0].startswith("run,split,") and rows[1].startswith("attempt-1,")
     from housequest.agent.evaluation.library import report

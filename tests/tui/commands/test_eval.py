@@ -68,7 +68,7 @@ def test_json_is_one_object(call: Run) -> None:
 
 def test_the_example_houses_are_won_with_any_number_of_workers(call: Run, tmp_path: Path) -> None:
     for workers in ("1", "8"):
-        done = call("eval", "--split", "example", "--agent", "expert", "--workers", workers, "--out", workers, "--json")
+        done = call("eval", "--split", "example", "--agent", "expert", "--concurrency", workers, "--out", workers, "--json")
         assert done.returncode == 0, done.stderr
         figures = json.loads(done.stdout)
         assert figures["won"] == figures["episodes"] > 0
@@ -109,7 +109,7 @@ def test_the_estimate_is_of_all_runs_of_a_series(call: Run, server: Server) -> N
     base = ("eval", "--world", "scripted", "--agent", "react", "--model", server.model(), "--max-steps", "2", "--dry-run")
     assert " for 3 tasks, " in call(*base).stdout
     assert " for 9 tasks, " in call(*base, "--repeat", "3").stdout
-    assert "from none lost to all lost in 4 attempts" in " ".join(call(*base, "--retries", "3").stdout.split())
+    assert "from none lost to all lost in 4 attempts" in " ".join(call(*base, "--retry-lost", "3").stdout.split())
 
 
 def test_errors_are_an_exit_code_and_retried(call: Run, tmp_path: Path, server: Server) -> None:
@@ -118,10 +118,10 @@ def test_errors_are_an_exit_code_and_retried(call: Run, tmp_path: Path, server: 
     done = call(*command)
     assert done.returncode == 1
     assert "model: The model answered 413" in done.stdout
-    assert "--retry errors" in done.stdout
+    assert "--retry-errors" in done.stdout
     assert "Errors, counted as not won (1):" in done.stdout
     assert call(*command).returncode == 1
-    assert call(*command, "--retry", "errors").returncode == 0
+    assert call(*command, "--retry-errors").returncode == 0
 
 
 def test_a_changed_configuration_is_refused(call: Run, tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_an_interrupt_lets_calls_in_flight_be_answered_and_none_is_paid_twice(
     workers: int, call: Run, tmp_path: Path, server: Server
 ) -> None:
     command = ("eval", "--world", "scripted", "--agent", "react", "--model", server.model(), "--max-steps", "4")
-    size = ("--workers", str(workers), "--out", "run")
+    size = ("--concurrency", str(workers), "--out", "run")
     assert call(*command, "--out", "whole").returncode == 0
     calls = len(server.requests)
     server.reset()
@@ -223,10 +223,9 @@ def test_a_second_interrupt_leaves_at_once_and_the_first_in_the_end(
         ("--agent", "nobody"),
         ("--agent", "human"),
         ("--agent", "react"),
-        ("--agent", "expert", "--workers", "0"),
+        ("--agent", "expert", "--concurrency", "0"),
         ("--agent", "expert", "--limit", "0"),
         ("--agent", "expert", "--limit", "1", "--sample", "1"),
-        ("--agent", "expert", "--retry", "everything"),
         ("--agent", "expert", "--type", "nothing"),
         ("--agent", "expert", "--split", "nothing"),
         ("--agent", "expert", "--sweep", "x"),
@@ -262,7 +261,20 @@ def test_no_run_to_report(run_folder: str, call: Run, tmp_path: Path) -> None:
 
 @pytest.mark.games
 def test_a_run_over_published_games_is_told_as_a_part_of_its_split(alfworld_games: Path, call: Run) -> None:
-    flags = ("--split", "valid_seen", "--type", "heat", "--sample", "3", "--goals", "human", "--workers", "4", "--out", "run")
+    flags = (
+        "--split",
+        "valid_seen",
+        "--type",
+        "heat",
+        "--sample",
+        "3",
+        "--goals",
+        "human",
+        "--concurrency",
+        "4",
+        "--out",
+        "run",
+    )
     done = call("eval", "--agent", "expert", *flags, ALFWORLD_DATA=str(alfworld_games))
     assert done.returncode == 0
     assert "3 of the split's 140, drawn with the sample seed 0: " in " ".join(done.stdout.split())
@@ -285,7 +297,7 @@ def test_tasks_are_played_several_times_and_the_report_is_printed_again(call: Ru
 
 
 def test_lost_tasks_are_played_again_and_counted_apart(call: Run, tmp_path: Path) -> None:
-    done = call(*EXPERT, "--retries", "2", "--max-steps", "5")
+    done = call(*EXPERT, "--retry-lost", "2", "--max-steps", "5")
     assert done.returncode == 0, done.stderr
     assert "at the first attempt" in done.stdout
     assert "That is another measure" in done.stdout
@@ -294,9 +306,9 @@ def test_lost_tasks_are_played_again_and_counted_apart(call: Run, tmp_path: Path
     after = json.loads(call("report", str(folder), "--json").stdout)["after"]
     assert [each["attempt"] for each in after] == [1, 2, 3]
     assert after[1]["tasks"] == after[0]["tasks"] - after[0]["won"]
-    dry = call(*EXPERT, "--retries", "2", "--dry-run")
+    dry = call(*EXPERT, "--retry-lost", "2", "--dry-run")
     assert "Would play this up to 3 times" in dry.stdout
-    both = call(*EXPERT, "--retries", "2", "--repeat", "2")
+    both = call(*EXPERT, "--retry-lost", "2", "--repeat", "2")
     assert both.returncode != 0
     assert "cannot be given together" in both.stderr
 

@@ -76,7 +76,7 @@ def test_a_dry_run_says_about_what_it_would_cost(call: Run, server: Server) -> N
 
 def test_a_model_that_is_not_there_is_told_once_and_spoils_nothing(call: Run) -> None:
     with serve() as gone:
-        line = react(gone, "--workers", "3")
+        line = react(gone, "--concurrency", "3")
     done = call(*line)
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr.count("cannot be reached") == 1
@@ -96,7 +96,7 @@ def test_a_run_that_is_refused_is_neither_announced_nor_made(call: Run, server: 
 
 def test_a_sweep_is_one_table_and_goes_on(call: Run, server: Server, tmp_path: Path) -> None:
     (tmp_path / "two.yaml").write_text(SWEEP)
-    line = ("eval", "--sweep", "two.yaml", "--model", server.model(), "--workers", "3")
+    line = ("eval", "--sweep", "two.yaml", "--model", server.model(), "--concurrency", "3")
     dry = call(*line, "--dry-run")
     assert dry.stdout.startswith("Would play 4 runs into runs/two")
     assert len(json.loads(call(*line, "--dry-run", "--json").stdout)["runs"]) == 4
@@ -123,7 +123,7 @@ def test_a_sweep_with_errors_is_an_exit_code(call: Run, server: Server, tmp_path
     line = ("eval", "--sweep", "two.yaml", "--model", server.model(), "--out", "swept")
     server.behave(status(413), raw(b"{}"))
     assert call(*line).returncode == 1
-    assert call(*line, "--retry", "errors", "--json").returncode == 0
+    assert call(*line, "--retry-errors", "--json").returncode == 0
 
 
 def test_a_folder_of_somebody_else_gets_no_key(run: Run, server: Server, tmp_path: Path) -> None:

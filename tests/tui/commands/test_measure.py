@@ -53,7 +53,7 @@ def book(tmp_path: Path) -> Path:
 
 
 def asked(server: Server) -> tuple[str, ...]:
-    play = ("--split", "generated", "--limit", "3", "--agent", "react", "--max-steps", "25", "--workers", "3")
+    play = ("--split", "generated", "--limit", "3", "--agent", "react", "--max-steps", "25", "--concurrency", "3")
     return ("rules", "measure", "book.yaml", "knack", *play, "--model", server.model(), "--out", "runs/knack")
 
 
@@ -139,7 +139,6 @@ def test_a_dry_run_plays_nothing(book: Path, call: Run, tmp_path: Path) -> None:
         (("book.yaml", "knak", "--model", "openai:x"), "Did you mean 'knack'"),
         (("empty.yaml", "--model", "openai:x"), "has no accepted rules"),
         (("book.yaml", "--alone", "--model", "openai:x"), "no rule is named"),
-        (("book.yaml", "--retry", "all", "--model", "openai:x"), "is not known; give --retry errors"),
         (("nowhere", "--model", "openai:x"), "There is no rulebook 'nowhere'"),
     ],
     ids=range(9),

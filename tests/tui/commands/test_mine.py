@@ -58,7 +58,7 @@ def test_houses_for_evaluation_are_left_out_and_what_was_mined_is_named(call: Ru
     done = call("rules", "mine", "held", "--into", "book.yaml")
     assert done.returncode == 2
     assert "Left out: 2 episodes of generated from 1,000,000 on, which is for evaluation" in " ".join(done.stderr.split())
-    done = call("rules", "mine", "both", "--into", "book.yaml", "--least", "1", "--accept", "evidence")
+    done = call("rules", "mine", "both", "--into", "book.yaml", "--min-refusals", "1", "--accept", "evidence")
     assert (done.returncode, "1 episodes of generated from" in done.stderr) == (0, True)
     assert {rule.origin.splits for rule in read_book(tmp_path / "book.yaml").rules} == {("generated:999970..999999",)}
 
@@ -80,7 +80,7 @@ def test_a_run_says_what_its_rules_were_learned_from(call: Run, played: str) -> 
         ((), "Nothing was recorded yet"),
         (("gone",), "gone"),
         (("--counts", "--accept", "filter"), "--accept: 'filter' is not one of person, evidence"),
-        (("--counts", "--least", "0"), "--least: 0 is out of range"),
+        (("--counts", "--min-refusals", "0"), "--min-refusals: 0 is out of range"),
         (("--counts", "--into", "a\x1b"), "is not the name of a rulebook"),
     ],
     ids=range(5),

@@ -47,6 +47,6 @@ def test_the_commands(call: Run, tmp_path: Path) -> None:
     assert len(names) == 2
     for name in names:
         assert kept(tmp_path / "swept" / name) == kept(tmp_path / "sweep" / name)
-    refused = call("eval", *common, "--retries", "1", "--shard", "1/2")
+    refused = call("eval", *common, "--retry-lost", "1", "--shard", "1/2")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "--retries plays again what the whole run lost" in refused.stderr
+    assert "--retry-lost plays again what the whole run lost" in refused.stderr

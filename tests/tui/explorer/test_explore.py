@@ -183,7 +183,7 @@ def test_other_runs_are_evidence_but_none_of_a_split_for_evaluation(call: Run, t
 @pytest.mark.heavy
 def test_a_budget_stops_it_at_any_call_and_the_same_command_goes_on(call: Run, tmp_path: Path, server: Server) -> None:
     server.policy = Teacher(lessons=["\n\n".join(LESSON)])
-    flags = ("--chunk-steps", "9", "--workers", "2")
+    flags = ("--chunk-steps", "9", "--concurrency", "2")
     # Free replies, so that nothing is asked of the model beside them.
     play = ("explore", "--agent", "react", "--set", "form=free", "--model", server.model(), "--split", "generated")
     flags += ("--episodes", "2")
@@ -210,7 +210,7 @@ def test_any_number_of_workers_comes_to_the_same(call: Run, tmp_path: Path, serv
     server.policy = Teacher(lessons=["\n\n".join(LESSON)])
     for workers in ("1", "4"):
         out = tmp_path / workers / "run"
-        flags = ("--out", str(out), "--into", f"{workers}.yaml", "--workers", workers, "--chunk-steps", "7")
+        flags = ("--out", str(out), "--into", f"{workers}.yaml", "--concurrency", workers, "--chunk-steps", "7")
         assert call(*command(server, *flags)).returncode == 0
         books.append((tmp_path / f"{workers}.yaml").read_text())
     assert books[0] == books[1]

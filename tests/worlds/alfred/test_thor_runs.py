@@ -81,7 +81,7 @@ def test_a_killed_worker_and_a_hung_player_end_one_episode_and_the_run_goes_on(
     )
     played = housequest(
         *("eval", "--world", "alfred", "--agent", "expert", "--split", "valid_seen", "--limit", "2", "--json", *options),
-        *("--workers", "1"),
+        *("--concurrency", "1"),
         home=tmp_path,
         data=alfworld_games,
     )

@@ -31,7 +31,7 @@ from housequest.worlds.alfworld.expert import make_expert
 from housequest.worlds.alfworld.text import goal_sentences, load_counts
 from housequest.worlds.household.goals import Goal
 
-MISSTEPS = 0.12
+EPSILON = 0.12
 MOST_STEPS = 40
 WORDINGS = 3  # In how many wordings a sub-task is kept, of which the first is the ground truth's.
 
@@ -54,8 +54,8 @@ class ExpertStep(NamedTuple):
     subtask: int
 
 
-def play(game: TrainingGame, random: Random, *, missteps: float = MISSTEPS) -> tuple[list[ExpertStep], bool]:
-    """Play ``game`` by the expert, a share ``missteps`` of its commands random; also whether the game came to its end."""
+def play(game: TrainingGame, random: Random, *, epsilon: float = EPSILON) -> tuple[list[ExpertStep], bool]:
+    """Play ``game`` by the expert, a share ``epsilon`` of its commands random; also whether the game came to its end."""
     expert, env = make_expert(), game.env
     opening = env.reset().observation
     memory = expert.begin(goal_sentences(game.goal)[0], opening)
@@ -68,7 +68,7 @@ def play(game: TrainingGame, random: Random, *, missteps: float = MISSTEPS) -> t
             break
         subtask = max(subtask, step_of(game.goal, memory.belief))
         steps.append(ExpertStep(seen, permissible, permissible.index(command), subtask))
-        if random.random() < missteps:
+        if random.random() < epsilon:
             command = random.choice(permissible)
         step = env.step(command)
         memory = expert.observe(memory, command, step.observation)

@@ -99,7 +99,7 @@ def test_equal_runs_are_equal_bytes_for_any_number_of_workers(tmp_path: Path) ->
         for workers in (1, 4):
             folder = tmp_path / f"run-{workers}"
             spec = make_run_spec(configure({**flags, "model": server.model(), "set": {"shots": 2}}, tmp_path))
-            asyncio.run(run_batch(spec, folder, RunOptions(workers=workers)))
+            asyncio.run(run_batch(spec, folder, RunOptions(concurrency=workers)))
             records.append({path.name: path.read_bytes() for path in sorted((folder / "episodes").iterdir())})
     assert records[0] == records[1]
     assert len(records[0]) > 2

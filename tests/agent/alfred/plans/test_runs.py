@@ -62,7 +62,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def play(run: PlanRun, folder: Path, *, budget: Budget | None = None, workers: int = 1) -> list[PlanResult]:
-    return asyncio.run(score_plans(run, folder, RunOptions(workers=workers), BudgetTracker(budget)))
+    return asyncio.run(score_plans(run, folder, RunOptions(concurrency=workers), BudgetTracker(budget)))
 
 
 def in_context(server: Server, data: Path, **settings: str | int) -> PlanRun:
@@ -110,7 +110,7 @@ def test_examples_are_drawn_evenly_and_found_by_what_was_told(data: Path) -> Non
 @pytest.mark.parametrize("steps", ["off", "on"])
 def test_a_model_plans_from_examples(server: Server, data: Path, tmp_path: Path, steps: str) -> None:
     run = in_context(server, data, steps=steps)
-    rows = play(run, tmp_path / "run", workers=3)
+    rows = play(run, tmp_path / "run", concurrency=3)
     assert [(row.exact, row.reaches, row.calls) for row in rows] == [(True, True, 1)] * 3
     asked = {request.messages[1]["content"] for request in server.requests}
     (potato,) = (text for text in asked if text.count("Heat up a potato"))
@@ -135,7 +135,7 @@ def test_what_was_answered_is_not_asked_again(server: Server, data: Path, tmp_pa
     assert "Not finished: 1 of 3" in PlansReport(run.manifest, read_rows(tmp_path / "run")).text()
     rows = play(run, tmp_path / "run")
     assert len(server.requests) == 3
-    alone = play(in_context(server, data), tmp_path / "alone", workers=3)
+    alone = play(in_context(server, data), tmp_path / "alone", concurrency=3)
     assert rows == alone
     assert (tmp_path / "run" / "results.jsonl").read_bytes() == (tmp_path / "alone" / "results.jsonl").read_bytes()
 
@@ -168,7 +168,7 @@ def test_calls_that_failed_are_errors_and_asked_again(server: Server, data: Path
 def test_an_endpoint_that_refuses_every_call_ends_the_run(server: Server, data: Path, tmp_path: Path) -> None:
     server.behave(otherwise=status(401))
     with pytest.raises(Stopped):
-        play(in_context(server, data), tmp_path / "run", workers=3)
+        play(in_context(server, data), tmp_path / "run", concurrency=3)
     assert read_rows(tmp_path / "run") == []
 
 

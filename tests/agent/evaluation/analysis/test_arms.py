@@ -265,7 +265,7 @@ def test_a_series_that_is_not_finished_has_one_rate(tmp_path: Path) -> None:
 
 def test_of_lost_tasks_that_were_played_again_the_first_attempt_is_the_arm(tmp_path: Path) -> None:
     other = eval_("--world", "scripted", "--agent", "expert", out=tmp_path / "other")
-    line = ("--world", "scripted", "--agent", "expert", "--max-steps", "3", "--retries", "2")
+    line = ("--world", "scripted", "--agent", "expert", "--max-steps", "3", "--retry-lost", "2")
     again = eval_(*line, out=tmp_path / "again")
     (arm,) = read_arms([again])
     (tried,) = arm.runs

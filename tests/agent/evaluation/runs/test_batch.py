@@ -70,7 +70,7 @@ def test_a_run_has_all_it_was_made_of(tmp_path: Path) -> None:
 def test_the_number_of_workers_changes_nothing(tmp_path: Path, server: Server) -> None:
     for agent, model in (("expert", None), ("react", server.model())):
         for workers in (1, 8):
-            play(plan(tmp_path, agent=agent, model=model, max_steps=4), tmp_path / f"{agent}{workers}", workers=workers)
+            play(plan(tmp_path, agent=agent, model=model, max_steps=4), tmp_path / f"{agent}{workers}", concurrency=workers)
         assert episodes(tmp_path / f"{agent}1") == episodes(tmp_path / f"{agent}8")
         for name in ("run.json", "index.jsonl"):
             assert (tmp_path / f"{agent}1" / name).read_bytes() == (tmp_path / f"{agent}8" / name).read_bytes()
@@ -81,7 +81,7 @@ def test_what_a_server_does_not_take_is_said_in_its_report(tmp_path: Path, serve
         server.reset()
         if dialect is not None:
             server.behave(otherwise=dialects()[dialect])
-        play(plan(tmp_path, agent="react", model=server.model(), max_steps=2), tmp_path / name, workers=8)
+        play(plan(tmp_path, agent="react", model=server.model(), max_steps=2), tmp_path / name, concurrency=8)
     runs = {name: RunReport(read_for_comparison(RunFolder(tmp_path / name))) for name in ("taken", "untaken", "thinking")}
     assert runs["taken"].card["asked"] == "as a chat"
     assert runs["untaken"].card["asked"] == "as a chat; temperature not taken: the server's default holds"
@@ -96,7 +96,7 @@ def test_workers_are_episodes_in_flight(tmp_path: Path, server: Server) -> None:
 
     meeting = together(3)
     server.behave(meeting, meeting, meeting)
-    summary = play(plan(tmp_path, agent="react", model=server.model(), max_steps=1), tmp_path / "run", workers=3)
+    summary = play(plan(tmp_path, agent="react", model=server.model(), max_steps=1), tmp_path / "run", concurrency=3)
     assert (summary.overall.lost, summary.overall.calls) == (3, 3)
 
 
@@ -163,7 +163,7 @@ def test_an_interrupted_run_goes_on_wherever_the_server_now_is(tmp_path: Path, s
             if progress.done:
                 batch.cancel()
 
-        options = RunOptions(workers=2, watcher=stop)
+        options = RunOptions(concurrency=2, watcher=stop)
         batch = asyncio.create_task(run_batch(first, tmp_path / "run", options))
         await batch
 
@@ -173,7 +173,7 @@ def test_an_interrupted_run_goes_on_wherever_the_server_now_is(tmp_path: Path, s
     assert 0 < len((tmp_path / "run" / "index.jsonl").read_text().splitlines()) < 3
     with serve(server.policy) as moved:
         again = plan(tmp_path, agent="react", model=moved.model(), max_steps=3)
-        play(again, tmp_path / "run", workers=2)
+        play(again, tmp_path / "run", concurrency=2)
         play(again, tmp_path / "whole")
     assert episodes(tmp_path / "run") == episodes(tmp_path / "whole")
     assert (tmp_path / "run" / "index.jsonl").read_bytes() == (tmp_path / "whole" / "index.jsonl").read_bytes()
@@ -333,8 +333,8 @@ def test_a_model_is_recorded_without_its_place(tmp_path: Path) -> None:
 @pytest.mark.games
 def test_the_expert_over_a_published_split(alfworld_games: Path, tmp_path: Path) -> None:
     planned = plan(tmp_path, world="alfworld", split="valid_seen")
-    first = play(planned, tmp_path / "one", workers=1)
-    play(planned, tmp_path / "eight", workers=8)
+    first = play(planned, tmp_path / "one", concurrency=1)
+    play(planned, tmp_path / "eight", concurrency=8)
     assert (first.overall.episodes, first.overall.errors) == (140, 0)
     assert episodes(tmp_path / "one") == episodes(tmp_path / "eight")
 

@@ -76,7 +76,7 @@ def play(
     async def run() -> Summary:
         model: Model = make_model(server.model(), timeout=timeout, retries=2, wait=0.001)
         try:
-            options = RunOptions(workers=workers, model=wrapped(model) if wrapped else model)
+            options = RunOptions(concurrency=workers, model=wrapped(model) if wrapped else model)
             return await run_batch(plan(folder.parent, server), folder, options, BudgetTracker(budget))
         finally:
             await model.aclose()

@@ -37,7 +37,7 @@ def plan(folder: Path, server: Server | None, **flags: object) -> RunSpec:
 
 def play(planned: RunSpec, folder: Path, budget: Budget, **sitting: object) -> Summary:
     tracker = BudgetTracker(budget)
-    settings = RunOptions(workers=3)
+    settings = RunOptions(concurrency=3)
     return asyncio.run(run_batch(planned, folder, replace(settings, **sitting), tracker))  # pyright: ignore[reportArgumentType]
 
 
@@ -159,7 +159,7 @@ def test_when_the_time_is_up_whoever_waits_for_the_endpoint_is_sent_away(code: i
     # The first call is refused, and is to come back after a minute; the sitting ends long before.
     server.behave(status(code, retry_after=f"{LONGEST_WAIT:.0f}"))
     with pytest.raises(Stopped, match="time of this session is up"):
-        play(plan(tmp_path, server), tmp_path / "run", Budget(seconds=0.7), workers=1)
+        play(plan(tmp_path, server), tmp_path / "run", Budget(seconds=0.7), concurrency=1)
     assert len(server.requests) <= 1
     server.reset()
     assert play(plan(tmp_path, server), tmp_path / "run", Budget()).overall.finished == 6
@@ -182,7 +182,7 @@ def test_a_server_that_is_not_there_stops_the_run_with_one_message(tmp_path: Pat
     with serve() as gone:
         planned = plan(tmp_path, gone)
     with pytest.raises(Stopped, match="cannot be reached"):
-        play(planned, tmp_path / "run", Budget(), workers=140)
+        play(planned, tmp_path / "run", Budget(), concurrency=140)
     assert (tmp_path / "run" / "index.jsonl").read_bytes() == b""
 
 

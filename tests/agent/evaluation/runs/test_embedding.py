@@ -86,7 +86,7 @@ def plan(folder: Path, server: Server, embedder: str | None = None) -> RunSpec:
 
 
 def play(run: Path, server: Server, workers: int, *, retry_errors: bool = False) -> Summary:
-    options = RunOptions(workers=workers, retry_errors=retry_errors)
+    options = RunOptions(concurrency=workers, retry_errors=retry_errors)
     return asyncio.run(run_batch(plan(run.parent, server), run, options))
 
 

@@ -173,7 +173,7 @@ def test_each_episode_ends_for_its_own_reason(tmp_path: Path, server: Server, mo
     async def play() -> None:
         model = make_model(server.model(), keys=keys, timeout=1.5, retries=3, wait=0.002)
         try:
-            await run_batch(planned(tmp_path, server, 40), tmp_path / "run", RunOptions(workers=40, model=model))
+            await run_batch(planned(tmp_path, server, 40), tmp_path / "run", RunOptions(concurrency=40, model=model))
         finally:
             await model.aclose()
 
@@ -193,7 +193,7 @@ _TELLING = (
 def test_the_command_itself_with_its_own_waits(tmp_path: Path, server: Server) -> None:
     config_folder().mkdir(parents=True)
     (config_folder() / "housequest.toml").write_text(f'[endpoints."127.0.0.1:{server.port}"]\nkey_env = "PRECIOUS_KEY"\n')
-    size = ("--split", f"generated:0..{TASKS - 1}", "--max-steps", str(TURNS), "--workers", str(TASKS))
+    size = ("--split", f"generated:0..{TASKS - 1}", "--max-steps", str(TURNS), "--concurrency", str(TASKS))
     python, option, program = COMMAND
     arguments = ("eval", "--agent", "react", "--model", server.model(), *size, "--timeout", "10", "--out", "run", "--json")
     line = (python, option, _TELLING + program, *arguments)
@@ -215,7 +215,7 @@ def test_the_command_itself_with_its_own_waits(tmp_path: Path, server: Server) -
 def test_no_key_is_left_by_a_run_that_was_killed(tmp_path: Path, server: Server, kill_at: int) -> None:
     config_folder().mkdir(parents=True)
     (config_folder() / "housequest.toml").write_text(f'[endpoints."127.0.0.1:{server.port}"]\nkey_env = "PRECIOUS_KEY"\n')
-    size = ("--split", f"generated:0..{TASKS - 1}", "--max-steps", str(TURNS), "--workers", "64", "--timeout", "5")
+    size = ("--split", f"generated:0..{TASKS - 1}", "--max-steps", str(TURNS), "--concurrency", "64", "--timeout", "5")
     line = (*COMMAND, "eval", "--agent", "react", "--model", server.model(), *size, "--out", "run")
     with (tmp_path / "said.txt").open("wb") as said:
         process = subprocess.Popen(line, cwd=tmp_path, env=environment(PRECIOUS_KEY=KEY), stdout=said, stderr=said)

@@ -30,7 +30,7 @@ def server() -> Iterator[Server]:
 
 
 def command(server: Server, out: Path, tasks: int, workers: int) -> tuple[str, ...]:
-    size = ("--split", "generated", "--limit", str(tasks), "--max-steps", "30", "--workers", str(workers))
+    size = ("--split", "generated", "--limit", str(tasks), "--max-steps", "30", "--concurrency", str(workers))
     return ("eval", "--agent", "react", "--model", server.model(), *size, "--out", str(out))
 
 

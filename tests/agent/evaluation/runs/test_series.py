@@ -72,7 +72,7 @@ def retrying(server: Server, retries: int = 2, **more: object) -> Settings:
         "split": "example",
         "max_steps": 30,
         "set": settings,
-        "retries": retries,
+        "retry_lost": retries,
     }
     return configure({**flags, **more})
 
@@ -118,12 +118,12 @@ def test_more_repeats_go_on_with_those_that_there_are(tmp_path: Path) -> None:
     assert {name: each for name, each in after.items() if name in before and name != "sweep.json"} == {
         name: each for name, each in before.items() if name != "sweep.json"
     }
-    assert after == content(played(repeating(3), tmp_path / "others", workers=3).path)
+    assert after == content(played(repeating(3), tmp_path / "others", concurrency=3).path)
 
 
 def test_repeats_and_retries_are_counted_one_at_a_time() -> None:
     with pytest.raises(ConfigurationError, match="cannot be given together"):
-        series_kind(repeating(2, retries=1))
+        series_kind(repeating(2, retry_lost=1))
 
 
 @pytest.mark.heavy
@@ -237,14 +237,14 @@ def test_without_reflection_it_is_only_played_again(server: Server, tmp_path: Pa
 @pytest.mark.heavy
 def test_a_series_that_is_stopped_again_and_again_is_equal_to_the_last_byte(server: Server, tmp_path: Path) -> None:
     whole = content(played(retrying(server), tmp_path / "whole").path)
-    assert whole == content(played(retrying(server), tmp_path / "many", workers=4).path)
+    assert whole == content(played(retrying(server), tmp_path / "many", concurrency=4).path)
     settings = retrying(server)
     folder = series_folder("attempts", make_run_spec(settings), tmp_path / "stopped")
     for calls in count(17, 17):
         try:
             for trial in series(settings, folder):
                 tracker = BudgetTracker(Budget(calls=calls))
-                options = RunOptions(workers=2, model=make_model(server.model(), wait=0.001))
+                options = RunOptions(concurrency=2, model=make_model(server.model(), wait=0.001))
                 asyncio.run(run_batch(trial.spec, folder.path / trial.folder, options, tracker))
             break
         except Stopped:

@@ -146,7 +146,7 @@ def test_a_grid_is_an_arm_for_each_choice(tmp_path: Path) -> None:
         ("common: {agent: expert}", "has no arms"),
         ("arms: []", "has no arms"),
         ("arms: {a: {agnet: expert}}", "Did you mean 'agent'"),
-        ("arms: {a: {workers: 3}}", "'workers', which is unknown"),
+        ("arms: {a: {concurrency: 3}}", "'concurrency', which is unknown"),
         ("arms: {a: {agent: }}", "agent has no value"),
         ("arms: {a: {set: 3}}", "set is not a table"),
         ("arms: {a: {agent: expert}, A b: {agent: expert}, A-b: {agent: expert}}", "share its folder"),
@@ -213,11 +213,13 @@ def test_a_sweep_repeats_each_arm_and_plays_nothing_lost_again(tmp_path: Path) -
     written(tmp_path, file_text)
     with pytest.raises(ConfigurationError, match=r"repeat is set by .*lists seeds, too"):
         planned(written(tmp_path, f"{file.read_text()}\nseeds: [0, 1]\n"))
-    with pytest.raises(ConfigurationError, match="retries is set by --retries, and a sweep does not play lost games again"):
-        planned(written(tmp_path, TWO), retries=3)
+    with pytest.raises(
+        ConfigurationError, match="retry_lost is set by --retry-lost, and a sweep does not play lost games again"
+    ):
+        planned(written(tmp_path, TWO), retry_lost=3)
     # Of this protocol, attempts after the first are a part.
     arm = "arms: {a: {world: alfworld, agent: react, model: openai:x, protocol: reflexion}}"
-    with pytest.raises(ConfigurationError, match=r"retries is set by .*reflexion.*evaluate the arm 'a' by itself"):
+    with pytest.raises(ConfigurationError, match=r"retry_lost is set by .*reflexion.*evaluate the arm 'a' by itself"):
         planned(written(tmp_path, arm))
 
 

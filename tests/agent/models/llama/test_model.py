@@ -478,7 +478,7 @@ def test_a_run_with_a_model_that_talks_rubbish_ends(tiny: Path, runtime: str, tm
     plan = make_run_spec(configure(flags, tmp_path))
     assert str(tiny.parent) not in plan.manifest.model_dump_json()
     assert plan.manifest.configuration.script_sha256
-    summary = asyncio.run(run_batch(plan, tmp_path / "run", RunOptions(workers=3)))
+    summary = asyncio.run(run_batch(plan, tmp_path / "run", RunOptions(concurrency=3)))
     assert (summary.overall.finished, summary.overall.errors) == (3, 0)
     assert summary.overall.unreadable > 0
 

@@ -181,7 +181,7 @@ def test_forms(episode: ExportedEpisode) -> None:
 
 
 def test_a_plan_of_lota_is_one_line_of_alpaca_as_its_planners_learned_it() -> None:
-    (found,) = Demonstrations(Lessons(("lota",), {"shots": 0}, missteps=0.0), "generated:1", 1)
+    (found,) = Demonstrations(Lessons(("lota",), {"shots": 0}, epsilon=0.0), "generated:1", 1)
     (line,) = FORMATS["alpaca"](found)
     assert line["instruction"].endswith("\nHuman: find two soapbar and put them in cabinet.\nRobot:")
     assert line["output"].startswith(
@@ -193,7 +193,7 @@ def test_who_scores_every_skill_is_taught_the_same_skills() -> None:
     conversations = [
         [
             one.messages[-1:]
-            for episode in Demonstrations(Lessons((agent,), settings, missteps=0.0), "generated:1", 2)
+            for episode in Demonstrations(Lessons((agent,), settings, epsilon=0.0), "generated:1", 2)
             for one in episode.conversations
         ]
         for agent, settings in (("saycan", {"shots": 0}), ("lota", {"shots": 0, "exact": True}), ("lota", {"shots": 0}))
@@ -202,10 +202,10 @@ def test_who_scores_every_skill_is_taught_the_same_skills() -> None:
 
 
 def test_demonstrations_are_what_train_learns_from_in_an_order_drawn_by_the_seed() -> None:
-    lessons = {one.origin: one for one in demonstrated(Lessons(("react",), houses=8, missteps=0.0))}
+    lessons = {one.origin: one for one in demonstrated(Lessons(("react",), houses=8, epsilon=0.0))}
     orders: list[list[str]] = []
     for seed in (1, 1, 2):
-        found = list(Demonstrations(Lessons(("react",), missteps=0.0, seed=seed), "generated", 8))
+        found = list(Demonstrations(Lessons(("react",), epsilon=0.0, seed=seed), "generated", 8))
         assert {episode.origin: episode.conversations for episode in found} == {key: (one,) for key, one in lessons.items()}
         orders.append([episode.origin for episode in found])
     assert orders[0] == orders[1] != orders[2]
@@ -224,7 +224,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a won episode, a lost one and one that evaluates; another with one that evaluates."""
     folder = tmp_path_factory.mktemp("runs")
     (folder / "evaluates").mkdir()
-    (conversation,) = demonstrated(Lessons(("react",), houses=1, missteps=0.0))
+    (conversation,) = demonstrated(Lessons(("react",), houses=1, epsilon=0.0))
     right = [conversation.messages[place].content for place in conversation.learned]
     record(folder, "won", 0, lambda: Telling(right))
     record(folder, "lost", 1, lambda: ScriptedModel([ReplyRule(reply="Action: look")], name="scripted"))
@@ -264,13 +264,15 @@ def test_the_command_writes_a_file_or_prints(runs: Path, tmp_path: Path, capsys:
     assert refused(str(runs)) == 0
     assert capsys.readouterr().out == file.read_text("utf-8")
     assert list(json.loads(file.read_text("utf-8"))) == ["messages", *ABOUT]
-    assert refused("--as", "react", "--split", "generated:3", "--games", "2", "--format", "steps", "--out", str(file)) == 0
+    assert (
+        refused("--prompts-of", "react", "--split", "generated:3", "--games", "2", "--format", "steps", "--out", str(file)) == 0
+    )
     whole = file.read_text("utf-8").splitlines()
     assert {json.loads(line)["task"] for line in whole} == {"generated:3", "generated:4"}
     assert [file] == list(file.parent.iterdir())
     parts: list[str] = []
     for shard in ("1/2", "2/2"):
-        again = ("--as", "react", "--split", "generated:3", "--games", "2", "--format", "steps", "--shard", shard)
+        again = ("--prompts-of", "react", "--split", "generated:3", "--games", "2", "--format", "steps", "--shard", shard)
         assert refused(*again, "--out", str(file)) == 0
         parts += file.read_text("utf-8").splitlines()
     assert parts == whole, "of two games in an order that the seed draws, each shard has one"
@@ -279,17 +281,17 @@ def test_the_command_writes_a_file_or_prints(runs: Path, tmp_path: Path, capsys:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "give runs, or an agent with --as"),
-        (("--as", "react", "--split", "valid_unseen"), "agents are evaluated on valid_unseen"),
-        (("--as", "react", "--split", "generated:999999", "--games", "2"), "are for evaluation"),
-        (("--as", "react", "--split", "nowhere"), "there is no 'nowhere' to learn from"),
-        (("--as", "react", "--format", "dpo"), "leave out --format dpo"),
-        (("--as", "human"), "asks no language model"),
+        ((), "give runs, or an agent, such as --prompts-of react"),
+        (("--prompts-of", "react", "--split", "valid_unseen"), "agents are evaluated on valid_unseen"),
+        (("--prompts-of", "react", "--split", "generated:999999", "--games", "2"), "are for evaluation"),
+        (("--prompts-of", "react", "--split", "nowhere"), "there is no 'nowhere' to learn from"),
+        (("--prompts-of", "react", "--format", "dpo"), "leave out --format dpo"),
+        (("--prompts-of", "human"), "asks no language model"),
         (("somewhere", "--games", "2"), "for the expert's games alone"),
-        (("--as", "react", "--games", "0"), "too few"),
-        (("--as", "react", "--shard", "3/2"), "is not a shard"),
-        (("--as", "react", "--workers", "2", "--cluster", "ray"), "leave out --workers or --cluster"),
-        (("--as", "react", "--cluster", "here"), "is not a cluster"),
+        (("--prompts-of", "react", "--games", "0"), "too few"),
+        (("--prompts-of", "react", "--shard", "3/2"), "is not a shard"),
+        (("--prompts-of", "react", "--processes", "2", "--cluster", "ray"), "leave out --processes or --cluster"),
+        (("--prompts-of", "react", "--cluster", "here"), "is not a cluster"),
         (("somewhere", "--cluster", "ray"), "for the expert's games alone"),
         (("--out", "data.txt"), "ends in .jsonl"),
     ],

@@ -38,7 +38,7 @@ STEP: dict[str, Any] = {
 
 def played(folder: Path) -> list[str]:
     """Record a won game of react in which a reply was unreadable and a person rewound once. Returns the expert's replies."""
-    (conversation,) = demonstrated(Lessons(("react",), houses=1, missteps=0.0))
+    (conversation,) = demonstrated(Lessons(("react",), houses=1, epsilon=0.0))
     right = [conversation.messages[place].content for place in conversation.learned]
     world, person = make_world("alfworld"), Person(words=[Proceed(), Proceed(), Back(1)])
     player = make_agent("react", world=world, model=Telling(["what?", right[0], "Action: inventory", *right[1:]]), seed=1)
@@ -96,7 +96,7 @@ def test_one_step_of_dpo_on_what_was_done_over(tmp_path: Path) -> None:
 def test_one_step_of_supervised_learning_of_the_replies_alone(tmp_path: Path) -> None:
     from trl import SFTConfig, SFTTrainer
 
-    data = exported(tmp_path, "--as", "react", "--split", "generated", "--games", "3")
+    data = exported(tmp_path, "--prompts-of", "react", "--split", "generated", "--games", "3")
     data = data.filter(lambda line: all(message.get("weight") != 0 for message in line["messages"]))
     model, tokenizer, _ = tiny()
     args = SFTConfig(str(tmp_path), assistant_only_loss=True, **STEP)

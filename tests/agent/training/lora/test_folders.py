@@ -46,7 +46,7 @@ def test_folders_are_named_as_their_models(base: BaseModel, tmp_path: Path, monk
 
 def test_games_that_teach_nothing_are_told(base: BaseModel, tmp_path: Path) -> None:
     listener = Listener()
-    lessons = Lessons(("react",), houses=6, missteps=0.9)
+    lessons = Lessons(("react",), houses=6, epsilon=0.9)
     conversations = prepare(Training(base, lessons, LoraRecipe()), AdapterFolder(tmp_path / "made"), listener)
     lost = 6 - len({each.origin for each in conversations})
     assert [f"{lost} game{'s' * (lost != 1)} that the expert does not win: left out"] == listener.said
@@ -114,9 +114,9 @@ def test_several_sizes_are_beginnings_of_the_largest_whose_games_are_played_once
         ("--houses 1,-2", "--houses: -2 is too few; give 0 or more."),
         ("--houses 0", "nothing to learn from: give --houses, --games or --from RUN."),
         ("--games -1", "--games: -1 is too few; give 0 or more."),
-        ("--missteps 2", "--missteps: 2 is not a probability; give 0 to 1."),
-        ("--missteps -0.1", "--missteps: -0.1 is not a probability; give 0 to 1."),
-        ("--people", "give --games N."),
+        ("--epsilon 2", "--epsilon: 2 is not a probability; give 0 to 1."),
+        ("--epsilon -0.1", "--epsilon: -0.1 is not a probability; give 0 to 1."),
+        ("--human-goals", "give --games N."),
         ("--epochs 0", "--epochs: 0 is too few; give at least 1."),
         ("--rank -1", "--rank: -1 is too few; give at least 1."),
         ("--from empty", "holds no recorded episodes"),

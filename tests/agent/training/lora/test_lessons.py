@@ -54,7 +54,7 @@ def skills() -> list[Conversation]:
 
 @pytest.fixture(scope="module")
 def commands() -> list[Conversation]:
-    return list(demonstrated(Lessons(("react",), houses=6, missteps=0.3)))
+    return list(demonstrated(Lessons(("react",), houses=6, epsilon=0.3)))
 
 
 def test_a_seed_gives_the_same_lessons(skills: list[Conversation]) -> None:
@@ -90,7 +90,7 @@ def test_react_learns_to_go_on_after_a_refused_command(commands: list[Conversati
 
 
 def test_both_roles_of_reasoner_actor_learn() -> None:
-    conversations = list(demonstrated(Lessons(("reasoner-actor",), houses=3, missteps=0.0)))
+    conversations = list(demonstrated(Lessons(("reasoner-actor",), houses=3, epsilon=0.0)))
     plans = [each for each in conversations if each.messages[0].content.startswith("You plan")]
     acts = [each for each in conversations if each.messages[0].content.startswith("You act")]
     assert len(plans) == len(acts) == 3
@@ -159,7 +159,7 @@ def test_the_expert_replies_in_the_form_that_a_model_is_held_to(
     task = world.task("generated:0")
     goal = read_goal(task.goal)
     assert goal
-    env = Knowing(world, world.open(task), goal, Random(0), missteps=0.0)
+    env = Knowing(world, world.open(task), goal, Random(0), epsilon=0.0)
     teacher = Teacher(agent, env, replace(LIKE_LLAMA, grammar=True))
     player = make_agent(agent, world=world, model=teacher, settings=settings)
     calls: list[ModelCall] = []
@@ -180,7 +180,7 @@ def test_a_model_that_learned_it_by_heart_wins_with_the_prompts_of_the_real_agen
     agent: str, settings: Mapping[str, Scalar], grants: Sequence[str]
 ) -> None:
     world, terms = make_world("alfworld"), frozenset(grants)
-    found = list(Demonstrations(Lessons((agent,), settings, missteps=0.0), "generated:0", 6, grants=terms))
+    found = list(Demonstrations(Lessons((agent,), settings, epsilon=0.0), "generated:0", 6, grants=terms))
     assert len(found) >= 5
     for episode in found:
         model = Repeating(episode.conversations)
@@ -196,7 +196,7 @@ def test_a_model_that_learned_it_by_heart_wins_with_the_prompts_of_the_real_agen
 
 def test_every_probability_of_the_expert_is_sure() -> None:
     settings = {"scores": "probability", "eliminate": False}
-    (episode,) = Demonstrations(Lessons(("pet",), settings, missteps=0.0), "generated:0", 1)
+    (episode,) = Demonstrations(Lessons(("pet",), settings, epsilon=0.0), "generated:0", 1)
     verdicts = [each.messages[-1].content for each in episode.conversations if len(each.messages) == 3]
     assert {"Yes", "No"} <= set(verdicts)
 
@@ -205,7 +205,7 @@ def test_every_probability_of_the_expert_is_sure() -> None:
 def test_processes_change_nothing() -> None:
     shots = {"shots": 0}
     alone, many = (
-        Demonstrations(Lessons(("lota",), shots, missteps=0.0), "generated:0", 40, workers=workers) for workers in (1, 3)
+        Demonstrations(Lessons(("lota",), shots, epsilon=0.0), "generated:0", 40, processes=processes) for processes in (1, 3)
     )
     assert list(many) == list(alone)
     assert many.left_out == alone.left_out
@@ -213,7 +213,7 @@ def test_processes_change_nothing() -> None:
 
 def test_won_runs_are_learned_from_but_for_those_that_evaluate(tmp_path: Path) -> None:
     world = make_world("alfworld")
-    (conversation,) = demonstrated(Lessons(("react",), houses=1, missteps=0.0))
+    (conversation,) = demonstrated(Lessons(("react",), houses=1, epsilon=0.0))
     seeds = {"learned": 0, "evaluates": EVALUATION_SEEDS, "lost": 1}
     for name, seed in seeds.items():
         env = world.open(world.task(f"generated:{seed}"))
@@ -234,7 +234,7 @@ def test_won_runs_are_learned_from_but_for_those_that_evaluate(tmp_path: Path) -
 
 def test_the_short_prompts_of_the_built_in_model_are_not_learned(tmp_path: Path) -> None:
     world = make_world("alfworld")
-    (conversation,) = demonstrated(Lessons(("react",), houses=1, missteps=0.0))
+    (conversation,) = demonstrated(Lessons(("react",), houses=1, epsilon=0.0))
     for agent, model in (("reasoner-actor", make_model("builtin")), ("react", Repeating([conversation]))):
         player = make_agent(agent, world=world, model=model, seed=1)
         with EpisodeRecorder(tmp_path / f"{agent}.jsonl") as recorder:
@@ -253,7 +253,7 @@ def test_runs_say_whose_prompts_and_settings_they_teach_and_no_house_is_played(
     world, settings, base = make_world("alfworld"), {"window": 3}, write_tiny(tmp_path / "tiny.gguf")
     kept = resolve_settings("react", settings)
     run, out = tmp_path / "won.jsonl", tmp_path / "made"
-    conversations = list(demonstrated(Lessons(("react",), settings, houses=1, missteps=0.0)))
+    conversations = list(demonstrated(Lessons(("react",), settings, houses=1, epsilon=0.0)))
 
     def play(file: Path) -> None:
         env = world.open(world.task("generated:0"))
@@ -267,8 +267,8 @@ def test_runs_say_whose_prompts_and_settings_they_teach_and_no_house_is_played(
         return end.value.code
 
     play(run)
-    assert train("--agent", "lota") == 2
-    assert "what is learned is what was played, by react; leave --agent out" in capsys.readouterr().err
+    assert train("--prompts-of", "lota") == 2
+    assert "the runs were played by react; leave it out" in capsys.readouterr().err
     assert not train()
     recipe = AdapterFolder(out).recipe()
     assert recipe["lessons"] | {"agents": ["react"], "settings": {"window": "3"}, "houses": 0} == recipe["lessons"]
@@ -296,13 +296,13 @@ def test_houses_for_evaluation_are_not_learned_from() -> None:
         next(demonstrated(Lessons(houses=EVALUATION_SEEDS + 1)))
     for split in ("generated:1000000", "generated:999999..1000002"):
         with pytest.raises(ConfigurationError, match="for evaluation"):
-            next(iter(Demonstrations(Lessons(("react",), missteps=0.0), split)))
+            next(iter(Demonstrations(Lessons(("react",), epsilon=0.0), split)))
 
 
 def test_a_range_of_houses_is_learned_from() -> None:
-    played = list(Demonstrations(Lessons(("react",), missteps=0.0), "generated:5..8"))
+    played = list(Demonstrations(Lessons(("react",), epsilon=0.0), "generated:5..8"))
     assert sorted(episode.origin for episode in played) == [f"generated:{seed}" for seed in (5, 6, 7, 8)]
-    (one,) = Demonstrations(Lessons(("react",), missteps=0.0), "generated:5..8", 1)
+    (one,) = Demonstrations(Lessons(("react",), epsilon=0.0), "generated:5..8", 1)
     assert one.origin == "generated:5"
 
 

@@ -54,7 +54,7 @@ def test_replies_and_the_mark_that_ends_them_are_learned() -> None:
     ids=str,
 )
 def test_lines_of_plain_text_are_learned_without_the_template(settings: Mapping[str, Scalar], begins: str) -> None:
-    (episode,) = Demonstrations(Lessons(("react",), settings, missteps=0.0), "generated:0", 1)
+    (episode,) = Demonstrations(Lessons(("react",), settings, epsilon=0.0), "generated:0", 1)
     (conversation,) = episode.conversations
     assert Conversation.read(str(conversation)) == conversation
     sample = encode(conversation, Letters())

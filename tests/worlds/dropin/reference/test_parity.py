@@ -200,7 +200,7 @@ def test_results_that_cannot_be_written_say_so(tmp_path: Path) -> None:
 
 def test_no_workers_at_all_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["--workers", "0"])
+        main(["--processes", "0"])
     assert "give at least 1" in capsys.readouterr().err
 
 

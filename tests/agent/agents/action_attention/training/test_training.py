@@ -45,7 +45,7 @@ def test_the_expert_says_what_to_do_wherever_chance_has_led() -> None:
     from random import Random
 
     for game in made_up_games(0, 5, 1):
-        steps, ended = play(game, Random(1), missteps=0.5)
+        steps, ended = play(game, Random(1), epsilon=0.5)
         assert ended or len(steps) == MOST_STEPS
         assert all(0 <= step.chosen < len(step.permissible) for step in steps)
         # Sub-tasks are finished one after the other, and never resumed.

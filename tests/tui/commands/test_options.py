@@ -1,0 +1,45 @@
+"""The options of all commands: a flag means the same everywhere."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import typer.main
+
+from housequest.tui.cli import app
+
+MEANINGS = {
+    "--accept": "who accepts rules",
+    "--dry-run": "show what would be done; train writes what would be learned from",
+    "--games": "how many games to play",
+    "--grant": "what the agent sees beyond text",
+    "--html": "also write a page",
+    "--model": "which model",
+    "--out": "where the result goes",
+    "--prompts-of": "the agent whose prompts the expert answers",
+    "--seed": "the seed of draws",
+}
+"""The flags of which `--help` says more in one command than in another, and their one meaning."""
+
+
+def commands(found: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command below ``found``, with what it is called."""
+    for word, each in getattr(found, "commands", {}).items():
+        yield from commands(each, f"{name} {word}".strip())
+    if not hasattr(found, "commands"):
+        yield name, found
+
+
+def test_a_flag_means_the_same_in_all_commands() -> None:
+    helps, kinds = defaultdict[str, set[str]](set), defaultdict[str, set[bool]](set)
+    for name, command in commands(typer.main.get_command(app)):
+        for each in command.params:
+            for flag in (one for one in each.opts if one.startswith("--") and not getattr(each, "hidden", False)):
+                assert each.help, f"{name} {flag} has no help"
+                helps[flag].add(re.sub(r" \[[^]]*\](?=\.$)", "", each.help))  # without what holds where it is not given
+                kinds[flag].add(each.is_flag)
+    assert sorted(flag for flag, texts in helps.items() if len(texts) > 1) == sorted(MEANINGS)
+    assert [flag for flag, found in kinds.items() if len(found) > 1] == []
