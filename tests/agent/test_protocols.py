@@ -242,7 +242,7 @@ CHANGES: dict[str, tuple[dict[str, object], str]] = {
     "goals": ({"goals": "human"}, "human"),
     "turns": ({"max_turns": 49}, "at most 49"),
     "grants": ({"grants": ("admissible",)}, "admissible"),
-    "retry_lost": ({"attempt": 2}, "attempt 2"),
+    "retries": ({"attempt": 2}, "attempt 2"),
     "repeats": ({"repeat": 3}, "number 3"),
     "examples": ({"settings": {"exemplars": "own"}}, "2 exemplars"),
     "rules": ({"rules": RuleBudget(file="human", sha256="a" * 64, rules=())}, "human"),

@@ -51,7 +51,7 @@ def demanded(**flags: object) -> dict[str, str]:
     [
         "",
         'world = "scripted"\nsplit = "demo"\ntype = ["heat", "pick_and_place"]\nlimit = 3\nseed = 7\ngoals = "human:seed=3"',
-        'engine = "native"\nworkers = 9\nmax_steps = 9\ntimeout = 2.5\ngrant = ["admissible"]\nrules_budget = 9',
+        'engine = "native"\nconcurrency = 9\nmax_steps = 9\ntimeout = 2.5\ngrant = ["admissible"]\nrules_budget = 9',
         pytest.param(
             'agent = "lota"\n[agents.lota]\nexamples = "made-up"\nchoose = "bm25"\ntemperature = 0.5\nreplanning = true',
             marks=needs("lota"),
