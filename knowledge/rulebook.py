@@ -20,7 +20,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import NamedTuple
 
-from housequest.knowledge.reading import Page, read_page
+from housequest.knowledge.page import Page, read_page, rewrite
 from housequest.knowledge.rules import Rule
 from housequest.worlds.errors import KnowledgeError, nearest, shown, unquoted
 from housequest.worlds.paths import FORMAT, atomic_write, data_folder, open_file, read_file, state_folder
@@ -92,8 +92,6 @@ class Rulebook:
         changed = {place: rule for place, rule in changed.items() if rule != self.rules[place]}
         if not changed and not added:
             return self
-        from housequest.knowledge.writing import rewrite
-
         text, page = rewrite(self.text, self.page, changed, tuple(added.values()), str(self.path))
         return replace(self, text=text, page=page)
 

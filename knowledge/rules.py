@@ -30,9 +30,11 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, cast, get_args
+from functools import partial
+from typing import Annotated, Literal, cast, get_args
 
 from housequest.worlds.errors import KnowledgeError, nearest, shown
+from housequest.worlds.validation import Before, Unquoted
 
 TermShape = Literal["variable", "name", "kinds", "nothing"]
 Relation = Literal["holding", "free", "at", "in", "state", "kind", "refused", "says"]
@@ -264,6 +266,71 @@ USUAL: tuple[RuleKind, ...] = ("location", "strategy")
 """Kinds of rule about what is usual: a single exception does not refute them."""
 WITNESSES = 5
 """How many transitions are named for and against a rule; the others are only counted."""
+LONGEST_STATEMENT = 2_000
+LONGEST_ID = 64
+LONGEST_WORD = 300
+MOST_WORDS = 100
+LONGEST_WAS = MOST_WORDS * (LONGEST_WORD + 2)
+"""Most characters of a field's old value; the longest fields are lists of words."""
+MOST_EDITS = 1_000
+_JOINERS = {"\u200c", "\u200d"}
+
+
+def _text(value: object, longest: int = LONGEST_WORD) -> str:
+    """``value`` in one line; a number is a text, too."""
+    if not isinstance(value, str) or (isinstance(value, Unquoted) and value.kind != "int"):
+        raise ValueError(
+            f"this must be a text{'; put it in quotes if that is what you mean' if isinstance(value, str) else ''}"
+        )
+    text = " ".join(value.split())
+    if len(text) > longest:
+        raise ValueError(f"this has at most {longest} characters, not {len(text)}")
+    if not text.isprintable() and not all(character.isprintable() or character in _JOINERS for character in text):
+        raise ValueError("this holds characters that cannot be printed")
+    return text
+
+
+def _statement(value: object) -> str:
+    # A lone number is no statement about a world.
+    text = _text(value, LONGEST_STATEMENT)
+    if not text or isinstance(value, Unquoted):
+        raise ValueError("this must be a statement in words")
+    return text
+
+
+def _name(value: object) -> str:
+    text = _text(value, LONGEST_ID)
+    if not re.fullmatch(r"[\w.-]+", text):
+        raise ValueError("this must be a word of letters, digits, '-', '_' and '.'")
+    return text
+
+
+def _day(value: object) -> datetime.date:
+    # Python accepts more forms of dates; other programs may not.
+    text = value if isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value, re.ASCII) else ""
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{shown(value)} is not a date such as 2026-01-31") from None
+
+
+def _checked(value: object) -> Check:
+    try:
+        return parse_check(_text(value, LONGEST_STATEMENT))
+    except KnowledgeError as error:
+        raise ValueError(str(error).rstrip(".")) from None
+
+
+def _first_ones(value: object) -> object:
+    return cast("list[object]", value)[:WITNESSES] if isinstance(value, list) else value
+
+
+Word = Annotated[str, Before(_text)]
+Name = Annotated[str, Before(_name)]
+Words = tuple[Word, ...]
+Witnesses = Annotated[Words, Before(_first_ones)]
+_FEW = {"max_length": MOST_WORDS}
+_COUNT = {"ge": 0, "le": 10**12}
 _WITNESS = re.compile(r"[^/]+/[0-9]{4,}-(?P<split>[a-z_]+)-((?P<seed>[0-9]+)|[^/]+)/[0-9]+", re.ASCII)
 
 
@@ -273,8 +340,8 @@ class Origin:
     tasks that it was learned from."""
 
     source: Source = "person"
-    name: str = ""
-    splits: tuple[str, ...] = ()
+    name: Word = ""
+    splits: Words = field(default=(), metadata=_FEW)
 
     def over(self, witnesses: Iterable[str]) -> tuple[str, ...]:
         """Its splits; those of ``witnesses`` where it does not name them."""
@@ -287,10 +354,10 @@ class Origin:
 class Evidence:
     """How many transitions support and contradict a rule, and the first ``WITNESSES`` of each, as run/task/step."""
 
-    supports: int = 0
-    contradicts: int = 0
-    witnesses: tuple[str, ...] = ()
-    against: tuple[str, ...] = ()
+    supports: int = field(default=0, metadata=_COUNT)
+    contradicts: int = field(default=0, metadata=_COUNT)
+    witnesses: Witnesses = ()
+    against: Witnesses = ()
 
     def __bool__(self) -> bool:
         return bool(self.supports or self.contradicts)
@@ -306,10 +373,10 @@ class Edit:
     """
 
     did: EditKind
-    by: DecidedBy = "person"
-    was: str = ""
     field: RuleField | None = None
-    date: datetime.date | None = None
+    by: DecidedBy = "person"
+    was: Annotated[str, Before(partial(_text, longest=LONGEST_WAS))] = ""
+    date: Annotated[datetime.date | None, Before(_day)] = None
 
 
 _IN_BOOKS = {"exclude": True}
@@ -320,17 +387,17 @@ class Rule:
     """A statement about the world, for task ``types`` and kinds of thing (empty: all). Recorded play can decide ``check``. A
     run freezes what it shows a rule by; by what the rule was judged stays in the book."""
 
-    id: str
-    statement: str
+    id: Name
+    statement: Annotated[str, Before(_statement)]
     kind: RuleKind | None = None
-    types: tuple[str, ...] = ()
-    objects: tuple[str, ...] = ()
+    types: Words = field(default=(), metadata=_FEW)
+    objects: Words = field(default=(), metadata=_FEW)
     status: RuleStatus = field(default="accepted", metadata=_IN_BOOKS)
     by: DecidedBy = field(default="person", metadata=_IN_BOOKS)
     origin: Origin = field(default=Origin(), metadata=_IN_BOOKS)
-    check: Check | None = field(default=None, metadata=_IN_BOOKS)
+    check: Annotated[Check | None, Before(_checked)] = field(default=None, metadata=_IN_BOOKS)
     evidence: Evidence = field(default=Evidence(), metadata=_IN_BOOKS)
-    history: tuple[Edit, ...] = field(default=(), metadata=_IN_BOOKS)
+    history: tuple[Edit, ...] = field(default=(), metadata={**_IN_BOOKS, "max_length": MOST_EDITS})
 
     @property
     def standing(self) -> Standing:
@@ -349,7 +416,7 @@ class Rule:
         """The rule accepted or rejected; unchanged if it already is."""
         if (self.status, self.by) == (status, by):
             return self
-        return replace(self, status=status, by=by, history=(*self.history, Edit(status, by)))
+        return replace(self, status=status, by=by, history=(*self.history, Edit(status, by=by)))
 
     def edited(self, wanted: Rule, by: DecidedBy = "person") -> Rule:
         """The rule with the statement, kind, types, objects and check of ``wanted``; its history records each change.
@@ -366,7 +433,7 @@ class Rule:
         if self.by != "person" and self.status != "candidate" and (rule.statement, rule.kind, rule.check) != judged:
             rule = replace(rule, status="candidate", by="person")
         before, after = _said(self), _said(rule)
-        edits = (Edit("edited", by, before[name], name) for name in EDITED if before[name] != after[name])
+        edits = (Edit("edited", name, by, before[name]) for name in EDITED if before[name] != after[name])
         return replace(rule, history=(*self.history, *edits))
 
     def examined(self, evidence: Evidence) -> Rule:
@@ -375,11 +442,11 @@ class Rule:
 
     def disputed(self, other: Rule, by: DecidedBy = "filter") -> Rule:
         """The rule with a note that it contradicts ``other``, for a person to decide."""
-        return replace(self, history=(*self.history, Edit("disputed", by, other.id)))
+        return replace(self, history=(*self.history, Edit("disputed", by=by, was=other.id)))
 
     def merged_into(self, other: Rule, by: DecidedBy = "person") -> Rule:
         """The rule rejected because ``other`` says the same. It stays in its book."""
-        return replace(self, status="rejected", by=by, history=(*self.history, Edit("merged", by, other.id)))
+        return replace(self, status="rejected", by=by, history=(*self.history, Edit("merged", by=by, was=other.id)))
 
     def including(self, others: Sequence[Rule], by: DecidedBy = "person") -> Rule:
         """The rule after merging ``others`` into it, with their types and objects."""
@@ -388,7 +455,7 @@ class Rule:
             self,
             types=_united([rule.types for rule in together]),
             objects=_united([rule.objects for rule in together]),
-            history=(*self.history, *(Edit("merged", by, other.statement) for other in others)),
+            history=(*self.history, *(Edit("merged", by=by, was=other.statement) for other in others)),
         )
 
 

@@ -79,7 +79,7 @@ def _options(name: str, declared: type[Any] | None) -> Iterator[str]:
     yield from ("| | default | |", "| --- | --- | --- |")
     for field in fields:
         choices = [str(each) for each in get_args(hints[field.name]) if isinstance(each, str)]
-        told = field.metadata.get("help", "") + (f" ({', '.join(choices)})" if choices else "")
+        told = field.metadata.get("description", "") + (f" ({', '.join(choices)})" if choices else "")
         default = _shown(field.default)
         yield f"| `{field.name}` | {default} | {_cell(told)} |"
 

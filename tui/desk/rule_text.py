@@ -9,8 +9,7 @@ from itertools import chain, count
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from housequest.knowledge.mining import read_sentence
-from housequest.knowledge.reading import LONGEST_ID, LONGEST_STATEMENT, LONGEST_WORD, MOST_WORDS
-from housequest.knowledge.rules import KINDS, Rule, parse_check
+from housequest.knowledge.rules import KINDS, LONGEST_ID, LONGEST_STATEMENT, LONGEST_WORD, MOST_WORDS, Rule, parse_check
 from housequest.tui.text import table
 from housequest.worlds.errors import KnowledgeError, nearest, shown
 from housequest.worlds.registry import DEFAULT_WORLD, household

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from housequest.worlds.errors import ConfigurationError, nearest, shown
-from housequest.worlds.paths import parse_yaml, read_yaml
+from housequest.worlds.validation import parse_yaml, read_yaml
 
 _T = TypeVar("_T")
 _LARGEST_FILE = 1_000_000

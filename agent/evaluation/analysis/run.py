@@ -322,7 +322,7 @@ def card(manifest: Manifest, figures: Figures) -> dict[str, str]:
         "repeats": f"several runs, of which this is number {config.repeat}" if config.repeat else "1",
         **asked(figures),
         "examples": _examples(config),
-        "rules": config.rules.label if config.rules else "none",
+        "rules": (config.rules and config.rules.label) or "none",
         "weights": _weights(manifest),
         "sees": f"what its camera shows, by perception {perception}" if perception else told or "text",
         # Of which closed receptacle to open.

@@ -50,7 +50,8 @@ from housequest.knowledge.rulebook import library
 from housequest.knowledge.rules import Rule, accepted
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import ConfigurationError, nearest, shown, unquoted
-from housequest.worlds.paths import FORMAT, Format, atomic_write, parse_yaml, remove_unfinished
+from housequest.worlds.paths import FORMAT, Format, atomic_write, remove_unfinished
+from housequest.worlds.validation import parse_yaml
 
 USUAL_AGENT = "reasoner-actor"
 WITHOUT, WITH = "without", "with"

@@ -48,8 +48,8 @@ def test_a_script_gives_its_own_arguments(file: Path, monkeypatch: pytest.Monkey
         ("envs.type=x", "no 'envs.type'. Did you mean 'env'"),
         ("env.type.deeper=x", "no 'env.type.deeper'"),
         ("env", "'env' sets nothing"),
-        ("env.type=[", "The value of 'env.type' is not valid YAML"),
-        ("env.type=\ud800", "The value of 'env.type' is not valid YAML"),
+        ("env.type=[", "The value of 'env.type', line 1: this is not valid YAML"),
+        ("env.type=\ud800", "The value of 'env.type': this is not valid YAML"),
         ("=", "no ''"),
     ],
 )

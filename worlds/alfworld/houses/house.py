@@ -26,8 +26,8 @@ from housequest.worlds.base import Task
 from housequest.worlds.errors import ConfigurationError, GameError, nearest, shown
 from housequest.worlds.household.counts import Counts, RoomCount
 from housequest.worlds.household.goals import APPLIANCES, TYPES, Goal, GoalForm, TaskType
-from housequest.worlds.paths import read_yaml
 from housequest.worlds.tasks import EndlessTasks
+from housequest.worlds.validation import read_yaml
 
 
 @dataclass(frozen=True, slots=True)

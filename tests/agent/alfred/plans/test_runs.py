@@ -228,7 +228,7 @@ def test_a_folder_holds_one_run(data: Path, tmp_path: Path) -> None:
         ({"agent": "in-context"}, "needs a language model"),
         ({"set": {"shot": 3}}, "Did you mean 'shots'"),
         ({"set": {"pool": "many"}}, "The setting pool of the planner 'nearest' must be a whole number, not 'many'"),
-        ({"set": {"pool": 0}}, "The setting pool of the planner 'nearest' must lie between 1 and"),
+        ({"set": {"pool": 0}}, "The setting pool of the planner 'nearest' must be at least 1, not"),
         ({"split": "valid_unseen"}, "There is no split 'valid_unseen'"),
         ({"type": ("tidy",)}, "is not a task type"),
         ({"type": ("cool",)}, "No instruction is left"),

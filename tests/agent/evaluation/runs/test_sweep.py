@@ -159,7 +159,7 @@ def test_a_grid_is_an_arm_for_each_choice(tmp_path: Path) -> None:
         ("arms: {a: {agent: expert}}\narms: {}", "not valid YAML"),
         ("{", "not valid YAML"),
         ("\x00", "not valid YAML"),
-        ("a: " + "[" * 1_200, "deep in one another"),
+        ("a: " + "[" * 1_200, "nested too deep"),
         ("x" * 300_000, "larger than"),
     ],
     ids=range(29),

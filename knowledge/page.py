@@ -1,7 +1,8 @@
-"""Rewrites the text of a rulebook only where a rule changed: all else, comments too, stays byte for byte as it was.
+"""Reads a rulebook's YAML, and rewrites it only where a rule changed: all else, comments too, stays byte for byte as it was.
 
-A field that changed is written anew in its place. The result is parsed again and refused unless it holds exactly the intended
-rules.
+A book is a mapping of ``format``, ``world`` (the default one may be left out) and ``rules``, each a statement or a mapping with
+one. A field that changed is written anew in its place, found by the marks of YAML's nodes. The result is parsed again and
+refused unless it holds exactly the intended rules.
 """
 
 from __future__ import annotations
@@ -10,22 +11,111 @@ import datetime
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, TypeAlias, cast
 
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.scalarstring import SingleQuotedScalarString
-
-from housequest.knowledge.reading import FIELDS, Page, Place, YamlNode, compose, read_page
-from housequest.knowledge.rules import Check, Edit, Evidence, Origin, Rule
-from housequest.worlds.errors import KnowledgeError
+from housequest.knowledge.rules import Check, Edit, Evidence, Name, Origin, Rule
+from housequest.worlds.errors import KnowledgeError, shown, unquoted
+from housequest.worlds.paths import FORMAT, Format
+from housequest.worlds.registry import DEFAULT_WORLD
+from housequest.worlds.validation import Invalid, YamlNode, compose, plain, read
 
 WIDTH = 110
 
 _ALWAYS = {"status", "source", "supports", "contradicts"}
+_FORMAT = f"`format: {FORMAT}`"
+_NEVER_NULL = {"id", "statement", "world"}
 
 Plain: TypeAlias = "str | int | datetime.date | list[Plain] | dict[str, Plain] | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The rules of a book and their ``world``. ``listed``: the node of their list, if any; ``missing``: lines to come first."""
+
+    rules: tuple[Rule, ...] = ()
+    world: str = DEFAULT_WORLD
+    listed: YamlNode | None = field(default=None, compare=False, repr=False)
+    missing: tuple[str, ...] = (f"format: {FORMAT}", "rules:")
+
+
+@dataclass(frozen=True, slots=True)
+class _Book:
+    format: Format
+    world: Name = DEFAULT_WORLD
+    rules: tuple[Rule, ...] = ()
+
+
+def read_page(text: str, where: str) -> Page:
+    """The rules in ``text``; ``where`` names the file in errors. Raises ``KnowledgeError``."""
+    root = None
+    try:
+        root = compose(text)
+        if root is None or (root.id == "scalar" and not root.value):
+            return Page()
+        content, listed = _content(root)
+        book = read(_Book, content)
+        places: dict[str, int] = {}
+        for place, rule in enumerate(book.rules):
+            if (first := places.setdefault(rule.id, place)) != place and listed:
+                way_out = f"line {listed.value[first].start_mark.line + 1} has it too; give one of them another id"
+                raise Invalid(f"there are two rules with the id {shown(rule.id)}: {way_out}", ("rules", place, "id"))
+    except Invalid as wrong:
+        found = wrong if wrong.line or root is None else wrong.located(root)
+        line = f":{found.line}" if found.line else ""
+        raise KnowledgeError(
+            ": ".join(filter(None, (f"{where}{line}", _named(found), f"{found}."))).replace("?.", "?")
+        ) from None
+    return Page(book.rules, book.world, listed, () if listed else ("rules:",))
+
+
+def _named(wrong: Invalid) -> str:
+    """Where in a book something is wrong, such as "rule 2, origin.source"."""
+    path = wrong.path
+    rule = [f"rule {int(path[1]) + 1}"] if len(path) > 1 and path[0] == "rules" else []
+    names = [unquoted(part, 40) for part in (path[2:] if rule else path) if isinstance(part, str)]
+    return ", ".join([*rule, ".".join(names)]) if names else "".join(rule)
+
+
+def _content(root: YamlNode) -> tuple[dict[str, Any], YamlNode | None]:
+    """What a book holds, with what is understood filled in, and the node of its list. Raises ``Invalid``."""
+    if root.id != "mapping":
+        what, then = (
+            ("a bare list", "above its first rule") if root.id == "sequence" else ("only a text", "and a list of rules")
+        )
+        raise Invalid(f"this is {what}; write the lines {_FORMAT} and `rules:` {then}", line=root.start_mark.line + 1)
+    content = _without_nulls(plain(root))
+    if "format" not in content:
+        raise Invalid(f"this names no format; write the line {_FORMAT} at its top")
+    if content["format"] != FORMAT:
+        way_out = f"write {_FORMAT} there once its rules are in that format"
+        raise Invalid(
+            f"this book has the format {shown(content['format'])}, and only {FORMAT} is read here; {way_out}", ("format",)
+        )
+    listed: YamlNode | None = next((value for key, value in root.value if key.value == "rules"), None)
+    if isinstance(items := content.get("rules"), list):
+        content["rules"] = [_understood(item, number) for number, item in enumerate(cast("list[Any]", items), 1)]
+    return content, listed
+
+
+def _without_nulls(value: Any) -> Any:
+    """``value`` without the fields that are null, which count as left out."""
+    if isinstance(value, list):
+        return list(map(_without_nulls, cast("list[Any]", value)))
+    if not isinstance(value, dict):
+        return value
+    table = cast("dict[str, Any]", value)
+    return {name: _without_nulls(each) for name, each in table.items() if each is not None or name in _NEVER_NULL}
+
+
+def _understood(item: Any, number: int) -> Any:
+    fields: Any = {"statement": item} if item is None or isinstance(item, str) else item
+    if not isinstance(fields, dict):
+        return item
+    origin: Any = cast("dict[str, Any]", fields).get("origin")
+    source = cast("dict[str, Any]", origin).get("source", "person") if isinstance(origin, dict) else "person"
+    # A rule from a model or a run is a candidate until it is accepted.
+    return {"id": f"rule-{number}", "status": "accepted" if source == "person" else "candidate", **fields}
 
 
 class _Change(NamedTuple):
@@ -47,14 +137,15 @@ def rewrite(text: str, page: Page, changed: Mapping[int, Rule], added: Sequence[
         listed = page.listed
         if listed is None:
             changes = [_Change(len(text), len(text), "\n".join([*page.missing, *map(_item, wanted), ""]))]
-        elif not listed.block:
+        elif not _is_lines(listed):
             # A list in brackets becomes one with lines for each rule.
-            comments = _comments(*_alone(text, listed), 0)
-            changes = [_Change(listed.start, listed.end, "\n" + "".join([*comments, "\n".join(map(_item, wanted))]))]
+            items = "".join([*_comments(text, listed, 0), "\n".join(map(_item, wanted))])
+            changes = [_Change(listed.start_mark.index, listed.end_mark.index, f"\n{items}")]
         else:
-            changes = [_changed(text, page, position, rule) for position, rule in changed.items()]
-            items = "".join(f"{' ' * listed.column}{_indented(_item(rule), listed.column)}\n" for rule in added)
-            changes.append(_Change(listed.end, listed.end, items))
+            changes = [_of_rule(text, listed.value[at], page.rules[at], rule) for at, rule in changed.items()]
+            column, end = listed.start_mark.column, listed.end_mark.index
+            items = "".join(f"{' ' * column}{_indented(_item(rule), column)}\n" for rule in added)
+            changes.append(_Change(end, end, items))
         result = _applied(text, [each._replace(text=re.sub("\r?\n", newline, each.text)) for each in changes])
         read = read_page(result, where)
         if (read.rules, read.world) != (wanted, page.world):
@@ -74,25 +165,23 @@ def _applied(text: str, changes: Iterable[_Change]) -> str:
     return "".join([*parts, text[at:]])
 
 
-def _alone(text: str, place: Place) -> tuple[str, YamlNode]:
-    """What stands at ``place``, in the column that it has, and its node."""
-    part = " " * place.column + text[place.start : place.end]
-    node = compose(part, "a part")
-    if node is None:
-        raise KnowledgeError("a rule cannot be told from the next")
-    return part, node
+def _is_lines(node: YamlNode) -> bool:
+    """Whether the parts of a node have lines of their own."""
+    # Nothing, where a list might be, is at the beginning of what comes next.
+    return node.start_mark.index == node.end_mark.index if node.id == "scalar" else not node.flow_style
 
 
-def _changed(text: str, page: Page, position: int, rule: Rule) -> _Change:
-    """The item at ``position`` after changing it to ``rule``: field by field where each has lines of its own."""
-    place = page.places[position]
-    part, node = _alone(text, place)
-    if place.block:
-        part = _applied(part, _changes(part, node, _record(page.rules[position]), _record(rule), FIELDS[Rule]))
-    else:
-        new = _indented(_dumped(_record(rule), place.column), place.column)
-        part = "".join([" " * place.column, *_comments(part, node, place.column), new, part[_end(part, node) :]])
-    return _Change(place.start, place.end, part.removeprefix(" " * place.column))
+def _of_rule(text: str, node: YamlNode, old: Rule, new: Rule) -> _Change:
+    """What makes ``new`` of the ``old`` rule at ``node``: field by field where each has lines of its own."""
+    column, start, end = node.start_mark.column, node.start_mark.index, node.end_mark.index
+    margin, began = " " * column, start - column
+    if not _is_lines(node):
+        written = _indented(_dumped(_record(new), column), column)
+        return _Change(start, _end(text, node), "".join([*_comments(text, node, column), written]))
+    changes = _changes(text, node, _record(old), _record(new), [each.name for each in fields(Rule)])
+    # The dash before the first field is a margin like that of the others.
+    moved = (each._replace(start=each.start - began, end=each.end - began) for each in changes)
+    return _Change(start, end, _applied(margin + text[start:end], moved).removeprefix(margin))
 
 
 def _changes(
@@ -178,6 +267,8 @@ def _indented(text: str, column: int) -> str:
 
 def _dumped(value: Plain, column: int) -> str:
     """``value`` as it is written in this ``column``, each of its parts on lines of its own, without a newline at its end."""
+    from ruamel.yaml import YAML
+
     yaml: Any = YAML(typ="rt")
     yaml.width = WIDTH - column
     yaml.allow_unicode = True
@@ -197,6 +288,9 @@ def _written_out(_: object) -> bool:
 
 def _styled(value: Plain) -> Any:
     """A value ready to write: short lists and mappings in brackets, long ones and histories an entry a line."""
+    from ruamel.yaml.comments import CommentedMap, CommentedSeq
+    from ruamel.yaml.scalarstring import SingleQuotedScalarString
+
     styled: Any = value
     if isinstance(value, dict):
         styled = CommentedMap({key: _styled(each) for key, each in value.items()})
@@ -213,9 +307,9 @@ def _styled(value: Plain) -> Any:
 
 
 def _record(value: Rule | Origin | Evidence | Edit) -> dict[str, Plain]:
-    defaults = {one.name: one.default for one in fields(value) if one.name not in _ALWAYS}
-    values = {name: getattr(value, name) for name in FIELDS[type(value)]}
-    return {name: _written(each) for name, each in values.items() if name not in defaults or each != defaults[name]}
+    """The fields of ``value`` that are written: those that differ from their defaults, and some always."""
+    named = [(one, getattr(value, one.name)) for one in fields(value)]
+    return {one.name: _written(each) for one, each in named if one.name in _ALWAYS or each != one.default}
 
 
 def _written(value: object) -> Plain:
