@@ -415,10 +415,10 @@ def world_of(settings: Settings) -> World:
 
 def check_habits(habits: str | None, split: str, world: World) -> None:
     """Raise ``ConfigurationError`` where habits are given for a split that does not use them."""
-    if habits is not None and split not in world.endless_splits:
+    if habits is not None and split not in world.info.endless_splits:
         raise ConfigurationError(
             f"habits: {shown(habits)} applies to made-up houses only, and the split {shown(split)} has none; leave "
-            f"it out, or play tasks of the split {' or '.join(map(repr, world.endless_splits))}."
+            f"it out, or play tasks of the split {' or '.join(map(repr, world.info.endless_splits))}."
         )
 
 

@@ -109,7 +109,7 @@ def set_up(
     model = registry.model_for(agent, settings.model, world.name if world else settings.world, settings.settings_of(agent))
     world = world or world_of(settings)
     kept = registry.resolve_settings(agent, settings.settings_of(agent))
-    if world.skills:
+    if world.info.skills:
         # The world finds what a skill is about, so it says nothing how the agent would search.
         kept = {name: value for name, value in kept.items() if name != "search"}
     if registry.agent_spec(agent).excepted("model", kept) and PLAN not in settings.grant:
@@ -131,11 +131,11 @@ def set_up(
     setup = Setup(
         world,
         grants=grants,
-        max_turns=settings.max_steps or world.max_turns,
+        max_turns=settings.max_steps or world.info.max_turns,
         seed=settings.seed or 0,
         model=model,
         rules=rules,
-        habits=f"{Path(settings.habits).name}@{world.fingerprint(world.endless_splits[0])[:12]}" if settings.habits else None,
+        habits=settings.habits and f"{Path(settings.habits).name}@{world.fingerprint(world.info.endless_splits[0])[:12]}",
         settings=kept,
         curiosity=curiosity,
         agent=agent,
@@ -156,7 +156,7 @@ def _able_to_see(setup: Setup) -> Setup:
     if spec.excepted("images", setup.settings):
         setting = spec.unless["images"]
         raise Unsupported(f"The agent {spec.name!r} reads text alone with {setting}; leave that setting out, {otherwise}")
-    if setup.world.household is None and not setup.world.pictured:
+    if setup.world.household is None and not setup.world.info.pictured:
         raise Unsupported(no_rooms(setup.world))
     if setup.model is not None and not any(each.provider.images for each in parse_models(setup.model).values()):
         named = shown(setup.model, 60)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from housequest.worlds.base import Observation, Task, Trajectory, Transition, World
-from housequest.worlds.env import steps_of
+from housequest.worlds.env import expert_of, steps_of
 from housequest.worlds.errors import KnowledgeError, TaskNotFound, shown
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.belief import kind
@@ -68,7 +68,7 @@ def of_trajectory(trajectory: Trajectory, task_type: str, origin: str) -> Exampl
 
 def played(world: World, task: Task, *, most: int = 50) -> Example | None:
     """Let the world's expert play ``task``; None if it does not win within ``most`` commands."""
-    env, expert = world.open(task), world.expert()
+    env, expert = world.open(task), expert_of(world)
     try:
         opening = env.reset()
         steps = list(steps_of(expert, task, env, opening, most))
@@ -85,7 +85,7 @@ def from_world(world: World, *, each: int = EACH, seed: int = 0, split: str = TR
     number ``ENDLESS_FROM`` on, and played by the world's expert. Raises ``KnowledgeError`` if the split is missing.
     """
     try:
-        if split in world.endless_splits:
+        if split in world.info.endless_splits:
             numbers = range(ENDLESS_FROM, ENDLESS_FROM + 10 * each)
             tasks = tuple(world.task(f"{split}:{number}") for number in numbers)
         else:

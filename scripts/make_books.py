@@ -39,6 +39,7 @@ from housequest.knowledge.rulebook import SUFFIX, WITNESSES, Rulebook, library, 
 from housequest.knowledge.rules import Rule
 from housequest.tui.desk.state import MissingWitness, find_witnesses
 from housequest.worlds.alfworld.text import HOUSEHOLD, load_counts
+from housequest.worlds.env import expert_of
 from housequest.worlds.errors import HousequestError
 from housequest.worlds.household.counts import Counts
 from housequest.worlds.paths import FORMAT, atomic_write
@@ -105,7 +106,7 @@ async def played(folder: Path) -> tuple[Path, ...]:
 
 async def _stumble(spec: RunSpec, folder: Path) -> None:
     """Play ``plan`` with the clumsy expert, which is not a registered agent."""
-    run, agent = RunFolder(folder), Clumsy(spec.setup.world.expert())
+    run, agent = RunFolder(folder), Clumsy(expert_of(spec.setup.world))
     configuration = spec.config.model_copy(update={"agent": agent.name})
     run.begin(spec.manifest.model_copy(update={"configuration": configuration}))
     for task in spec.selection.tasks:

@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import fields
 
 from housequest.agent.agents.spec import AgentSpec
 from housequest.agent.skills.skill import ControllerState
+from housequest.worlds import base
+from housequest.worlds.base import Env, World
+from housequest.worlds.registry import world_class, world_names
+
+
+def members(contract: type) -> set[str]:
+    """What a subclass or a caller meets: public methods, and attributes with a value or an annotation."""
+    return {name for name in {*vars(contract), *inspect.get_annotations(contract)} if not name.startswith("_")}
+
+
+def test_a_world_and_an_env_have_few_members() -> None:
+    assert len(members(World)) <= 12, sorted(members(World))
+    assert len(members(Env)) <= 8, sorted(members(Env))
+
+
+def test_what_only_some_worlds_have_is_no_member_of_a_world() -> None:
+    protocols = (base.HasExpert, base.Solvable, base.Explaining, base.Sandboxed, base.Skilled, base.Drawable)
+    for protocol in (*protocols, base.Demonstrated, base.Replayed):
+        assert members(protocol) and not members(protocol) & members(World)
+        assert any(issubclass(world_class(name), protocol) for name in world_names()), protocol
 
 
 def test_the_spec_of_an_agent_has_few_fields() -> None:

@@ -4,19 +4,20 @@ A *world* is a family of tasks with one way of acting. A *task* is one problem; 
 is the text that a player reads, never hidden state. A *household* world also reads its texts into values of
 `housequest.worlds.household`.
 
-To add a world, write a subclass of `World` and declare it as an entry point in the group ``housequest.worlds``.
-`housequest.worlds.checking.check_world` says whether it keeps the contract.
+To add a world, write a subclass of `World` and declare it as an entry point in the group ``housequest.worlds``. More that a
+world can do is a protocol of its own, such as `HasExpert` or `Drawable`: a world fulfils it by having its methods, and callers
+ask by ``isinstance``. `housequest.worlds.checking.check_world` says whether a world keeps the contract.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
-from housequest.worlds.errors import TaskNotFound, Unsupported, nearest, shown
+from housequest.worlds.errors import TaskNotFound, nearest, shown
 
 if TYPE_CHECKING:
     from housequest.worlds.household.base import Household
@@ -216,59 +217,44 @@ class NoOptions:
     """The options of a world without any."""
 
 
+Purpose = Literal["play", "evaluate", "explore"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorldInfo:
+    """Facts about a world, as plain values. A world whose options change one replaces its ``info`` when it is made."""
+
+    version: str = "1"  # changes when the same commands may give other texts
+    preamble: str = "a world"  # what prompts call this world: a noun with its article, such as "a household"
+    manual: str = ""  # how to act: the forms of the commands, one on each line, for people and prompts
+    max_turns: int = 50  # turns of an episode by default
+    task_types: Mapping[str, str] = field(default_factory=dict[str, str])  # in display order, each with a short word for it
+    published_splits: Mapping[str, int] = field(default_factory=dict[str, int])  # with their number of tasks, installed or not
+    endless_splits: tuple[str, ...] = ()  # they make a task for each seed (``SPLIT:SEED``); `World.splits` leaves them out
+    default_splits: Mapping[Purpose, str] = field(default_factory=dict[Purpose, str])  # where it is not the first split
+    first_task: str | None = None  # the task for a person's first game; None for the first one of the split to play
+    get_data: str = ""  # how to get the published splits: one sentence for people
+    metrics: tuple[Metric, ...] = ()  # what its benchmark computes beside success; reports show it instead of their own means
+    prior: str = "counts of where things were in train"  # what a search by ``counts`` goes by at first
+    skills: tuple[str, ...] = ()  # its commands, if they are whole skills from which planners select
+    keys: tuple[CommandKey, ...] = ()  # keys that send a command, for people who play on the screen
+    pictured: bool = False  # whether its envs show pictures (`Pictured`)
+    enacts: bool = False  # whether its commands are also carried out in a simulator, to be watched (`housequest.worlds.env`)
+    inline: bool = True  # whether a step takes milliseconds. If not, steps run in a thread
+
+
 class World(ABC):
     """A family of tasks. A subclass needs ``name``, `splits`, `tasks` and `open`; everything else has a default."""
 
     name: ClassVar[str]  # the name of its entry point
-    version: ClassVar[str] = "1"  # changes when the same commands may give other texts
-    Options: ClassVar[type[Any]] = NoOptions  # a frozen dataclass of what can be set; see `housequest.worlds.options`
+    Options: ClassVar[type[Any]] = NoOptions  # what can be set, given by name when it is made; see `housequest.worlds.options`
+    info: WorldInfo = WorldInfo()
     household: Household | None = None  # reads its texts into a belief; None if it is not a household
-    preamble: ClassVar[str] = "a world"  # what prompts call this world: a noun with its article, such as "a household"
-    task_types: ClassVar[Mapping[str, str]] = {}  # in display order, each with a short word for it; endless splits need them
-    published_splits: ClassVar[Mapping[str, int]] = {}  # in display order, with their number of tasks, installed or not
-    endless_splits: ClassVar[tuple[str, ...]] = ()  # they make tasks on demand (``SPLIT:SEED``); `splits` does not list them
-    first_task: str | None = None  # the task for a person's first game; None for the first task of `example_split`
-    prior: ClassVar[str] = "counts of where things were in train"  # what a search by ``counts`` goes by at first
-    get_data: ClassVar[str] = ""  # how to get the published splits: one sentence for people
-    metrics: tuple[Metric, ...] = ()  # what its benchmark computes beside success; reports show it instead of their own means
-    max_turns: int = 50  # turns of an episode by default
-    skills: tuple[str, ...] = ()  # its commands if they are whole skills; planners select from `skills_at`
-    pictured: ClassVar[bool] = False  # whether its envs show pictures (`Pictured`)
-    enacts: bool = False  # whether its commands are also carried out in a simulator, to be watched (`housequest.worlds.env`)
-    inline: bool = True  # whether a step takes milliseconds. If not, steps run in a thread
-    keys: tuple[CommandKey, ...] = ()  # keys that send a command, for people who play on the screen
-    manual: str = ""  # how to act: the forms of the commands, one on each line, for people and prompts
-
-    @classmethod
-    def from_options(cls, options: Any) -> Self:
-        """Make the world with ``options``, an instance of ``Options``. By default its fields become keyword arguments."""
-        return cls(**{name: getattr(options, name) for name in cls.Options.__dataclass_fields__})
-
-    @classmethod
-    def options_of(cls, engine: str) -> dict[str, str]:
-        """The options under which a record is replayed, found out from the ``engine`` that it names."""
-        del engine
-        return {}
 
     @property
     def engine(self) -> str:
         """The program that steps its envs, with its version; every run records it."""
-        return f"{self.name} {self.version}"
-
-    @property
-    def default_split(self) -> str:
-        """The split that an evaluation plays if none is named."""
-        return self.splits()[0]
-
-    @property
-    def example_split(self) -> str:
-        """The split that a person plays if none is named. It must not need a download."""
-        return self.splits()[0]
-
-    @property
-    def training_split(self) -> str:
-        """The split that exploration plays if none is named."""
-        return self.default_split
+        return f"{self.name} {self.info.version}"
 
     @abstractmethod
     def splits(self) -> Sequence[str]:
@@ -276,70 +262,134 @@ class World(ABC):
 
     @abstractmethod
     def tasks(self, split: str) -> Sequence[Task]:
-        """Every task of ``split`` in a fixed order, numbered from 1. Raises ``TaskNotFound`` for an unknown split."""
+        """Every task of ``split`` in a fixed order, numbered from 1; in an endless split, from 0.
+
+        Raises:
+            TaskNotFound: There is no such split.
+        """
 
     @abstractmethod
-    def open(self, task: Task, *, diagnosis: bool = False) -> Env:
-        """A new env for ``task``; with ``diagnosis``, it explains refusals. Raises ``GameError`` and ``Unsupported``."""
+    def open(self, task: Task) -> Env:
+        """A new env for ``task``.
+
+        Raises:
+            GameError: The game is missing or damaged.
+        """
+
+    def split_for(self, purpose: Purpose) -> str:
+        """The split that is used for ``purpose`` if none is named; the one to play must not need a download."""
+        return self.info.default_splits.get(purpose) or self.splits()[0]
 
     def task(self, reference: str) -> Task:
-        """The task with this id or ``split:number``. Raises ``TaskNotFound``."""
-        every = [task for split in self.splits() for task in self.tasks(split)]
-        for task in every:
-            if reference in (task.id, task.reference):
-                return task
-        hint = nearest(reference, [name for task in every for name in (task.reference, task.id)])
-        splits = ", ".join(f"{split}:1 to {split}:{len(self.tasks(split))}" for split in self.splits())
-        raise TaskNotFound(f"The world {self.name!r} has no task {shown(reference)}; give {splits} or an id.{hint}")
+        """The task ``SPLIT:NUMBER``, or the one with this id, which begins with ``SPLIT/``.
 
-    def expert(self, /, **settings: Any) -> Policy:
-        """A player that needs no language model. Raises ``Unsupported`` if the world has none."""
-        del settings
-        raise Unsupported(f"The world {self.name!r} has no expert.")
-
-    def skills_at(self, opening: str) -> tuple[str, ...]:
-        """The skills of the task with this opening text; by default ``skills``, the same for all tasks."""
-        del opening
-        return self.skills
-
-    def sandbox(self, task: Task) -> Env:
-        """A quick env in this process, to try commands in. Raises what `open` raises, and ``Unsupported``."""
-        if not self.inline:
-            raise Unsupported(f"The world {self.name!r} has no env that is quick enough to try commands in.")
-        return self.open(task)
-
-    def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
-        """Hidden: the number of commands in the shortest solution, None if none is known: for metrics, and for people after a
-        game. The search ends after ``seconds``, or at the world's own limit; call it in a thread. Raises ``GameError``."""
-        del task, seconds
-        return None
-
-    def annotated(self, task: Task) -> Annotated | None:
-        """Hidden: what the benchmark says of ``task``, for its ``metrics``; None if it says nothing. Raises ``GameError``."""
-        del task
-        return None
-
-    def annotated_plan(self, task: Task) -> tuple[tuple[str, ...], ...] | None:
-        """Hidden: subgoals that people annotated, such as ``("PutObject", "apple", "fridge")``. Raises ``GameError``."""
-        del task
-        return None
-
-    def room(self, task: Task) -> Room | None:
-        """Hidden: the room in which ``task`` is drawn, by the household's names; None if none is. Raises ``GameError``."""
-        del task
-        return None
-
-    def situation(self, env: Env, room: Room) -> Situation | None:
-        """Hidden: the true state of ``env``, for people who watch (players see what is `believed`); None if unknown."""
-        del env, room
-        return None
+        Raises:
+            TaskNotFound: There is no such task.
+        """
+        split, mark, rest = reference.partition(":")
+        if "/" in split:
+            split, mark, rest = reference.partition("/")
+        known = (*self.splits(), *self.info.endless_splits)
+        if not mark and split not in known:
+            where = f"give SPLIT:NUMBER or an id, of one of the splits {', '.join(known)}"
+            raise TaskNotFound(f"There is no task {shown(reference)}; {where}.")
+        tasks, first = self.tasks(split), 0 if split in self.info.endless_splits else 1
+        if (mark == ":" or not first) and rest.isascii() and rest.isdecimal() and len(rest) < 20:
+            if 0 <= (place := int(rest) - first) < len(tasks):
+                return tasks[place]
+        elif first and (found := next((task for task in tasks if task.id == reference), None)):
+            return found
+        hint = nearest(reference, [task.id for task in tasks]) if mark == "/" and first else ""
+        there = f"its tasks are {split}:{first} to {split}:{len(tasks) - 1 + first}" if tasks else f"{split} has no tasks"
+        raise TaskNotFound(f"There is no task {shown(reference)}: {there}.{hint}")
 
     def fingerprint(self, split: str) -> str:
-        """A SHA-256, in hexadecimal, that changes whenever the tasks of ``split`` change. Raises ``TaskNotFound``."""
-        import hashlib
+        """A SHA-256, in hexadecimal, that changes whenever the tasks of ``split`` change.
 
-        lines = (f"{task.id} {task.type} {task.goal}" for task in self.tasks(split))
-        return hashlib.sha256("\n".join((self.engine, *lines)).encode("utf-8", "surrogatepass")).hexdigest()
+        Raises:
+            TaskNotFound: There is no such split.
+        """
+        from housequest.worlds.paths import sha256_of
+
+        return sha256_of("\n".join((self.engine, *(f"{task.id} {task.type} {task.goal}" for task in self.tasks(split)))))
 
     def close(self) -> None:  # noqa: B027 (most worlds hold nothing)
         """Release what the world holds, such as processes."""
+
+
+@runtime_checkable
+class HasExpert(Protocol):
+    """A world with a player that needs no language model."""
+
+    def expert(self, /, **settings: Any) -> Policy:
+        """The player. Raises ``ConfigurationError`` for a setting that it does not have."""
+        ...
+
+
+@runtime_checkable
+class Solvable(Protocol):
+    """A world that knows how short a solution can be."""
+
+    def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
+        """Hidden: the number of commands in the shortest solution, None if none is found: for metrics, and for people after a
+        game. The search ends after ``seconds``, or at the world's own limit; call it in a thread. Raises ``GameError``."""
+
+
+@runtime_checkable
+class Explaining(Protocol):
+    """A world that can say why a command was refused."""
+
+    def explained(self, env: Env) -> Env:
+        """``env``, which is one of its own, with the diagnosis of each refusal as the observation's ``explanation``."""
+        ...
+
+
+@runtime_checkable
+class Sandboxed(Protocol):
+    """A world whose envs are slow, but which has a quick one, too."""
+
+    def sandbox(self, task: Task) -> Env:
+        """A quick env in this process, to try commands in. Raises what `World.open` raises."""
+        ...
+
+
+@runtime_checkable
+class Skilled(Protocol):
+    """A world whose skills differ from task to task."""
+
+    def skills_at(self, opening: str) -> tuple[str, ...]:
+        """The skills of the task with this opening text, in place of `WorldInfo.skills`."""
+        ...
+
+
+@runtime_checkable
+class Drawable(Protocol):
+    """A world whose tasks take place in rooms that can be drawn."""
+
+    def room(self, task: Task) -> Room:
+        """Hidden: the room in which ``task`` is drawn, by the household's names. Raises ``GameError``."""
+        ...
+
+    def situation(self, env: Env, room: Room) -> Situation | None:
+        """Hidden: the true state of ``env``, for people who watch (players see what is `believed`); None if unknown."""
+
+
+@runtime_checkable
+class Demonstrated(Protocol):
+    """A world of a benchmark that has demonstrations of its own."""
+
+    def annotated(self, task: Task) -> Annotated | None:
+        """Hidden: what the benchmark says of ``task``, for its metrics; None if it says nothing. Raises ``GameError``."""
+
+    def annotated_plan(self, task: Task) -> tuple[tuple[str, ...], ...] | None:
+        """Hidden: subgoals that people annotated, such as ``("PutObject", "apple", "fridge")``. Raises ``GameError``."""
+
+
+@runtime_checkable
+class Replayed(Protocol):
+    """A world some of whose records have to be replayed with other options than the default."""
+
+    @classmethod
+    def options_of(cls, engine: str) -> dict[str, str]:
+        """The options under which a record is replayed, found out from the ``engine`` that it names."""
+        ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import pickle
 import random
 import re
@@ -11,8 +12,25 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-from housequest.worlds.base import Env, Observation, Step, Task, World
-from housequest.worlds.env import steps_of
+from housequest.worlds.base import (
+    Demonstrated,
+    Drawable,
+    Env,
+    Explaining,
+    HasExpert,
+    Observation,
+    Pictured,
+    Policy,
+    Reaching,
+    Replayed,
+    Sandboxed,
+    Skilled,
+    Solvable,
+    Step,
+    Task,
+    World,
+)
+from housequest.worlds.env import sandbox, steps_of, unwrapped
 from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported, shown
 from housequest.worlds.options import read_options
 from housequest.worlds.rooms.room import reached
@@ -22,12 +40,16 @@ _EXPERT_STEPS = 100
 _ODD = ("", "dance wildly", "\0", "\ud800", "look " * 10_000, "..", "\u202elook")
 Wrap = Callable[[Env], Env]
 T = TypeVar("T")
+_OF_WORLDS = (HasExpert, Solvable, Explaining, Sandboxed, Skilled, Drawable, Demonstrated, Replayed)
+_OF_ENVS = (Pictured, Reaching)
 
 
 class ContractReport(NamedTuple):
-    """The demands of the contract by name, each with what is wrong; "" if it is met."""
+    """The demands of the contract by name, each with what is wrong, "" if it is met; and the protocols that the world fulfils
+    beyond it, such as ``HasExpert``."""
 
     demands: Mapping[str, str]
+    fulfils: tuple[str, ...]
 
     @property
     def broken(self) -> tuple[str, ...]:
@@ -45,7 +67,7 @@ def check_world(world: World, *, split: str | None = None, wrap: Wrap = lambda e
             report[what] = next(demand(check), "")
         except Exception as error:  # noqa: BLE001 (whatever a stranger's world raises is a finding)
             report[what] = f"it raised {type(error).__name__}: {shown(str(error), 300)}"
-    return ContractReport(report)
+    return ContractReport(report, tuple(one.__name__ for one in _OF_WORLDS if isinstance(world, one)))
 
 
 def _wander(env: Env, seed: int, steps: int = 40) -> list[tuple[str, Step]]:
@@ -68,6 +90,24 @@ def _raises(error: type[Exception], call: Callable[[], object]) -> str:
     return f"does not raise {error.__name__}"
 
 
+def _lacks(thing: object, protocol: type) -> Iterator[str]:
+    """What is missing or wrong if ``thing`` has some of the methods of ``protocol``."""
+    methods = {name: method for name, method in inspect.getmembers(protocol, inspect.isroutine) if not name.startswith("_")}
+    there = [name for name in methods if hasattr(thing, name)]
+    for name, method in methods.items() if there else ():
+        if name not in there:
+            yield f"it has {there[0]}() and no {name}(), so it is not {protocol.__name__}"
+            continue
+        signature, found = inspect.signature(method), getattr(thing, name)
+        given = [one for one in signature.parameters.values() if one.name != "self"]
+        needed = [one.name for one in given if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD]
+        named = [one.name for one in given if one.kind in (one.KEYWORD_ONLY, one.VAR_KEYWORD)]
+        try:
+            inspect.signature(found).bind(*needed, **dict.fromkeys(named))
+        except TypeError as error:
+            yield f"{name}() cannot be called as {name}{signature}, so it is not {protocol.__name__}: {error}"
+
+
 def _supported(call: Callable[[], T]) -> T | None:
     try:
         return call()
@@ -85,15 +125,19 @@ class _Check:
 
     @property
     def split(self) -> str:
-        default = self.world.default_split
-        return self._chosen or (default if default in self.world.splits() else self.world.example_split)
+        default = self.world.split_for("evaluate")
+        return self._chosen or (default if default in self.world.splits() else self.world.split_for("play"))
 
     @property
     def tasks(self) -> list[Task]:
         return list({task.type: task for task in islice(self.world.tasks(self.split), 500)}.values())
 
-    def open(self, task: Task, *, diagnosis: bool = False) -> Env:
-        return self._wrap(self.world.open(task, diagnosis=diagnosis))
+    @property
+    def _expert(self) -> Policy | None:
+        return self.world.expert() if isinstance(self.world, HasExpert) else None
+
+    def open(self, task: Task) -> Env:
+        return self._wrap(self.world.open(task))
 
     def played(self) -> Iterator[tuple[Task, Env, Step]]:
         """Each task with its env after a reset."""
@@ -106,7 +150,7 @@ class _Check:
         world = self.world
         if not re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", world.name):
             yield f"the name {shown(world.name)} is not of lower-case letters, digits, - and _"
-        for what, text in (("engine", world.engine), ("preamble", world.preamble), ("manual", world.manual)):
+        for what, text in (("engine", world.engine), ("preamble", world.info.preamble), ("manual", world.info.manual)):
             if not text.strip() or not all(line.isprintable() and line.strip() for line in text.splitlines()):
                 yield f"its {what} is empty or has an empty or unprintable line: {shown(text)}"
 
@@ -120,8 +164,18 @@ class _Check:
                 yield f"the tasks of {shown(split)} are not numbered 1, 2, 3, ..."
             if len({task.id for task in tasks}) != len(tasks):
                 yield f"two tasks of {shown(split)} have one id"
-        if overlap := set(world.endless_splits) & set(splits):
+        if overlap := set(world.info.endless_splits) & set(splits):
             yield f"the endless split {shown(min(overlap))} must not be listed by splits()"
+
+    def fulfils_protocols(self) -> Iterator[str]:
+        for protocol in _OF_WORLDS:
+            yield from _lacks(self.world, protocol)
+        env = unwrapped(self.world.open(self.tasks[0]))
+        for protocol in _OF_ENVS:
+            yield from _lacks(env, protocol)
+        if self.world.info.pictured != (shows := isinstance(env, Pictured)):
+            yield f"info.pictured is {not shows}, and its envs are {'' if shows else 'not '}Pictured"
+        env.close()
 
     def has_tasks(self) -> Iterator[str]:
         world = self.world
@@ -136,16 +190,16 @@ class _Check:
 
     def endless(self) -> Iterator[str]:
         world = self.world
-        for split in world.endless_splits:
+        for split in world.info.endless_splits:
             tasks = world.tasks(split)
             for seed in (0, 1):
                 task = tasks[seed]
                 if world.task(f"{split}:{seed}") != task or task.number != seed:
                     yield f"{split}:{seed} is not its task number {seed}"
-                if task.type not in world.task_types:
+                if task.type not in world.info.task_types:
                     yield f"task_types lacks {shown(task.type)}"
-        if world.first_task is not None and world.task(world.first_task).reference != world.first_task:
-            yield f"first_task {shown(world.first_task)} is not a task's split:number"
+        if world.info.first_task is not None and world.task(world.info.first_task).reference != world.info.first_task:
+            yield f"first_task {shown(world.info.first_task)} is not a task's split:number"
 
     def refuses_references(self) -> Iterator[str]:
         world = self.world
@@ -244,7 +298,7 @@ class _Check:
                     yield f"a copy does not continue as its original does, in {shown(task.id)}"
 
     def wins(self) -> Iterator[str]:
-        expert = _supported(self.world.expert)
+        expert = self._expert
         for task, env, first in self.played():
             for _, step in steps_of(expert, task, env, first, _EXPERT_STEPS) if expert else _wander(env, 6):
                 met, total = env.goal_conditions() or (0, -1)
@@ -271,10 +325,10 @@ class _Check:
                         yield f"an observation of {shown(task.id)} tells {shown(secret)}"
 
     def expert(self) -> Iterator[str]:
-        expert = _supported(self.world.expert)
-        if expert is None:
+        expert, world = self._expert, self.world
+        if expert is None or not isinstance(world, HasExpert):
             return
-        if wrong := _raises(ConfigurationError, lambda: self.world.expert(**{"no such setting": 1})):
+        if wrong := _raises(ConfigurationError, lambda: world.expert(**{"no such setting": 1})):
             yield f"an unknown setting {wrong}"
         for task, env, first in self.played():
             memory: Any = expert.begin(task.goal, first.observation)
@@ -294,20 +348,23 @@ class _Check:
                 yield f"it does not win {shown(task.id)} after some commands of somebody else: {shown(step.observation.text)}"
 
     def shortest(self) -> Iterator[str]:
-        expert = _supported(self.world.expert)
+        expert, world = self._expert, self.world
+        if not isinstance(world, Solvable):
+            return
         for task, env, first in self.played():
-            shortest = self.world.shortest(task)
-            if self.world.shortest(task) != shortest:
+            shortest = world.shortest(task)
+            if world.shortest(task) != shortest:
                 yield f"the length for {shown(task.id)} changes from call to call"
             steps = [step for _, step in steps_of(expert, task, env, first, _EXPERT_STEPS)] if expert else []
             if shortest is not None and steps and steps[-1].won and len(steps) < shortest:
                 yield f"the expert wins {shown(task.id)} in {len(steps)} commands, fewer than {shortest}"
 
     def diagnosis(self) -> Iterator[str]:
+        world = self.world
+        if not isinstance(world, Explaining):
+            return
         for task, env, first in self.played():
-            explained = _supported(lambda task=task: self.open(task, diagnosis=True))
-            if explained is None:
-                return
+            explained = self._wrap(world.explained(world.open(task)))
             if explained.reset() != first:
                 yield f"with it, {shown(task.id)} opens otherwise"
             for command, step in _wander(env, 10):
@@ -317,7 +374,7 @@ class _Check:
 
     def sandbox(self) -> Iterator[str]:
         for task, _, first in self.played():
-            env = _supported(lambda task=task: self.world.sandbox(task))
+            env = _supported(lambda task=task: sandbox(self.world, task))
             if env is None:
                 return
             if env.reset() != first:
@@ -342,12 +399,12 @@ class _Check:
                 household.topic(odd, [])
 
     def room(self) -> Iterator[str]:
-        household = self.world.household
+        household, world = self.world.household, self.world
+        if not isinstance(world, Drawable):
+            return
         for task, env, first in self.played():
-            room = self.world.room(task)
-            if room is None:
-                return
-            if self.world.room(task) != room:
+            room = world.room(task)
+            if world.room(task) != room:
                 yield f"the room of {shown(task.id)} changes from call to call"
             drawn = {one.name for one in room.fixtures}
             read = [one.name for one in household.begin(first.observation).receptacles] if household else []
@@ -357,13 +414,14 @@ class _Check:
             if unreached := [one.name for one in room.fixtures if one.place and one.place.cell not in floor]:
                 yield f"nobody can walk to {shown(unreached[0])} in the room of {shown(task.id)}"
             _wander(env, 12)
-            now = self.world.situation(env, room)
+            now = world.situation(env, room)
             if now is not None and (unknown := [one.name for one in now.holders if one.name not in drawn]):
                 yield f"the situation of {shown(task.id)} tells of {shown(unknown[0])}, which is not in its room"
 
 
 _DEMANDS: dict[str, Callable[[_Check], Iterator[str]]] = {
     "It has a name, and an engine, a preamble and a manual that can be printed": _Check.describes_itself,
+    "Each protocol of which it has a method is fulfilled": _Check.fulfils_protocols,
     "Its splits are listed once, their tasks are numbered from 1 and have ids of their own": _Check.has_splits,
     "Each task has a type and a goal of one line, and is found by its id and by split:number": _Check.has_tasks,
     "Tasks of endless splits and the first task are found by split:seed": _Check.endless,

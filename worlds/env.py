@@ -6,15 +6,40 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Generic, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
-from housequest.worlds.base import Env, Policy, Step, Task, World
+from housequest.worlds.base import Env, Explaining, HasExpert, Policy, Sandboxed, Step, Task, World
 from housequest.worlds.errors import ConfigurationError, OrderError, Unsupported
 
 if TYPE_CHECKING:
     from housequest.worlds.rooms.room import Pose
 
 S = TypeVar("S")
+
+
+def open_env(world: World, task: Task, *, diagnosis: bool = False) -> Env:
+    """A new env for ``task``, with the diagnosis if it is wanted. Raises what `World.open` raises, and ``Unsupported``."""
+    if not diagnosis:
+        return world.open(task)
+    if not isinstance(world, Explaining):
+        raise Unsupported(f"The world {world.name!r} has no diagnosis of refused commands; leave the diagnosis out.")
+    return world.explained(world.open(task))
+
+
+def sandbox(world: World, task: Task) -> Env:
+    """A quick env in this process, to try commands in. Raises what `World.open` raises, and ``Unsupported``."""
+    if isinstance(world, Sandboxed):
+        return world.sandbox(task)
+    if not world.info.inline:
+        raise Unsupported(f"The world {world.name!r} has no env that is quick enough to try commands in.")
+    return world.open(task)
+
+
+def expert_of(world: World, **settings: Any) -> Policy:
+    """The world's player that needs no language model. Raises ``Unsupported`` if it has none, and ``ConfigurationError``."""
+    if not isinstance(world, HasExpert):
+        raise Unsupported(f"The world {world.name!r} has no expert.")
+    return world.expert(**settings)
 
 
 def steps_of(expert: Policy, task: Task, env: Env, step: Step, most: int) -> Iterator[tuple[str, Step]]:

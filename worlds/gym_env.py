@@ -77,7 +77,7 @@ class HousequestEnv(gymnasium.Env[str, str]):
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ConfigurationError(f"There is no render mode {shown(render_mode)}; known: ansi, or none.")
         self.world = make_world(world, **options)
-        split = split or self.world.example_split
+        split = split or self.world.split_for("play")
         # Who is trained here must not learn from houses for evaluation, unless it names them.
         self.tasks: Sequence[Task] = split_tasks(self.world, split, TRAINED) if task is None else (self.world.task(task),)
         if not self.tasks:

@@ -6,6 +6,7 @@ No folder is made until a file is written. ``HOUSEQUEST_HOME`` moves all of them
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import stat
@@ -39,6 +40,11 @@ state_folder = partial(_folder, "state")  # what was played: episodes recorded b
 def alfworld_data() -> Path:
     """The folder that holds ALFWorld's ``json_2.1.1``: ``$ALFWORLD_DATA``, else ALFWorld's own default cache."""
     return given_path(os.environ.get("ALFWORLD_DATA") or "~/.cache/alfworld", "ALFWORLD_DATA")
+
+
+def sha256_of(text: str) -> str:
+    """The SHA-256 of ``text`` in hexadecimal."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class IrregularFile(OSError):

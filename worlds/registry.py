@@ -136,13 +136,22 @@ def world_class(name: str) -> type[World]:
 def make_world(name: str = DEFAULT_WORLD, **options: Any) -> World:
     """Make a world with the options that its ``Options`` declare. Raises ``ConfigurationError``."""
     found = world_class(name)
-    return found.from_options(read_options(found.Options, options, owner=f"The world {name!r}"))
+    read = read_options(found.Options, options, owner=f"The world {name!r}")
+    return found(**{field: getattr(read, field) for field in found.Options.__dataclass_fields__})
+
+
+def replay_options(name: str, engine: str) -> dict[str, str]:
+    """The options of the world ``name`` under which a record of ``engine`` is replayed. Raises ``ConfigurationError``."""
+    from housequest.worlds.base import Replayed
+
+    found = world_class(name)
+    return found.options_of(engine) if issubclass(found, Replayed) else {}
 
 
 def shows_pictures(name: str) -> bool:
     """Whether one plays by a camera in the world of this name; False for an unknown one."""
     try:
-        return world_class(name).pictured
+        return world_class(name).info.pictured
     except ConfigurationError:
         return False
 
@@ -150,7 +159,7 @@ def shows_pictures(name: str) -> bool:
 def enacts(name: str, engine: str) -> bool:
     """Whether commands are enacted where the world of this name has this ``engine``."""
     try:
-        return make_world(name, **world_class(name).options_of(engine)).enacts
+        return make_world(name, **replay_options(name, engine)).info.enacts
     except HousequestError:
         return False
 

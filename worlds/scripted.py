@@ -4,14 +4,13 @@ screen or report here first. Its state is one immutable value and `advance` a pu
 
 from __future__ import annotations
 
-import hashlib
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from housequest.worlds.base import Observation, Step, Task, World
+from housequest.worlds.base import Observation, Step, Task, World, WorldInfo
 from housequest.worlds.env import StateEnv
 from housequest.worlds.errors import ConfigurationError, TaskNotFound, Unsupported, shown
 
@@ -166,8 +165,10 @@ class ScriptedWorld(World):
     """The scripted world: one split, ``demo``, of three tasks."""
 
     name = "scripted"
-    preamble = "a tiny house"
-    manual = "look\ninventory\ngo to ROOM\ntake THING\ndrop THING\nunlock box\nlight lamp"
+    info = WorldInfo(
+        preamble="a tiny house",
+        manual="look\ninventory\ngo to ROOM\ntake THING\ndrop THING\nunlock box\nlight lamp",
+    )
 
     def splits(self) -> Sequence[str]:
         return (_SPLIT,)
@@ -180,9 +181,7 @@ class ScriptedWorld(World):
             for number, problem in enumerate(_PROBLEMS, start=1)
         )
 
-    def open(self, task: Task, *, diagnosis: bool = False) -> ScriptedEnv:
-        if diagnosis:
-            raise Unsupported("The scripted world does not explain refused commands; leave the diagnosis out.")
+    def open(self, task: Task) -> ScriptedEnv:
         known = self.task(task.id)
         return ScriptedEnv(known, _PROBLEMS[known.number - 1])
 
@@ -194,7 +193,3 @@ class ScriptedWorld(World):
         if settings:
             raise ConfigurationError(f"The expert of the scripted world has no settings; leave out {shown(min(settings))}.")
         return ScriptedExpert()
-
-    def fingerprint(self, split: str) -> str:
-        goals = "\n".join(f"{task.id} {task.goal}" for task in self.tasks(split))
-        return hashlib.sha256(f"{self.engine}\n{goals}".encode()).hexdigest()

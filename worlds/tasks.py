@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import ClassVar, overload
 
 from housequest.worlds.base import Task, World
-from housequest.worlds.errors import ConfigurationError, TaskNotFound, nearest, shown
+from housequest.worlds.errors import ConfigurationError, nearest, shown
 
 TRAINED = range(500_000)
 """Seeds of made-up tasks that what ships has learned from, and that clients of servers learn from."""
@@ -123,14 +123,9 @@ def split_tasks(world: World, split: str, usual: range = HELD_OUT) -> Sequence[T
     """The tasks of ``split`` as `read_split` reads it: made-up ones only of its seeds. Raises ``TaskNotFound`` and
     ``ConfigurationError``.
     """
-    name, seeds = read_split(split, world.endless_splits, usual)
+    name, seeds = read_split(split, world.info.endless_splits, usual)
     every = world.tasks(name)
     return every if seeds is None else MadeUpTasks(every, name, seeds)
-
-
-def is_made_up(reference: str, split: str) -> bool:
-    """Whether a reference to a task means one of the endless ``split``."""
-    return reference == split or reference.startswith((f"{split}:", f"{split}/"))
 
 
 class EndlessTasks(_ByNumber):
@@ -144,15 +139,7 @@ class EndlessTasks(_ByNumber):
         return range(self.seeds)
 
     def __contains__(self, value: object) -> bool:
-        return isinstance(value, Task) and value.split == self.split and self.named(value.id) == value
-
-    def named(self, reference: str) -> Task:
-        """The task ``SPLIT/SEED`` or ``SPLIT:SEED``. Raises ``TaskNotFound``."""
-        seed = reference.removeprefix(self.split)[1:].rstrip("/")
-        if not (seed.isascii() and seed.isdecimal() and len(seed) < 20 and int(seed) < self.seeds):
-            known = f"a made-up {self.what} is {self.split}:0 to {self.split}:{self.seeds - 1}"
-            raise TaskNotFound(f"There is no task {shown(reference)}: {known}.")
-        return self.made(int(seed))
+        return isinstance(value, Task) and value.number in self.numbers and self.made(value.number) == value
 
 
 _LONGEST_SENTENCE = 400  # characters; the longest published goal has 161

@@ -137,7 +137,7 @@ def _seen_kinds(belief: Belief) -> tuple[str, ...]:
 
 def make_body(parts: AgentParts[CameraSettings], search: PlannerSearch) -> Body:
     """What an agent's skills move in its world, searching by ``search`` in text. Raises ``ConfigurationError``."""
-    if parts.world.pictured:
+    if parts.world.info.pictured:
         return load_plugin("housequest.bodies", "camera", "body")(parts)
     return TextBody(parts.household, parts.model, parts.sampling, search=search, seed=parts.seed)
 
@@ -190,7 +190,7 @@ class PlanFollower(BodyPlayer, ABC, Generic[M]):
         self._body = make_body(parts, settings.search)
         self.picture_size = self._body.picture_size
         self._examples = make_example_selector(parts.world, settings, parts.seed)
-        self._patience = settings.actions if parts.world.pictured else settings.patience
+        self._patience = settings.actions if parts.world.info.pictured else settings.patience
         self._revisions, self._replanning = settings.revisions, settings.replanning
 
     @abstractmethod

@@ -127,12 +127,12 @@ def _split(world: World, name: str) -> str | None:
     """The split whose tasks are the store ``name``; None for a store that is a file."""
     if name != MADE_UP or world.household is None or world.name == DEFAULT_WORLD:
         return TRAIN if name == TRAIN else None
-    if not world.endless_splits:
+    if not world.info.endless_splits:
         raise ConfigurationError(
             f"The world {shown(world.name)} has no made-up tasks for examples; give --set examples=train, a file or a run's "
             "folder, or --set shots=0."
         )
-    return world.endless_splits[0]
+    return world.info.endless_splits[0]
 
 
 def recorded_examples(folder: Path) -> tuple[Example, ...]:

@@ -349,8 +349,8 @@ def make_agent(
     if spec.needs_model_with(settings or {}) and model is None:
         raise ConfigurationError(needs_a_model(name))
     check_roles(name, model.roles if model is not None else (), settings or {})
-    able = "skills" in spec.takes if world.skills else "camera" in spec.takes and world.pictured
-    if "household" in spec.needs and world.skills and not able:
+    able = "skills" in spec.takes if world.info.skills else "camera" in spec.takes and world.info.pictured
+    if "household" in spec.needs and world.info.skills and not able:
         others = ", ".join(other for other in agent_names() if "skills" in agent_spec(other).takes)
         raise Unsupported(
             f"The agent {name!r} gives commands, and the commands of {shown(world.name)} are whole skills here; take "

@@ -418,7 +418,7 @@ def glimpses(recorded: Sequence[Event]) -> Mapping[int, base.Glimpse]:
     found: dict[int, base.Glimpse] = {}
     try:
         if not isinstance(started, Started) or not (
-            world_class(started.world).pictured and "camera" in agent_spec(started.agent).takes
+            world_class(started.world).info.pictured and "camera" in agent_spec(started.agent).takes
         ):
             return found
         if started.rules is not None:

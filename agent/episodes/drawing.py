@@ -19,12 +19,12 @@ from housequest.agent.base import Agent
 from housequest.agent.episodes.events import Event, Started, Stepped, TurnSpent
 from housequest.agent.models.base import Image
 from housequest.agent.roles.base import load_prompt
-from housequest.worlds.base import Env, Observation, Pictured, Reach, Reaching, Task, Transition, World
-from housequest.worlds.env import Enacted, RobotMove, enacted, unwrapped
+from housequest.worlds.base import Drawable, Env, Observation, Pictured, Reach, Reaching, Task, Transition, World
+from housequest.worlds.env import Enacted, RobotMove, enacted, sandbox, unwrapped
 from housequest.worlds.errors import HousequestError, TaskNotFound, Unsupported, shown
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.options import Scalar
-from housequest.worlds.registry import household, make_world, world_class
+from housequest.worlds.registry import household, make_world, replay_options
 from housequest.worlds.rooms.plans import as_known, make_up
 from housequest.worlds.rooms.render import Frame
 from housequest.worlds.rooms.room import Pose, Room, Situation, believed
@@ -156,10 +156,11 @@ class EpisodeReplay:
 
     def __init__(self, world: World, task: Task, room: Room) -> None:
         self._world, self._task, self._room = world, task, room
+        self._states = world if isinstance(world, Drawable) else None
         self._env: Env | None = None
         self._played: list[Transition] = []
         self._moments: list[ReplayMoment] = []
-        self.enacts = world.enacts
+        self.enacts = world.info.enacts
 
     def close(self) -> None:
         """End the game that is played beside the episode; what is asked next begins another."""
@@ -175,7 +176,7 @@ class EpisodeReplay:
             env, self._env = self._env, None
             if env is None or turns[: len(self._played)] != self._played:
                 # What is enacted is watched, so it is played again as it is.
-                env = env or (self._world.open(self._task) if self.enacts else self._world.sandbox(self._task))
+                env = env or (self._world.open(self._task) if self.enacts else sandbox(self._world, self._task))
                 env.reset()
                 self._played, self._moments = [], []
                 self._moments.append(self._look(env, same=True))
@@ -194,7 +195,7 @@ class EpisodeReplay:
         self._played.append(turn)
 
     def _look(self, env: Env, *, same: bool) -> ReplayMoment:
-        situation = self._world.situation(env, self._room) if same else None
+        situation = self._states.situation(env, self._room) if same and self._states else None
         camera, seen = None, frozenset[str]()
         if isinstance(env, Pictured):
             frame = env.frame(_GLANCE)
@@ -235,11 +236,10 @@ def draw_episode(
     room, missing = None, ""
     try:
         world, task = game or recorded_game(started, options)
-        room = world.room(task)
-        if room is not None and reader is None and not isinstance(world.sandbox(task), Pictured):
-            room = None
-        if room is not None and {one.name for one in room.fixtures}.issuperset(names):
-            return EpisodeDrawing(room, kinds, EpisodeReplay(world, task, room))
+        if isinstance(world, Drawable) and (reader is not None or isinstance(sandbox(world, task), Pictured)):
+            room = world.room(task)
+            if {one.name for one in room.fixtures}.issuperset(names):
+                return EpisodeDrawing(room, kinds, EpisodeReplay(world, task, room))
     except HousequestError as error:  # the record itself can still be drawn
         missing = str(error)
     if reader is None:
@@ -275,8 +275,8 @@ def scenes(path: Sequence[Event]) -> Iterator[tuple[Event, DrawnScene]]:
 
 def recorded_game(started: Started, options: Mapping[str, Scalar] | None = None) -> tuple[World, Task]:
     """The game of a record, among the listed ones of its world: none is opened by its id, which somebody else wrote."""
-    world = make_world(started.world, **{**world_class(started.world).options_of(started.engine), **(options or {})})
-    if started.split in world.endless_splits:
+    world = make_world(started.world, **{**replay_options(started.world, started.engine), **(options or {})})
+    if started.split in world.info.endless_splits:
         return world, world.task(f"{started.split}:{started.number}")
     tasks = world.tasks(started.split) if started.split in world.splits() else ()
     for task in tasks:
@@ -333,10 +333,9 @@ def room_to_see(world: World | None, task: Task) -> Room:
     """The room of ``task``. Raises ``Unsupported`` where the world has none to draw, or is not known."""
     if world is None:
         raise Unsupported("Nothing can be seen without the world; give it to run_episode, or leave out the grant 'view'.")
-    room = None if world.household is None else world.room(task)
-    if room is None:
+    if world.household is None or not isinstance(world, Drawable):
         raise Unsupported(no_rooms(world))
-    return room
+    return world.room(task)
 
 
 def no_rooms(world: World) -> str:

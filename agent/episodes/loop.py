@@ -23,8 +23,8 @@ from housequest.agent.episodes.emitter import EpisodeOver, EpisodeState, EventEm
 from housequest.agent.episodes.events import CallTiming, Event
 from housequest.agent.roles.base import clean, notes_of_model
 from housequest.knowledge.choosing import RuleBudget, RuleSelector, topic_of
-from housequest.worlds.base import Env, Pictured, Step, Task, Transition, World
-from housequest.worlds.env import Enacted, enacted, unwrapped
+from housequest.worlds.base import Demonstrated, Env, Pictured, Step, Task, Transition, World
+from housequest.worlds.env import Enacted, enacted, open_env, unwrapped
 from housequest.worlds.errors import GameError, ModelError, Unsupported
 from housequest.worlds.household.base import Household
 from housequest.worlds.paths import FORMAT
@@ -67,7 +67,7 @@ class EpisodeConfig:
 
     def open(self, task: Task) -> Env:
         """A new env for ``task``, with the diagnosis if it is granted. Raises ``GameError`` and ``Unsupported``."""
-        return self.world.open(task, diagnosis="diagnosis" in self.grants)
+        return open_env(self.world, task, diagnosis="diagnosis" in self.grants)
 
     def check_grants(self, tasks: Iterable[Task]) -> None:
         """Raise ``Unsupported`` if the world cannot give one of the grants; the ``tasks`` of a split are alike in this."""
@@ -470,7 +470,7 @@ class _Episode:
 
     async def _in_world(self, call: Callable[[], R]) -> R:
         with attributed("world"):
-            return call() if self.config.world.inline else await asyncio.to_thread(call)
+            return call() if self.config.world.info.inline else await asyncio.to_thread(call)
 
     def _hint(self, action: events.PersonAction, hint: str) -> None:
         self.emitter.intervene(action, hint)
@@ -479,7 +479,8 @@ class _Episode:
 
 
 def _annotated(world: World, task: Task) -> tuple[tuple[str, ...], ...]:
-    if (plan := world.annotated_plan(task)) is None:
+    plan = world.annotated_plan(task) if isinstance(world, Demonstrated) else None
+    if plan is None:
         raise Unsupported(
             f"Nobody annotated a plan for {task.reference}; play one of a split that has them, as ALFRED's train and "
             "valid_seen do, or leave out --grant plan and planner=oracle."

@@ -95,7 +95,7 @@ class _Learning:
         episodes = list(distiller.read_steps(self.place.path))
         run = slug(self.place.path.resolve().name)
         tasks, world = self.exploration.run.selection.tasks, self.exploration.run.setup.world
-        played = as_splits(((task.split, task.number) for task in tasks), world.endless_splits)
+        played = as_splits(((task.split, task.number) for task in tasks), world.info.endless_splits)
         asker = None if self.exploration.model is None else self._asker(self.exploration.model)
         try:
             if asker is None:
@@ -184,7 +184,7 @@ class _Learning:
         world = self.exploration.run.setup.world
         prompt = load_prompt("housequest.agent.explorer", "distiller")
         return prompt.render(
-            "system", manual=world.manual, most=str(distiller.MOST_RULES), checks="\n".join(self._commands.checks)
+            "system", manual=world.info.manual, most=str(distiller.MOST_RULES), checks="\n".join(self._commands.checks)
         )
 
     def _asker(self, name: str) -> LearningModel:

@@ -192,7 +192,7 @@ def plan_exploration(settings: Settings, options: ExploreOptions) -> Exploration
         raise ConfigurationError(
             f"Rules are learned from what a world's texts tell, and nothing reads those of {world.name!r}."
         )
-    split = settings.split or world.training_split
+    split = settings.split or world.split_for("explore")
     refuse_evaluation(split, (), "--split")
     settings = settings.model_copy(update={"split": split, "limit": None, "sample": options.episodes})
     run = make_run_spec(settings, curiosity=options.curiosity or None, usual=EXPLORED)

@@ -67,13 +67,13 @@ class OfferedTasks:
         if VIEW in self.grants:
             raise Unsupported("A client plays by texts, so nothing can be shown to it; leave out --grant view.")
         if "diagnosis" in self.grants:
-            tasks = self.tasks_of(self.split or self.world.example_split)
+            tasks = self.tasks_of(self.split or self.world.split_for("play"))
             EpisodeConfig(self.world, self.grants).check_grants(tasks)
 
     @property
     def splits(self) -> tuple[str, ...]:
         """The offered splits; tasks are drawn from the first one by default."""
-        return (self.split,) if self.split is not None else (*self.world.endless_splits, *self.world.splits())
+        return (self.split,) if self.split is not None else (*self.world.info.endless_splits, *self.world.splits())
 
     def tasks_of(self, split: str) -> Sequence[Task]:
         """The tasks of an offered ``split``, of made-up ones those that may be learned from unless it names others."""
@@ -90,8 +90,8 @@ class OfferedTasks:
         """The offered types of a split's tasks in full; none if all are offered."""
         if not self.types:
             return ()
-        name, seeds = read_split(split, self.world.endless_splits)
-        listed = sorted({task.type for task in self.world.tasks(name)}) if seeds is None else tuple(self.world.task_types)
+        name, seeds = read_split(split, self.world.info.endless_splits)
+        listed = sorted({task.type for task in self.world.tasks(name)}) if seeds is None else tuple(self.world.info.task_types)
         return find_types(self.types, listed)
 
     def named(self, reference: str) -> Task:
@@ -99,7 +99,7 @@ class OfferedTasks:
         split, _, number = reference.partition(":")
         if not (number.isascii() and number.isdecimal() and len(number) < 20):
             raise TaskNotFound(f"There is no task {shown(reference)}; name one as {self.splits[0]}:1.")
-        if split not in (read_split(each, self.world.endless_splits)[0] for each in self.splits):
+        if split not in (read_split(each, self.world.info.endless_splits)[0] for each in self.splits):
             self.split_named(split)
         return self.checked(self.world.task(f"{split}:{int(number)}"))
 
@@ -235,7 +235,7 @@ class HostedGame:
 
                 self.ended = await run_episode(env, self, self.config, listen)
         finally:
-            if self.config.world.inline:
+            if self.config.world.info.inline:
                 env.close()
             else:
                 await asyncio.to_thread(env.close)

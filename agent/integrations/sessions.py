@@ -18,7 +18,7 @@ from housequest.agent.evaluation.runs.spec import SEARCHED, select
 from housequest.agent.integrations.games import LONGEST_COMMAND, OfferedTasks
 from housequest.agent.roles.base import clean
 from housequest.worlds.base import Env, Step, Task
-from housequest.worlds.env import OrderChecked, StepLimit
+from housequest.worlds.env import OrderChecked, StepLimit, open_env
 from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFound
 from housequest.worlds.tasks import TRAINED, MadeUpTasks
 
@@ -92,7 +92,7 @@ class EnvSession:
                 async with self._sessions.opening:  # finding may take a while: a house is proved to be winnable
                     found = await asyncio.to_thread(self._sessions.found, task, place, drawn or 0)
                     diagnosis = "diagnosis" in self._served.grants
-                    env = await asyncio.to_thread(self._served.world.open, found, diagnosis=diagnosis)
+                    env = await asyncio.to_thread(open_env, self._served.world, found, diagnosis=diagnosis)
                 await self._leave()  # only now, so that a mistake ends no episode
                 self._env = OrderChecked(StepLimit(env, self._served.max_turns))
                 step = await self._in_world(self._env.reset)
@@ -118,7 +118,7 @@ class EnvSession:
                 return await self._told(env, step, reward=float(step.won))
 
         # Only where the world is slow can a client leave meanwhile.
-        return await (play() if self._served.world.inline else asyncio.shield(play()))
+        return await (play() if self._served.world.info.inline else asyncio.shield(play()))
 
     async def close(self) -> None:
         """End the episode, if there is one, and play no other."""
@@ -149,7 +149,7 @@ class EnvSession:
         return self.last
 
     async def _in_world(self, call: Callable[[], T]) -> T:
-        return call() if self._served.world.inline else await asyncio.to_thread(call)
+        return call() if self._served.world.info.inline else await asyncio.to_thread(call)
 
 
 class Sessions(AbstractAsyncContextManager["Sessions"]):

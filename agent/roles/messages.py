@@ -63,7 +63,7 @@ def for_world(text: str, world: World) -> str:
     """A template's ``text`` in the terms of a household; for a world that is none, in that one's."""
     if world.household is not None:
         return in_terms(text, world)
-    return _replaced(text, "elsewhere").replace("a household", world.preamble)
+    return _replaced(text, "elsewhere").replace("a household", world.info.preamble)
 
 
 def in_terms(text: str, world: World) -> str:

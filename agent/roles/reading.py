@@ -196,7 +196,7 @@ def command_value(
         return Choice(known) if known and len(known) <= MOST_ADMISSIBLE else None
     places = tuple(one.name for one in belief.receptacles) if belief else ()
     things = tuple(one.name for one in belief.items) if belief else ()
-    return _by_forms(world.manual, places, things, others, seen=belief is not None)
+    return _by_forms(world.info.manual, places, things, others, seen=belief is not None)
 
 
 @lru_cache(maxsize=256)

@@ -34,7 +34,7 @@ from housequest.agent.training import wordings
 from housequest.knowledge.examples import EVALUATION_SEEDS
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert
-from housequest.worlds.alfworld.games import GENERATED, TRAJECTORY_FILE, sentences_of
+from housequest.worlds.alfworld.games import TRAJECTORY_FILE, sentences_of
 from housequest.worlds.alfworld.houses.house import Habits, counted_habits, make_house
 from housequest.worlds.alfworld.text import HOUSEHOLD, begin, goal_sentences, load_counts, read_goal
 from housequest.worlds.alfworld.world import AlfworldWorld
@@ -42,6 +42,7 @@ from housequest.worlds.base import Env, Observation, Task, Transition
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.household.goals import ADJECTIVES, TYPES, Goal
+from housequest.worlds.household.world import GENERATED
 
 MOST_STEPS = 50
 EPSILON = 0.12

@@ -16,6 +16,7 @@ from housequest.agent.training.evaluate import game_sets, lines
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Task
+from housequest.worlds.env import expert_of
 from housequest.worlds.household.belief import names
 
 THRESHOLDS = (0.01, 0.05, 0.1, 0.2, 0.4)
@@ -37,7 +38,7 @@ def judgements(world: AlfworldWorld, task: Task) -> Iterator[tuple[bool, bool, f
 
     Each with whether it is a place, whether the expert's next command could not have been without it, and its score.
     """
-    expert, env = world.expert(), world.open(task)
+    expert, env = expert_of(world), world.open(task)
     opening = env.reset().observation
     memory, belief = expert.begin(task.goal, opening), HOUSEHOLD.begin(opening)
     plan, counts = list(subgoals(task.goal, belief, HOUSEHOLD)), HOUSEHOLD.counts()

@@ -23,6 +23,7 @@ from housequest.worlds.alfred.simulator.base import Scene, SimulatorEvent, close
 from housequest.worlds.alfred.simulator.boxes import Boxes
 from housequest.worlds.alfred.tasks import goal_of, read_trajectory
 from housequest.worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.env import expert_of
 from housequest.worlds.rooms.room import AHEAD, GRID
 from scripts.bench.seeing import heuristics, noise, oracle
 
@@ -126,14 +127,14 @@ def enacted(data: Path | None) -> Iterator[str]:
         yield _MISSING
         return
     world = AlfworldWorld("boxes", data)
-    expert = world.expert()
+    expert = expert_of(world)
     total = Counter[str]()
     for task in world.tasks("valid_seen"):
         env = world.open(task)
         assert isinstance(env, EnactedEnv)
         step = env.reset()
         memory = expert.begin(task.goal, step.observation)
-        for _ in range(world.max_turns):
+        for _ in range(world.info.max_turns):
             command, _, memory = expert.decide(memory)
             if command is None or step.done:
                 break

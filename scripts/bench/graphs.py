@@ -14,7 +14,8 @@ from housequest.agent.agents.spec import make_agent
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
 from housequest.worlds.base import World
-from housequest.worlds.graphs.env import begun, possible
+from housequest.worlds.env import expert_of
+from housequest.worlds.graphs.env import begun, possible, skills_in
 from housequest.worlds.graphs.graph import after, problem
 from housequest.worlds.graphs.household import visible
 from housequest.worlds.graphs.houses import make_apartment
@@ -78,7 +79,7 @@ def _expert() -> Iterator[str]:
 
 def _skills() -> str:
     world = make_world("household-graph", skills="oracle")
-    numbers = [len(world.skills_at(world.open(world.task(f"generated:{seed}")).reset().observation.text)) for seed in HOUSES]
+    numbers = [len(skills_in(world.open(world.task(f"generated:{seed}")).reset().observation.text)) for seed in HOUSES]
     return f"skills a task: {mean(numbers):.1f} ({min(numbers)} to {max(numbers)}), composed from the apartment's classes"
 
 
@@ -121,7 +122,7 @@ def _planners() -> Iterator[str]:
             won = _played(world, f"generated:{seed}")
             model = _Counting(Knowing(won))
             player = make_agent(agent, world=world, model=model)
-            config = EpisodeConfig(world, frozenset({"admissible"}), max_turns=world.max_turns)
+            config = EpisodeConfig(world, frozenset({"admissible"}), max_turns=world.info.max_turns)
             asyncio.run(run_episode(world.open(world.task(f"generated:{seed}")), player, config, lambda _: None))
             calls.append(model.calls)
             skills.append(len(won))
@@ -143,7 +144,7 @@ def _played(world: World, reference: str) -> tuple[str, ...]:
 
 def _ended(world: World, reference: str) -> tuple[tuple[str, ...], str | None]:
     """The commands that the expert gives in a task, and why it is lost; None if it is won."""
-    env, expert, commands = world.open(world.task(reference)), world.expert(), list[str]()
+    env, expert, commands = world.open(world.task(reference)), expert_of(world), list[str]()
     step = env.reset()
     memory = expert.begin(env.task.goal, step.observation)
     while not step.done:

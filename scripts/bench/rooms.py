@@ -23,6 +23,7 @@ from typing import Any
 from housequest.worlds.alfworld.engine.game import Game, read_game
 from housequest.worlds.alfworld.houses.house import make_house
 from housequest.worlds.alfworld.world import room_of, situation
+from housequest.worlds.base import Drawable
 from housequest.worlds.registry import make_world
 from housequest.worlds.rooms.render import Camera, Frame, field, render
 from housequest.worlds.rooms.room import AHEAD, EYE, Cell, Point, Pose, Room, Situation, reached
@@ -71,10 +72,10 @@ def frames(data: Path | None) -> Iterator[str]:
     world = make_world("alfworld")
     for reference in ("example:1", "generated:690"):
         task = world.task(reference)
-        room = world.room(task)
+        room = world.room(task) if isinstance(world, Drawable) else None
         env = world.open(task)
         env.reset()
-        now = world.situation(env, room) if room else None
+        now = world.situation(env, room) if room and isinstance(world, Drawable) else None
         if room is None or now is None:
             continue
         poses = [one.place for one in room.fixtures if one.place]

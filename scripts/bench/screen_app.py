@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -38,16 +39,14 @@ class _SlowEnv(Wrapper):
 class _SlowWorld:
     """A world that must not be stepped in the event loop."""
 
-    inline = False
-
     def __init__(self, world: World) -> None:
-        self._world = world
+        self._world, self.info = world, replace(world.info, inline=False)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._world, name)
 
-    def open(self, task: Task, *, diagnosis: bool = False) -> Env:
-        return _SlowEnv(self._world.open(task, diagnosis=diagnosis))
+    def open(self, task: Task) -> Env:
+        return _SlowEnv(self._world.open(task))
 
 
 def bare() -> None:

@@ -100,7 +100,7 @@ def _played(world: World, task: Task, settings: Mapping[str, str] | None = None)
         if isinstance(event, Event):
             told.append(event)
 
-    terms = EpisodeConfig(world, frozenset({PLAN}), world.max_turns)
+    terms = EpisodeConfig(world, frozenset({PLAN}), world.info.max_turns)
     env = terms.open(task)
     ended = asyncio.run(run_episode(env, agent, terms, listen))
     env.close()

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from housequest.worlds.alfworld.engine.game import Game
 from housequest.worlds.alfworld.engine.native import NativeEnv
-from housequest.worlds.alfworld.games import EXAMPLE, GENERATED, PUBLISHED
+from housequest.worlds.alfworld.games import PUBLISHED
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Task
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.household.goals import TASK_TYPES
+from housequest.worlds.household.world import EXAMPLE, GENERATED
 from scripts.record_golden import GOLDEN, STRAYS, USEFUL, WEIGHTS
 
 SEED = 1

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from housequest.agent.models.base import Capabilities, Completion, Image, Message, Model, Request, Scores
     from housequest.agent.models.checking import check_model
     from housequest.agent.models.registry import CallOptions, ModelProvider, make_model
-    from housequest.worlds.base import Env, Observation, Policy, Step, Task, Transition, World
+    from housequest.worlds.base import Env, Observation, Policy, Step, Task, Transition, World, WorldInfo
     from housequest.worlds.checking import check_world
     from housequest.worlds.errors import (
         ConfigurationError,
@@ -69,7 +69,7 @@ _MODULES = {
     "housequest.agent.models.base": ("Capabilities", "Completion", "Image", "Message", "Model", "Request", "Scores"),
     "housequest.agent.models.checking": ("check_model",),
     "housequest.agent.models.registry": ("CallOptions", "ModelProvider", "make_model"),
-    "housequest.worlds.base": ("Env", "Observation", "Policy", "Step", "Task", "Transition", "World"),
+    "housequest.worlds.base": ("Env", "Observation", "Policy", "Step", "Task", "Transition", "World", "WorldInfo"),
     "housequest.worlds.checking": ("check_world",),
     "housequest.worlds.errors": (
         *("ConfigurationError", "GameError", "HousequestError", "ModelError"),
@@ -86,9 +86,9 @@ __all__ = [
     "ConfigurationError", "Decision", "Emitter", "Env", "EpisodeConfig", "EpisodeRecorder", "Event", "GameError", "GiveUp",
     "Grants", "HousequestError", "Idle", "Image", "Message", "Model", "ModelError", "ModelProvider", "Observation",
     "OrderError", "ParseFailure", "Policy", "Request", "Scores", "Step", "Task", "TaskNotFound", "Transition", "Turn",
-    "Unsupported", "World", "WorldError", "agent_names", "check_agent", "check_model", "check_world", "declare_agent",
-    "evaluate", "make_agent", "make_model", "make_world", "option", "play", "read_episode", "report", "run_episode",
-    "world_names",
+    "Unsupported", "World", "WorldError", "WorldInfo", "agent_names", "check_agent", "check_model", "check_world",
+    "declare_agent", "evaluate", "make_agent", "make_model", "make_world", "option", "play", "read_episode", "report",
+    "run_episode", "world_names",
 ]
 # fmt: on
 

@@ -16,6 +16,7 @@ from housequest.agent.episodes.record import EpisodeRecorder, read_episode
 from housequest.agent.models.registry import make_model
 from housequest.agent.setup import worked
 from housequest.worlds.base import Task, World
+from housequest.worlds.env import open_env
 from tests.backends.server import Behaviour, Recorded, Server, answer, saying, seeing
 
 ANYWHERE = ("react", "reasoner-actor")
@@ -120,7 +121,7 @@ def play(
 
         try:
             with EpisodeRecorder(record) as recorder:
-                await run_episode(world.open(task, diagnosis="diagnosis" in grants), player, terms, listen)
+                await run_episode(open_env(world, task, diagnosis="diagnosis" in grants), player, terms, listen)
         finally:
             await model.aclose()
 

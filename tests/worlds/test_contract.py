@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from housequest.worlds.alfworld.world import AlfworldWorld
-from housequest.worlds.base import Env, Step, Task, World
+from housequest.worlds.base import Env, Step, Task, World, WorldInfo
 from housequest.worlds.checking import Wrap, check_world
 from housequest.worlds.env import OrderChecked, StepLimit, Wrapper
 from housequest.worlds.errors import ConfigurationError, TaskNotFound, Unsupported
@@ -65,7 +65,7 @@ def test_what_is_not_there_is_not_found(world: World, text: str) -> None:
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_command_breaks_a_game(world: World, commands: list[str]) -> None:
     for wrap in WRAPPERS.values():
-        env = wrap(world.open(world.tasks(world.example_split)[0]))
+        env = wrap(world.open(world.tasks(world.split_for("play"))[0]))
         env.reset()
         for command in commands:
             listed = env.admissible_commands() or ()
@@ -204,7 +204,7 @@ class Lost(ScriptedWorld):
 
 
 class Silent(ScriptedWorld):
-    manual = ""
+    info = WorldInfo(preamble="a house")
 
 
 class Loose(ScriptedWorld):
@@ -237,6 +237,22 @@ class Emptied(AlfworldWorld):
         return replace(super().room(task), fixtures=())
 
 
+class Halved(ScriptedWorld):
+    """A world with one of the two methods of `Drawable`."""
+
+    def room(self, task: Task) -> Room:
+        return AlfworldWorld().room(AlfworldWorld().task("example:1"))
+
+
+class Misled(ScriptedWorld):
+    def skills_at(self) -> tuple[str, ...]:
+        return ()
+
+
+class Unseen(ScriptedWorld):
+    info = replace(ScriptedWorld.info, pictured=True)
+
+
 class Elsewhere(AlfworldWorld):
     def situation(self, env: Env, room: Room) -> Situation | None:
         return Situation(room.start, holders=(Holder("cellar 1"),))
@@ -257,6 +273,9 @@ class Elsewhere(AlfworldWorld):
         (Silent, "its manual is empty"),
         (Loose, "Options must be a frozen dataclass"),
         (Long, "fewer than 99"),
+        (Halved, "it has room() and no situation(), so it is not Drawable"),
+        (Misled, "skills_at() cannot be called as skills_at(self, opening: 'str')"),
+        (Unseen, "info.pictured is True, and its envs are not Pictured"),
     ],
 )
 def test_a_world_that_breaks_the_contract_is_told_how(broken: type[World], words: str) -> None:

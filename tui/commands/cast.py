@@ -79,7 +79,7 @@ def make_cast(
         least, most = (f"{columns}x{rows}" for columns, rows in (LEAST, MOST))
         raise ConfigurationError(f"--size: a cast has {least} to {most} columns and rows, not {size[0]}x{size[1]}.")
     started = recording.state.moment.started
-    if view == "camera" and not (started is not None and world_class(started.world).pictured):
+    if view == "camera" and not (started is not None and world_class(started.world).info.pictured):
         raise ConfigurationError("--drawing camera: this record has no camera; take house, eyes or plan.")
     if view != "off":
         list(recorded_scenes(recording, true=true))  # a cast of a View that says only why it is empty is of no use

@@ -149,7 +149,7 @@ def _what_next(world: World, player: str) -> str:
         command=terminal.command(),
         model="a language model" if player == "expert" else "another language model",
         world="" if world.name == DEFAULT_WORLD else f" --world {world.name}",
-        agent=next(by_camera, DEFAULT_AGENT) if world.pictured and not world.skills else DEFAULT_AGENT,
+        agent=next(by_camera, DEFAULT_AGENT) if world.info.pictured and not world.info.skills else DEFAULT_AGENT,
     )
 
 
@@ -165,15 +165,15 @@ def choose_task(world: World, settings: Settings, reference: str | None, random:
         if random or settings.type:
             raise ConfigurationError("Both a task and --random or --type are given; leave out the task, or those.")
         return world.task(reference)
-    if world.first_task and not (random or settings.split or settings.type):
-        return world.task(world.first_task)
-    split = settings.split or world.example_split
+    if world.info.first_task and not (random or settings.split or settings.type):
+        return world.task(world.info.first_task)
+    split = settings.split or world.split_for("play")
     if random and not settings.split:
         # Without games on disk there are still made-up ones, and no end of them.
-        splits = (world.default_split, *world.endless_splits)
+        splits = (world.split_for("evaluate"), *world.info.endless_splits)
         split = splits[0] if splits[0] in world.splits() else splits[-1]
     seed = randbelow(1 << 32) if settings.seed is None else settings.seed
-    one = 1 if read_split(split, world.endless_splits)[1] is not None else None
+    one = 1 if read_split(split, world.info.endless_splits)[1] is not None else None
     limit, sample = (None, one) if random else (one, None)
     tasks = select(world, split, settings.type, limit, sample, seed).tasks
     task = Random(seed).choice(tasks) if random else tasks[0]

@@ -29,10 +29,10 @@ def env_server(
     world = world_of(settings)
     served = ServedTasks(
         world=world,
-        split=settings.split or world.example_split,
+        split=settings.split or world.split_for("play"),
         types=settings.type,
         grants=frozenset(settings.grant),
-        max_turns=settings.max_steps or world.max_turns,
+        max_turns=settings.max_steps or world.info.max_turns,
         seed=settings.seed,
         sessions=sessions,
         idle=idle,

@@ -56,13 +56,13 @@ class ViewPane(LinesPane):
         self.options: Mapping[str, Scalar] = {}  # the options of the world in which a record was played
         self.glimpses: Mapping[int, Glimpse] = {}
         """The camera agent's readings of its pictures, by the event after which each was seen."""
-        self.pictured = game is not None and game[0].pictured  # whether somebody plays by a camera here
+        self.pictured = game is not None and game[0].info.pictured  # whether somebody plays by a camera here
         self.drawable = game is None or self.pictured or game[0].household is not None
         """True if this world has houses."""
         self.reach: Reach | None = None
         """The commands for the thing in the middle of the picture; of the present picture once all is `settled`."""
         self._acting = False
-        self.enacts = game is not None and game[0].enacts
+        self.enacts = game is not None and game[0].info.enacts
         """True if commands are enacted here, so that each move of the last one is drawn in turn."""
         self.pace: float | None = None  # turns a second, which leave so much time to moves; None draws none
         self.moving = False  # whether the moves of the last command are being drawn

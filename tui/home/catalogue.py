@@ -215,7 +215,7 @@ class GameSource:
         """The way to get the games of a split that is not installed; empty for other sources."""
         if self.kind != "missing":
             return ""
-        return f"The games of {self.title} are not on this machine. {world_class(self.world).get_data}"
+        return f"The games of {self.title} are not on this machine. {world_class(self.world).info.get_data}"
 
 
 class GameRow(NamedTuple):
@@ -233,12 +233,12 @@ class GameRow(NamedTuple):
 
 def first_source() -> GameSource:
     """The source shown before any world is made: the endless split of the default world."""
-    return GameSource("made-up", DEFAULT_WORLD, world_class(DEFAULT_WORLD).endless_splits[0])
+    return GameSource("made-up", DEFAULT_WORLD, world_class(DEFAULT_WORLD).info.endless_splits[0])
 
 
 def first_seed(place: GameSource) -> int:
     """The seed of the task of ``place`` that a newcomer sees first."""
-    split, _, seed = (world_class(place.world).first_task or "").partition(":")
+    split, _, seed = (world_class(place.world).info.first_task or "").partition(":")
     return int(seed) if split == place.split else 0
 
 
@@ -282,12 +282,13 @@ class Catalogue:
             except Exception as error:  # noqa: BLE001 (another package's code: home shows the other worlds all the same)
                 faults.append(f"The world {name} is left out: {error or type(error).__name__}")
                 continue
-            found += [GameSource("made-up", name, split) for split in world.endless_splits]
+            found += [GameSource("made-up", name, split) for split in world.info.endless_splits]
             # Splits that need no download come first.
-            found += [GameSource("split", name, split) for split in (reversed(splits) if world.published_splits else splits)]
-            if world.get_data not in ways:
-                found += [GameSource("missing", name, split) for split in world.published_splits if split not in splits]
-            ways.add(world.get_data)
+            published = world.info.published_splits
+            found += [GameSource("split", name, split) for split in (reversed(splits) if published else splits)]
+            if world.info.get_data not in ways:
+                found += [GameSource("missing", name, split) for split in published if split not in splits]
+            ways.add(world.info.get_data)
         self.fault = " ".join(faults)
         return found
 
@@ -298,14 +299,14 @@ class Catalogue:
         tasks = self.world(settings_in(place.world, self.settings)).tasks(place.split) if place.kind != "missing" else ()
         if place.kind == "made-up":
             tasks = tasks[:MADE_UP_SHOWN]
-        return GameIndex([self._row(task) for task in tasks], tuple(world_class(place.world).task_types.values()))
+        return GameIndex([self._row(task) for task in tasks], tuple(world_class(place.world).info.task_types.values()))
 
     def row(self, place: GameSource, number: int) -> GameRow:
         """The game of ``place`` with this number or seed. Raises ``TaskNotFound``."""
         return self._row(self.world(settings_in(place.world, self.settings)).task(f"{place.split}:{number}"))
 
     def _row(self, task: Task) -> GameRow:
-        kind = world_class(task.world).task_types.get(task.type, task.type)
+        kind = world_class(task.world).info.task_types.get(task.type, task.type)
         return GameRow(task.reference, str(task.number), kind, task.goal.strip(), type=task.type, task=task)
 
 

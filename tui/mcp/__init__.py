@@ -36,7 +36,7 @@ def mcp(
         split=settings.split,
         types=settings.type,
         grants=frozenset(settings.grant),
-        max_turns=settings.max_steps or world.max_turns,
+        max_turns=settings.max_steps or world.info.max_turns,
         seed=settings.seed,
         records=state_folder() / "episodes" if record else None,
     )

@@ -59,7 +59,7 @@ def modules(
     own = settings.settings_of("pet") if judged else config.settings
     way = resolve_settings("pet", own)["scores"] if judged or config.agent == "pet" else ""
     if calibrate is not None:
-        _check_calibrates(calibrate, run, config.split, way, made_up=config.split in world.endless_splits)
+        _check_calibrates(calibrate, run, config.split, way, made_up=config.split in world.info.endless_splits)
     if judged:
         where = destination(settings.model or "")
         if where is not None:

@@ -24,10 +24,11 @@ from housequest.agent.setup import HUMAN, Setup, read_rules, set_up
 from housequest.knowledge.rulebook import SUFFIX
 from housequest.tui.home.catalogue import Catalogue, PlayerChoice, RecentChoices, RecordedGame, settings_in
 from housequest.tui.text import plural
-from housequest.worlds.base import Task, World
+from housequest.worlds.base import Solvable, Task, World
+from housequest.worlds.env import expert_of
 from housequest.worlds.errors import ConfigurationError, HousequestError, shown
 from housequest.worlds.paths import state_folder
-from housequest.worlds.registry import make_world, world_class
+from housequest.worlds.registry import make_world, replay_options
 
 __all__ = ["HUMAN"]
 
@@ -64,8 +65,8 @@ class GameConfig:
             if {each.kind for each in parse_models(setup.model).values()} & {"builtin", "scripted"}:
                 setup.make_model()
         elif self.agent == "expert":
-            self.world.expert(**setup.settings)
-        if self.world.inline:
+            expert_of(self.world, **setup.settings)
+        if self.world.info.inline:
             setup.open(self.task).close()
 
 
@@ -129,7 +130,7 @@ def settings_for(started: Started, settings: Settings, recent: RecentChoices) ->
         rules = _found(names, lambda name: read_rules(name).label == started.rules, fault)
     here = settings_in(started.world, settings)
     engine = "textworld" if started.engine.startswith("textworld") else "native"
-    options = {"engine": engine, **world_class(started.world).options_of(started.engine)}
+    options = {"engine": engine, **replay_options(started.world, started.engine)}
     values = {
         **here.model_dump(),
         "engine": options.pop("engine"),
@@ -202,7 +203,8 @@ def first_try(day: date) -> Path | None:
 def daily_result(day: date, record: Path, world: World) -> Iterator[str]:
     """The result of a game, to share, which tells nothing of where things are. Raises ``ConfigurationError`` if unreadable."""
     task, told = world.task(_reference(day)), list(read_episode(record))
-    marks, won, par, streak = "".join(_marks(told)), _is_won(told), world.shortest(task), 1
+    par = world.shortest(task) if isinstance(world, Solvable) else None
+    marks, won, streak = "".join(_marks(told)), _is_won(told), 1
     while won and (before := first_try(day - timedelta(days=streak))) and not is_unfinished(before):
         if not _is_won(list(read_episode(before))):
             break

@@ -444,7 +444,7 @@ class LiveScreen(ViewScreen):
         # Who is in the middle of a word when the game ends goes on typing: its other letters are no keys.
         writing = self._line.has_focus_within and bool(self._line.value)
         # Where a world has keys of its own, those are what one plays with; a colon begins a line.
-        if yours and not self._typing and not self._game.world.keys:
+        if yours and not self._typing and not self._game.world.info.keys:
             self._line.focus()
         elif ended and self._line.has_focus_within and not writing:
             self.focus_story()

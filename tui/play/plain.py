@@ -238,7 +238,7 @@ async def _ask(world: World, env: Env, layout: TextLayout, turn: Turn) -> str | 
             case "":
                 continue
             case word if word == "?" or word.startswith(":"):
-                said = _HELP.format(manual="\n".join(f"  {line}" for line in world.manual.strip().splitlines()))
+                said = _HELP.format(manual="\n".join(f"  {line}" for line in world.info.manual.strip().splitlines()))
             case word:
                 return word
         terminal.show(["", *layout.wrapped(said, "     "), ""])

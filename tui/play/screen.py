@@ -133,7 +133,7 @@ class GameView(live_screen.LiveGame):
             "shown": over or watching,
             "shown or agent": over or watching or agent,
             "proposed": status.waiting == "verdict",
-            "keys": self.session.game.world.keys,
+            "keys": self.session.game.world.info.keys,
             "listed": status.possible is not None,
             "begun": self.state.moment.story,
             "played": any(entry.command is not None for entry in self.moment.story),
@@ -148,8 +148,8 @@ class GameView(live_screen.LiveGame):
         """The prompt, with those of its keys that do something; while ``typing`` letters are no keys."""
         waiting = self.status.waiting if self.cursor is None else "past"
         kind, text, words = PROMPTS[waiting]
-        played = {_shown(key): key.about.lower() for key in self.session.game.world.keys if waiting == "turn"}
-        keys = live_screen.hints((*PlayScreen.KEYS, *world_keys(self.session.game.world.keys)), {**played, **words})
+        played = {_shown(key): key.about.lower() for key in self.session.game.world.info.keys if waiting == "turn"}
+        keys = live_screen.hints((*PlayScreen.KEYS, *world_keys(self.session.game.world.info.keys)), {**played, **words})
         held = [key for key in keys if self.refusal(key.action) is None]
         if typing:
             # In the line already: what leads there is left out.
@@ -228,7 +228,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
         self.panes = EpisodePanes(teaching, prices, (game.world, game.task), alone=alone)
         self.view = self.panes.view
         self.enacted = ""
-        for key in world_keys(game.world.keys):
+        for key in world_keys(game.world.info.keys):
             self._bindings.bind(key.key, key.action, key.description, key.show, key.key_display)
 
     def compose(self) -> ComposeResult:
@@ -274,7 +274,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
 
     def ended(self) -> None:
         self.measure()
-        if self.session.game.world.enacts:
+        if self.session.game.world.info.enacts:
             self._enact()
 
     @work(group="enacted", exclusive=True)
@@ -444,7 +444,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
         return seconds if seconds >= LONG else None
 
     def _leave_line(self) -> None:
-        if self.session.status.mode != "you" or self.session.game.world.keys:
+        if self.session.status.mode != "you" or self.session.game.world.info.keys:
             self.focus_story()
 
     def _to_present(self) -> None:

@@ -207,7 +207,7 @@ def _images(frame: Frame, wanted: tuple[int, ...], colours: Mapping[str, tuple[i
 def scenes(world: World, references: list[str]) -> dict[str, Task]:
     """The tasks that are offered as scenes, by name: those of these references, and the first of each floor plan."""
     found = {reference: world.task(reference) for reference in references}
-    for task in world.tasks(world.example_split):
+    for task in world.tasks(world.split_for("play")):
         found.setdefault(f"{task.split}:{task.number}", task)
     for split in world.splits():
         for task in world.tasks(split):

@@ -24,7 +24,6 @@ demonstration's id is ``<split>/<task>/<trial>``. The files are untrusted. What 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import tomllib
@@ -43,7 +42,7 @@ from housequest.worlds.base import Metric, Played
 from housequest.worlds.errors import GameError, TaskNotFound, nearest, shown
 from housequest.worlds.household.goals import TASK_TYPES as HOUSEHOLD_TYPES
 from housequest.worlds.household.goals import TYPES
-from housequest.worlds.paths import alfworld_data, atomic_write, cache_folder, read_file
+from housequest.worlds.paths import alfworld_data, atomic_write, cache_folder, read_file, sha256_of
 from housequest.worlds.rooms.room import FAR, Point, Pose
 from housequest.worlds.tasks import joined_sentences, plain_sentence
 
@@ -436,7 +435,7 @@ class ListedTrajectory:
 
 def listed(folder: Path, *, steps: bool = False) -> tuple[ListedTrajectory, ...]:
     """The trajectories in a ``folder``, by trial; with ``steps``, instructions follow each goal. Raises ``GameError``."""
-    key = hashlib.sha256(str(folder.resolve()).encode("utf-8", "surrogatepass")).hexdigest()
+    key = sha256_of(str(folder.resolve()))
     file = cache_folder() / "alfred" / f"{key[:24]}{'-steps' if steps else ''}.json"
     known, found = _load(file), list[ListedTrajectory]()
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from housequest.worlds.alfred.env import MANUAL, AlfredEnv, AlfredSkillEnv, Episode, demonstrated, demonstrated_skills, opening
 from housequest.worlds.alfred.env import TURNS as TURNS_OF_SKILLS
@@ -17,12 +17,13 @@ from housequest.worlds.alfred.tasks import METRICS, UNWEIGHTED, AlfredGoal, list
 from housequest.worlds.alfworld import games
 from housequest.worlds.alfworld.engine.game import parse_game
 from housequest.worlds.alfworld.houses.house import GeneratedHouses
-from housequest.worlds.base import Annotated, CommandKey, Env, Observation, Policy, Task, World
-from housequest.worlds.env import Wrapper
-from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound, Unsupported, nearest, shown
+from housequest.worlds.base import Annotated, CommandKey, Env, Observation, Policy, Task, WorldInfo
+from housequest.worlds.env import unwrapped
+from housequest.worlds.errors import ConfigurationError, GameError, nearest, shown
 from housequest.worlds.household.goals import TYPES, named_skills
+from housequest.worlds.household.world import EXAMPLE, GENERATED, HouseholdWorld
 from housequest.worlds.options import option
-from housequest.worlds.paths import alfworld_data, read_file
+from housequest.worlds.paths import alfworld_data, read_file, sha256_of
 from housequest.worlds.tasks import GoalSource, parse_goal_source
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ PUBLISHED = {"train": 6574, "valid_seen": 251, "valid_unseen": 255}
 FAILURES = 10
 TURNS = 1_000  # ALFRED's limits: failed actions, and actions.
 EVERY = "every"
-_HOUSES = (games.EXAMPLE, games.GENERATED)  # The splits of houses, which nobody annotated.
+_HOUSES = (EXAMPLE, GENERATED)  # nobody annotated them
 _BY_ORACLE = ", skills by an oracle that reads its metadata"
 _TRAJECTORIES_KEPT = 64
 
@@ -51,36 +52,37 @@ class AlfredOptions:
     skills: Literal["none", "oracle"] = option("none", "oracle: commands are LoTa-Bench's skills, by a robot that knows all.")
 
 
-class AlfredWorld(World):
+class AlfredWorld(HouseholdWorld[GeneratedHouses]):
     """The trajectories in a data folder and, as the splits ``example`` and ``generated``, ALFWorld's houses without them. It
     takes the `AlfredOptions` by name; with the goals ``every``, each annotator's is a task of its own, as ALFRED evaluates.
     Raises ``ConfigurationError``."""
 
     name = _NAME
     Options = AlfredOptions
-    preamble = "a room, in which you see through a camera"
-    manual = MANUAL
-    metrics = METRICS
-    max_turns = TURNS
-    task_types: ClassVar[Mapping[str, str]] = {
-        **{type: form for form, type in TYPES.items()},
-        "pick_and_place_with_movable_recep": "stack",
-    }
-    published_splits = PUBLISHED
-    endless_splits = (games.GENERATED,)
-    first_task = f"{games.EXAMPLE}:1"
-    get_data = games.GET_DATA
-    pictured = True
-    keys = (
-        CommandKey("shift+up", "MoveAhead", "Forward"),
-        CommandKey("shift+left", "RotateLeft", "Left"),
-        CommandKey("shift+right", "RotateRight", "Right"),
-        CommandKey("u", "LookUp", "Up"),
-        CommandKey("d", "LookDown", "Down"),
+    info = WorldInfo(
+        preamble="a room, in which you see through a camera",
+        manual=MANUAL,
+        metrics=METRICS,
+        max_turns=TURNS,
+        task_types={**{type: form for form, type in TYPES.items()}, "pick_and_place_with_movable_recep": "stack"},
+        published_splits=PUBLISHED,
+        endless_splits=(GENERATED,),
+        default_splits=games.DEFAULT_SPLITS,
+        first_task=f"{EXAMPLE}:1",
+        get_data=games.GET_DATA,
+        pictured=True,
+        keys=(
+            CommandKey("shift+up", "MoveAhead", "Forward"),
+            CommandKey("shift+left", "RotateLeft", "Left"),
+            CommandKey("shift+right", "RotateRight", "Right"),
+            CommandKey("u", "LookUp", "Up"),
+            CommandKey("d", "LookDown", "Down"),
+        ),
+        inline=False,
     )
-    inline = False
 
     def __init__(self, **given: Any) -> None:
+        super().__init__()
         options = AlfredOptions(**given)
         self._simulate, self._version = _simulators(options.engine, options.player)
         self._every = options.goals == EVERY
@@ -95,13 +97,13 @@ class AlfredWorld(World):
                 f"{shown(str(options.data), 400)} holds no folder {games.LAYOUT}, so it is not ALFRED's data. {games.GET_DATA}"
             )
         self._failures = options.failures
-        if options.skills == "oracle":
-            self.skills = tuple(named_skills())
-            self.max_turns, self.manual, self.keys = TURNS_OF_SKILLS, "\n".join(self.skills), ()
-        first, *rest = UNWEIGHTED if self.skills else METRICS
+        skills = tuple(named_skills()) if options.skills == "oracle" else ()
+        if skills:
+            self.info = replace(self.info, skills=skills, max_turns=TURNS_OF_SKILLS, manual="\n".join(skills), keys=())
+        first, *rest = UNWEIGHTED if skills else METRICS
         about = f"{first.about} All figures are of {self._version}; none of ALFRED's or of a paper's stands beside them."
-        self.metrics = replace(first, about=about), *rest
-        self._listed: dict[str, tuple[Task, ...]] = {}
+        self.info = replace(self.info, metrics=(replace(first, about=about), *rest))
+        self.searched = str(self._data / games.LAYOUT)
         self._opened: dict[str, Task] = {}
         self._read = lru_cache(_TRAJECTORIES_KEPT)(read_trajectory)
         self._begun = lru_cache(_TRAJECTORIES_KEPT)(self._episode)
@@ -113,65 +115,33 @@ class AlfredWorld(World):
 
     @property
     def engine(self) -> str:
-        return f"{self._version}{_BY_ORACLE}" if self.skills else self._version
+        return f"{self._version}{_BY_ORACLE}" if self.info.skills else self._version
 
-    @property
-    def default_split(self) -> str:
-        return games.EVALUATED
+    def make_generated(self) -> GeneratedHouses:
+        return GeneratedHouses(world=_NAME)
 
-    @property
-    def example_split(self) -> str:
-        return games.EXAMPLE
+    def installed(self) -> Sequence[str]:
+        return splits(self._data)
 
-    @property
-    def training_split(self) -> str:
-        return games.TRAINING
-
-    def splits(self) -> Sequence[str]:
-        return (*splits(self._data), games.EXAMPLE)
-
-    def tasks(self, split: str) -> Sequence[Task]:
-        if split in _HOUSES:
-            return _Houses() if split == games.GENERATED else [replace(task, world=_NAME) for task in self._houses.tasks(split)]
-        if split not in self._listed:
-            if split not in self.splits():
-                there = ", ".join(self.splits())
-                hint = "" if split in PUBLISHED else nearest(split, (*self.splits(), *PUBLISHED, games.GENERATED))
-                raise TaskNotFound(f"There is no split {shown(split)}; there are: {there}.{hint} {games.GET_DATA}")
-            there = listed(self._data / games.LAYOUT / split, steps=self._goals.steps)
-            found: list[Task] = []
-            for one in there:
-                told = [(annotator, sentence) for annotator, sentence in enumerate(one.sentences, start=1) if sentence]
-                trial = f"{split}/{one.trial}"
-                # Where the wanted annotator was not asked about a trajectory, the first one's goal is taken.
-                chosen = self._goals.choose(trial, one.sentences)
-                for annotator, sentence in told if self._every else [chosen] if chosen else told[:1]:
-                    id, wording = f"{trial}/{annotator}" if self._every else trial, self._goals.wording(annotator)
-                    source = self._data / games.LAYOUT / trial / games.TRAJECTORY_FILE
-                    found.append(Task(id, _NAME, split, len(found) + 1, one.type, sentence, wording, source))
-            self._listed[split] = tuple(found)
-        return self._listed[split]
-
-    def task(self, reference: str) -> Task:
-        place = games.read_reference(reference)
-        split = place[0] if place else reference.partition("/")[0]
-        if split in _HOUSES:
-            return replace(self._houses.task(reference), world=_NAME)
-        tasks = self.tasks(split)
-        if place and 1 <= place[1] <= len(tasks):
-            return tasks[place[1] - 1]
-        found = next((task for task in tasks if task.id == reference), None)
-        if found is None:
-            there = f"its tasks are {split}:1 to {split}:{len(tasks)}" if tasks else "it has no tasks"
-            raise TaskNotFound(f"There is no task {shown(reference)}: {there}.")
+    def listed(self, split: str) -> Iterable[Task]:
+        if split == EXAMPLE:
+            return [replace(task, world=_NAME) for task in self._houses.tasks(split)]
+        found: list[Task] = []
+        for one in listed(self._data / games.LAYOUT / split, steps=self._goals.steps):
+            told = [(annotator, sentence) for annotator, sentence in enumerate(one.sentences, start=1) if sentence]
+            trial = f"{split}/{one.trial}"
+            # Where the wanted annotator was not asked about a trajectory, the first one's goal is taken.
+            chosen = self._goals.choose(trial, one.sentences)
+            for annotator, sentence in told if self._every else [chosen] if chosen else told[:1]:
+                id, wording = f"{trial}/{annotator}" if self._every else trial, self._goals.wording(annotator)
+                source = self._data / games.LAYOUT / trial / games.TRAJECTORY_FILE
+                found.append(Task(id, _NAME, split, len(found) + 1, one.type, sentence, wording, source))
         return found
 
-    def open(self, task: Task, *, diagnosis: bool = False) -> Env:
-        if diagnosis:
-            raise Unsupported("ALFRED does not explain refused actions; leave the diagnosis out.")
+    def open(self, task: Task) -> Env:
         episode = self._begun(task)
         self._opened[opening(task, episode)] = task
-        if self.skills:
+        if self.info.skills:
             return AlfredSkillEnv(task, episode, self._simulate, 0)
         return AlfredEnv(task, episode, self._simulate, self._failures)
 
@@ -182,7 +152,7 @@ class AlfredWorld(World):
         if task.split in _HOUSES:
             return None
         trajectory = self._read(_source(task))
-        return Annotated(len(self._shown(task) if self.skills else trajectory.actions), trajectory.goal.total)
+        return Annotated(len(self._shown(task) if self.info.skills else trajectory.actions), trajectory.goal.total)
 
     def annotated_plan(self, task: Task) -> tuple[tuple[str, ...], ...] | None:
         if task.split in _HOUSES:
@@ -199,9 +169,8 @@ class AlfredWorld(World):
         return self._begun(task).scene
 
     def situation(self, env: Env, room: Room) -> Situation | None:
-        while isinstance(env, Wrapper):
-            env = env.env
-        return env.situation(room) if isinstance(env, AlfredEnv) else None
+        inner = unwrapped(env)
+        return inner.situation(room) if isinstance(inner, AlfredEnv) else None
 
     def expert(self, /, **settings: Any) -> Policy:
         if settings:
@@ -222,7 +191,7 @@ class AlfredWorld(World):
             for number in sorted({task.id.split("/")[1].rpartition("-")[2] for task in tasks}):
                 there = games_on(folder, f"FloorPlan{number}")
                 lines += [f"{game.relative_to(folder.parent).as_posix()} {game.stat().st_size}" for game in there]
-        return hashlib.sha256("\n".join((self.engine, *lines)).encode("utf-8", "surrogatepass")).hexdigest()
+        return sha256_of("\n".join((self.engine, *lines)))
 
     @cached_property
     def _houses(self) -> AlfworldWorld:
@@ -245,7 +214,7 @@ class AlfredWorld(World):
         return Episode(scene, AlfredGoal(goal.type, goal.object, receptacle=goal.receptacle, lamp=goal.lamp))
 
     def _commands(self, task: Task) -> tuple[str, ...]:
-        if self.skills:
+        if self.info.skills:
             return () if task.split in _HOUSES else demonstrated_skills(read_demonstration(_source(task)).plan)
         episode = self._begun(task)
         return demonstrated(episode.actions, episode.scene)
@@ -288,11 +257,6 @@ class DemonstrationPolicy:
         if played >= len(commands):
             return None, "the demonstration is over", memory
         return commands[played], f"action {played + 1} of {len(commands)} of the demonstration", memory
-
-
-class _Houses(GeneratedHouses):
-    def made(self, seed: int) -> Task:
-        return replace(super().made(seed), world=_NAME)
 
 
 def _source(task: Task) -> Path:

@@ -44,10 +44,11 @@ from housequest.worlds.alfworld.engine.game import (
     read_published,
 )
 from housequest.worlds.alfworld.engine.planner import plan
-from housequest.worlds.alfworld.games import EXAMPLE, FILE, GAME_FILE, LAYOUT, MAX_TRAJECTORY, TRAJECTORY_FILE
+from housequest.worlds.alfworld.games import FILE, GAME_FILE, LAYOUT, MAX_TRAJECTORY, TRAJECTORY_FILE
 from housequest.worlds.errors import ConfigurationError, GameError, WorldError, shown, unquoted
 from housequest.worlds.household.goals import TYPES
 from housequest.worlds.household.planner import Unsolvable
+from housequest.worlds.household.world import EXAMPLE
 from housequest.worlds.paths import atomic_write
 
 if TYPE_CHECKING:

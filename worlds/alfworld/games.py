@@ -16,17 +16,18 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 from housequest.worlds.alfworld.engine.game import DOMAINS, GRAMMARS, MAX_FILE, read_published
+from housequest.worlds.base import Purpose
 from housequest.worlds.errors import GameError, WorldError, shown
 from housequest.worlds.household.goals import TASK_TYPES
-from housequest.worlds.paths import atomic_write, cache_folder, read_file
+from housequest.worlds.household.world import EXAMPLE, GENERATED
+from housequest.worlds.paths import atomic_write, cache_folder, read_file, sha256_of
 from housequest.worlds.tasks import joined_sentences, plain_sentence
 
 PUBLISHED = {"train": 3553, "valid_train": 200, "valid_seen": 140, "valid_unseen": 134}
 """How many games each published split has, in the order in which splits are shown."""
 EVALUATED, TRAINING = "valid_seen", "train"  # the splits that are evaluated and learned from if none is named
-EXAMPLE = "example"  # the split of the shipped houses; always available
+DEFAULT_SPLITS: dict[Purpose, str] = {"evaluate": EVALUATED, "play": EXAMPLE, "explore": TRAINING}
 FILE = "file"  # the unlisted split of games named by a path outside the data folder
-GENERATED = "generated"  # the unlisted, endless split of generated houses, ``generated:SEED``
 LAYOUT = "json_2.1.1"
 GAME_FILE = "game.tw-pddl"
 TRAJECTORY_FILE = "traj_data.json"
@@ -145,7 +146,7 @@ class Index:
         """Every game of ``split``, whatever its status. Raises ``WorldError`` if its folder cannot be listed."""
         if split not in self._entries:
             folder = self.root / split
-            key = hashlib.sha256(str(folder.resolve()).encode("utf-8", "surrogatepass")).hexdigest()
+            key = sha256_of(str(folder.resolve()))
             file = cache_folder() / "alfworld" / f"{key[:24]}.json"
             known = _load(file) if self._cached else {}
             whole = not self._cached

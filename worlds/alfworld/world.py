@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from types import NoneType
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from housequest.worlds.alfworld import games
 from housequest.worlds.alfworld.diagnosis import Diagnosed
@@ -28,20 +28,21 @@ from housequest.worlds.alfworld.engine.game import (
 from housequest.worlds.alfworld.engine.native import VERSION, NativeEnv
 from housequest.worlds.alfworld.engine.planner import plan
 from housequest.worlds.alfworld.expert import make_expert
-from housequest.worlds.alfworld.games import EXAMPLE, FILE, GENERATED, GET_DATA, PUBLISHED
+from housequest.worlds.alfworld.games import DEFAULT_SPLITS, FILE, GET_DATA, PUBLISHED
 from housequest.worlds.alfworld.houses.house import GeneratedHouses, Habits, read_habits
 from housequest.worlds.alfworld.text import HOUSEHOLD
-from housequest.worlds.base import Env, Policy, Task, World
+from housequest.worlds.base import Env, Policy, Task, WorldInfo
 from housequest.worlds.env import unwrapped
 from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound, nearest, shown
 from housequest.worlds.household.goals import TYPES
+from housequest.worlds.household.world import EXAMPLE, GENERATED, HouseholdWorld
 from housequest.worlds.options import option
-from housequest.worlds.paths import alfworld_data, read_file
+from housequest.worlds.paths import alfworld_data, read_file, sha256_of
 from housequest.worlds.registry import is_out, load_plugin, plugins
 from housequest.worlds.rooms.furnish import Located, furnish
 from housequest.worlds.rooms.plans import make_up
 from housequest.worlds.rooms.room import Holder, Point, Room, Situation, kind_of, read_place, read_point
-from housequest.worlds.tasks import GoalSource, is_made_up, parse_goal_source
+from housequest.worlds.tasks import GoalSource, parse_goal_source
 
 _NAME = "alfworld"
 _NATIVE = "native"
@@ -83,7 +84,7 @@ class AlfworldOptions:
     habits: str | None = option(None, "A YAML file that says where things lie in made-up houses.")
 
 
-class AlfworldWorld(World):
+class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
     """The games in a data folder and, as the split ``example``, the houses that ship with housequest. ``data`` is the folder
     that holds ``json_2.1.1`` (else ``$ALFWORLD_DATA``, else ``~/.cache/alfworld``); ``goals`` says whose sentences are shown
     (see `parse_goal_source`). A task without such a sentence keeps its template's, as its ``wording`` says. The unlisted split
@@ -93,12 +94,15 @@ class AlfworldWorld(World):
     name = _NAME
     Options = AlfworldOptions
     household = HOUSEHOLD
-    preamble = "a household"
-    task_types: ClassVar[Mapping[str, str]] = {type: form for form, type in TYPES.items()}
-    published_splits = PUBLISHED
-    endless_splits = (GENERATED,)
-    first_task = f"{GENERATED}:690"
-    get_data = GET_DATA
+    info = WorldInfo(
+        preamble="a household",
+        task_types={type: form for form, type in TYPES.items()},
+        published_splits=PUBLISHED,
+        endless_splits=(GENERATED,),
+        default_splits=DEFAULT_SPLITS,
+        first_task=f"{GENERATED}:690",
+        get_data=GET_DATA,
+    )
 
     def __init__(
         self,
@@ -107,6 +111,7 @@ class AlfworldWorld(World):
         goals: str = "template",
         habits: str | Habits | None = None,
     ) -> None:
+        super().__init__()
         self._habits = read_habits(Path(habits)) if isinstance(habits, str) else habits
         self._goals: GoalSource = parse_goal_source(goals)
         self._index = games.Index(alfworld_data() if data is None else Path(data))
@@ -114,12 +119,15 @@ class AlfworldWorld(World):
         if data is not None and not self._index.there():
             where = shown(str(data), 400)
             raise ConfigurationError(f"{where} holds no folder {games.LAYOUT}, so it is not ALFWorld's data. {GET_DATA}")
-        self._tasks: dict[str, tuple[Task, ...]] = {}
+        self.searched = str(self._index.root)
         self._files: list[Task] = []
         self._load = lru_cache(_GAMES_KEPT)(_load)
-        self.enacts = self._engine is not None and self._engine.enacts
-        self.inline = self._engine is None
-        self.manual = Path(__file__).with_name("manual.txt").read_text("utf-8").rstrip()
+        self.info = replace(
+            self.info,
+            enacts=self._engine is not None and self._engine.enacts,
+            inline=self._engine is None,
+            manual=Path(__file__).with_name("manual.txt").read_text("utf-8").rstrip(),
+        )
 
     @classmethod
     def options_of(cls, engine: str) -> dict[str, str]:
@@ -132,63 +140,42 @@ class AlfworldWorld(World):
     def engine(self) -> str:
         return VERSION if self._engine is None else self._engine.version
 
-    @property
-    def default_split(self) -> str:
-        return games.EVALUATED
+    def make_generated(self) -> GeneratedHouses:
+        return GeneratedHouses(self._habits)
 
-    @property
-    def example_split(self) -> str:
-        return EXAMPLE
-
-    @property
-    def training_split(self) -> str:
-        return games.TRAINING
-
-    def splits(self) -> Sequence[str]:
-        return (*self._index.splits(), EXAMPLE)
+    def installed(self) -> Sequence[str]:
+        return self._index.splits()
 
     def tasks(self, split: str) -> Sequence[Task]:
-        if split == FILE:
-            return tuple(self._files)
-        if split == GENERATED:
-            return self._generated
-        if split not in self._tasks:
-            self._tasks[split] = tuple(self._houses() if split == EXAMPLE else self._listed(split))
-        return self._tasks[split]
+        return tuple(self._files) if split == FILE else super().tasks(split)
+
+    def listed(self, split: str) -> Iterator[Task]:
+        if split == EXAMPLE:  # a kitchen first
+            houses = sorted(_HOUSES.glob("*.json"), key=lambda file: (not file.stem.startswith("kitchen"), file.stem))
+            for number, file in enumerate(houses, start=1):
+                yield _alone(f"{EXAMPLE}/{file.stem}", EXAMPLE, number, file)
+            return
+        entries = (entry for entry in self._index.entries(split) if entry.status != "left out")
+        for number, entry in enumerate(entries, start=1):
+            source = self._index.path(split, entry.trial)
+            yield self._worded(Task(f"{split}/{entry.trial}", _NAME, split, number, entry.type, entry.goal, source=source))
 
     def task(self, reference: str) -> Task:
-        """The task with this id, ``split:number``, or path of a game file or its folder: one outside the data folder is a task
-        of the split ``file`` with its path as id. Raises ``TaskNotFound``, and ``GameError`` for an unreadable file."""
-        if is_made_up(reference, GENERATED):
-            return self._generated.named(reference)
-        if place := games.read_reference(reference):
-            split, number = place
-            tasks = self.tasks(split)
-            if not 1 <= number <= len(tasks):
-                there = f"its tasks are {split}:1 to {split}:{len(tasks)}" if tasks else "it has no tasks"
-                raise TaskNotFound(f"There is no task {reference}: {there}.")
-            return tasks[number - 1]
-        found = self._named(reference)
-        if found is None and (path := games.game_at(reference)):
-            found = self._at(path)
-        if found is None:
-            split = reference.partition("/")[0]
-            if split in self.splits():
-                hint = nearest(reference, [task.id for task in self.tasks(split)])
-            else:
-                forms = f"Give split:number, an id or a path; splits: {', '.join(self.splits())}; or {GENERATED}:SEED."
-                hint = f"{nearest(split, [*self.splits(), GENERATED])} {forms}"
-                hint += "" if self._index.splits() else f" {GET_DATA}"
-            raise TaskNotFound(f"There is no task {shown(reference)}.{hint}")
-        return found
+        """The task ``SPLIT:NUMBER``, the one with this id, or that of a game file or its folder: one outside the data folder is
+        a task of the split ``file`` with its path as id. Raises ``TaskNotFound``, and ``GameError`` for an unreadable file."""
+        try:
+            return super().task(reference.rstrip("/").removesuffix(f"/{games.GAME_FILE}"))
+        except TaskNotFound:
+            if path := games.game_at(reference):
+                return self._at(path)
+            raise
 
-    def open(self, task: Task, *, diagnosis: bool = False) -> Env:
-        if self._engine is None:
-            env = self.sandbox(task)
-        else:
-            known = self._known(task)
-            env = self._engine.open(known, self._game(known), self._file(known))
-        return Diagnosed(env) if diagnosis else env
+    def open(self, task: Task) -> Env:
+        known = self._known(task)
+        return self.sandbox(known) if self._engine is None else self._engine.open(known, self._game(known), self._file(known))
+
+    def explained(self, env: Env) -> Env:
+        return Diagnosed(env)
 
     def sandbox(self, task: Task) -> Env:
         known = self._known(task)
@@ -229,41 +216,16 @@ class AlfworldWorld(World):
     def fingerprint(self, split: str) -> str:
         """A SHA-256 over ids and contents of the split's games and, if shown, the human goals."""
         if split == GENERATED:
-            return self._generated.fingerprint()
+            return self.generated.fingerprint()
+        tasks = self.tasks(split)
         if split in (EXAMPLE, FILE):
-            files = {task.id: task.source for task in self.tasks(split)}
-            contents = {id: hashlib.sha256(read_file(path)).hexdigest() for id, path in files.items() if path}
+            contents = {task.id: hashlib.sha256(read_file(task.source)).hexdigest() for task in tasks if task.source}
         else:
-            self.tasks(split)
             contents = {f"{split}/{entry.trial}": entry.digest for entry in self._index.entries(split)}
-        lines = [f"{task.id} {contents[task.id]} {task.goal if self._goals.human else ''}\n" for task in self.tasks(split)]
-        return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+        return sha256_of("".join(f"{task.id} {contents[task.id]} {task.goal if self._goals.human else ''}\n" for task in tasks))
 
     def _known(self, task: Task) -> Task:
         return task if task.source is not None else self.task(task.id)
-
-    @cached_property
-    def _generated(self) -> GeneratedHouses:
-        return GeneratedHouses(self._habits)
-
-    def _houses(self) -> Iterator[Task]:
-        """The shipped houses, a kitchen first."""
-        files = sorted(_HOUSES.glob("*.json"), key=lambda file: (not file.stem.startswith("kitchen"), file.stem))
-        for number, file in enumerate(files, start=1):
-            yield self._alone(f"{EXAMPLE}/{file.stem}", EXAMPLE, number, file)
-
-    def _listed(self, split: str) -> Iterator[Task]:
-        there = self._index.splits()
-        if split not in there:
-            where, known = shown(str(self._index.root), 400), ", ".join(self.splits())
-            hint = "" if split in PUBLISHED else nearest(split, (*self.splits(), *PUBLISHED, GENERATED))
-            fetch = f" {GET_DATA}" if split in PUBLISHED or not there else ""
-            raise TaskNotFound(f"There is no split {shown(split)} in {where}; there are: {known}.{hint}{fetch}")
-        entries = (entry for entry in self._index.entries(split) if entry.status != "left out")
-        for number, entry in enumerate(entries, start=1):
-            source = self._index.path(split, entry.trial)
-            task = Task(f"{split}/{entry.trial}", _NAME, split, number, entry.type, entry.goal, source=source)
-            yield self._worded(task)
 
     def _worded(self, task: Task) -> Task:
         """The task with a human goal, if wanted and found."""
@@ -275,47 +237,35 @@ class AlfworldWorld(World):
         annotator, sentence = chosen
         return replace(task, goal=sentence, wording=self._goals.wording(annotator))
 
-    def _alone(self, id: str, split: str, number: int, path: Path) -> Task:
-        """The task of a game outside the index, read for its goal and type."""
-        game = load_game(path)
-        return Task(id, _NAME, split, number, TYPES[game.goal.form], game.sentence, source=path)
-
-    def _named(self, reference: str) -> Task | None:
-        """The task with this id, which may end with the game file's name."""
-        id = reference.rstrip("/").removesuffix(f"/{games.GAME_FILE}")
-        split = id.partition("/")[0]
-        if split not in self.splits():
-            return None
-        return next((task for task in self.tasks(split) if task.id == id), None)
-
     def _at(self, path: Path) -> Task:
         root = Path(os.path.abspath(self._index.root))  # noqa: PTH100 (links are kept)
         if path.is_relative_to(root):
             id = path.parent.relative_to(root).as_posix()
-            if task := self._named(id):
-                return task
             split, _, trial = id.partition("/")
-            for entry in self._index.entries(split) if split in self._index.splits() else ():
-                if entry.trial == trial and entry.status == "left out":
-                    raise TaskNotFound(f"{shown(str(path), 400)} is left out, as ALFWorld leaves it out: {entry.reason}.")
+            if split in self._index.splits():
+                if found := next((task for task in self.tasks(split) if task.id == id), None):
+                    return found
+                for entry in self._index.entries(split):
+                    if entry.trial == trial and entry.status == "left out":
+                        raise TaskNotFound(f"{shown(str(path), 400)} is left out, as ALFWorld leaves it out: {entry.reason}.")
         for task in self._files:
             if task.source == path:
                 return task
-        task = self._worded(self._alone(str(path), FILE, len(self._files) + 1, path))
+        task = self._worded(_alone(str(path), FILE, len(self._files) + 1, path))
         self._files.append(task)
         return task
 
     def _file(self, task: Task) -> GameFile:
         """What the file of ``task`` has, or would have for a made-up house. Raises ``GameError``."""
         if task.split == GENERATED:
-            house = self._generated.house(task.number)
+            house = self.generated.house(task.number)
             return GameFile(house.problem, house.sentence)
         return read_game(task.source or Path(task.id))
 
     def _game(self, task: Task) -> Game:
         """The game of ``task``, shared by all its episodes until its file changes."""
         if task.split == GENERATED:
-            return self._generated.house(task.number).game
+            return self.generated.house(task.number).game
         path = task.source
         try:
             status = path.stat() if path is not None else None
@@ -324,6 +274,12 @@ class AlfworldWorld(World):
         if path is None or status is None or not stat.S_ISREG(status.st_mode):
             raise GameError(f"{shown(str(path), 400)}: the game of {shown(task.id)} is not there. {GET_DATA}")
         return self._load(path, status.st_mtime_ns, status.st_size, None if task.wording == "template" else task.goal)
+
+
+def _alone(id: str, split: str, number: int, path: Path) -> Task:
+    """The task of a game outside the index, read for its goal and type."""
+    game = load_game(path)
+    return Task(id, _NAME, split, number, TYPES[game.goal.form], game.sentence, source=path)
 
 
 def _load(path: Path, _changed: int, _size: int, goal: str | None) -> Game:

@@ -9,16 +9,16 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from housequest.worlds.base import Env, Metric, Observation, Policy, Task, World
+from housequest.worlds.base import Env, Metric, Observation, Policy, Purpose, Task, WorldInfo
 from housequest.worlds.env import unwrapped
-from housequest.worlds.errors import ConfigurationError, TaskNotFound, Unsupported, nearest, shown
+from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.graphs import houses
 from housequest.worlds.graphs.env import FORMS, TURNS, GraphEnv, GraphSkillEnv, plan, skills_in
 from housequest.worlds.graphs.files import TaskFile, WahTask, read_apartment, read_tasks
@@ -29,9 +29,10 @@ from housequest.worlds.household.base import Expert, ExpertMemory, Household, Mo
 from housequest.worlds.household.belief import Receptacle, by_name, kind
 from housequest.worlds.household.counts import SEARCHES, SearchPrior, drawn
 from housequest.worlds.household.goals import skill_words
+from housequest.worlds.household.world import EXAMPLE, GENERATED, HouseholdWorld
 from housequest.worlds.options import option
-from housequest.worlds.paths import read_file
-from housequest.worlds.tasks import EndlessTasks, is_made_up, parse_goal_source, plain_sentence
+from housequest.worlds.paths import read_file, sha256_of
+from housequest.worlds.tasks import EndlessTasks, parse_goal_source, plain_sentence
 from housequest.worlds.text import with_article
 
 if TYPE_CHECKING:
@@ -50,7 +51,6 @@ METRICS = (
 )
 _NAME = "household-graph"
 PUBLISHED = {"train": 250, "test": 100}  # How many tasks WAH-NL has.
-EXAMPLE, GENERATED = "example", "generated"
 GET_DATA = (
     "WAH-NL's files come with LoTa-Bench (github.com/lbaa2022/LLMTaskPlanning): name the folder that holds wah_nl_train.json "
     "and wah_nl_test.json with --world-option data=FOLDER."
@@ -69,88 +69,86 @@ class GraphOptions:
     skills: Literal["none", "oracle"] = option("none", "oracle: commands are LoTa-Bench's skills, by a robot that knows all.")
 
 
-class GraphWorld(World):
+class GeneratedApartments(EndlessTasks):
+    """The split ``generated``: made-up tasks, in made-up apartments or in one of the user's."""
+
+    split = GENERATED
+    seeds = houses.SEEDS
+    what = "apartment"
+
+    def __init__(self, apartment: Graph | None) -> None:
+        self.house = lru_cache(_KEPT)(houses.make_apartment if apartment is None else partial(houses.make_task, apartment))
+        """What a seed makes. Raises what `make_task` raises."""
+
+    def made(self, seed: int) -> Task:
+        house: houses.ApartmentTask = self.house(seed)
+        return Task(f"{GENERATED}/{seed}", _NAME, GENERATED, seed, house.type, sentence(house.goal))
+
+
+class GraphWorld(HouseholdWorld[GeneratedApartments]):
     """The tasks in the user's files and, as the splits ``example`` and ``generated``, apartments of our own. It takes the
     `GraphOptions` by name; a task without a sentence has ours. Raises ``ConfigurationError`` and ``GameError``."""
 
     name = _NAME
     Options = GraphOptions
     household: Household | None = HOUSEHOLD
-    preamble = "an apartment"
-    manual = MANUAL
-    metrics = METRICS
-    task_types: ClassVar[Mapping[str, str]] = {
-        "setup_table": "table",
-        "put_dishwasher": "dishes",
-        "put_fridge": "fridge",
-        "prepare_food": "food",
-        "prepare_snack": "snack",
-    }
-    published_splits = PUBLISHED
-    endless_splits = (GENERATED,)
-    first_task: str | None = f"{EXAMPLE}:1"
-    prior = "written habits of where things lie, counted nowhere"
-    get_data = GET_DATA
+    info = WorldInfo(
+        preamble="an apartment",
+        manual=MANUAL,
+        metrics=METRICS,
+        task_types={
+            "setup_table": "table",
+            "put_dishwasher": "dishes",
+            "put_fridge": "fridge",
+            "prepare_food": "food",
+            "prepare_snack": "snack",
+        },
+        published_splits=PUBLISHED,
+        endless_splits=(GENERATED,),
+        first_task=f"{EXAMPLE}:1",
+        prior="written habits of where things lie, counted nowhere",
+        get_data=GET_DATA,
+    )
 
     def __init__(self, **given: Any) -> None:
+        super().__init__()
         options = GraphOptions(**given)
         self._goals = parse_goal_source(options.goals)
         if self._goals.steps:
             raise ConfigurationError("WAH-NL's people wrote no instructions step by step; give human in place of human+steps.")
         own = {} if options.data is None else _files(Path(options.data))
         self._paths = {EXAMPLE: Path(__file__).with_name("example.json"), **own}
-        self.first_task = f"{self.default_split}:1"
         self._apartment = None if options.apartment is None else Path(options.apartment)
         self._file = lru_cache(_KEPT)(read_tasks)
-        self._listed: dict[str, tuple[Task, ...]] = {}
         self._reader = GraphHousehold(self._classes if self._apartment or len(self._paths) > 1 else None)
         self.household = self._reader
+        evaluated = next((split for split in ("test", "train") if split in own), self.splits()[0])
+        explored = "train" if "train" in own else EXAMPLE
+        defaults: dict[Purpose, str] = {"play": EXAMPLE, "evaluate": evaluated, "explore": explored}
+        self.info = replace(self.info, default_splits=defaults, first_task=f"{evaluated}:1")
         if options.skills == "oracle":
-            self.skills, self.max_turns, self.manual = FORMS, TURNS, "\n".join(FORMS)
+            self.info = replace(self.info, skills=FORMS, max_turns=TURNS, manual="\n".join(FORMS))
 
     @property
     def engine(self) -> str:
-        return f"graphs 1{', skills by an oracle that reads the graph' if self.skills else ''}"
+        return f"graphs 1{', skills by an oracle that reads the graph' if self.info.skills else ''}"
 
-    @property
-    def default_split(self) -> str:
-        return next((split for split in ("test", "train") if split in self._paths), self.splits()[0])
+    def make_generated(self) -> GeneratedApartments:
+        return GeneratedApartments(None if self._apartment is None else read_apartment(self._apartment))
 
-    @property
-    def example_split(self) -> str:
-        return EXAMPLE
+    def installed(self) -> Sequence[str]:
+        own = self._paths.keys() - {EXAMPLE}
+        return (*(split for split in PUBLISHED if split in own), *sorted(own - PUBLISHED.keys()))
 
-    @property
-    def training_split(self) -> str:
-        return "train" if "train" in self._paths else EXAMPLE
+    def listed(self, split: str) -> Iterable[Task]:
+        return (self._task(split, number, one) for number, one in enumerate(self._file(self._paths[split]).tasks, start=1))
 
-    def splits(self) -> Sequence[str]:
-        known = [split for split in PUBLISHED if split in self._paths]
-        return (*known, *sorted(self._paths.keys() - {*known, EXAMPLE}), EXAMPLE)
-
-    def tasks(self, split: str) -> Sequence[Task]:
-        if split == GENERATED:
-            return self._generated
-        if split not in self._paths:
-            there = ", ".join(self.splits())
-            hint = f" {GET_DATA}" if split in PUBLISHED else nearest(split, (*self.splits(), *PUBLISHED, GENERATED))
-            raise TaskNotFound(f"There is no split {shown(split)}; there are: {there}.{hint}")
-        if split not in self._listed:
-            file = self._file(self._paths[split])
-            self._listed[split] = tuple(self._task(split, number, one) for number, one in enumerate(file.tasks, start=1))
-        return self._listed[split]
-
-    def task(self, reference: str) -> Task:
-        return self._generated.named(reference) if is_made_up(reference, GENERATED) else super().task(reference)
-
-    def open(self, task: Task, *, diagnosis: bool = False) -> Env:
-        if diagnosis:
-            raise Unsupported("Household graphs say why a command is refused, so there is no diagnosis; leave it out.")
+    def open(self, task: Task) -> Env:
         graph, goal = self._begun(task)
-        return (GraphSkillEnv if self.skills else GraphEnv)(self.task(task.id), graph, goal)
+        return (GraphSkillEnv if self.info.skills else GraphEnv)(self.task(task.id), graph, goal)
 
     def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
-        if self.skills:
+        if self.info.skills:
             return None
         found = plan(*self._begun(task), seconds=seconds)
         return None if found is None else len(found)
@@ -163,7 +161,7 @@ class GraphWorld(World):
         return situation(inner.state.graph, room) if isinstance(inner, GraphEnv) else None
 
     def skills_at(self, opening: str) -> tuple[str, ...]:
-        return skills_in(opening) if self.skills else ()
+        return skills_in(opening) if self.info.skills else ()
 
     def expert(self, /, **settings: Any) -> Policy:
         search: SearchPrior
@@ -173,16 +171,15 @@ class GraphWorld(World):
                 f"The expert of household graphs searches by {', '.join(SEARCHES)}, and has a seed; leave out "
                 f"{shown(min(settings, default=str(search)))}."
             )
-        return SkillExpert() if self.skills else GraphExpert(self._reader, search, seed)
+        return SkillExpert() if self.info.skills else GraphExpert(self._reader, search, seed)
 
     def fingerprint(self, split: str) -> str:
         """A SHA-256 over the split's file and its goals; of made-up tasks over what makes them."""
         if split == GENERATED:
             apartment = b"" if self._apartment is None else read_file(self._apartment)
             return hashlib.sha256(f"{houses.VERSION} {self.engine} ".encode() + apartment).hexdigest()
-        lines = [self.engine, *(f"{task.id} {task.goal}" for task in self.tasks(split))]
-        content = hashlib.sha256(self._file(self._paths[split]).source.text.encode("utf-8", "surrogatepass")).hexdigest()
-        return hashlib.sha256("\n".join((*lines, content)).encode("utf-8", "surrogatepass")).hexdigest()
+        goals = [f"{task.id} {task.goal}" for task in self.tasks(split)]
+        return sha256_of("\n".join((self.engine, *goals, sha256_of(self._file(self._paths[split]).source.text))))
 
     def _task(self, split: str, number: int, one: WahTask) -> Task:
         told = tuple(plain_sentence(said) for said in one.instructions)
@@ -194,7 +191,7 @@ class GraphWorld(World):
     def _begun(self, task: Task) -> tuple[Graph, GraphGoal]:
         """Hidden: where a task begins, and what it wants. Raises ``GameError``."""
         if task.split == GENERATED:
-            house = self._generated.house(task.number)
+            house = self.generated.house(task.number)
             return house.graph, house.goal
         file: TaskFile = self._file(self._paths[self.task(task.id).split])
         one = file.tasks[self.task(task.id).number - 1]
@@ -209,10 +206,6 @@ class GraphWorld(World):
         for name, has in chain.from_iterable(one.items() for one in (*files, *own)):
             found[name] = found.get(name, frozenset()) | has
         return found
-
-    @cached_property
-    def _generated(self) -> GeneratedApartments:
-        return GeneratedApartments(None if self._apartment is None else read_apartment(self._apartment))
 
 
 def _files(data: Path) -> dict[str, Path]:
@@ -234,22 +227,6 @@ def _files(data: Path) -> dict[str, Path]:
             continue
         raise ConfigurationError(f"{shown(str(path), 400)} cannot be a split: {why}; rename it to {_PREFIX}NAME.json.")
     return names
-
-
-class GeneratedApartments(EndlessTasks):
-    """The split ``generated``: made-up tasks, in made-up apartments or in one of the user's."""
-
-    split = GENERATED
-    seeds = houses.SEEDS
-    what = "apartment"
-
-    def __init__(self, apartment: Graph | None) -> None:
-        self.house = lru_cache(_KEPT)(houses.make_apartment if apartment is None else partial(houses.make_task, apartment))
-        """What a seed makes. Raises what `make_task` raises."""
-
-    def made(self, seed: int) -> Task:
-        house: houses.ApartmentTask = self.house(seed)
-        return Task(f"{GENERATED}/{seed}", _NAME, GENERATED, seed, house.type, sentence(house.goal))
 
 
 def plan_of(graph: Graph) -> Room:

@@ -35,7 +35,7 @@ from housequest.agent.skills.controller import Controller, ControllerState, Done
 from housequest.agent.skills.skill import Skill, as_skill, example_skills
 from housequest.knowledge.examples import Example
 from housequest.knowledge.rules import Rule
-from housequest.worlds.base import Observation, Transition, World
+from housequest.worlds.base import Observation, Skilled, Transition, World
 from housequest.worlds.errors import ModelError, Unsupported, shown
 from housequest.worlds.household.goals import GoalStep, NamedSkill, SkillVerb, treating
 
@@ -97,12 +97,15 @@ class ByWorld:
     def __init__(self, world: World) -> None:
         self._world = world
 
+    def _skills_at(self, opening: str) -> tuple[str, ...]:
+        return self._world.skills_at(opening) if isinstance(self._world, Skilled) else self._world.info.skills
+
     def skills(self, state: Given) -> tuple[str, ...]:
         return state.skills
 
     def begin(self, observation: Observation, goal: str) -> Given:
         del goal
-        return Given(self._world.skills_at(observation.text))
+        return Given(self._skills_at(observation.text))
 
     def observe(self, state: Given, transitions: Sequence[Transition], hints: Sequence[str]) -> Given:
         del hints
@@ -132,7 +135,7 @@ class ByWorld:
     def demonstrated(self, example: Example) -> tuple[str, ...]:
         """Examples of this world are its skills; those of text games are put in their words."""
         commands = tuple(one.command for one in example.trajectory.transitions)
-        if set(commands) <= set(self._world.skills_at(example.trajectory.opening.text)):
+        if set(commands) <= set(self._skills_at(example.trajectory.opening.text)):
             return commands
         skills = (str(skill) for subgoal in example.subgoals() for skill in _named(subgoal))
         return tuple(skill for skill, _ in groupby(skills))
@@ -218,7 +221,7 @@ class Lota:
         self.name = "saycan" if selection == "each" else "lota"
         self._model, self._sampling = parts.model.in_role(NAME), parts.sampling
         self._world = parts.world
-        self._carrier = ByWorld(parts.world) if parts.world.skills else Controlled(parts)
+        self._carrier = ByWorld(parts.world) if parts.world.info.skills else Controlled(parts)
         self._examples = make_example_selector(parts.world, parts.settings, parts.seed)
         self._selection, self._replanning, self._readings = selection, parts.settings.replanning, readings
         self._prompt = load_prompt(PACKAGE, "selector")

@@ -45,5 +45,5 @@ def opex(parts: AgentParts[OpexSettings]) -> Agent:
     from housequest.agent.agents.opex.agent import Opex, OraclePlayer
 
     body = make_body(parts, parts.settings.search)
-    oracle = parts.world.pictured and parts.settings.planner == "oracle"
+    oracle = parts.world.info.pictured and parts.settings.planner == "oracle"
     return OraclePlayer(body) if oracle else Opex(parts, body)

@@ -99,7 +99,7 @@ class Opex(BodyPlayer):
         self._calls = roles.EXECUTOR.held_to(roles.executor_form(self._library))
         self._task_planner = roles.PLANNER.held_to(roles.planner_form(self._kinds))
         skills = "\n".join(f"{name}: {about}" for name, about in self._library.items())
-        kinds = "\n".join(f"- {kind}" for type, kind in self._kinds.items() if type in parts.world.task_types)
+        kinds = "\n".join(f"- {kind}" for type, kind in self._kinds.items() if type in parts.world.info.task_types)
         self._plans, self._observes, self._executes = (
             load_prompt(PACKAGE, f"opex_{role}") for role in ("planner", "observer", "executor")
         )

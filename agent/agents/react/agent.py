@@ -60,7 +60,7 @@ class React:
     def __init__(self, parts: AgentParts[ModelSettings]) -> None:
         self._model, self._sampling, self._world = parts.model, parts.sampling, parts.world
         self._prompt = roles.load_prompt("housequest.agent.agents.react", "react")
-        self._system = messages.system_message(self._prompt, parts.world, plans=True, manual=parts.world.manual)
+        self._system = messages.system_message(self._prompt, parts.world, plans=True, manual=parts.world.info.manual)
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> ReactMemory:
         return ReactMemory(goal, observation, grants, messages.RoleMemory((self._system,)))
@@ -409,7 +409,7 @@ class WindowReact:
         if self._templates is not None:
             return self._in_its_words(self._templates, memory, possible)
         listed = self._prompt.render("listed", commands="\n".join(possible))
-        commands = self._prompt.render("manual", manual=self._world.manual) if admissible is None else listed
+        commands = self._prompt.render("manual", manual=self._world.info.manual) if admissible is None else listed
         shared = {"observation": memory.seen, "commands": commands, "form": self._prompt.render("form")}
         if not memory.steps:
             return messages.for_world(self._prompt.render("opening", **shared), self._world)

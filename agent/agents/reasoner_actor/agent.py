@@ -339,7 +339,7 @@ class ReasonerActor:
 
     def __init__(self, parts: AgentParts[ReasonerActorSettings]) -> None:
         self._model, self._sampling, self._settings = parts.model, parts.sampling, parts.settings
-        self._world, manual = parts.world, parts.world.manual
+        self._world, manual = parts.world, parts.world.info.manual
         self._reasoner, self._actor = (
             messages.RoleMemory((messages.system_message(load_prompt(PACKAGE, name), parts.world, plans=True, manual=manual),))
             for name in ("reasoner", "actor")

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 @declare_agent("expert", "the world's own player, without a language model", settings=None, needs=(), takes=())
 def expert(parts: AgentParts[Mapping[str, Any]]) -> Agent:
     from housequest.agent.agents.unaided.players import PolicyAgent
+    from housequest.worlds.env import expert_of
 
     chance = {"seed": parts.seed} if parts.settings.get("search") == "random" else {}
-    return PolicyAgent(parts.world.expert(**{**chance, **parts.settings}))
+    return PolicyAgent(expert_of(parts.world, **{**chance, **parts.settings}))
 
 
 @declare_agent("human", "you, typing", needs=(), takes=())

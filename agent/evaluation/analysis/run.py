@@ -33,8 +33,8 @@ from housequest.agent.evaluation.runs.folder import Result, RunFolder
 from housequest.agent.evaluation.runs.spec import MANY, Manifest, RunConfig, selection_text
 from housequest.agent.evaluation.runs.usage import timings_of
 from housequest.agent.protocols import PROTOCOLS
-from housequest.worlds.base import Metric, Task, World
-from housequest.worlds.env import steps_of
+from housequest.worlds.base import Demonstrated, Metric, Solvable, Task, World, WorldInfo
+from housequest.worlds.env import expert_of, sandbox, steps_of
 from housequest.worlds.errors import ConfigurationError, HousequestError, Unsupported, unquoted
 from housequest.worlds.paths import atomic_write
 from housequest.worlds.registry import DEFAULT_WORLD, make_world, world_class
@@ -118,7 +118,7 @@ def read_for_comparison(
     tasks = [task for task in manifest.tasks if task.id in played]
     metrics: tuple[Metric, ...] = ()
     with suppress(HousequestError):  # of a world that cannot be made here, what its benchmark computes is left out
-        metrics = make_world(config.world, **config.world_options, **changed_options(engine=config.engine)).metrics
+        metrics = make_world(config.world, **config.world_options, **changed_options(engine=config.engine)).info.metrics
     lengths = paths_of(run, manifest, tasks, watcher) if paths else dict[str, PathLengths]()
     ceiling = ceiling_of(run, manifest, tasks, watcher)
     priced = prices(config.model) if prices and config.model else None
@@ -267,13 +267,13 @@ def path_lengths(world: World, task: Task, *, turns: int = TURNS, seconds: float
     to a second or two: call it in a thread from an event loop. Deterministic without ``seconds``. Raises ``GameError`` where
     the task cannot be played.
     """
-    if (annotated := world.annotated(task)) is not None:
+    if isinstance(world, Demonstrated) and (annotated := world.annotated(task)) is not None:
         return PathLengths(annotated.actions, annotated=annotated.actions, conditions=annotated.conditions)
     try:
         expert = expert_turns(world, task, turns)
     except Unsupported:
         expert = None
-    return PathLengths(expert, world.shortest(task, seconds=seconds))
+    return PathLengths(expert, world.shortest(task, seconds=seconds) if isinstance(world, Solvable) else None)
 
 
 def expert_turns(world: World, task: Task, turns: int = TURNS, settings: Mapping[str, Any] | None = None) -> int | None:
@@ -281,7 +281,7 @@ def expert_turns(world: World, task: Task, turns: int = TURNS, settings: Mapping
     ``Unsupported`` where the world has no expert or no house for it to play in, and ``ConfigurationError`` for ``settings``
     that the expert does not have.
     """
-    expert, env = world.expert(**(settings or {})), world.sandbox(task)
+    expert, env = expert_of(world, **(settings or {})), sandbox(world, task)
     try:
         steps = [env.reset()]
         steps += (step for _, step in steps_of(expert, task, env, steps[0], turns))
@@ -371,7 +371,7 @@ def _weights(manifest: Manifest) -> str:
 def _perception(config: RunConfig) -> str:
     """What makes things of an agent's pictures; empty for one that reads texts."""
     try:
-        seeing = "camera" in agent_spec(config.agent).takes and world_class(config.world).pictured
+        seeing = "camera" in agent_spec(config.agent).takes and world_class(config.world).info.pictured
     except ConfigurationError:  # a run of a plugin that is not here
         return ""
     return str(config.settings.get("seeing", "truth")) if seeing else ""
@@ -380,9 +380,9 @@ def _perception(config: RunConfig) -> str:
 def counted_prior(config: RunConfig) -> str:
     """What a search by counts knows of places in a run's world."""
     try:
-        return world_class(config.world).prior
+        return world_class(config.world).info.prior
     except ConfigurationError:  # a run of a plugin that is not here
-        return World.prior
+        return WorldInfo().prior
 
 
 def _prior(config: RunConfig) -> str:

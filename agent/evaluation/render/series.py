@@ -316,7 +316,7 @@ class ArmsReport(TabledReport):
     def _of_type(self, kind: str) -> Column[Arm]:
         """The success at tasks of this type, in the short word that the world has for it."""
         try:
-            word = world_class(self.baseline.runs[0].manifest.configuration.world).task_types.get(kind, kind)
+            word = world_class(self.baseline.runs[0].manifest.configuration.world).info.task_types.get(kind, kind)
         except ConfigurationError:  # runs of a plugin that is not here
             word = kind
         return Column(word, lambda arm: arm.summary.by_type.get(kind, Figures()).success, percent)

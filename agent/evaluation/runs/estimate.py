@@ -303,8 +303,8 @@ def _unseen(spec: RunSpec, left: Sequence[SelectedTask], like: _Like | None) -> 
 def _elsewhere(spec: RunSpec) -> RunSpec:
     """The same agent in made-up houses of the default world, where the expert can reply for most."""
     world = make_world(DEFAULT_WORLD)
-    setup = replace(spec.setup, world=world, max_turns=world.max_turns, grants=frozenset())
-    tasks = split_tasks(world, world.endless_splits[0])[:REHEARSED]
+    setup = replace(spec.setup, world=world, max_turns=world.info.max_turns, grants=frozenset())
+    tasks = split_tasks(world, world.info.endless_splits[0])[:REHEARSED]
     return replace(spec, setup=setup, selection=spec.selection._replace(tasks=tuple(tasks)))
 
 

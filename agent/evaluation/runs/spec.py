@@ -206,7 +206,7 @@ def make_run_spec(
     setup = set_up(settings, rules=rules, curiosity=curiosity)
     setup = replace(setup, attempts=place.attempts)
     world = setup.world
-    split, seeds = read_split(settings.split or world.default_split, world.endless_splits, usual)
+    split, seeds = read_split(settings.split or world.split_for("evaluate"), world.info.endless_splits, usual)
     check_habits(settings.habits, split, world)
     protocol = PROTOCOLS.get(settings.protocol or "")
     only = protocol.tasks(split) if protocol else None
@@ -263,7 +263,7 @@ def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTas
     from housequest.agent.roles.own import using
 
     # Runs that see nothing are as they were before something could be seen.
-    about = {"camera" if world.pictured else "eyes"} if VIEW in config.grants else frozenset[str]()
+    about = {"camera" if world.info.pictured else "eyes"} if VIEW in config.grants else frozenset[str]()
     seen = {name: digest for name, digest in template_hashes("housequest.agent.episodes").items() if name in about}
     with using(str(config.settings.get("prompts", ""))):
         prompts = prompt_hashes(config.agent) | seen | data_digests(config.agent, config.settings, world)
@@ -353,7 +353,8 @@ def select(
     name = every.split if made_up else split
     if made_up:
         _check_number(every, split, number)
-    wanted = find_types(types, tuple(world.task_types) if made_up else sorted({task.type for task in every})) if types else ()
+    known = tuple(world.info.task_types) if made_up or not types else sorted({task.type for task in every})
+    wanted = find_types(types, known) if types else ()
     looked: Iterable[Task] = every
     if made_up and number is not None:
         looked = islice(every if sample is None else _shuffled(every, seed), number * _DRAWS)
@@ -371,7 +372,7 @@ def select(
     kinds = {task.type for task in tasks}
     if limit is not None:
         tasks = tasks[:limit]
-        kinds |= _types_of(every, wanted or tuple(world.task_types)) if made_up and limit > 1 else set()
+        kinds |= _types_of(every, wanted or tuple(world.info.task_types)) if made_up and limit > 1 else set()
     elif sample is not None and sample < len(tasks):
         tasks = tuple(drawn(tasks, sample, seed))
     if made_up:
@@ -379,7 +380,7 @@ def select(
     elif not tasks:
         raise ConfigurationError(f"The split {shown(split)} has no tasks to play.")
     missing = tuple(sorted(kinds - {task.type for task in tasks})) if len(tasks) > 1 else ()
-    of, ranged = max(len(every), world.published_splits.get(name, 0)), made_up and not every.endless
+    of, ranged = max(len(every), world.info.published_splits.get(name, 0)), made_up and not every.endless
     return Selection(name, tasks, len(every), of, missing, first=limit is not None, ranged=ranged)
 
 

@@ -107,7 +107,7 @@ def alfworld(
         scorer=played(),
         config=_model.GenerateConfig() if by_tools else _model.GenerateConfig(**_sampling(spec)),
         metadata=manifest,
-        version=spec.setup.world.version,
+        version=spec.setup.world.info.version,
     )
 
 

@@ -99,7 +99,7 @@ _PLAIN: Any = {"level": logging.ERROR, "format": "%(message)s"}
 
 def make_server(host: GameHost) -> MCPServer:
     """Make the server of ``games`` with its tools, without starting it."""
-    manual = host.options.world.manual
+    manual = host.options.world.info.manual
     server = _empty_server("housequest", installed_version("housequest") or "", f"{_INSTRUCTIONS}{manual}")
 
     @server.resource(MANUAL, name="manual", description="The forms of a command, one a line.", mime_type="text/plain")

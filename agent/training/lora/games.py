@@ -35,7 +35,7 @@ from housequest.agent.training.corpus import step_of, taught
 from housequest.agent.training.export import Conversation, ExportedEpisode, PlayedStep, PromptedReply, joined
 from housequest.knowledge.examples import EVALUATION_SEEDS, LEARNT_FROM, subtasks_of_goal
 from housequest.worlds.alfworld.expert import make_expert
-from housequest.worlds.alfworld.games import EXAMPLE, GENERATED, TRAJECTORY_FILE, sentences_of
+from housequest.worlds.alfworld.games import TRAJECTORY_FILE, sentences_of
 from housequest.worlds.alfworld.text import HOUSEHOLD, read_goal
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Env, Observation, Step, Task, Transition, World
@@ -43,6 +43,7 @@ from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import ConfigurationError, ModelError, shown
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.household.goals import Goal, GoalStep
+from housequest.worlds.household.world import EXAMPLE, GENERATED
 from housequest.worlds.options import Scalar
 from housequest.worlds.paths import alfworld_data
 from housequest.worlds.tasks import HELD_OUT, read_split
@@ -332,7 +333,8 @@ class Demonstrations:
         world = AlfworldWorld(data=self.data)
         if self.split not in LEARNT_FROM:
             evaluates = f"agents are evaluated on {self.split}, so nothing may be learned from it"
-            why = evaluates if self.split in world.published_splits else f"there is no {shown(self.split, 40)} to learn from"
+            published = self.split in world.info.published_splits
+            why = evaluates if published else f"there is no {shown(self.split, 40)} to learn from"
             raise ConfigurationError(f"--split: {why}; give train, example, or generated, also as generated:FIRST..LAST.")
         return [task.reference for task in world.tasks(self.split)]
 
@@ -431,7 +433,7 @@ _LOCK = Lock()
 
 
 def _teaches(agent: str, world: World) -> bool:
-    return world.household is HOUSEHOLD and not world.skills and not world.pictured and can_teach(agent)
+    return world.household is HOUSEHOLD and not world.info.skills and not world.info.pictured and can_teach(agent)
 
 
 def teach(agent: str, world: World, env: Env) -> tuple[Env, Model] | None:

@@ -345,7 +345,7 @@ def _prepared(planned: PlannedTraining, listener: Listener, play: Callable[[], I
     learned: dict[str, Any] = {"number": number, "replies": replies, "sha256": _digest(file)}
     if won:
         tasks = ((split, int(seed)) for split, _, seed in (each.origin.partition(":") for each in won))
-        learned["from"] = list(as_splits(tasks, AlfworldWorld.endless_splits))
+        learned["from"] = list(as_splits(tasks, AlfworldWorld.info.endless_splits))
     if known and known != learned:
         # As another version of the expert plays them.
         folder.refuse_to_go_on([CONVERSATIONS])

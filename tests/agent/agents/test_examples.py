@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -158,7 +158,7 @@ def test_made_up_examples_are_the_worlds_own() -> None:
 
     class Small(AlfworldWorld):
         name = "small"
-        endless_splits = ()
+        info = replace(AlfworldWorld.info, endless_splits=())
 
     made = make_example_selector(Other(), Showing(shots=1))
     assert made.store

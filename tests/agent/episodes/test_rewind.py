@@ -56,7 +56,7 @@ def attend(
     env: Env, agent: Agent, person: Person, *, max_turns: int = 50, inline: bool = True, rules: tuple[str, ...] = ()
 ) -> list[Event]:
     world = make_world("scripted")
-    world.inline = inline
+    world.info.inline = inline
     terms = EpisodeConfig(world, max_turns=max_turns, rules=RuleBudget.of_statements(rules))
     ended = asyncio.run(run_episode(env, agent, terms, person.hear, person))
     told = list(person.heard)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TypeVar
 
 import pytest
@@ -249,7 +250,7 @@ def test_calls_at_once_are_carried_out_one_after_the_other() -> None:
 class Slow(ScriptedWorld):
     """Steps run in a thread."""
 
-    inline = False
+    info = replace(ScriptedWorld.info, inline=False)
 
 
 def test_a_client_that_leaves_in_a_slow_world_leaves_nothing_half_done() -> None:

@@ -183,7 +183,7 @@ async def test_a_key_takes_over_from_the_agent_and_t_hands_back() -> None:
 def test_a_worlds_keys_leave_the_screen_its_own() -> None:
     keys = (CommandKey("shift+down", "MoveBack", "Back"), CommandKey("q", "QuickSave", "Save"))
     assert [(key.key, key.action) for key in world_keys(keys)] == [("shift+down", "command('MoveBack')")]
-    assert len(world_keys(AlfredWorld.keys)) == len(AlfredWorld.keys)
+    assert len(world_keys(AlfredWorld.info.keys)) == len(AlfredWorld.info.keys)
 
 
 def test_a_session_without_glimpses_plays_no_skills() -> None:

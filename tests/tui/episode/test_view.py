@@ -62,13 +62,15 @@ class House(World):
     def tasks(self, split: str) -> Sequence[Task]:
         return (Task("one", self.name, split, 1, "", self._game.sentence),)
 
-    def open(self, task: Task, *, diagnosis: bool = False) -> Env:
-        del diagnosis
+    def open(self, task: Task) -> Env:
         return NativeEnv(task, self._game)
 
     def room(self, task: Task) -> Room:
         del task
         return self._room
+
+    def situation(self, env: Env, room: Room) -> None:
+        del env, room
 
 
 def wish(state: ViewState, drawing: Drawing | None, *, true: bool = False, size: tuple[int, int] = ROOM) -> ViewWish:

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -323,18 +324,16 @@ class Slow(Wrapper):
 class SlowWorld:
     """A world whose envs take their time, in threads."""
 
-    inline = False
-
     def __init__(self, world: World, happened: list[str], gate: Gate) -> None:
-        self._world = world
+        self._world, self.info = world, replace(world.info, inline=False)
         self._happened = happened
         self._gate = gate
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._world, name)
 
-    def open(self, task: Task, *, diagnosis: bool = False) -> Env:
-        return Slow(self._world.open(task, diagnosis=diagnosis), self._happened, self._gate)
+    def open(self, task: Task) -> Env:
+        return Slow(self._world.open(task), self._happened, self._gate)
 
 
 async def test_keys_are_taken_while_the_model_thinks_and_while_the_world_answers(server: Server) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -67,18 +68,16 @@ class Typist:
 class Closed:
     """A world that opens no task before the gate is opened."""
 
-    inline = False
-
     def __init__(self, world: World, gate: Gate) -> None:
-        self._world = world
+        self._world, self.info = world, replace(world.info, inline=False)
         self._gate = gate
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._world, name)
 
-    def open(self, task: Task, *, diagnosis: bool = False) -> Env:
+    def open(self, task: Task) -> Env:
         self._gate.wait()
-        return self._world.open(task, diagnosis=diagnosis)
+        return self._world.open(task)
 
 
 @contextmanager

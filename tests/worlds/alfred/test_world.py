@@ -18,6 +18,7 @@ from housequest.worlds.alfred.tasks import METRICS
 from housequest.worlds.alfred.world import TURNS, AlfredWorld
 from housequest.worlds.base import World
 from housequest.worlds.checking import check_world
+from housequest.worlds.env import open_env
 from housequest.worlds.errors import ConfigurationError, TaskNotFound, Unsupported
 from housequest.worlds.registry import make_world
 
@@ -33,9 +34,9 @@ def test_it_keeps_the_contract(world: World) -> None:
 
 
 def test_it_says_what_it_is(world: World) -> None:
-    assert (world.engine, world.max_turns, world.inline) == ("boxes 2", TURNS, False)
-    assert [metric.key for metric in world.metrics] == [metric.key for metric in METRICS]
-    assert "All figures are of boxes 2;" in world.metrics[0].about
+    assert (world.engine, world.info.max_turns, world.info.inline) == ("boxes 2", TURNS, False)
+    assert [metric.key for metric in world.info.metrics] == [metric.key for metric in METRICS]
+    assert "All figures are of boxes 2;" in world.info.metrics[0].about
     assert world.task("example:1").goal == make_world("alfworld").task("example:1").goal
     house = world.task("generated:690")
     assert (house.world, house.reference) == ("alfred", "generated:690")
@@ -53,7 +54,7 @@ def test_what_it_does_not_have_is_refused() -> None:
             make_world("alfred", engine="thor")
     world = make_world("alfred")
     with pytest.raises(Unsupported):
-        world.open(world.task("example:1"), diagnosis=True)
+        open_env(world, world.task("example:1"), diagnosis=True)
     for reference in ("valid_nowhere:1", "example:99", "nothing"):
         with pytest.raises(TaskNotFound):
             world.task(reference)
@@ -72,8 +73,8 @@ def test_a_house_is_a_task_that_nobody_demonstrated(world: World) -> None:
 def test_all_trajectories_are_tasks(alfworld_games: Path) -> None:
     world = AlfredWorld(data=alfworld_games)
     tasks = world.tasks("valid_seen")
-    assert len(tasks) == world.published_splits["valid_seen"] == 251
-    assert set(Counter(task.type for task in tasks)) == set(world.task_types)
+    assert len(tasks) == world.info.published_splits["valid_seen"] == 251
+    assert set(Counter(task.type for task in tasks)) == set(world.info.task_types)
     assert all(task.wording.startswith("human:") and task.source for task in tasks)
     every = AlfredWorld(data=alfworld_games, goals="every").tasks("valid_seen")
     assert len(every) == 820  # ALFRED's number of annotated instructions

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from housequest.worlds.alfworld.games import GAME_FILE, Index
 from housequest.worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.env import open_env
 from housequest.worlds.errors import ConfigurationError, GameError, HousequestError, TaskNotFound
 from housequest.worlds.household.goals import TASK_TYPES
 from housequest.worlds.registry import make_world
@@ -78,8 +79,8 @@ def test_without_data_a_published_split_says_where_to_get_it(empty: AlfworldWorl
         ("example:0", "example:1 to example:"),
         ("example:99", "example:1 to example:"),
         ("example/kichen", "Did you mean 'example/kitchen'"),
-        ("nothing", "Give split:number, an id or a path; splits: example"),
-        ("file:1", "it has no tasks"),
+        ("nothing", "give SPLIT:NUMBER or an id, of one of the splits example"),
+        ("file:1", "file has no tasks"),
         ("", "There is no task ''"),
     ],
 )
@@ -199,7 +200,7 @@ def test_a_task_from_a_record_is_found_again_by_its_id(empty: AlfworldWorld) -> 
 def test_diagnosis_is_granted_on_request(empty: AlfworldWorld) -> None:
     task = empty.task("example:1")
     for diagnosis in (False, True):
-        env = empty.open(task, diagnosis=diagnosis)
+        env = open_env(empty, task, diagnosis=diagnosis)
         env.reset()
         observation = env.step("open fridge 1").observation
         assert observation.text == "Nothing happens."
@@ -229,7 +230,7 @@ def test_the_expert_refuses_other_settings(empty: AlfworldWorld, settings: dict[
 
 
 def test_the_manual_lists_the_commands(empty: AlfworldWorld) -> None:
-    assert "move OBJECT to RECEPTACLE" in empty.manual.splitlines()
+    assert "move OBJECT to RECEPTACLE" in empty.info.manual.splitlines()
 
 
 @pytest.mark.games

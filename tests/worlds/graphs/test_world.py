@@ -54,7 +54,7 @@ def test_tasks_of_the_users_files_are_splits_with_an_instruction_chosen_by_numbe
         (tmp_path / f"wah_nl_{name}.json").write_text(written([task(task_id=number) for number in range(3)]), "utf-8")
     there = world(data=str(tmp_path))
     assert tuple(there.splits()) == ("train", "test", "example")
-    assert there.default_split == "test"
+    assert there.split_for("evaluate") == "test"
     assert {one.wording for one in there.tasks("test")} <= {"human:1", "human:2"}
     second = world(data=str(tmp_path), goals="human:2").task("test:1")
     assert (second.goal, second.wording) == ("Put two plates in the dishwasher and turn it on.", "human:2")
@@ -62,8 +62,8 @@ def test_tasks_of_the_users_files_are_splits_with_an_instruction_chosen_by_numbe
     assert (ours.goal, ours.wording) == ("put two plates in the dishwasher and switch it on.", "template")
     seeded = [world(data=str(tmp_path), goals=f"human:seed={seed}").task("train/1").goal for seed in range(8)]
     assert len(set(seeded)) == 2
-    assert there.first_task == "test:1"
-    assert world().first_task == "example:1"
+    assert there.info.first_task == "test:1"
+    assert world().info.first_task == "example:1"
     alone = world(data=str(tmp_path / "wah_nl_test.json"))
     assert tuple(alone.splits()) == ("test", "example")
     assert play(second and world(data=str(tmp_path), goals="human:2"), "test:1")[0]
@@ -247,7 +247,7 @@ def test_the_expert_wins_made_up_apartments() -> None:
 
 def test_the_skills_of_a_task_are_composed_of_what_is_in_its_apartment_and_win_it() -> None:
     there = world(skills="oracle")
-    assert there.max_turns == 30
+    assert there.info.max_turns == 30
     for number in range(1, 6):
         env = there.open(there.task(f"example:{number}"))
         skills = there.skills_at(env.reset().observation.text)

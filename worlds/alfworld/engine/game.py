@@ -11,7 +11,6 @@ number counting down from the lowest id.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections import Counter
@@ -23,7 +22,7 @@ from typing import Any, NamedTuple, cast
 
 from housequest.worlds.errors import GameError, nearest, shown, unquoted
 from housequest.worlds.household.goals import GoalForm
-from housequest.worlds.paths import open_file
+from housequest.worlds.paths import open_file, sha256_of
 
 _DOMAIN: dict[str, dict[Any, str]] = json.loads(Path(__file__).with_name("domain.json").read_text("utf-8"))
 _GOALS: dict[GoalForm, str] = _DOMAIN["goals"]
@@ -298,7 +297,7 @@ class GameFile:
     def game(self, origin: str, goal: str | None = None) -> Game:
         """The game; ``goal`` replaces its sentence, and ``origin`` names it in errors. Raises ``GameError``."""
         # The first domain lets plain sinks clean, not only basins.
-        sinks_clean = self.domain is not None and _fingerprint(self.domain) == PUBLISHED_DOMAIN
+        sinks_clean = self.domain is not None and sha256_of(self.domain) == PUBLISHED_DOMAIN
         sentence = self.sentence if goal is None else goal
         return parse_game(self.problem, sentence, origin, walkthrough=self.walkthrough, sinks_clean=sinks_clean)
 
@@ -341,9 +340,9 @@ def read_published(content: bytes, origin: str, *, whole: bool = False) -> GameF
     )
     if '"put {o} in/on {r}"' in grammar:
         raise GameError(f"{origin}: this game speaks the older grammar (`put X in/on Y`). {update}")
-    if not quote or _fingerprint(before + marker + quote + after) not in GRAMMARS:
+    if not quote or sha256_of(before + marker + quote + after) not in GRAMMARS:
         raise GameError(f"{origin}: its grammar is not known, so its text could not be vouched for. {update}")
-    if _fingerprint(domain) not in DOMAINS:
+    if sha256_of(domain) not in DOMAINS:
         raise GameError(f"{origin}: its domain is not known, so its rules could not be vouched for. {update}")
     if re.search(r"[\\#{}\[\]|]", sentence):
         raise GameError(f"{origin}: its goal {shown(sentence)} would be read as grammar.")
@@ -389,10 +388,6 @@ def _text(data: dict[str, Any], key: str, origin: str) -> str:
     if not isinstance(value, str):
         raise GameError(f"{origin}: it has no text under {key!r}, so it is not a game.")
     return value
-
-
-def _fingerprint(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def numbered(problem: Problem) -> tuple[list[str], list[str], list[str]]:

@@ -20,12 +20,12 @@ from typing import TypeVar, cast, get_args
 
 from housequest.worlds.alfworld.engine.game import PREDICATES, Fact, Game, Problem, parse_game, problem_text
 from housequest.worlds.alfworld.engine.planner import plan
-from housequest.worlds.alfworld.games import GENERATED
 from housequest.worlds.alfworld.text import goal_sentences, load_counts
 from housequest.worlds.base import Task
 from housequest.worlds.errors import ConfigurationError, GameError, nearest, shown
 from housequest.worlds.household.counts import Counts, RoomCount
 from housequest.worlds.household.goals import APPLIANCES, TYPES, Goal, GoalForm, TaskType
+from housequest.worlds.household.world import GENERATED
 from housequest.worlds.tasks import EndlessTasks
 from housequest.worlds.validation import read_yaml
 
@@ -410,14 +410,14 @@ class GeneratedHouses(EndlessTasks):
     seeds = SEEDS
     what = "house"
 
-    def __init__(self, habits: Habits | None = None) -> None:
-        self._habits = habits
+    def __init__(self, habits: Habits | None = None, world: str = "alfworld") -> None:
+        self._habits, self._world = habits, world
         self.house = lru_cache(_KEPT)(partial(make_house, habits=habits))
         """The house of a seed. Raises what `make_house` raises."""
 
     def made(self, seed: int) -> Task:
         house = self.house(seed)
-        return Task(f"{GENERATED}/{seed}", "alfworld", GENERATED, seed, house.goal.type, house.sentence)
+        return Task(f"{GENERATED}/{seed}", self._world, GENERATED, seed, house.goal.type, house.sentence)
 
     def fingerprint(self) -> str:
         """A SHA-256 over what decides a seed's house: the generator's version and the habits."""

@@ -35,7 +35,7 @@ def world() -> World:
 
 def lived(world: World, agent: Agent, *grants: str) -> list[Event]:
     told: list[Event | CallTiming] = []
-    config = EpisodeConfig(world, frozenset(grants), max_turns=world.max_turns)
+    config = EpisodeConfig(world, frozenset(grants), max_turns=world.info.max_turns)
     asyncio.run(run_episode(world.open(world.task("example:1")), agent, config, told.append))
     return [event for event in told if isinstance(event, Event)]
 

@@ -53,7 +53,7 @@ def winning(world: World) -> tuple[str, ...]:
 
 def lived(world: World, agent: Agent, *grants: str) -> list[Event]:
     told: list[Event | CallTiming] = []
-    config = EpisodeConfig(world, frozenset(grants), max_turns=world.max_turns)
+    config = EpisodeConfig(world, frozenset(grants), max_turns=world.info.max_turns)
     asyncio.run(run_episode(world.open(world.task(TASK)), agent, config, told.append))
     return [event for event in told if isinstance(event, Event)]
 

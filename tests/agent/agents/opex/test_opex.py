@@ -312,7 +312,7 @@ def test_a_skill_that_is_done_already_is_said_to_be_and_repeated_no_more_than_it
 
 
 def test_each_type_of_task_of_the_worlds_that_it_plays_has_its_words() -> None:
-    worlds = [make_world(name).task_types for name in ("alfworld", "alfred")]
+    worlds = [make_world(name).info.task_types for name in ("alfworld", "alfred")]
     assert {type for types in worlds for type in types} == set(KINDS)
     system = prompts(episode(roles([PLAN], THROUGH)), "planner")[0][0].content
     assert [type for type, words in KINDS.items() if words in system] == [type for type in KINDS if type in worlds[0]]

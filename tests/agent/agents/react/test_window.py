@@ -65,7 +65,7 @@ def test_without_the_grant_it_is_told_the_forms_of_commands(world: World) -> Non
 
     episode(world, said, turns=1, grants=frozenset())
     assert "What you can do now" not in prompts[0]
-    assert world.manual in prompts[0]
+    assert world.info.manual in prompts[0]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def alone(address: str) -> None:
         assert (last.reward, last.done, last.observation["won"]) == (1.0, True, True)
         assert env.state() == {"episode_id": "mine", "step_count": 6, "task": "demo:1", "seed": None}
         assert "VALIDATION_ERROR" in refusal(env.step, {"action": "look"})
-        assert "has no task 'demo:99'" in refusal(env.reset, task="demo:99")
+        assert "There is no task 'demo:99'" in refusal(env.reset, task="demo:99")
         first = [env.reset(seed=5).observation["text"] for _ in range(2)]
         assert first[0] == first[1]
 

@@ -79,7 +79,7 @@ def test_a_client_reads_the_manual_and_wins() -> None:
     async def play(client: Client) -> None:
         assert "heat OBJECT with RECEPTACLE" in (client.instructions or "")
         manual = await client.read_resource(MANUAL)
-        assert manual.contents[0].text == WORLD.manual  # type: ignore[union-attr]
+        assert manual.contents[0].text == WORLD.info.manual  # type: ignore[union-attr]
         names = [tool.name for tool in (await client.list_tools()).tools]
         assert names == ["list_tasks", "new_game", "act", "give_up"]
         assert (await win(client, "generated:690"))["outcome"] == "won"

@@ -329,7 +329,7 @@ def real() -> AlfworldWorld:
 def test_the_world_names_its_engine(real: AlfworldWorld) -> None:
     assert real.engine.startswith("textworld 1.")
     assert not real.inline
-    assert AlfworldWorld().inline
+    assert AlfworldWorld().info.inline
 
 
 @reference
@@ -340,7 +340,7 @@ def test_the_real_game_says_what_the_native_engine_says(real: AlfworldWorld, hou
     commands = list(any_commands(env_of_started(house), 2, 12))
     same(env, house, [*commands, "put mug 1 in/on desk 1", "\ud800", "", " look "])
     env.close()
-    explained = real.open(task, diagnosis=True)
+    explained = real.explained(real.open(task))
     explained.reset()
     assert explained.step("open fridge 77").observation.explanation
     explained.close()
