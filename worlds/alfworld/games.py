@@ -133,7 +133,7 @@ class Index:
         try:
             # Not by pathlib, which passes over every error from Python 3.14 on.
             return stat.S_ISDIR(self.root.stat().st_mode)
-        except (FileNotFoundError, NotADirectoryError):
+        except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a null character in its name
             return False
         except OSError as error:
             raise WorldError(f"{shown(str(self.root), 400)} cannot be looked at: {error.strerror}. {GET_DATA}") from error
