@@ -112,7 +112,6 @@ class HousequestApp(Equipped, App[None], keys="app"):
 
     @property
     def _app_screen(self) -> AppScreen | None:
-        """The topmost screen that is no dialog."""
         return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, AppScreen)), None)
 
     async def action_quit(self) -> None:
@@ -131,7 +130,6 @@ class HousequestApp(Equipped, App[None], keys="app"):
         self.set_keymap(dict(chosen))
 
     def get_key_display(self, binding: Binding) -> str:
-        """The key of ``binding`` as it is shown: the chosen one, if there is one."""
         chosen = self.chosen_keys.get(binding.id or "")
         return super().get_key_display(binding if chosen is None else binding.with_key(chosen.partition(",")[0]))
 

@@ -131,7 +131,6 @@ class AppScreen(Equipped, Screen[None]):
         self.post_message(OpenScreen("books"))
 
     def action_leave(self) -> None:
-        """Leave this screen, or a part of it."""
         self.post_message(self.Left())
 
     @property

@@ -108,7 +108,6 @@ def make_cast(
 
 
 async def _screens(path: Path, size: tuple[int, int], pace: float, view: ViewMode, true: bool) -> list[list[list[Cell]]]:
-    """The screen at each stop of the replay."""
     from housequest.tui.app import HousequestApp  # with Textual, which pictures do without
     from housequest.tui.replay.screen import ReplayScreen
 
@@ -131,7 +130,6 @@ async def _screens(path: Path, size: tuple[int, int], pace: float, view: ViewMod
 
 
 async def _settle(pilot: Pilot[Any]) -> None:
-    """Wait until nothing is read or drawn any more, and the screen shows it."""
     await pilot.pause()
     await pilot.app.workers.wait_for_complete()  # pyright: ignore[reportUnknownMemberType]
     await pilot.pause()

@@ -114,7 +114,6 @@ def _imported(source: Path, data: Path, force: bool, meter: _Meter) -> bool:
 
 
 def _grouped(reasons: Iterable[tuple[str, str]], word: str = "") -> Iterator[str]:
-    """One line for each reason: how often, and the first name."""
     grouped: dict[str, list[str]] = {}
     for reason, name in reasons:
         grouped.setdefault(reason, []).append(name)

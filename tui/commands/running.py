@@ -127,7 +127,6 @@ def evaluate_sweep(file: Path, call: EvalCall) -> None:
 
 
 def _evaluate_series(kind: sweeps.SeriesKind, settings: Settings, call: EvalCall) -> None:
-    """Play each task several times, or lost ones again."""
     first = make_run_spec(settings)
     if call.how.shard is not None and settings.retry_lost:
         raise ConfigurationError(

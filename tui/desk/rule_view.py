@@ -339,7 +339,6 @@ def _evidence(rule: Rule, width: int) -> list[Content]:
 
 
 def _counted(here: CountedHere) -> Content:
-    """The counts of the records here, beside those from elsewhere."""
     if isinstance(here, Location):
         return Content(f"seen in {here}")
     verdict = Content.styled(f"{STANDING_MARKS[here.standing]} {here.standing}", f"bold {STANDING_STYLES[here.standing]}")

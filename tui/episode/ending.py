@@ -147,7 +147,6 @@ def _missed(ended: Ended, failure: Failure | None, par: PathLengths | None, widt
 
 
 def _player(moment: EpisodeMoment) -> str:
-    """The player: the agent, a person, or both."""
     agent = moment.started.agent if moment.started else ""
     persons = [entry.by == "person" for entry in moment.story]
     if agent == "human" or (persons and all(persons)):

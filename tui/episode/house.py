@@ -127,7 +127,6 @@ def house_view(moment: EpisodeMoment) -> HouseView | None:
 
 
 def _contents(belief: Belief) -> dict[str, tuple[str, ...]]:
-    """The known contents of each receptacle, by name."""
     put: dict[str, list[str]] = {}
     for item in belief.items:
         if item.where is not None:

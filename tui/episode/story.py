@@ -280,7 +280,6 @@ class Story(FramedPane, keys="story"):
         return None if event is None else next((n for n, block in enumerate(self._blocks) if block.event == event), None)
 
     def _show_hidden(self) -> None:
-        """Show in the frame how much lies below."""
         new = len(self._moment.story) - self._known
         below = self._lines[-1] - self.scroll_offset.y - self.scrollable_content_region.height
         count = f"{new} new below" if new > 0 else f"{plural(below, 'line')} below"

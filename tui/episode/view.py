@@ -174,7 +174,6 @@ class ViewPane(LinesPane):
         self._entitle()
 
     def _glimpse(self) -> Glimpse | None:
-        """The agent's last glimpse on this branch."""
         anchor = self._moment.anchor
         if not self.glimpses or anchor is None:
             return None

@@ -180,7 +180,6 @@ class GameList(Equipped, ScrollView, keys="games", can_focus=True, inherit_bindi
         return Strip(parts).crop_extend(0, width, line if here else self.rich_style)
 
     def _empty(self, y: int, width: int) -> Strip:
-        """A line of what is said where there are no games."""
         lines = [] if self.rows else TextLayout(width).wrapped(self._instead)
         if not 1 <= y <= len(lines):
             return Strip.blank(width, self.rich_style)

@@ -84,7 +84,6 @@ def modules(
 
 
 def _likeness(embedder: str | None, seen: Sequence[WatchedEpisode]) -> Likeness:
-    """The similarity of sub-tasks, by the embedding model or by their words."""
     import asyncio
 
     from housequest.agent.agents.pet.modules import by_embeddings, by_words, planned_subtasks

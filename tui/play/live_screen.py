@@ -93,7 +93,6 @@ class ViewScreen(AppScreen):
         self.say("")
 
     def action_true_state(self) -> None:
-        """Show the true state in place of what is believed, or that again."""
         self.view.toggle_true()
         self.say("")
 
@@ -130,15 +129,12 @@ class PaneScreen(ViewScreen):
         self.panes.show_pane(pane)
 
     def action_large(self) -> None:
-        """Show one pane as large as the screen, or all that have room again."""
         self.panes.enlarge()
 
     def action_widen(self, by: int) -> None:
-        """Make the panes beside the Story wider or narrower."""
         self.panes.widen(by)
 
     def action_next_pane(self) -> None:
-        """Go round the panes that there are."""
         there = self.panes.panes
         self.panes.show_pane(there[(there.index(self.panes.pane) + 1) % len(there)])
 
@@ -340,7 +336,6 @@ class LiveScreen(ViewScreen):
         return session
 
     def compose_controls(self) -> ComposeResult:
-        """The prompt, the command line and the keys, below the games."""
         yield from (self._prompt, self._line, self._bar)
 
     def on_mount(self) -> None:
@@ -424,7 +419,6 @@ class LiveScreen(ViewScreen):
             session.set_pace(pace)
 
     def action_replay(self, place: int = 0) -> None:
-        """Replay a game of this screen."""
         self.post_message(OpenScreen("replay", (self.games[place].session.record,)))
 
     def _show_prompt(self) -> None:

@@ -158,7 +158,6 @@ class GameView(live_screen.LiveGame):
         return live_screen.PromptContent(kind, text.format(**self._said()), tuple(held))
 
     def _said(self) -> dict[str, str]:
-        """The values that the prompts in ``keys.toml`` name."""
         moment, shown, agent, pace = self.state.moment, self.shown, self.session.game.agent, self.status.pace
         hinted = "; your hint goes with the next turn" if self.status.hints else ""
         doing = f"{agent} is deciding{hinted}"
@@ -279,7 +278,6 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
 
     @work(group="enacted", exclusive=True)
     async def _enact(self) -> None:
-        """Find out what became of the game in the simulator."""
         game, story = self.session.game, self.play_state.state.moment.story
         commands = [entry.command for entry in story if entry.command is not None]
         try:
@@ -400,7 +398,6 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
         self.show()
 
     def action_play_as(self, mode: str) -> None:
-        """Play the same task from its beginning in another mode."""
         self.post_message(OpenScreen(MODES[mode].screen, (self.session.game, mode), instead=True))
 
     def action_teach(self) -> None:
@@ -419,7 +416,6 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
 
     @work(group="next", exclusive=True)
     async def action_next(self) -> None:
-        """Play the next task of the same type."""
         self.awaited = "Another game is being looked for."
         try:
             game = await self.in_thread(partial(next_game, self.session.game))

@@ -377,7 +377,6 @@ class Session:
         return decision
 
     async def _wait(self, waiting: Waiting, seconds: float | None = None) -> None:
-        """Wait until the person does something, or for so many seconds."""
         self._set(waiting=waiting)
         # Not `wait_for`: in Python 3.11 it loses a cancellation that comes just after the event.
         with suppress(TimeoutError):
@@ -392,7 +391,6 @@ class Session:
             self._listener(status)
 
     async def _open(self) -> _Opened:
-        """Open the world, the agent and its model, which may take seconds."""
 
         def opened() -> _Opened:
             setup = self.game.setup()

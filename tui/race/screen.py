@@ -155,7 +155,6 @@ class RaceScreen(live_screen.LiveScreen, keys="race"):
         self.show()
 
     def action_house(self) -> None:
-        """Show or hide what is known of the person's house."""
         self.toggle_class("-house")
 
     def action_retry(self) -> None:

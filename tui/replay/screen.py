@@ -220,7 +220,6 @@ class ReplayScreen(PaneScreen, keys="replay"):
 
     @work(group="glimpses", exclusive=True)
     async def _look_again(self, recording: Recording) -> None:
-        """Find out what an agent by a camera made of its pictures."""
         from housequest.tui.episode.view_drawing import pictured_view
 
         try:

@@ -147,7 +147,6 @@ class Matrix(Equipped, ScrollView, keys="matrix", can_focus=True):
         self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """The number of lines, where the style sheet leaves the height to the matrix."""
         del container, viewport, width
         return max(1, len(self._lines))
 
@@ -380,12 +379,6 @@ class RunView(Equipped, Vertical, can_focus=True):
         for chart in self.query(Chart):
             chart.show(run)
         self._look()
-
-    def show_charts(self) -> None:
-        """Show the charts in place of the tasks, or these again."""
-        self.toggle_class("charts")
-        # A hidden widget takes no keys.
-        (self if self.has_class("charts") else self.matrix).focus()
 
     def on_resize(self, event: events.Resize) -> None:
         self.tall = event.size.height >= TALL

@@ -241,7 +241,6 @@ class RunsScreen(AppScreen, keys="runs"):
             await asyncio.sleep(self._poll)
 
     async def _look(self) -> None:
-        """Read what changed on disk, in a thread."""
         try:
             folders = await self.in_thread(partial(data.run_folders, self._folder))
             stamps = await self.in_thread(lambda: {path: data.file_states(path) for path in folders})
@@ -403,7 +402,10 @@ class RunsScreen(AppScreen, keys="runs"):
         matrix.cursor = matrix.next_failure(by) or 0
 
     def action_charts(self) -> None:
-        self._run.show_charts()
+        """Show the charts in place of the tasks, or these again."""
+        self._run.toggle_class("charts")
+        # A hidden widget takes no keys.
+        (self._run if self._run.has_class("charts") else self._run.matrix).focus()
 
     @on(Matrix.Moved)
     def _moved(self) -> None:

@@ -129,7 +129,6 @@ def _players(runs: Sequence[Path]) -> tuple[tuple[str, ...], dict[str, str]]:
 
 
 def _sizes(text: str) -> list[int]:
-    """The numbers of houses, from the fewest on."""
     try:
         return sorted({int(each) for each in text.split(",")})
     except ValueError:
