@@ -11,33 +11,39 @@ get the same replies.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Annotated
 
 from housequest.agent.models.base import Capabilities, Completion, Model, Request, Usage, encodable, stop_at
 from housequest.agent.models.registry import CallOptions, ModelProvider, file_name
-from housequest.worlds.errors import ConfigurationError, ModelError, nearest, shown
+from housequest.worlds.errors import ConfigurationError, ModelError, shown
 from housequest.worlds.paths import given_path, read_file
+from housequest.worlds.validation import Before, Invalid, compose, plain, read
 
 LARGEST_FILE = 1 << 18
 
 
-_Node = Any
-"""A node of ruamel's: what is read of it are its ``id``, ``tag``, ``value`` and ``start_mark``."""
+def _said(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("this must be text")
+    return encodable(value)
 
 
-class ReplyRule(NamedTuple):
+Said = Annotated[str, Before(_said)]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyRule:
     """Answers a conversation whose system message holds ``role`` and whose last user message holds ``match``. It answers with
     the same ``reply`` always, or with ``replies`` one after the other."""
 
-    role: str = ""
-    match: str = ""
-    reply: str | None = None
-    replies: tuple[str, ...] = ()
+    role: Said = ""
+    match: Said = ""
+    reply: Annotated[str | None, Before(_said)] = None
+    replies: tuple[Said, ...] = ()
 
 
 class ScriptedModel(Model):
@@ -105,84 +111,34 @@ def read_script(file: Path) -> bytes:
     return content
 
 
+@dataclass(frozen=True, slots=True)
+class _Script:
+    rules: tuple[ReplyRule, ...] = ()
+    replies: tuple[Said, ...] = ()
+    default: Annotated[str | None, Before(_said)] = None
+    images: bool = False
+
+
 def load_script(file: Path, *, name: str) -> ScriptedModel:
     """Read a script. Raises ``ConfigurationError`` naming the file, and the line where one is to blame."""
-    read = _Reader(file)
-    top = read.fields(_composed(file), ("rules", "replies", "default", "images"))
-    rules = [read.rule(node) for node in read.items(top["rules"])] if "rules" in top else []
-    if "replies" in top:
-        rules.append(ReplyRule(replies=read.texts(top["replies"])))
-    if "default" in top:
-        rules.append(ReplyRule(reply=read.text(top["default"])))
-    if not rules:
-        raise ConfigurationError(f"{file} says nothing; give it rules, replies or a default.")
-    images = read.text(top["images"]) if "images" in top else "false"
-    if images not in ("true", "false"):
-        raise read.error(top["images"], f"images is true or false, not {shown(images, 40)}")
-    return ScriptedModel(rules, name=name, images=images == "true")
-
-
-def _composed(file: Path) -> _Node:
-    """The nodes of a script rather than its values: they know their lines, scalars stay text, and aliases are not expanded."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
-    content = read_script(file)
-    yaml: Any = YAML(typ="safe", pure=True)
+    root = None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of an anchor that is set twice: as YAML has it, the last one counts
-            root: _Node | None = yaml.compose(content.decode("utf-8-sig"))
+        root = compose(read_script(file).decode("utf-8-sig"))
+        if root is None:
+            raise Invalid("this is empty; give it rules, replies or a default")
+        script = read(_Script, plain(root))
+        for place, rule in enumerate(script.rules):
+            if (rule.reply is None) == (not rule.replies):
+                raise Invalid("a rule has either a reply or replies", ("rules", place))
+        rules = [*script.rules]
+        rules += [ReplyRule(replies=script.replies)] if script.replies else []
+        rules += [ReplyRule(reply=script.default)] if script.default is not None else []
+        if not rules:
+            raise Invalid("this says nothing; give it rules, replies or a default")
     except UnicodeDecodeError:
         raise ConfigurationError(f"{file} is not UTF-8 text, so it is not a script of replies.") from None
-    except MarkedYAMLError as error:
-        marked: Any = error
-        line = "" if marked.problem_mark is None else f", line {marked.problem_mark.line + 1}"
-        raise ConfigurationError(f"{file}{line} is not YAML: {marked.problem}."[:400]) from None
-    except (YAMLError, ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{file} is not YAML: {shown(str(error))}.") from None
-    if root is None:
-        raise ConfigurationError(f"{file} is empty; give it rules, replies or a default.")
-    return root
-
-
-@dataclass(frozen=True)
-class _Reader:
-    file: Path
-
-    def rule(self, node: _Node) -> ReplyRule:
-        fields = self.fields(node, ("role", "match", "reply", "replies"))
-        if ("reply" in fields) == ("replies" in fields):
-            raise self.error(node, "a rule has either a reply or replies")
-        texts = {key: self.text(value) for key, value in fields.items() if key != "replies"}
-        return ReplyRule(**texts, replies=self.texts(fields["replies"]) if "replies" in fields else ())
-
-    def fields(self, node: _Node, known: tuple[str, ...]) -> dict[str, _Node]:
-        if node.id != "mapping":
-            raise self.error(node, f"here must be a mapping with {', '.join(known)}")
-        fields: dict[str, _Node] = {}
-        for key_node, value in cast("list[tuple[_Node, _Node]]", node.value):
-            key = self.text(key_node)
-            if key not in known:
-                suggestion = nearest(key, known) or f" Known: {', '.join(known)}"
-                raise self.error(key_node, f"there is no setting {shown(key, 40)}.{suggestion}")
-            if key in fields:
-                raise self.error(key_node, f"{key} is there twice")
-            fields[key] = value
-        return fields
-
-    def items(self, node: _Node) -> list[_Node]:
-        if node.id != "sequence":
-            raise self.error(node, "here must be a list")
-        return node.value
-
-    def texts(self, node: _Node) -> tuple[str, ...]:
-        return tuple(map(self.text, self.items(node)))
-
-    def text(self, node: _Node) -> str:
-        if node.id != "scalar" or node.tag == "tag:yaml.org,2002:null":
-            raise self.error(node, "here must be text")
-        return encodable(str(node.value))
-
-    def error(self, node: _Node, what: str) -> ConfigurationError:
-        return ConfigurationError(f"{self.file}, line {node.start_mark.line + 1}: {what}{'' if what.endswith('?') else '.'}")
+    except Invalid as wrong:
+        found = wrong if wrong.line or root is None else wrong.located(root)
+        place = f", line {found.line}" if found.line else ""
+        raise ConfigurationError(f"{file}{place}: {found.sentence}") from None
+    return ScriptedModel(rules, name=name, images=script.images)

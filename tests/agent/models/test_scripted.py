@@ -113,20 +113,20 @@ def test_a_script_that_has_run_out_says_so(tmp_path: Path) -> None:
         (b"", "is empty"),
         (b"{}", "says nothing"),
         (b"\xff", "UTF-8"),
-        (b"replies: [a\nrules: b", "line 2 is not YAML"),
-        (b"default: \x00", "is not YAML"),
-        (b"{a: " * 5_000, "is not YAML"),
-        (b"- a", "line 1: here must be a mapping"),
-        (b"default: a\nreplys: [a]", "line 2: there is no setting 'replys'. Did you mean 'replies'?"),
-        (b"default: a\ndefault: b", "line 2: default is there twice"),
-        (b"replies: a", "line 1: here must be a list"),
-        (b"replies:\n- a\n- {b: c}", "line 3: here must be text"),
-        (b"replies:\n- a\n-", "here must be text"),
+        (b"replies: [a\nrules: b", "line 2: this is not valid YAML"),
+        (b"default: \x00", "this is not valid YAML"),
+        (b"{a: " * 5_000, "nested too deep"),
+        (b"- a", "line 1: this must be a table"),
+        (b"default: a\nreplys: [a]", "line 2: this field is not known. Did you mean 'replies'?"),
+        (b"default: a\ndefault: b", "line 2: 'default' is there twice"),
+        (b"replies: a", "line 1: this must be a list"),
+        (b"replies:\n- a\n- {b: c}", "line 3: this must be text"),
+        (b"replies:\n- a\n-", "this must be text"),
         (b"rules:\n- match: a", "line 2: a rule has either"),
         (b"rules:\n- {reply: a, replies: [b]}", "line 2: a rule has either"),
-        (b"replies: &all [a, *all]", "line 1: here must be text"),
-        (b"replies: [*nobody]", "line 1 is not YAML"),
-        (b"a: &b 1\nb: &b 2", "line 1: there is no setting 'a'"),
+        (b"replies: &all [a, *all]", "line 1: YAML anchors and aliases"),
+        (b"replies: [*nobody]", "line 1: YAML anchors and aliases"),
+        (b"a: &b 1\nb: &b 2", "line 1: this field is not known"),
         (b"a: " + b"x" * (1 << 18), "larger than 256 KiB"),
     ],
     ids=itertools.count(),
@@ -150,7 +150,7 @@ def test_aliases_do_not_multiply(tmp_path: Path) -> None:
     file = tmp_path / "laughs.yaml"
     levels = "\n".join(f"  - &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]" for n in range(1, 40))
     file.write_text(f"replies:\n  - &l0 [a]\n{levels}\n")
-    with pytest.raises(ConfigurationError, match="line 2: here must be text"):
+    with pytest.raises(ConfigurationError, match="line 3: YAML anchors and aliases"):
         make_model(f"scripted:{file}")
 
 
