@@ -17,6 +17,7 @@ from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation, Transition
 
 if TYPE_CHECKING:
+    from housequest.worlds.household.belief import Belief
     from housequest.worlds.rooms.render import Frame
     from housequest.worlds.rooms.room import Pose
 
@@ -59,10 +60,11 @@ class Turn:
 
     ``number`` counts turns from 1; ``left`` are the turns that remain. ``transitions`` are the commands executed since the
     agent was last asked, whoever chose them: none on the first turn and after an unreadable reply. ``hints`` are what a person
-    said since then. ``declined`` are proposals of this turn that a person did not want. ``rules`` may be shown to a model; the
-    agent emits ``RulesShown`` for those that it shows, and may repeat one. ``image`` is what the agent sees if the view is
-    granted; it goes into messages through `housequest.agent.roles.base.ask`. ``frame`` is what its camera sees in a world that
-    shows pictures, if it asks for them (`Seeing`), and ``pose`` is where it stands.
+    said since then. ``declined`` are proposals of this turn that a person did not want. ``belief`` is what the texts so far
+    say of a household, None in other worlds; each transition's observation has the one after it. ``rules`` may be shown to a
+    model; the agent emits ``RulesShown`` for those that it shows, and may repeat one. ``image`` is what the agent sees if the
+    view is granted; it goes into messages through `housequest.agent.roles.base.ask`. ``frame`` is what its camera sees in a
+    world that shows pictures, if it asks for them (`Seeing`), and ``pose`` is where it stands.
     """
 
     number: int
@@ -72,6 +74,7 @@ class Turn:
     declined: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
     admissible: tuple[str, ...] | None = None
+    belief: Belief | None = None
     image: Image | None = None
     frame: Frame | None = None
     pose: Pose | None = None

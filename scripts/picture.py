@@ -364,7 +364,7 @@ def _kitchen(moment: EpisodeMoment) -> bytes:
     from housequest.agent.episodes.drawing import draw_episode
 
     assert moment.started is not None and moment.belief is not None
-    frame = draw_episode(moment.started).scene(moment.belief, moment.before).picture("house", (960, 720))
+    frame = draw_episode(moment.started, moment.opening).scene(moment.belief, moment.before).picture("house", (960, 720))
     return frame.part(*frame.extent()).png()
 
 

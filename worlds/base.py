@@ -21,6 +21,7 @@ from housequest.worlds.errors import TaskNotFound, nearest, shown
 
 if TYPE_CHECKING:
     from housequest.worlds.household.base import Household
+    from housequest.worlds.household.belief import Belief
     from housequest.worlds.rooms.render import Frame
     from housequest.worlds.rooms.room import Pose, Room, Situation
 
@@ -50,11 +51,13 @@ class Task:
 class Observation:
     """The text after a command, or at the start. It never shows hidden state. ``accepted`` is False if the world refused the
     command; the text says so too ("Nothing happens."). ``explanation`` is the diagnosis of a refusal, if the player was granted
-    one."""
+    one. ``belief`` is what is known of a household after this text. Whoever plays adds it, so that each text is read once
+    (`housequest.worlds.household.base.with_belief`); it is never recorded, and no part of a comparison."""
 
     text: str
     accepted: bool = True
     explanation: str | None = None
+    belief: Belief | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return self.text if self.explanation is None else f"{self.text} {self.explanation}"

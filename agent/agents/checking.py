@@ -20,6 +20,7 @@ from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Env, Observation, Task, Transition, World
 from housequest.worlds.checking import ContractReport
 from housequest.worlds.errors import ConfigurationError, HousequestError
+from housequest.worlds.household.base import BelievingEnv
 
 RULE = Rule("check", "A rule that a check of the agent shows, which no book has.")
 HINT = "A hint that a check of the agent gives."
@@ -82,7 +83,7 @@ async def check_agent(
     spec = agent_spec(agent) if isinstance(agent, str) else agent
     recording, given = None if model is None else _Recording(model), settings or {}
     made = _make(spec, world, recording, given)
-    env = world.open(task)
+    env = BelievingEnv(world.open(task), world.household)
     try:
         played, wrong = await _play(made, recording, env, task, turns)
     finally:
@@ -134,7 +135,8 @@ async def _play(
     decides = "decide returns a Decision; the command of an Act is text"
     bears = "hints, rules, refused commands and no admissible command are borne"
     wrong = {declared: "", decides: "", bears: "", "a memory is never changed": ""}
-    memory = agent.begin(task.goal, env.reset().observation, Grants(admissible=True))
+    answer = env.reset().observation
+    memory = agent.begin(task.goal, answer, Grants(admissible=True))
     played: list[_Asked] = []
     transitions: tuple[Transition, ...] = ()
     for number in range(1, turns + 1):
@@ -146,6 +148,7 @@ async def _play(
             hints=(HINT,) if number == 3 else (),
             rules=(RULE,),
             admissible=() if number == 2 else env.admissible_commands(),
+            belief=answer.belief,
             frame=frame,
             pose=pose,
         )
@@ -167,10 +170,12 @@ async def _play(
             wrong[decides] = f"turn {number} gave {asked.decision!r}"
             break
         if isinstance(asked.decision, Act) and number == 1:
-            transitions = (Transition(command, Observation("Nothing happens.", accepted=False)),)
+            answer = Observation("Nothing happens.", accepted=False, belief=answer.belief)
+            transitions = (Transition(command, answer),)
         elif isinstance(asked.decision, Act):
             step = env.step(command)
-            transitions = (Transition(command, step.observation),)
+            answer = step.observation
+            transitions = (Transition(command, answer),)
             if step.done:
                 break
     return played, wrong

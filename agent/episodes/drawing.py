@@ -16,10 +16,10 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from housequest.agent.base import Agent
-from housequest.agent.episodes.events import Event, Started, Stepped, TurnSpent
+from housequest.agent.episodes.events import Event, Started, Stepped, TurnSpent, with_beliefs
 from housequest.agent.models.base import Image
 from housequest.agent.roles.base import load_prompt
-from housequest.worlds.base import Drawable, Env, Observation, Pictured, Reach, Reaching, Task, Transition, World
+from housequest.worlds.base import Drawable, Env, Pictured, Reach, Reaching, Task, Transition, World
 from housequest.worlds.env import Enacted, RobotMove, enacted, sandbox, unwrapped
 from housequest.worlds.errors import HousequestError, TaskNotFound, Unsupported, shown
 from housequest.worlds.household.belief import Belief, kind
@@ -152,7 +152,8 @@ class ReplayMoment(NamedTuple):
 
 
 class EpisodeReplay:
-    """Hidden: the true states of an episode, by playing its commands again beside it; for people who watch."""
+    """Hidden: the true states of an episode, for people who watch. They come from a second env, in which its commands are
+    played again, since neither beliefs nor records have them."""
 
     def __init__(self, world: World, task: Task, room: Room) -> None:
         self._world, self._task, self._room = world, task, room
@@ -221,28 +222,29 @@ def _shown(situation: Situation, seen: frozenset[str]) -> Situation:
 
 
 def draw_episode(
-    started: Started, game: tuple[World, Task] | None = None, options: Mapping[str, Scalar] | None = None
+    started: Started,
+    opening: Belief | None,
+    game: tuple[World, Task] | None = None,
+    options: Mapping[str, Scalar] | None = None,
 ) -> EpisodeDrawing:
     """The drawing of the episode that ``started`` begins: of the ``game``, else of the one found in its world with
-    ``options``. Where that is not here, or has other receptacles than the opening names, the plan is made up. Finding it may
+    ``options``. Where that is not here, or has other receptacles than the ``opening`` says, the plan is made up. Finding it may
     take a second, so call this in a thread. Raises ``Unsupported``, with a sentence for people, if nothing can be drawn.
     """
-    reader = household(started.world)
-    opening = reader.begin(Observation(started.opening)) if reader else Belief()
-    names = [one.name for one in opening.receptacles]
-    if reader is not None and not names:
+    names = [one.name for one in opening.receptacles] if opening else []
+    if opening is not None and not names:
         raise Unsupported(f"There is no room to draw: the texts of the world {shown(started.world)} name no furniture.")
-    kinds = goal_kinds(started.world, started.goal, tuple(dict.fromkeys(map(kind, names)))) if reader else frozenset[str]()
+    kinds = goal_kinds(started.world, started.goal, opening.kinds) if opening else frozenset[str]()
     room, missing = None, ""
     try:
         world, task = game or recorded_game(started, options)
-        if isinstance(world, Drawable) and (reader is not None or isinstance(sandbox(world, task), Pictured)):
+        if isinstance(world, Drawable) and (opening is not None or isinstance(sandbox(world, task), Pictured)):
             room = world.room(task)
             if {one.name for one in room.fixtures}.issuperset(names):
                 return EpisodeDrawing(room, kinds, EpisodeReplay(world, task, room))
     except HousequestError as error:  # the record itself can still be drawn
         missing = str(error)
-    if reader is None:
+    if opening is None:
         raise Unsupported(missing or f"There is no room to draw: the world {shown(started.world)} is not a household.")
     if not missing and room is None:
         missing = f"The world {shown(started.world)} does not show its state."
@@ -254,23 +256,21 @@ def scenes(path: Sequence[Event]) -> Iterator[tuple[Event, DrawnScene]]:
     """The scene of the opening and of each turn of a `branch`, drawn from belief. Raises ``Unsupported``, for people."""
     drawing: EpisodeDrawing | None = None
     belief: Belief | None = None
-    reader = None
     turns: list[Transition] = []
-    for event in path:
+    for event in with_beliefs(path):
+        before = belief
         match event.body:
             case Started() as started:
-                drawing, reader = draw_episode(started), household(started.world)
-                belief = reader.begin(Observation(started.opening)) if reader else None
-                yield event, drawing.known_scene(turns, belief)
-            case Stepped() as step if drawing:
-                before, answer = belief, Observation(step.observation, step.accepted, step.explanation)
-                belief = reader.update(before, step.command, answer) if reader and before else None
-                turns.append(Transition(step.command, answer))
-                yield event, drawing.known_scene(turns, belief, before)
-            case TurnSpent() if drawing:
-                yield event, drawing.known_scene(turns, belief)
+                drawing, before = draw_episode(started, event.belief), None
+            case Stepped(transition=done):
+                turns.append(done)
+            case TurnSpent():
+                before = None
             case _:
-                pass
+                continue
+        belief = event.belief or belief
+        if drawing is not None:
+            yield event, drawing.known_scene(turns, belief, before)
 
 
 def recorded_game(started: Started, options: Mapping[str, Scalar] | None = None) -> tuple[World, Task]:

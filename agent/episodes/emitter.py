@@ -54,9 +54,9 @@ class EventEmitter:
         replies, unread, _ = self._counts[self.last]
         return unread >= SEVERAL and 2 * unread >= replies
 
-    def emit(self, body: events.Body) -> int:
-        """Send ``body`` as an event and return its id."""
-        event = Event(id=self._next_id, parent=self.last, body=body)
+    def emit(self, body: events.Body, belief: Belief | None = None) -> int:
+        """Send ``body`` as an event, with the ``belief`` after it if it is an answer, and return its id."""
+        event = Event(id=self._next_id, parent=self.last, body=body).believing(belief)
         replies, unread, cut = self._counts[self.last]
         if isinstance(body, events.ModelCall):
             replies, cut = replies + 1, body.held == "cut"
@@ -175,7 +175,7 @@ async def wait_for_end(task: asyncio.Task[object]) -> None:
 class EpisodeState:
     """The state of an episode between two events; its values are immutable, so a shallow copy is a snapshot. ``hints`` and
     ``unseen`` transitions were not given to the agent yet. ``rules`` may be shown to its model, and ``reported`` are the
-    statements that were. ``notes`` are what was found out about the model; ``belief`` is kept if rules are selected by it.
+    statements that were. ``notes`` are what was found out about the model; ``belief`` is what the answers were read into.
     ``unread`` turns in a row were lost since no reply could be read.
     """
 

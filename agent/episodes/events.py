@@ -7,14 +7,18 @@ recorded separately, as ``CallTiming``, so that equal episodes have equal bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr
 
 from housequest.agent.models.base import Held, Message, Waste, believed
+from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import Boundary
+from housequest.worlds.household.base import Household, with_belief
+from housequest.worlds.household.belief import Belief
 from housequest.worlds.paths import Format
+from housequest.worlds.registry import household
 
 Player = Literal["agent", "person", "curiosity"]
 """Who chose a command; ``curiosity`` is a random command, for exploring."""
@@ -241,6 +245,11 @@ class Stepped(Frozen):
     enacted: int | None = None
     diverged: str | None = None
 
+    @property
+    def transition(self) -> Transition:
+        """The command with its answer, as the agent got it."""
+        return Transition(self.command, Observation(self.observation, self.accepted, self.explanation))
+
 
 class TurnSpent(Frozen):
     """A turn passed without a command: the reply was unreadable, or ``reason`` says why nothing could be carried out."""
@@ -285,12 +294,27 @@ Body = Annotated[
 ]
 
 
-class Event(Frozen):
-    """One thing that happened, in its place in the tree."""
+class Event(Frozen):  # noqa: PLW1641 (pydantic makes the hash of a frozen model)
+    """One thing that happened, in its place in the tree. ``belief`` is what the player knows after a ``Started`` or ``Stepped``
+    of a household. It goes from the loop to the screen, and into no record; `with_beliefs` gives it to recorded events."""
 
     id: int
     parent: int | None = None
     body: Body
+    _belief: Belief | None = PrivateAttr(None)
+
+    @property
+    def belief(self) -> Belief | None:
+        return self._belief
+
+    def believing(self, belief: Belief | None) -> Event:
+        """This event with its ``belief``."""
+        event = self.model_copy()
+        event._belief = belief
+        return event
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Event) and (self.id, self.parent, self.body) == (other.id, other.parent, other.body)
 
 
 class CallTiming(Frozen):
@@ -323,3 +347,18 @@ def branches(events: Sequence[Event]) -> tuple[tuple[Event, ...], ...]:
     """The events of every branch, in the order in which they were left by rewinding; the last is the final `branch`."""
     rewinds = [at for at, event in enumerate(events) if isinstance(event.body, Intervened) and event.body.action == "rewind"]
     return tuple(branch(events[:at]) for at in rewinds if at - 1 not in rewinds) + ((branch(events),) if events else ())
+
+
+def with_beliefs(events: Iterable[Event]) -> Iterator[Event]:
+    """Recorded ``events`` with the beliefs that live ones carry. Each answer is read once, after those of its own branch."""
+    beliefs: dict[int | None, Belief | None] = {}
+    reader: Household | None = None
+    for event in events:
+        belief, body = event.belief or beliefs.get(event.parent), event.body
+        if isinstance(body, Started):
+            reader = household(body.world)
+            belief = belief or with_belief(reader, Observation(body.opening)).belief
+        elif isinstance(body, Stepped) and event.belief is None:
+            belief = with_belief(reader, body.transition.observation, belief or Belief(), body.command).belief
+        beliefs[event.id] = belief
+        yield event.believing(belief) if event.belief is None and isinstance(body, Started | Stepped) else event

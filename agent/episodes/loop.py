@@ -26,7 +26,7 @@ from housequest.knowledge.choosing import RuleBudget, RuleSelector, topic_of
 from housequest.worlds.base import Demonstrated, Env, Pictured, Step, Task, Transition, World
 from housequest.worlds.env import Enacted, enacted, open_env, unwrapped
 from housequest.worlds.errors import GameError, ModelError, Unsupported
-from housequest.worlds.household.base import Household
+from housequest.worlds.household.base import Household, with_belief
 from housequest.worlds.paths import FORMAT
 from housequest.worlds.registry import household
 
@@ -202,8 +202,10 @@ class _Episode:
         return ended
 
     async def _start(self) -> None:
-        opening = await self._in_world(self.env.reset)
-        task, config = self.env.task, self.config
+        opened, task, config = await self._in_world(self.env.reset), self.env.task, self.config
+        with attributed("world"):
+            self.household = config.world.household
+            opening = with_belief(self.household, opened.observation)
         self.grants = base.Grants(
             admissible="admissible" in config.grants,
             diagnosis="diagnosis" in config.grants,
@@ -224,24 +226,22 @@ class _Episode:
                 rules=config.rules.label if config.rules else None,
                 rules_budget=config.rules.budget if config.rules else None,
                 grants=tuple(sorted(config.grants)),
-                opening=opening.observation.text,
+                opening=opening.text,
                 **of_task,
                 **of_config,
-            )
+            ),
+            opening.belief,
         )
         with attributed("agent"):
-            self.state = EpisodeState(self.agent.begin(task.goal, opening.observation, self.grants))
+            self.state = EpisodeState(self.agent.begin(task.goal, opening, self.grants), belief=opening.belief)
         if VIEW in config.grants and not isinstance(unwrapped(self.env), Pictured):
             with attributed("world"):
                 self.eyes = Eyes(await asyncio.to_thread(room_to_see, config.world, task))
-        if config.rules is not None or self.eyes is not None:
+        if config.rules is not None:
             with attributed("knowledge"):
-                self.household = household(task.world)
-                self.state.belief = self.household.begin(opening.observation) if self.household else None
-                if config.rules is not None:
-                    topic = topic_of(task.goal, self.grants.task_type, self.state.belief, self.household)
-                    self.selector = config.rules.about(topic)
-        _end_if_over(opening)
+                topic = topic_of(task.goal, self.grants.task_type, opening.belief, self.household)
+                self.selector = config.rules.about(topic)
+        _end_if_over(opened)
 
     def _end(self, over: EpisodeOver) -> events.Ended:
         told = {name: getattr(over, name) for name in ("outcome", "reason", "boundary", "message")}
@@ -330,6 +330,7 @@ class _Episode:
                 declined=declined,
                 rules=state.rules,
                 admissible=possible if self.grants.admissible else None,
+                belief=state.belief,
                 image=image,
                 frame=frame,
                 pose=pose,
@@ -442,21 +443,21 @@ class _Episode:
         step: Step = await self._in_world(partial(self.env.step, command))
         after = enacted(self.env) or before
         met = await self._in_world(self.env.goal_conditions)
-        state.refused += not step.observation.accepted
-        transition = Transition(command, step.observation)
+        with attributed("world"):
+            answer = with_belief(self.household, step.observation, state.belief, command)
+        state.refused += not answer.accepted
+        transition = Transition(command, answer)
         state.unseen += (transition,)
         state.played += (transition,)
-        if self.household is not None and state.belief is not None:
-            with attributed("knowledge"):
-                state.belief = self.household.update(state.belief, command, step.observation)
+        state.belief = answer.belief
         self.turn_start = self.emitter.emit(
             events.Stepped(
                 turn=state.turn,
                 command=command,
                 by=by,
-                observation=step.observation.text,
-                accepted=step.observation.accepted,
-                explanation=step.observation.explanation,
+                observation=answer.text,
+                accepted=answer.accepted,
+                explanation=answer.explanation,
                 won=step.won,
                 terminated=step.terminated,
                 truncated=step.truncated or (state.turn >= self.config.max_turns and not step.terminated),
@@ -464,7 +465,8 @@ class _Episode:
                 conditions=met[1] if met else None,
                 enacted=after.actions - before.actions if after.commands > before.commands else None,
                 diverged=after.divergences[-1].reason if len(after.divergences) > len(before.divergences) else None,
-            )
+            ),
+            answer.belief,
         )
         _end_if_over(step)
 

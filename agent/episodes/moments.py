@@ -11,10 +11,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from housequest.agent.episodes.events import Event, Started, Stepped
+from housequest.agent.episodes.events import Event, Started, Stepped, with_beliefs
 from housequest.agent.episodes.record import read_episode
 from housequest.knowledge.judging import Moment
-from housequest.worlds.base import Observation
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.belief import Belief
@@ -116,11 +115,11 @@ def moments(events: Iterable[Event], run: str, task: str, world: str | None = No
     """The executed commands on all branches of an episode, each with the belief of its own branch. Raises
     ``ConfigurationError`` if no household reads the recorded world, or it is not ``world``.
     """
-    beliefs: dict[int, Belief] = {}
+    beliefs: dict[int | None, Belief] = {}
     reader: Household | None = None
     house = f"{run}/{task}"
-    for event in events:
-        before = after = beliefs.get(event.parent, Belief()) if event.parent is not None else Belief()
+    for event in with_beliefs(events):
+        before = beliefs.get(event.parent, Belief())
         match event.body:
             case Started() as start:
                 if world is not None and start.world != world:
@@ -132,14 +131,11 @@ def moments(events: Iterable[Event], run: str, task: str, world: str | None = No
                 # A made-up house depends on its habits, but its name does not.
                 opening = sha256(start.opening.encode("utf-8", "backslashreplace")).hexdigest()[:8]
                 house = f"{start.world}/{start.task}/{opening}"
-                after = reader.begin(Observation(start.opening))
-            case Stepped() as step if reader is not None:
-                observation = Observation(step.observation, step.accepted, step.explanation)
+            case Stepped(transition=done) if reader is not None and event.belief is not None:
                 # With the diagnosis granted, older forms of a command are accepted.
-                command = reader.canonical(step.command) if step.accepted else step.command
-                after = reader.update(before, command, observation)
-                refused = reader.refused(observation)
-                yield Moment(f"{run}/{task}/{event.id}", house, before, command, observation, after, refused)
+                command = reader.canonical(done.command) if done.observation.accepted else done.command
+                seen, refused = done.observation, reader.refused(done.observation)
+                yield Moment(f"{run}/{task}/{event.id}", house, before, command, seen, event.belief, refused)
             case _:
                 pass
-        beliefs[event.id] = after
+        beliefs[event.id] = event.belief or before

@@ -117,6 +117,11 @@ class _Script:
         bodies = chain(islice(self._bodies, self._at, None), reversed(self._bodies[: self._at]))
         return coming if isinstance(coming, called) else None, next((one for one in bodies if isinstance(one, called)), None)
 
+    def read(self, step: Step) -> Step:
+        """``step`` with the belief that its recorded answer was read into, if it was; another answer is a misfit anyway."""
+        belief = self._recorded[self._at].belief if self.next is not None else None
+        return step if belief is None else replace(step, observation=replace(step.observation, belief=belief))
+
     def enact(self, event: Event) -> None:
         """Go on to the next event. Raises ``_Misfit`` if ``event`` is not the recorded one."""
         recorded = self._recorded[self._at]
@@ -323,7 +328,7 @@ def _recorded_question(script: _Script, live: AskPerson) -> AskPerson:
 
 
 class _RecordedEnv(Wrapper):
-    """The real env, which fails where a failure is recorded."""
+    """The real env, which fails where a failure is recorded, and whose recorded answers are not read again."""
 
     def __init__(self, env: Env, script: _Script) -> None:
         super().__init__(env)
@@ -331,11 +336,11 @@ class _RecordedEnv(Wrapper):
 
     def reset(self) -> Step:
         self._break()
-        return super().reset()
+        return self._script.read(super().reset())
 
     def step(self, command: str) -> Step:
         self._break()
-        return super().step(command)
+        return self._script.read(super().step(command))
 
     def copy(self) -> Env:
         return _RecordedEnv(self.env.copy(), self._script)

@@ -22,7 +22,7 @@ from housequest.agent.skills import naming
 from housequest.knowledge.mining import read_sentence
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Transition
-from housequest.worlds.household.base import Commands, Household
+from housequest.worlds.household.base import Commands
 from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
 from housequest.worlds.household.goals import APPLIANCES, PLACES, Treatment
 from housequest.worlds.text import with_article
@@ -81,11 +81,11 @@ class BriefState:
         known = self.belief.elsewhere
         return tuple(dict.fromkeys(command for belief, command in self.seen if belief.elsewhere == known))
 
-    def after(self, transitions: Iterable[Transition], household: Household) -> BriefState:
+    def after(self, transitions: Iterable[Transition]) -> BriefState:
         belief, seen = self.belief, self.seen
         for one in transitions:
             seen = (*seen, (belief, one.command))
-            belief = household.update(belief, one.command, one.observation)
+            belief = one.observation.belief or belief
         return replace(self, belief=belief, seen=seen, turns=self.turns + len(seen) - len(self.seen))
 
     def alternatives(self, commands: Commands, barred: Collection[str] = ()) -> tuple[str, ...]:

@@ -19,9 +19,8 @@ from typing import Literal, NamedTuple, cast, get_args
 from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Either, Form, Listed, Name, Value, Words
 from housequest.agent.roles.base import ReplyError
 from housequest.knowledge.examples import Example
-from housequest.worlds.base import Observation, Transition, World
+from housequest.worlds.base import World
 from housequest.worlds.errors import shown
-from housequest.worlds.household.base import Household
 from housequest.worlds.household.belief import Belief
 from housequest.worlds.household.goals import GoalStep
 
@@ -173,18 +172,6 @@ LONGEST_NAME = 40
 MOST_ADMISSIBLE = 1_000
 """Commands among which a reply is held; what an endpoint takes in one list is limited."""
 _PLACEHOLDER = re.compile(r"\b[A-Z]{3,}(?: or [A-Z]{3,})*\b")
-
-
-def seen_after(
-    household: Household | None, belief: Belief | None, opening: Observation, transitions: Iterable[Transition]
-) -> Belief | None:
-    """What was seen after these ``transitions``, which follow those of ``belief``; None where no household reads the texts."""
-    if household is None:
-        return None
-    belief = household.begin(opening) if belief is None else belief
-    for one in transitions:
-        belief = household.update(belief, one.command, one.observation)
-    return belief
 
 
 def command_value(

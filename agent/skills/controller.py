@@ -86,7 +86,7 @@ class Controller:
     def begin(self, opening: Observation, goal: str = "") -> ControllerState:
         """The state before any skill."""
         words = re.findall(r"[a-z]+", goal[:10_000].lower())[:MOST_WORDS]
-        belief, read = self._household.begin(opening), self._household.read_goal(goal)
+        belief, read = opening.belief or Belief(), self._household.read_goal(goal)
         salt = salt_of(self._seed, (one.name for one in belief.receptacles)) if self._search in {"random", "llm"} else ""
         if read is None:
             read = self._household.guess_goal(goal, objects=sorted(self._objects), receptacles=sorted(belief.kinds))
@@ -100,7 +100,7 @@ class Controller:
         if hints:
             state = replace(state, guides={}, hints=(*state.hints, *hints)[-MOST_HINTS:])
         for one in transitions:
-            before, after = state.belief, self._household.update(state.belief, one.command, one.observation)
+            before, after = state.belief, one.observation.belief or state.belief
             placed, put = state.placed - {*after.carried}, _put_down(before, after)
             if put and _brought(state.task, put, treating=self._treating) and len(placed) < MOST_PLACED:
                 placed |= {put.name}

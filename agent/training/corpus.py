@@ -40,6 +40,7 @@ from housequest.worlds.alfworld.text import HOUSEHOLD, begin, goal_sentences, lo
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Env, Observation, Task, Transition
 from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.household.base import BelievingEnv
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.household.goals import ADJECTIVES, TYPES, Goal
 from housequest.worlds.household.world import GENERATED
@@ -65,10 +66,10 @@ def demonstrate(
     expert's or those of ``player``, who reads the prompt; a share ``epsilon`` of them is random. It ends after ``MOST_STEPS``
     steps. Now and then the first plan is a wrong one, as when a goal was misread; it is followed for a while, or until it is
     done or cannot be done, and a few random commands later the actor is still stuck."""
-    expert, opening = make_expert(), env.reset().observation
-    memory = expert.begin("", opening)
-    scene = brief.BriefState(HOUSEHOLD.begin(opening))
-    belief = scene.belief
+    expert, env = make_expert(), BelievingEnv(env, HOUSEHOLD)
+    memory = expert.begin("", env.reset().observation)
+    belief = memory.belief
+    scene = brief.BriefState(belief)
     order = ANYWHERE
     if random.random() >= 0.5:
         _, places, lamp = _where(random, goal, belief, named=random.random() < 0.5)
@@ -100,7 +101,7 @@ def demonstrate(
             astray -= 1
             command = random.choice(env.admissible_commands() or ("look",))
         step = env.step(command)
-        scene = scene.after((Transition(command, step.observation),), HOUSEHOLD)
+        scene = scene.after((Transition(command, step.observation),))
         if step.done:
             return
 

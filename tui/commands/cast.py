@@ -219,8 +219,8 @@ def write_frames(path: Path, folder: Path, drawing: Drawing | Literal["camera"],
                     "file": name,
                     "turn": turn,
                     "command": last.command if last else None,
-                    "answer": last.observation if last else opening,
-                    "accepted": last.accepted if last else True,
+                    "answer": last.observation.text if last else opening,
+                    "accepted": last.observation.accepted if last else True,
                     "at": scene.situation.at,
                     "holding": " and ".join(scene.situation.carried) or None,
                     "new": sorted(scene.new),
@@ -249,7 +249,7 @@ def recorded_scenes(recording: Recording, *, true: bool = False) -> Iterator[tup
     moments = [recording.state.moments[stop.id] for stop in recording.branches[-1].stops]
     started = moments[0].started
     assert started is not None, "a recording begins with its start"
-    drawing = draw_episode(started, options=recording.options)
+    drawing = draw_episode(started, moments[0].opening, options=recording.options)
     for moment in moments:
         draw: Callable[..., DrawnScene | None] = drawing.true_scene if true else drawing.known_scene
         scene = draw(moment.transitions, moment.belief, moment.before)

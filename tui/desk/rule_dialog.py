@@ -262,7 +262,7 @@ def check_like(turn: TurnEntry, receptacles: Collection[str] = ()) -> str:
         taken.append(name if name not in taken else f"other_{name}")
         return f"{{{taken[-1]}}}"
 
-    return f"{_NAME.sub(variable, turn.command or '')}; then {'accepted' if turn.accepted else 'refused'}"
+    return f"{_NAME.sub(variable, turn.command or '')}; then {'accepted' if turn.observation.accepted else 'refused'}"
 
 
 def teach(screen: Screen[Any], moment: EpisodeMoment, record: Path | None) -> None:
@@ -289,7 +289,7 @@ async def _teach(app: App[Any], moment: EpisodeMoment, turn: TurnEntry, record: 
         app.notify(str(error), severity="warning", markup=False)
         return
     seen = f"witness {witness}" if witness else "No record of this game is kept, so the rule has no witness."
-    about = f"> {command}\n{cut(' '.join(turn.observation.split()), SHOWN)}\n{seen}"
+    about = f"> {command}\n{cut(' '.join(turn.observation.text.split()), SHOWN)}\n{seen}"
 
     def submit(draft: Draft, _: Draft) -> Awaitable[DraftFault | None]:
         return in_thread(partial(save_taught_rule, draft, witness, world))

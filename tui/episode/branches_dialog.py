@@ -136,8 +136,8 @@ class BranchTable(Widget, can_focus=True):
         if self._shared <= row < branch.shared:
             return mark + Content.styled(f"  as {branch.origin}", "$quiet")
         turn = branch.turns[row]
-        sign = "×" if not turn.accepted else "»" if turn.by == "person" else " "
-        quiet = row < self._shared or not turn.accepted or turn.command is None
+        sign = "×" if not turn.observation.accepted else "»" if turn.by == "person" else " "
+        quiet = row < self._shared or not turn.observation.accepted or turn.command is None
         style = "bold $foreground on $panel" if here else "$quiet" if quiet else "$foreground"
         words = Content.styled(flat(turn.command or "no command"), style)
         return Content.assemble(mark, (f"{sign} ", "$fault" if sign == "×" else "$role-person"), words)
@@ -183,8 +183,8 @@ class BranchesDialog(Dialog[BranchChoice | None], keys="branches"):
         lines = [Content.styled("Nothing was played on it.", "$quiet")]
         if turn is not None:
             mark = Content.styled(f"{turn.turn:>{MARGIN - 2}}  ", "$quiet")
-            refused = Content.styled("" if turn.accepted else "  refused", "$fault")
+            refused = Content.styled("" if turn.observation.accepted else "  refused", "$fault")
             lines = hung(mark, Content.styled(flat(turn.command or "no command"), "bold") + refused, width)
-            answer = f"{turn.observation.strip()} {turn.explanation or turn.spent}".strip()
+            answer = f"{turn.observation.text.strip()} {turn.observation.explanation or turn.spent}".strip()
             lines += hung(Content(" " * MARGIN), Content(flat(answer)), width)
         self.query_one("#branches-turn", Static).update(Content("\n").join(cut_lines(lines, ANSWER, width)))

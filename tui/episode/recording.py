@@ -9,7 +9,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, Outcome, Started, branches
+from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, Outcome, Started, branches, with_beliefs
 from housequest.agent.episodes.record import read_clocks, read_episode
 from housequest.agent.evaluation.analysis.failures import Failure, failure_of
 from housequest.agent.evaluation.runs.folder import RunFolder
@@ -64,7 +64,7 @@ class GameBranch:
         lost = None if self.failure is None else self.failure.turn
         stops = [ReplayStop(self.start, lost=lost == 0)]
         for place, turn in enumerate(self.turns, 1):
-            stops.append(ReplayStop(turn.id, not turn.accepted, turn.replanned, lost == place))
+            stops.append(ReplayStop(turn.id, not turn.observation.accepted, turn.replanned, lost == place))
         # The last one also shows how it ended, or what was being done when the record broke off.
         if stops[-1].id != self.end:
             stops[-1] = stops[-1]._replace(id=self.end, event=stops[-1].id)
@@ -77,7 +77,7 @@ class GameBranch:
     @property
     def length(self) -> str:
         """Its turns, and how many of its commands were refused."""
-        refused = sum(not turn.accepted for turn in self.turns)
+        refused = sum(not turn.observation.accepted for turn in self.turns)
         return plural(len(self.turns), "turn") + (f", {refused} refused" if refused else "")
 
     @property
@@ -128,7 +128,7 @@ def branch_lines(found: Sequence[GameBranch]) -> Iterator[tuple[str, str, str]]:
         yield "", "  ", f"Branch {branch.number}{parting}: {branch.length}; {branch.outcome[2:]}"
         # Those that no branch before it has, and none with which all begin.
         for turn in branch.turns[max(branch.shared, shared) :]:
-            about = [] if turn.accepted else ["refused"]
+            about = [] if turn.observation.accepted else ["refused"]
             about += [] if turn.by == "agent" else ["by a person" if turn.by == "person" else "by chance"]
             yield f"  {turn.turn:>3}  ", "       ", (turn.command or "no command") + (f" ({', '.join(about)})" if about else "")
 
@@ -156,7 +156,7 @@ class Recording:
 def read_recording(path: Path) -> Recording:
     """The episode in ``path``, as far as it can be read. Raises ``ConfigurationError`` where not even its beginning can."""
     faults: list[str] = []
-    events = list(_sound(path, faults))
+    events = list(with_beliefs(_sound(path, faults)))
     if not events:
         raise ConfigurationError(faults[0] if faults else f"{path.name} holds no events: it was interrupted before it began.")
     clocks = _clocks(path, faults)

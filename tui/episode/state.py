@@ -14,7 +14,6 @@ from housequest.agent.episodes import events
 from housequest.agent.evaluation.runs.usage import Tokens
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.household.belief import Belief
-from housequest.worlds.registry import household
 
 NoteKind = Literal["thought", "answer", "plan", "fault", "person"]
 
@@ -37,13 +36,19 @@ class TurnEntry:
     turn: int
     notes: tuple[StoryNote, ...] = ()
     replanned: bool = False
-    command: str | None = None
+    transition: Transition | None = None
     by: events.Player = "agent"
-    observation: str = ""
-    accepted: bool = True
-    explanation: str | None = None
     spent: str = ""
     """Why it brought no command."""
+
+    @property
+    def command(self) -> str | None:
+        return self.transition.command if self.transition else None
+
+    @property
+    def observation(self) -> Observation:
+        """How the command was answered; an empty text where there was none."""
+        return self.transition.observation if self.transition else Observation("")
 
 
 class Turns(Sequence[TurnEntry]):
@@ -89,9 +94,11 @@ class Turns(Sequence[TurnEntry]):
 
 @dataclass(frozen=True, slots=True)
 class EpisodeMoment:
-    """The episode after an event, on its branch; ``before`` is the belief of a turn ago, None where there is no household."""
+    """The episode after an event, on its branch. ``opening`` is the belief at the start and ``before`` that of a turn ago; all
+    are None in a world of no household."""
 
     started: events.Started | None = None
+    opening: Belief | None = None
     story: Turns = field(default_factory=Turns)
     notes: tuple[StoryNote, ...] = ()
     belief: Belief | None = None
@@ -115,12 +122,11 @@ class EpisodeMoment:
     @property
     def transitions(self) -> list[Transition]:
         """The commands so far, with how the game answered each."""
-        answered = ((one.command, Observation(one.observation, one.accepted, one.explanation)) for one in self.story)
-        return [Transition(command, answer) for command, answer in answered if command is not None]
+        return [entry.transition for entry in self.story if entry.transition is not None]
 
     @property
     def refused(self) -> int:
-        return sum(entry.command is not None and not entry.accepted for entry in self.story)
+        return sum(not entry.observation.accepted for entry in self.story)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,13 +240,13 @@ _WORDLESS: dict[events.PersonAction, str] = {"again": "rejects it", "stop": "sto
 
 
 def _after(moment: EpisodeMoment, event: events.Event) -> EpisodeMoment:
+    before, replanned = moment.belief, any(note.kind == "plan" for note in moment.notes)
     if (note := note_of(event.body)) is not None:
         moment = replace(moment, notes=(*moment.notes, note))
     match event.body:
         case events.Started() as started:
-            reader = household(started.world)
-            opening = reader.begin(Observation(started.opening)) if reader else None
-            return EpisodeMoment(started=started, belief=opening, before=opening, anchor=event.id)
+            known = event.belief
+            return EpisodeMoment(started=started, opening=known, belief=known, before=known, anchor=event.id)
         case events.RulesShown(rules=rules):
             return replace(moment, rules=(*moment.rules, *rules))
         case events.Planned(steps=steps, revision=revision):
@@ -253,25 +259,14 @@ def _after(moment: EpisodeMoment, event: events.Event) -> EpisodeMoment:
             return replace(moment, proposal=None, failure=message)
         case events.Intervened():
             return replace(moment, proposal=None, failure=None, ended=None)
-        case events.Stepped() | events.TurnSpent() as spent:
-            return _turned(moment, event.id, spent)
+        case events.Stepped() as done:
+            entry = TurnEntry(event.id, done.turn, moment.notes, replanned, done.transition, done.by)
+            moment = replace(moment, belief=event.belief, met=done.met, conditions=done.conditions)
+        case events.TurnSpent(turn=turn, reason=reason):
+            entry = TurnEntry(event.id, turn, moment.notes, replanned, spent=reason or "")
         case events.Ended() as ended:
             return replace(moment, ended=ended, proposal=None, failure=None)
         case events.Thought() | events.Judged() | events.ParseFailed() | events.ModelCall():
             return moment
-
-
-def _turned(moment: EpisodeMoment, id: int, spent: events.Stepped | events.TurnSpent) -> EpisodeMoment:
-    replanned = any(note.kind == "plan" for note in moment.notes)
-    before = belief = moment.belief
-    if isinstance(spent, events.TurnSpent):
-        entry = TurnEntry(id, spent.turn, moment.notes, replanned, spent=spent.reason or "")
-    else:
-        answer = Observation(spent.observation, spent.accepted, spent.explanation)
-        reader = household(moment.started.world) if moment.started else None
-        belief = reader.update(belief, spent.command, answer) if reader and belief is not None else belief
-        moment = replace(moment, met=spent.met, conditions=spent.conditions)
-        said = spent.command, spent.by, spent.observation, spent.accepted, spent.explanation
-        entry = TurnEntry(id, spent.turn, moment.notes, replanned, *said)
-    story = moment.story.then(entry)
-    return replace(moment, story=story, notes=(), belief=belief, before=before, proposal=None, failure=None, anchor=id)
+    story, anchor = moment.story.then(entry), event.id
+    return replace(moment, story=story, notes=(), before=before, proposal=None, failure=None, anchor=anchor)

@@ -76,8 +76,9 @@ class _Layout:
         # A note that repeats the command which a person gave is left out.
         given = f"\u201c{entry.command}\u201d" if entry.by == "person" else None
         notes = [note for note in entry.notes if note.kind != "person" or given is None or given not in note.text]
-        seen = [_wrapped(self._observed(line, quiet=not entry.accepted), self._width) for line in _lines(entry.observation)]
-        answer = chain(*seen, self._wrapped(entry.explanation or "", "italic"))
+        told = entry.observation
+        seen = [_wrapped(self._observed(line, quiet=not told.accepted), self._width) for line in _lines(told.text)]
+        answer = chain(*seen, self._wrapped(told.explanation or "", "italic"))
         below = (_Line(_INDENT, line, turn=True) for line in answer)
         return (*self.gap, *self.notes(notes, after), *self._command(entry), *below)
 
@@ -116,7 +117,7 @@ class _Layout:
         if entry.command is None:
             text = Content("no command: the turn is spent").stylize("italic $quiet")
         else:
-            text = Content(one_line(entry.command)).stylize("bold $foreground" if entry.accepted else "$quiet")
+            text = Content(one_line(entry.command)).stylize("bold $foreground" if entry.observation.accepted else "$quiet")
         if entry.by != "agent":
             text += Content(f"  {entry.by}").stylize(role_style("person"))
         margin = Content(f" {entry.turn:>2} ".ljust(len(_INDENT))).stylize("$quiet")

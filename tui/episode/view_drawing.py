@@ -272,7 +272,7 @@ class ViewArtist:
         if moment.started is None:
             raise Unsupported("The house is drawn here once it is open.")
         if self._episode is None or self._episode[0] != moment.started:
-            self._episode = moment.started, draw_episode(moment.started, self._game, self._options)
+            self._episode = moment.started, draw_episode(moment.started, moment.opening, self._game, self._options)
         return self._episode[1]
 
 

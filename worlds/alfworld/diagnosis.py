@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from housequest.worlds.alfworld.text import COMMANDS, begin, canonical, refused, update
+from housequest.worlds.alfworld.text import COMMANDS, HOUSEHOLD, canonical, refused
 from housequest.worlds.base import Env, Step
-from housequest.worlds.env import Wrapper
-from housequest.worlds.errors import OrderError, nearest, shown, unquoted
+from housequest.worlds.errors import nearest, shown, unquoted
+from housequest.worlds.household.base import BelievingEnv
 from housequest.worlds.household.belief import Belief, Openness, kind
 from housequest.worlds.household.goals import APPLIANCES, KNIVES
 
@@ -46,39 +46,20 @@ def explain(belief: Belief, command: str) -> str | None:
     return next(_Reasons(belief).of(verb, **found.groupdict()), None)
 
 
-class Diagnosed(Wrapper):
+class Diagnosed(BelievingEnv):
     """An env that explains refusals in ``Observation.explanation``, and reads the older ``put`` as ``move``."""
 
     def __init__(self, env: Env) -> None:
-        super().__init__(env)
-        self._belief: Belief | None = None
-
-    @property
-    def belief(self) -> Belief:
-        """The belief from the observations so far. Raises ``OrderError`` before the first reset."""
-        if self._belief is None:
-            raise OrderError("This env was used before its first reset; call reset() first.")
-        return self._belief
-
-    def reset(self) -> Step:
-        step = self.env.reset()
-        self._belief = begin(step.observation)
-        return step
+        super().__init__(env, HOUSEHOLD)
 
     def step(self, command: str) -> Step:
         executed = canonical(command)
-        step = self.env.step(executed)
-        self._belief = update(self.belief, executed, step.observation)
+        step = super().step(executed)
         if refused(step.observation):
-            explanation = explain(self._belief, command)
+            explanation = explain(step.observation.belief or Belief(), command)
         else:
             explanation = None if executed == command else f"Done as `{_printable(executed)}`."
         return replace(step, observation=replace(step.observation, explanation=explanation))
-
-    def copy(self) -> Diagnosed:
-        other = Diagnosed(self.env.copy())
-        other._belief = self._belief
-        return other
 
 
 def _meant(name: str, known: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from housequest.worlds.alfworld.text import HOUSEHOLD, guess_goal, load_counts, read_goal
 from housequest.worlds.base import Observation
 from housequest.worlds.errors import ConfigurationError, nearest, shown
-from housequest.worlds.household.base import Expert, ExpertMemory, Move
+from housequest.worlds.household.base import Expert, ExpertMemory, Move, belief_after
 from housequest.worlds.household.belief import Belief, Item, Receptacle, by_name, kind
 from housequest.worlds.household.counts import SEARCHES, Counts, SearchPrior, drawn
 from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, Goal
@@ -50,7 +50,7 @@ class HouseholdExpert(Expert[HouseholdExpertMemory]):
         self._objects = counts.objects()
 
     def begin(self, goal: str, observation: Observation) -> HouseholdExpertMemory:
-        belief = self.household.begin(observation)
+        belief = belief_after(self.household, observation)
         kinds = sorted({one.kind for one in belief.receptacles})
         read = read_goal(goal)
         guess = None if read else guess_goal(goal, objects=self._objects, receptacles=kinds)

@@ -25,7 +25,7 @@ from housequest.worlds.graphs.files import TaskFile, WahTask, read_apartment, re
 from housequest.worlds.graphs.goals import GraphGoal, Wanted, modern, read_sentence, sentence, spoken
 from housequest.worlds.graphs.graph import Classes, Graph
 from housequest.worlds.graphs.household import HOUSEHOLD, MANUAL, GraphHousehold, lies
-from housequest.worlds.household.base import Expert, ExpertMemory, Household, Move
+from housequest.worlds.household.base import Expert, ExpertMemory, Household, Move, belief_after
 from housequest.worlds.household.belief import Receptacle, by_name, kind
 from housequest.worlds.household.counts import SEARCHES, SearchPrior, drawn
 from housequest.worlds.household.goals import skill_words
@@ -278,7 +278,7 @@ class GraphExpert(Expert[GraphExpertMemory]):
     household: GraphHousehold
 
     def begin(self, goal: str, observation: Observation) -> GraphExpertMemory:
-        belief = self.household.begin(observation)
+        belief = belief_after(self.household, observation)
         return GraphExpertMemory(belief=belief, salt=self.salt(belief), goal=goal)
 
     def worth_trying_again(self, command: str, failed: str) -> bool:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
-from housequest.worlds.base import Observation
+from housequest.worlds.base import Env, Observation, Step
+from housequest.worlds.env import Wrapper
 from housequest.worlds.household.belief import Belief
 from housequest.worlds.household.counts import Counts, SearchPrior, salt_of
 from housequest.worlds.household.goals import Goal, GoalStep, Topic
@@ -104,6 +106,53 @@ class Household(Protocol):
         ...
 
 
+def belief_after(household: Household, answer: Observation, before: Belief | None = None, command: str = "") -> Belief:
+    """The belief that ``answer`` carries; if it has none yet, the text is read.
+
+    Args:
+        household: The reader of the world's texts.
+        answer: The answer to ``command``, or the opening.
+        before: The belief before the command; None at the opening.
+        command: The command that was answered.
+    """
+    if answer.belief is not None:
+        return answer.belief
+    return household.begin(answer) if before is None else household.update(before, command, answer)
+
+
+def with_belief(
+    household: Household | None, answer: Observation, before: Belief | None = None, command: str = ""
+) -> Observation:
+    """``answer`` with its `belief_after`; as it is in a world that is no household."""
+    return answer if household is None else replace(answer, belief=belief_after(household, answer, before, command))
+
+
+class BelievingEnv(Wrapper):
+    """An env whose answers carry their beliefs, for whoever plays without the episode loop."""
+
+    def __init__(self, env: Env, household: Household | None) -> None:
+        super().__init__(env)
+        self.household = household
+        self._before: Belief | None = None
+
+    def reset(self) -> Step:
+        self._before = None
+        return self._read(self.env.reset())
+
+    def step(self, command: str) -> Step:
+        return self._read(self.env.step(command), command)
+
+    def copy(self) -> Self:
+        other = copy(self)
+        other.env = self.env.copy()
+        return other
+
+    def _read(self, step: Step, command: str = "") -> Step:
+        answer = with_belief(self.household, step.observation, self._before, command)
+        self._before = answer.belief
+        return replace(step, observation=answer)
+
+
 class Move(NamedTuple):
     """A command, None to give up, and the thought behind it."""
 
@@ -159,7 +208,7 @@ class Expert(ABC, Generic[M]):
         return False
 
     def observe(self, memory: M, command: str, observation: Observation) -> M:
-        belief, failed = self.household.update(memory.belief, command, observation), memory.failed
+        belief, failed = belief_after(self.household, observation, memory.belief, command), memory.failed
         command = command.strip()
         if not self.household.refused(observation):
             failed = frozenset(one for one in failed if not self.worth_trying_again(command, one))

@@ -230,6 +230,19 @@ def masked(text: str, hidden: Collection[str]) -> str:
     return _SEEN.sub(shortened, text) if hidden else text
 
 
+def without(belief: Belief, hidden: Collection[str]) -> Belief:
+    """``belief`` without the ``hidden`` names, as `masked` leaves them out of texts."""
+    if not hidden:
+        return belief
+
+    def left(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return None if names is None else tuple(name for name in names if name not in hidden)
+
+    places = (replace(one, contents=left(one.contents)) for one in belief.receptacles if one.name not in hidden)
+    items = (replace(one, inside=left(one.inside)) for one in belief.items if one.name not in hidden)
+    return replace(belief, receptacles=tuple(places), items=tuple(items), beside=left(belief.beside) or ())
+
+
 class BeliefBuilder:
     """A belief in the making: takes in what a text says, which may be anything at all, so that items are bounded."""
 

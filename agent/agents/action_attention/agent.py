@@ -120,8 +120,7 @@ class ActionAttention:
         """Raises ``ConfigurationError`` where admissible commands are not granted."""
         if not grants.admissible:
             raise ConfigurationError(needs_admissible(self.name))
-        state = BriefState(self._household.begin(observation))
-        return AttentionMemory(goal, (opening_text(observation, goal),), state)
+        return AttentionMemory(goal, (opening_text(observation, goal),), BriefState(observation.belief or Belief()))
 
     async def decide(self, memory: AttentionMemory, turn: Turn, emit: Emitter) -> tuple[Decision, AttentionMemory]:
         if self.settings.plan and memory.plan is None:
@@ -158,8 +157,8 @@ class ActionAttention:
 
     def _tracked(self, memory: AttentionMemory, transition: Transition, emit: Emitter) -> AttentionMemory:
         before = memory.belief
-        state = memory.state.after((transition,), self._household)
-        memory = replace(memory, seen=(*memory.seen, transition.observation.text), state=state)
+        state, seen = memory.state.after((transition,)), (*memory.seen, transition.observation.text)
+        memory = replace(memory, seen=seen, state=state)
         if memory.subgoal is not None and finished(memory.subgoal, before, memory.belief):
             emit(events.Progressed(role=TRACKER, step=memory.step + 1))
             memory = replace(memory, step=memory.step + 1)

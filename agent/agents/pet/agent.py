@@ -32,7 +32,7 @@ from housequest.agent.roles.reading import json_fields
 from housequest.knowledge.examples import subtask_words, subtasks, subtasks_of_goal, tasks_of
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import ConfigurationError, Unsupported, shown
-from housequest.worlds.household.belief import Belief, masked, possible
+from housequest.worlds.household.belief import Belief, masked, possible, without
 
 if TYPE_CHECKING:
     from housequest.agent.agents.pet import PetSettings, Thresholds, Way
@@ -222,8 +222,7 @@ class Pet:
             self._least(probable=await self._probable())
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> PetMemory:
-        belief = None if self._household is None else self._household.begin(observation)
-        return PetMemory(goal, observation, grants, belief)
+        return PetMemory(goal, observation, grants, observation.belief)
 
     async def decide(self, memory: PetMemory, turn: Turn, emit: Emitter) -> tuple[Decision, PetMemory]:
         failure, memory = await self.look(memory, turn, emit)
@@ -234,12 +233,8 @@ class Pet:
     async def look(self, memory: PetMemory, turn: Turn, emit: Emitter) -> tuple[ParseFailure | None, PetMemory]:
         """Plan, track and eliminate, but do not act. A failure uses up the turn. Raises ``Unsupported`` and ``ModelError``."""
         probable = await self._probable()
-        belief = memory.belief
-        for transition in turn.transitions:
-            if belief is not None and self._household is not None:
-                belief = self._household.update(belief, transition.command, transition.observation)
         played, since = memory.played + turn.transitions, memory.since + len(turn.transitions)
-        memory = replace(memory, belief=belief, played=played, since=since, hints=memory.hints + turn.hints)
+        memory = replace(memory, belief=turn.belief, played=played, since=since, hints=memory.hints + turn.hints)
         if self.settings.plan and memory.plan is None:
             failure, memory = await self._plan(memory, turn, emit)
             if failure is not None:
@@ -354,7 +349,7 @@ class Pet:
             turn = replace(turn, transitions=memory.played, hints=memory.hints)
         seen = tuple(replace(one, observation=_without(one.observation, hidden)) for one in turn.transitions)
         admissible = None if turn.admissible is None else possible(turn.admissible, hidden)
-        turn = replace(turn, transitions=seen, admissible=admissible)
+        turn = replace(turn, transitions=seen, admissible=admissible, belief=turn.belief and without(turn.belief, hidden))
         decision, acting = await self._acting.decide(memory.acting, turn, _as_thoughts(emit) if memory.plan else emit)
         return decision, replace(memory, acting=acting)
 
@@ -420,7 +415,8 @@ def _as_thoughts(emit: Emitter) -> Emitter:
 
 
 def _without(observation: Observation, hidden: frozenset[str]) -> Observation:
-    return replace(observation, text=masked(observation.text, hidden))
+    belief = observation.belief and without(observation.belief, hidden)
+    return replace(observation, text=masked(observation.text, hidden), belief=belief)
 
 
 # What an expert replies in these roles.

@@ -34,6 +34,7 @@ from housequest.knowledge.choosing import cosines
 from housequest.knowledge.examples import in_words, played
 from housequest.worlds.base import Observation, Transition, World
 from housequest.worlds.errors import ConfigurationError, TaskNotFound, shown
+from housequest.worlds.household.base import with_belief
 from housequest.worlds.household.belief import names
 
 _WORD = re.compile(r"[a-z0-9]+")
@@ -347,14 +348,16 @@ async def watch(pet: Pet, episode: FinishedEpisode, world: World) -> WatchedEpis
 
     started = episode.started
     granted = Grants(task_type=started.type if "type" in started.grants else None)
-    memory: PetMemory = pet.begin(started.goal, Observation(started.opening), granted)
+    answer = with_belief(world.household, Observation(started.opening))
+    memory: PetMemory = pet.begin(started.goal, answer, granted)
     before: tuple[Transition, ...] = ()
     for number, step in enumerate(episode.steps, 1):
-        _, memory = await pet.look(memory, Turn(number, started.max_turns - number, before), emit)
+        _, memory = await pet.look(memory, Turn(number, started.max_turns - number, before, belief=answer.belief), emit)
         told.append(step)
-        before = (Transition(step.command, Observation(step.observation, step.accepted, step.explanation)),)
+        answer = with_belief(world.household, step.transition.observation, answer.belief, step.command)
+        before = (Transition(step.command, answer),)
     # Also where somebody gave up before the first command: a plan is made from the goal alone.
-    await pet.look(memory, Turn(len(episode.steps) + 1, 0, before), emit)
+    await pet.look(memory, Turn(len(episode.steps) + 1, 0, before, belief=answer.belief), emit)
     return WatchedEpisode(tuple(told), touched(episode.steps), True, annotated_subtasks(world, started.task))
 
 

@@ -28,7 +28,6 @@ from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import ConfigurationError, Unsupported, shown
 from housequest.worlds.household.base import Household
-from housequest.worlds.household.belief import Belief
 from housequest.worlds.household.goals import TASK_TYPES
 from housequest.worlds.options import Scalar
 from housequest.worlds.paths import given_path, read_file
@@ -42,14 +41,13 @@ REACT: roles.Role[reading.CommandReply] = roles.Role("react", reading.read_comma
 
 @dataclass(frozen=True, slots=True)
 class ReactMemory:
-    """The goal and opening, the conversation so far, the last command, and what was seen, whose names a command may have."""
+    """The goal and opening, the conversation so far, and the last command."""
 
     goal: str
     opening: Observation
     grants: Grants
     role: messages.RoleMemory
     last: str | None = None
-    seen: Belief | None = None
 
 
 class React:
@@ -74,10 +72,9 @@ class React:
             )
             if turn.transitions:
                 text += "\n\n" + messages.transcript(turn.transitions)
-        seen = reading.seen_after(self._world.household, memory.seen, memory.opening, turn.transitions)
-        reply = REACT.held_to(reading.acting_form(reading.command_value(self._world, seen, turn.admissible)))
+        reply = REACT.held_to(reading.acting_form(reading.command_value(self._world, turn.belief, turn.admissible)))
         answer, role = await memory.role.ask(reply, self._model, text, turn, memory.grants, emit, self._sampling)
-        memory = replace(memory, role=role, last=None, seen=seen)
+        memory = replace(memory, role=role, last=None)
         if answer.value is None:
             return ParseFailure(REACT.name, answer.reason), memory
         messages.emit_thought(REACT.name, answer.value.thought, emit)
@@ -99,8 +96,7 @@ _LABEL = re.compile(r"(?:>\s*|act(?:ion)?(?:\s\d{1,2})?\s*:\s*)+", re.IGNORECASE
 class FewShotMemory:
     """The goal and opening, and what was said: lines by turns of the world and of the model. ``notes`` are its reflections on
     attempts before this one. ``answer`` is what the model's last line was answered with where that was no command; ``last`` is
-    its last command. ``trimmed``: its last line is not the whole of its last reply. ``seen`` is what was seen, whose names a
-    held command may have."""
+    its last command. ``trimmed``: its last line is not the whole of its last reply."""
 
     goal: str
     opening: Observation
@@ -111,7 +107,6 @@ class FewShotMemory:
     last: str | None = None
     notes: tuple[str, ...] = ()
     trimmed: bool = False
-    seen: Belief | None = None
 
 
 class FewShotReact:
@@ -165,9 +160,8 @@ class FewShotReact:
         text = self._opening(memory, turn) if not memory.said else self._heard(memory, turn)
         text += messages.additions(turn, memory.shown_rules, replace(memory.grants, task_type=None), first=False)
         messages.emit_rules(turn.rules, memory.shown_rules, emit)
-        seen = reading.seen_after(self._household, memory.seen, memory.opening, turn.transitions)
-        memory = replace(memory, shown_rules=messages.rules_after(turn, memory.shown_rules), answer=None, last=None, seen=seen)
-        command = reading.command_value(self._world, seen, turn.admissible)
+        memory = replace(memory, shown_rules=messages.rules_after(turn, memory.shown_rules), answer=None, last=None)
+        command = reading.command_value(self._world, turn.belief, turn.admissible)
         cut = False
         for left in range(MOST_THOUGHTS, -1, -1):
             # After a thought that its budget cut off, there is room for a command alone.
@@ -251,7 +245,8 @@ class FewShotReact:
     def _opening(self, memory: FewShotMemory, turn: Turn) -> str:
         stated = memory.grants.task_type
         if stated is None:
-            stated = examples.type_of_goal(memory.goal, self._household.begin(memory.opening).kinds, self._household)
+            places = memory.opening.belief.kinds if memory.opening.belief else ()
+            stated = examples.type_of_goal(memory.goal, places, self._household)
         word = next((examples.KEYS[name] for name in TASK_TYPES if name == stated), examples.KEYS[TASK_TYPES[0]])
         shown = "\n\n".join(self._exemplars[word][number] for number in self._pair)
         text = self._prompt.render(
@@ -354,14 +349,13 @@ _WINDOWED: roles.Role[str] = roles.Role("react", _read_marked, reasoning=True)
 
 @dataclass(frozen=True, slots=True)
 class WindowMemory:
-    """The goal and opening, the steps with what was ``seen`` before each and now, and all that is ``known``."""
+    """The goal and opening, and the steps with what was ``seen`` before each and now."""
 
     goal: str
     opening: str
     grants: Grants
     seen: str
     steps: tuple[tuple[str, str], ...] = ()
-    known: Belief | None = None
 
 
 class WindowReact:
@@ -389,9 +383,7 @@ class WindowReact:
     async def decide(self, memory: WindowMemory, turn: Turn, emit: Emitter) -> tuple[Decision, WindowMemory]:
         for each in turn.transitions:
             memory = replace(memory, steps=(*memory.steps, (memory.seen, each.command)), seen=str(each.observation))
-        known = reading.seen_after(self._world.household, memory.known, Observation(memory.opening), turn.transitions)
-        memory = replace(memory, known=known)
-        command = reading.command_value(self._world, known, turn.admissible)
+        command = reading.command_value(self._world, turn.belief, turn.admissible)
         begun = ("<think>", (THOUGHT, Words(LONGEST_THOUGHT)), "</think>\n<action>")
         role = _WINDOWED.held_to(Form((*begun, ("action", command), "</action>")) if command is not None else None)
         text = self._rendered(memory, turn.admissible)

@@ -95,8 +95,8 @@ ACTOR: Role[ActorReply] = Role("actor", _read_action, stop=("\nObservation:",))
 class PlanMemory:
     """What reasoner and actor remember. ``unreviewed`` are the transitions since the plan was last reviewed; ``asked`` counts
     how often the reasoner was asked again. Either way of prompting finds its data here, since a person may change the model:
-    ``state`` is what short prompts are rendered from, ``seen`` what the conversations told; ``readings`` are the plans that a
-    small model gave when it read the goal again, in so many ``rounds``."""
+    ``state`` is what short prompts are rendered from; ``readings`` are the plans that a small model gave when it read the goal
+    again, in so many ``rounds``."""
 
     goal: str
     opening: Observation
@@ -112,7 +112,6 @@ class PlanMemory:
     unreviewed: tuple[Transition, ...] = ()
     last: str | None = None
     state: brief.BriefState | None = None
-    seen: Belief | None = None
     readings: tuple[ReasonerReply, ...] = ()
     rounds: int = 0
 
@@ -129,9 +128,8 @@ class ChatPrompting:
 
     def observe(self, memory: PlanMemory, transitions: tuple[Transition, ...]) -> PlanMemory:
         """The memory after these commands."""
-        played, fresh = memory.played + transitions, transitions
-        seen = reading.seen_after(self.world.household, memory.seen, memory.opening, played if memory.seen is None else fresh)
-        return replace(memory, played=played, unreviewed=memory.unreviewed + fresh, state=None, seen=seen)
+        played, unreviewed = memory.played + transitions, memory.unreviewed + transitions
+        return replace(memory, played=played, unreviewed=unreviewed, state=None)
 
     def led_nowhere(self, memory: PlanMemory, after: int) -> str | None:
         """Why the reasoner should be asked again, where the last commands, ``after`` or more, brought nothing."""
@@ -176,7 +174,7 @@ class ChatPrompting:
             parts.append(prompt.render("revised" if revised else "kept", plan=plan))
         turn = replace(turn, hints=(), admissible=None) if again else turn
         text = "\n\n".join(parts)
-        command = reading.command_value(self.world, memory.seen, turn.admissible, (STUCK,) if self.stuck else ())
+        command = reading.command_value(self.world, turn.belief, turn.admissible, (STUCK,) if self.stuck else ())
         role = ACTOR.held_to(reading.acting_form(command, len(memory.plan)))
         answer, actor = await memory.actor.ask(role, self.model, text, turn, memory.grants, emit, self.sampling)
         return answer, replace(memory, actor=actor, last=None)
@@ -199,9 +197,8 @@ class BriefPrompting:
 
     def observe(self, memory: PlanMemory, transitions: tuple[Transition, ...]) -> PlanMemory:
         """The memory after these commands, which has a ``state``."""
-        state = memory.state or brief.BriefState(self.household.begin(memory.opening)).after(memory.played, self.household)
-        state = state.after(transitions, self.household)
-        return replace(memory, played=memory.played + transitions, state=state, seen=state.belief)
+        state = memory.state or brief.BriefState(memory.opening.belief or Belief()).after(memory.played)
+        return replace(memory, played=memory.played + transitions, state=state.after(transitions))
 
     def heed(self, memory: PlanMemory, turn: Turn, emit: Emitter) -> tuple[PlanMemory, Turn]:
         """Take from the turn the hints that say in words what to do or to answer, and say of the others that they do not."""

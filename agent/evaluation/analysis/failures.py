@@ -32,8 +32,18 @@ from itertools import takewhile
 from typing import Self
 
 from housequest.agent.episodes.emitter import FILLED, UNREAD
-from housequest.agent.episodes.events import POLICY, Ended, Event, Planned, Started, Stepped, Thought, TurnSpent, branch
-from housequest.worlds.base import Observation
+from housequest.agent.episodes.events import (
+    POLICY,
+    Ended,
+    Event,
+    Planned,
+    Started,
+    Stepped,
+    Thought,
+    TurnSpent,
+    branch,
+    with_beliefs,
+)
 from housequest.worlds.errors import unquoted
 from housequest.worlds.household.belief import Belief, Item, kind
 from housequest.worlds.household.goals import TYPES, Goal, Treatment
@@ -263,7 +273,7 @@ class EpisodeCase:
         self.modes = list(_modes(played))
         self.last = max((ended.turns, *(step.turn for step in self.steps), *(body.turn for body in spent)))
         self._household = household(self.started.world) if self.started else None
-        self.beliefs = list(self._believed())
+        self.beliefs = [event.belief for event in with_beliefs(played) if event.belief is not None]
         self.belief = self.beliefs[-1] if self.beliefs else Belief()
         self.goal, self.guessed = self._goal()
         # The task's type gives the object's treatment where the goal cannot be read.
@@ -273,17 +283,6 @@ class EpisodeCase:
         if self.goal and self.guessed and self.met(self.goal):
             # The guess was wrong: it would have been won.
             self.goal = None
-
-    def _believed(self) -> Iterator[Belief]:
-        """The belief at the start and after each step; none in a world whose texts cannot be parsed."""
-        reader = self._household
-        if reader is None or self.started is None:
-            return
-        belief = reader.begin(Observation(self.started.opening))
-        yield belief
-        for step in self.steps:
-            belief = reader.update(belief, step.command, Observation(step.observation, step.accepted))
-            yield belief
 
     def _goal(self) -> tuple[Goal | None, bool]:
         """The goal, and whether it is a guess confirmed by the task's type."""

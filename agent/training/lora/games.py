@@ -41,6 +41,7 @@ from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Env, Observation, Step, Task, Transition, World
 from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import ConfigurationError, ModelError, shown
+from housequest.worlds.household.base import BelievingEnv
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.household.goals import Goal, GoalStep
 from housequest.worlds.household.world import EXAMPLE, GENERATED
@@ -59,7 +60,7 @@ class Knowing(Wrapper):
     played: tuple[Transition, ...]
 
     def __init__(self, world: World, env: Env, goal: Goal, random: Random, *, epsilon: float) -> None:
-        super().__init__(env)
+        super().__init__(BelievingEnv(env, HOUSEHOLD))
         self.world, self.goal = world, goal
         self._random, self._epsilon, self._expert = random, epsilon, make_expert()
         self.reset()
@@ -79,7 +80,7 @@ class Knowing(Wrapper):
     @property
     def scene(self) -> brief.BriefState:
         if new := self.played[len(self._scene.seen) :]:
-            self._scene = self._scene.after(new, HOUSEHOLD)
+            self._scene = self._scene.after(new)
         return self._scene
 
     @property

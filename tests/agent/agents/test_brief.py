@@ -28,8 +28,10 @@ from housequest.knowledge.mining import mine_table
 from housequest.knowledge.rules import Rule
 from housequest.worlds.alfworld.text import COMMANDS, HOUSEHOLD, load_counts
 from housequest.worlds.base import Observation, Transition
+from housequest.worlds.household.belief import Belief
 from housequest.worlds.registry import make_world
 from tests.agent.models.builtin.tiny import write_tiny
+from tests.reading import read
 
 OPENING = Observation(
     "You are in the middle of a room. Looking quickly around you, you see a cabinet 2, a cabinet 1, a desk 1, and a fridge 1."
@@ -39,8 +41,8 @@ PLAN = ("find and take a mug", "put it in the cabinet")
 
 
 def after(*told: tuple[str, str]) -> brief.BriefState:
-    transitions = [Transition(command, Observation(answer)) for command, answer in told]
-    return brief.BriefState(HOUSEHOLD.begin(OPENING)).after(transitions, HOUSEHOLD)
+    opening, transitions = read(HOUSEHOLD, OPENING, (Transition(command, Observation(answer)) for command, answer in told))
+    return brief.BriefState(opening.belief or Belief()).after(transitions)
 
 
 @dataclass
@@ -147,15 +149,11 @@ def test_endless_words_are_cut() -> None:
 
 
 def test_what_led_back_to_the_same_situation_was_tried() -> None:
-    scene = after(("look around", "Nothing happens."), ("open desk 1", "Nothing happens."))
+    vain = ("look around", "Nothing happens."), ("open desk 1", "Nothing happens.")
+    scene = after(*vain)
     assert scene.tried == ("look around", "open desk 1")
     assert set(scene.alternatives(COMMANDS)) == {"go to cabinet 1", "go to cabinet 2", "go to desk 1", "go to fridge 1"}
-    assert (
-        scene.after(
-            (Transition("go to desk 1", Observation("You arrive at desk 1. On the desk 1, you see nothing.")),), HOUSEHOLD
-        ).tried
-        == ()
-    )
+    assert after(*vain, ("go to desk 1", "You arrive at desk 1. On the desk 1, you see nothing.")).tried == ()
 
 
 def test_each_prompt_is_one_message_and_is_recorded_as_such() -> None:

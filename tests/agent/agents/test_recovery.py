@@ -13,6 +13,7 @@ from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.skills.controller import Controller, Done, Failed
 from housequest.agent.skills.skill import Skill
 from housequest.worlds.base import Observation, World
+from housequest.worlds.household.base import with_belief
 from housequest.worlds.household.goals import SYNONYMS
 from housequest.worlds.registry import household, make_world
 from tests.agent.golden import Answering
@@ -36,7 +37,7 @@ def test_other_words_for_things_are_read(said: str, meant: str) -> None:
     reader = household("alfworld")
     assert reader is not None
     controller = Controller(reader)
-    opening = make_world("alfworld").open(make_world("alfworld").task("example:1")).reset().observation
+    opening = with_belief(reader, make_world("alfworld").open(make_world("alfworld").task("example:1")).reset().observation)
     state = controller.begin(opening, "put a clean cup in the cabinet.")
     state = controller.start(state, Skill("find", said))
     assert state.progress is not None and state.progress.problem is None
@@ -49,7 +50,7 @@ def test_other_words_are_read_where_the_goal_has_them(said: str) -> None:
     reader = household("alfworld")
     assert reader is not None
     controller, world = Controller(reader), make_world("alfworld")
-    opening = world.open(world.task("example:3")).reset().observation
+    opening = with_belief(reader, world.open(world.task("example:3")).reset().observation)
     for goal in (f"Put a {said} on the couch.", f"Put the mug near the {said}."):
         state = controller.start(controller.begin(opening, goal), Skill("find", said))
         known = {*reader.counts().objects(), *(one.kind for one in state.belief.receptacles)}
@@ -64,8 +65,7 @@ def test_a_cushion_is_found(world: World) -> None:
     reader = household("alfworld")
     assert reader is not None
     env = world.open(world.task("example:3"))
-    house = House.enter(env, Controller(reader))
-    house.state = Controller(reader).begin(env.reset().observation, "Put a cushion on the couch.")
+    house = House.enter(env, Controller(reader), "Put a cushion on the couch.")
     assert isinstance(house.carry_out(Skill("find", "Cushion")), Done)
 
 
@@ -77,9 +77,9 @@ def test_a_table_is_the_one_that_the_room_has_or_it_is_asked_which() -> None:
     both = Observation(
         "You are in the middle of a room. Looking quickly around you, you see a sidetable 1, and a diningtable 1."
     )
-    state = controller.start(controller.begin(seen, "Put the book on the table."), Skill("go", "table"))
+    state = controller.start(controller.begin(with_belief(reader, seen), "Put the book on the table."), Skill("go", "table"))
     assert state.skill == Skill("go", receptacle="sidetable")
-    state = controller.start(controller.begin(both, "Put the book on the table."), Skill("go", "table"))
+    state = controller.start(controller.begin(with_belief(reader, both), "Put the book on the table."), Skill("go", "table"))
     assert controller.next(state)[0] == Failed("'table' may be the diningtable or the sidetable; say which")
 
 
@@ -120,7 +120,7 @@ def test_a_failure_is_never_unknown_without_a_name(world: World) -> None:
     reader = household("alfworld")
     assert reader is not None
     controller = Controller(reader)
-    state = controller.begin(world.open(world.task("example:1")).reset().observation, "")
+    state = controller.begin(with_belief(reader, world.open(world.task("example:1")).reset().observation), "")
     outcome, _ = controller.next(controller.start(state, Skill("pick")))
     assert isinstance(outcome, Failed)
     assert not outcome.unknown

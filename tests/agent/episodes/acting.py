@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from housequest.agent.episodes.events import Body, Event, Started, Stepped
+from housequest.agent.episodes.events import Body, Event, Started, Stepped, with_beliefs
 from housequest.worlds.base import Task, World
 from housequest.worlds.paths import FORMAT
 from housequest.worlds.registry import make_world
@@ -23,7 +23,8 @@ def acted(world: World, task: Task, commands: Sequence[str], /, **changes: objec
     for turn, command in enumerate(commands, start=1):
         answer = env.step(command).observation
         bodies.append(Stepped(turn=turn, command=command, observation=answer.text, accepted=answer.accepted))
-    return [Event(id=number, parent=number - 1 if number else None, body=body) for number, body in enumerate(bodies)]
+    chain = (Event(id=number, parent=number - 1 if number else None, body=body) for number, body in enumerate(bodies))
+    return list(with_beliefs(chain))
 
 
 def recorded(path: Path, reference: str, commands: Sequence[str], /, **changes: object) -> Path:

@@ -29,7 +29,7 @@ def played(reference: str, commands: tuple[str, ...], **changes: object) -> list
 
 def drawing(events: list[Event], game: tuple[World, Task] | None = None) -> EpisodeDrawing:
     assert isinstance(events[0].body, Started)
-    return draw_episode(events[0].body, game)
+    return draw_episode(events[0].body, events[0].belief, game)
 
 
 def transitions(events: list[Event]) -> list[Transition]:
@@ -198,14 +198,14 @@ from housequest.agent.episodes.drawing import draw_episode
 from housequest.agent.episodes.events import Started
 from housequest.agent.episodes.drawing import goal_kinds
 from tests.agent.episodes.acting import acted
-from housequest.worlds.base import Observation
 from housequest.worlds.registry import make_world
 world = make_world("alfworld")
 task = world.task("example:1")
-opening = world.open(task).reset().observation.text
+opening = world.open(task).reset().observation
+belief = world.household.begin(opening)
 told = draw_episode(Started(format="0.2", world="alfworld", engine="", task=task.id, split="example", number=1, type="",
-    goal=task.goal, wording="", agent="", max_turns=1, seed=0, opening=opening))
-told.scene(world.household.begin(Observation(opening)))
+    goal=task.goal, wording="", agent="", max_turns=1, seed=0, opening=opening.text), belief)
+told.scene(belief)
 assert "numpy" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -42,7 +42,7 @@ def in_picture(env: Env) -> set[str]:
 def test_what_was_in_no_picture_is_not_drawn() -> None:
     world = make_world("alfred")
     task = world.task("example:1")
-    drawing = draw_episode(began(world, task), (world, task))
+    drawing = draw_episode(began(world, task), None, (world, task))
     env, turns = world.open(task), list[Transition]()
     env.reset()
     pictured = in_picture(env)

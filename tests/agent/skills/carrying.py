@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from housequest.agent.skills.controller import Controller, ControllerState, Done, Execute, Failed
 from housequest.agent.skills.skill import Skill
 from housequest.worlds.base import Env, Step, Transition
+from housequest.worlds.household.base import BelievingEnv
 from housequest.worlds.household.goals import Goal
+from housequest.worlds.registry import household
 
 
 @dataclass
@@ -24,6 +26,7 @@ class House:
     @classmethod
     def enter(cls, env: Env, controller: Controller, goal: str | None = None) -> House:
         """``goal`` is what the controller is told of the task, if not the task's own sentence."""
+        env = BelievingEnv(env, household(env.task.world))
         step = env.reset()
         return cls(env, controller, controller.begin(step.observation, env.task.goal if goal is None else goal), step)
 

@@ -17,6 +17,7 @@ from housequest.agent.skills.skill import VERBS, Skill
 from housequest.worlds.alfworld.text import read_goal
 from housequest.worlds.base import Observation, Transition, World
 from housequest.worlds.errors import ConfigurationError, Unsupported
+from housequest.worlds.household.base import with_belief
 from housequest.worlds.registry import household, make_world
 from tests.agent.skills.carrying import House, skills
 from tests.parts import needs
@@ -162,21 +163,22 @@ def test_the_room_is_explored_place_by_place(world: World) -> None:
 def test_a_house_that_answers_nonsense_ends_every_skill(world: World, text: str) -> None:
     env = world.open(world.task("example:1"))
     controller = Controller(reader(), most=60)
-    opening = env.reset().observation
+    opening = with_belief(reader(), env.reset().observation)
     for verb in VERBS:
         state = controller.start(controller.begin(opening, env.task.goal), Skill(verb, "egg", "fridge"))
         for _ in range(70):
             outcome, state = controller.next(state)
             if not isinstance(outcome, Execute):
                 break
-            state = controller.observe(state, [Transition(outcome.command, Observation(text, accepted=bool(text)))])
+            answer = with_belief(reader(), Observation(text, accepted=bool(text)), state.belief, outcome.command)
+            state = controller.observe(state, [Transition(outcome.command, answer)])
         assert state.skill is None, verb
 
 
 @given(st.text(max_size=200), st.text(max_size=200), st.sampled_from(VERBS), st.text(max_size=200))
 def test_any_words_are_an_outcome(thing: str, place: str, verb: Any, opening: str) -> None:
     controller = Controller(reader(), search="name")
-    state = controller.begin(Observation(opening), thing)
+    state = controller.begin(with_belief(reader(), Observation(opening)), thing)
     state = controller.start(state, Skill(verb, thing or None, place or None))
     outcome, state = controller.next(state)
     assert isinstance(outcome, Execute | Done | Failed)

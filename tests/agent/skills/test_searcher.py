@@ -33,6 +33,7 @@ from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.rules import Rule
 from housequest.worlds.alfworld.expert import make_expert
 from housequest.worlds.base import Observation, Step, Transition, World
+from housequest.worlds.household.base import BelievingEnv, with_belief
 from housequest.worlds.registry import household, make_world
 from tests.agent.golden import Answering
 from tests.agent.playing import installed
@@ -68,7 +69,7 @@ def seek(
     reader = household("alfworld")
     assert reader is not None
     controller = Controller(reader, model, Sampling(), search=search, seed=seed)
-    env = world.open(world.task(KITCHEN))
+    env = BelievingEnv(world.open(world.task(KITCHEN)), reader)
     played: list[str] = []
     told: list[AgentEvent] = []
 
@@ -239,7 +240,7 @@ def test_chance_is_one_for_each_house_however_its_task_is_worded(world: World) -
     salts = {
         salt
         for goal in goals
-        for opening in [Observation(f"{told}Your task is to: {goal}")]
+        for opening in [with_belief(reader, Observation(f"{told}Your task is to: {goal}"))]
         for salt in (
             Controller(reader, search="random", seed=2).begin(opening, goal).task.salt,
             Controller(reader, search="llm", seed=2).begin(opening, goal).task.salt,

@@ -44,7 +44,7 @@ def test_what_pictures_have_shown_is_drawn_and_what_is_in_the_middle_is_told(wor
     assert "sees  " in words(artist.draw(wish(state, None, size=(90, 40))))
     artist.close()
     started = next(event.body for event in acted(world, task, ()) if isinstance(event.body, Started))
-    drawing = draw_episode(started, (world, task))
+    drawing = draw_episode(started, None, (world, task))
     scene = drawing.known_scene([], None)
     assert scene.camera is not None and scene.camera.frame((150, 150)).size == (150, 150)
     assert drawing.states is not None

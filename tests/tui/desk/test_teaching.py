@@ -14,6 +14,7 @@ from housequest.tui.episode.state import TurnEntry
 from housequest.tui.play.screen import PlayScreen
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.tui.runs.data import recorded_play
+from housequest.worlds.base import Observation, Transition
 from tests.tui.recorded import rewound, write
 from tests.tui.screen import game, press, running_text, screen_text, showing, type_in, until, waiting, write_in
 
@@ -88,5 +89,5 @@ async def test_a_replay_teaches_into_a_book_that_is_chosen(tmp_path: Path) -> No
     ],
 )
 def test_a_lesson_offers_a_check_that_can_be_read(command: str, check: str) -> None:
-    assert check_like(TurnEntry(1, 1, command=command), {"fridge 1"}) == check
+    assert check_like(TurnEntry(1, 1, transition=Transition(command, Observation(""))), {"fridge 1"}) == check
     parse_check(check)

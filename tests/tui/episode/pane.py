@@ -8,7 +8,7 @@ from textual.app import App, ComposeResult
 from textual.widget import Widget
 
 from housequest.agent.episodes import events
-from housequest.agent.episodes.events import Event
+from housequest.agent.episodes.events import Event, with_beliefs
 from housequest.tui.episode.state import ViewState, replayed
 from housequest.tui.theme import register_themes
 from housequest.worlds.paths import FORMAT
@@ -53,4 +53,5 @@ def step(turn: int, command: str, answer: str) -> events.Stepped:
 
 def after(*bodies: events.Body) -> ViewState:
     """The state after ``bodies``, one the parent of the next."""
-    return replayed(Event(id=number, parent=number - 1 if number else None, body=body) for number, body in enumerate(bodies))
+    chain = (Event(id=number, parent=number - 1 if number else None, body=body) for number, body in enumerate(bodies))
+    return replayed(with_beliefs(chain))

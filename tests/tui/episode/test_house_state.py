@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.episodes import events
-from housequest.agent.episodes.events import CallTiming, Event
+from housequest.agent.episodes.events import CallTiming, Event, with_beliefs
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.tui.episode.house import HouseView, ObjectView, ReceptacleGroup, ReceptacleView, house_view
 from housequest.tui.episode.state import EpisodeMoment, ViewState, apply, replayed
@@ -38,7 +38,7 @@ def after(*turns: tuple[str, str], goal: str = "put a hot egg in countertop.") -
         refused = answer == "Nothing happens."
         bodies.append(events.Stepped(turn=number, command=command, observation=answer, accepted=not refused))
     chain = (Event(id=number, parent=number - 1 if number else None, body=body) for number, body in enumerate(bodies))
-    return replayed(chain).moment
+    return replayed(with_beliefs(chain)).moment
 
 
 def shown(moment: EpisodeMoment) -> HouseView:
@@ -121,16 +121,9 @@ def test_what_was_done_to_a_thing_is_told_and_new_once() -> None:
 
 
 def test_an_unreadable_turn_makes_nothing_new() -> None:
-    moment = replayed(
-        Event(id=number, parent=number - 1 if number else None, body=body)
-        for number, body in enumerate(
-            (
-                started(),
-                events.Stepped(turn=1, command=ARRIVE[0], observation=ARRIVE[1], accepted=True),
-                events.TurnSpent(turn=2),
-            )
-        )
-    ).moment
+    step = events.Stepped(turn=1, command=ARRIVE[0], observation=ARRIVE[1], accepted=True)
+    told = Event(id=0, body=started()), Event(id=1, parent=0, body=step), Event(id=2, parent=1, body=events.TurnSpent(turn=2))
+    moment = replayed(with_beliefs(told)).moment
     assert not any(thing.new for place in shown(moment).here for thing in place.things)
 
     house = shown(after(goal="leave all cabinets alone"))
@@ -186,4 +179,4 @@ def test_a_real_game_shows_each_receptacle_once_and_only_what_was_told(seed: int
 def test_any_texts_give_a_house(goal: str, opening: str, command: str, answer: str) -> None:
     first = Event(id=0, body=started(goal, opening=f"Looking quickly around you, you see {opening}. a cabinet 1."))
     step = events.Stepped(turn=1, command=command, observation=answer, accepted=True)
-    assert house_view(apply(apply(ViewState(), first), Event(id=1, parent=0, body=step)).moment) is not None
+    assert house_view(replayed(with_beliefs((first, Event(id=1, parent=0, body=step)))).moment) is not None

@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import Accept, Again, Play, Proceed, ProposalAnswer, Replace, Rewind, Unattended
 from housequest.agent.episodes import events
-from housequest.agent.episodes.events import Body, CallTiming, Event, branch
+from housequest.agent.episodes.events import Body, CallTiming, Event, branch, with_beliefs
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.record import EpisodeRecorder, read_episode
 from housequest.agent.evaluation.runs.usage import Tokens
 from housequest.agent.models.registry import make_model
 from housequest.knowledge.choosing import RuleBudget
 from housequest.tui.episode.state import PERSON, CallTotals, EpisodeMoment, TurnEntry, Turns, ViewState, apply, replayed
+from housequest.worlds.base import Observation, Transition
 from housequest.worlds.registry import make_world
 from tests.tui.recorded import long
 
@@ -125,7 +126,8 @@ def test_a_recorded_episode_is_the_one_that_was_lived(seed: int, tmp_path: Path)
     with EpisodeRecorder(tmp_path / "one.jsonl") as recorder:
         for event in live.told:
             recorder(event)
-    told = list(read_episode(tmp_path / "one.jsonl"))
+    told = list(with_beliefs(read_episode(tmp_path / "one.jsonl")))
+    assert [event.belief for event in told] == [event.belief for event in live.events]
     assert replayed(told) == live.state
     assert_consistent(told)
     assert live.state.moment.ended is not None
@@ -175,7 +177,8 @@ def test_what_is_new_is_told_from_a_turn_ago() -> None:
 
 def told(*bodies: Body) -> ViewState:
     """The state after ``bodies``, one the parent of the next."""
-    return replayed(Event(id=number, parent=number - 1 if number else None, body=body) for number, body in enumerate(bodies))
+    chain = (Event(id=number, parent=number - 1 if number else None, body=body) for number, body in enumerate(bodies))
+    return replayed(with_beliefs(chain))
 
 
 def test_a_plan_its_steps_and_its_revision() -> None:
@@ -224,7 +227,7 @@ def test_another_model_is_the_present_one() -> None:
 
 
 def turn(number: int) -> TurnEntry:
-    return TurnEntry(number, number, command="look", observation="A room.")
+    return TurnEntry(number, number, transition=Transition("look", Observation("A room.")))
 
 
 @given(st.lists(st.integers(0, 12), max_size=12))

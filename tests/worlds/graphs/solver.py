@@ -20,6 +20,7 @@ from tests.backends import prompts
 from tests.backends.lota import a
 from tests.backends.planners import PAIR, TRIPLE, Doing, told_line, without
 from tests.backends.server import Messages
+from tests.reading import read
 
 _COUNTS = HOUSEHOLD.counts()
 _KINDS = (*_COUNTS.objects(), *_COUNTS.rooms["apartment"].receptacles)
@@ -221,8 +222,8 @@ def _next(
     """The command that goes on with ``skills``: what was played ``before`` them taught what is known, what was played since
     carried them out so far."""
     controller = Controller(HOUSEHOLD)
-    state = controller.observe(controller.begin(opening), before)
-    ahead = list(played)
+    opening, told = read(HOUSEHOLD, opening, (*before, *played))
+    state, ahead = controller.observe(controller.begin(opening), told[: len(before)]), told[len(before) :]
     for skill in skills:
         state = controller.start(state, skill)
         while True:

@@ -9,9 +9,11 @@ import pytest
 from housequest.agent.skills.controller import Controller, ControllerState, Done, Execute, Failed
 from housequest.agent.skills.skill import Skill
 from housequest.worlds.base import Env, Task, Transition
+from housequest.worlds.env import unwrapped
 from housequest.worlds.graphs.env import GraphEnv
 from housequest.worlds.graphs.files import read_graph
 from housequest.worlds.graphs.goals import Condition, GraphGoal
+from housequest.worlds.household.base import BelievingEnv
 from housequest.worlds.registry import make_world
 from tests.worlds.graphs.tables import home
 
@@ -20,7 +22,7 @@ WORLD = make_world("household-graph")
 
 def begun(reference: str) -> tuple[Env, Controller, ControllerState]:
     assert WORLD.household is not None
-    env, controller = WORLD.open(WORLD.task(reference)), Controller(WORLD.household)
+    env, controller = BelievingEnv(WORLD.open(WORLD.task(reference)), WORLD.household), Controller(WORLD.household)
     return env, controller, controller.begin(env.reset().observation, env.task.goal)
 
 
@@ -57,9 +59,9 @@ def plan(goal: GraphGoal) -> list[Skill]:
 @pytest.mark.parametrize("number", range(1, 6))
 def test_a_planners_skills_win_through_the_commands_of_the_world(number: int) -> None:
     env, controller, state = begun(f"example:{number}")
-    assert isinstance(env, GraphEnv)
-    said = ""
-    for skill in plan(env.goal):
+    game, said = unwrapped(env), ""
+    assert isinstance(game, GraphEnv)
+    for skill in plan(game.goal):
         said, state = carried_out(env, controller, state, skill)
     assert said == "won"
 
@@ -81,7 +83,7 @@ def test_why_the_world_refuses_is_what_a_planner_is_told() -> None:
     assert "is open; close it first." in said
 
 
-def own(*things: dict[str, Any]) -> tuple[GraphEnv, Controller, ControllerState]:
+def own(*things: dict[str, Any]) -> tuple[Env, Controller, ControllerState]:
     """A home of our own, with more ``things`` in it."""
     table = home()
     for number, thing in enumerate(things, start=60):
@@ -89,13 +91,13 @@ def own(*things: dict[str, Any]) -> tuple[GraphEnv, Controller, ControllerState]
         table["nodes"].append({"id": number, "category": "Props", "properties": ["GRABBABLE"], **thing})
         table["edges"] += [{"from_id": number, "relation_type": how, "to_id": where} for how, where in place]
     goal = GraphGoal((Condition("on", "pillow", "sofa"),))
-    env = GraphEnv(Task("t", "household-graph", "x", 1, "x", "put the pillow on the sofa."), read_graph(table), goal)
+    game = GraphEnv(Task("t", "household-graph", "x", 1, "x", "put the pillow on the sofa."), read_graph(table), goal)
     assert WORLD.household is not None
-    controller = Controller(WORLD.household)
+    env, controller = BelievingEnv(game, WORLD.household), Controller(WORLD.household)
     return env, controller, controller.begin(env.reset().observation, env.task.goal)
 
 
-def carried(env: GraphEnv, controller: Controller, state: ControllerState, *skills: Skill) -> str:
+def carried(env: Env, controller: Controller, state: ControllerState, *skills: Skill) -> str:
     said = ""
     for skill in skills:
         said, state = carried_out(env, controller, state, skill)

@@ -21,6 +21,7 @@ from housequest.worlds.alfworld.houses.house import House
 from housequest.worlds.base import Step, Transition
 from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import Boundary, WorldError
+from housequest.worlds.household.base import BelievingEnv
 from housequest.worlds.household.goals import GoalForm
 from housequest.worlds.registry import make_world
 from tests.agent.evaluation.runs.losing import env_of, house_of, lived
@@ -330,7 +331,7 @@ def by_skills(task: str, *skills: Skill) -> list[str]:
     """The commands that carry out ``skills`` in a household graph."""
     world = make_world("household-graph")
     assert world.household is not None
-    env, controller = world.open(world.task(task)), Controller(world.household)
+    env, controller = BelievingEnv(world.open(world.task(task)), world.household), Controller(world.household)
     state = controller.begin(env.reset().observation, env.task.goal)
     commands: list[str] = []
     for skill in skills:
