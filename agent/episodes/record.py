@@ -18,7 +18,7 @@ from typing import BinaryIO, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from housequest.agent.episodes.events import CallTiming, Ended, Event
+from housequest.agent.episodes.events import CallTiming, Ended, Event, with_beliefs
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import open_file, other_format
 
@@ -90,9 +90,9 @@ def read_clocks(path: Path, label: str | None = None) -> Iterator[CallTiming]:
 
 
 def read_played(path: Path, clocks: Path) -> Iterator[Event | CallTiming]:
-    """The events recorded in ``path``, each followed by its last timing in the file ``clocks``, as in live play."""
+    """The events recorded in ``path`` as in live play: with beliefs, and each followed by its last timing in ``clocks``."""
     found = {clock.of: clock for clock in read_clocks(clocks)} if clocks.exists() else {}
-    for event in read_episode(path):
+    for event in with_beliefs(read_episode(path)):
         yield event
         if event.id in found:
             yield found[event.id]
