@@ -150,9 +150,7 @@ async def test_an_interrupted_episode_of_a_run_is_read_once(played: GameConfig, 
     setup = played.setup()
     ends = [at for at, event in enumerate(record) if isinstance(event.body, Started | Stepped)]
     env, model = setup.open(played.task), setup.make_model()
-    ended = await resume_episode(
-        env, setup.make_agent, setup.episode, record[: ends[left] + 1], lambda _: None, model=model, world=played.world
-    )
+    ended = await resume_episode(env, setup.make_agent, setup, record[: ends[left] + 1], lambda _: None, model=model)
     assert ended.steps == 4
     assert read == PLAYED
 

@@ -28,7 +28,6 @@ from housequest.worlds.env import Enacted, enacted, open_env, unwrapped
 from housequest.worlds.errors import GameError, ModelError, Unsupported
 from housequest.worlds.household.base import Household, with_belief
 from housequest.worlds.paths import FORMAT
-from housequest.worlds.registry import household
 
 R = TypeVar("R")
 
