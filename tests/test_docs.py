@@ -48,6 +48,13 @@ def test_the_reference_says_what_the_code_does() -> None:
     assert stale() == [], "`python -m scripts.reference` writes them anew"
 
 
+def test_the_glossary_has_each_word_once_in_order() -> None:
+    rows = re.findall(r"^\| ([^|]+) \|", PAGES["docs/glossary.md"], re.MULTILINE)[2:]
+    words = [word.lower() for row in rows for word in row.split(", ")]
+    assert len(words) == len(set(words))
+    assert [row.lower() for row in rows] == sorted(row.lower() for row in rows)
+
+
 def test_make_targets_are_there() -> None:
     makefile = (ROOT / "Makefile").read_text("utf-8")
     for text in PAGES.values():

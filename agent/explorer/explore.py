@@ -145,39 +145,41 @@ class _Learning:
         """The chunks, so small that a reply to each fits into the model's context where it tells how large that is. Replies of
         ``asker`` are limited to what is left then."""
         learning = self.exploration.learning
-        room = self.place.room()
+        sizes = self.place.sizes()
         # Where calls were answered before there was such a file, they are not made again in another size.
-        if room is None and not asker.ledger.calls:
-            room = await self._fitting(episodes, asker)
-            if room is not None:
-                atomic_write(self.place.room_file, file_of(room))
+        if sizes is None and not asker.ledger.calls:
+            sizes = await self._fitting(episodes, asker)
+            if sizes is not None:
+                atomic_write(self.place.sizes_file, file_of(sizes))
         tokens = learning.chunk_tokens
-        if room is not None:
-            tokens, asker.longest = room.chunk_tokens, room.reply_tokens
+        if sizes is not None:
+            tokens, asker.longest = sizes.chunk_tokens, sizes.reply_tokens
         if tokens < learning.chunk_tokens or asker.longest < learning.reply_tokens:
             fits = f"Chunks have about {tokens:,} tokens and replies at most {asker.longest:,}"
-            self.options.say(f"{fits}: the model's context has room for no more.")
+            self.options.say(f"{fits}: no more fits into the model's context.")
         return list(distiller.chunks(episodes, learning.chunk_steps, tokens))
 
-    async def _fitting(self, episodes: Sequence[distiller.EpisodeSteps], asker: LearningModel) -> plan.LearningRoom | None:
+    async def _fitting(self, episodes: Sequence[distiller.EpisodeSteps], asker: LearningModel) -> plan.LearningSizes | None:
         """The largest sizes that fit into the model's context; None where there is nothing to ask, or it does not tell."""
         learning, prompt = self.exploration.learning, load_prompt("housequest.agent.explorer", "distiller")
         tokens, wanted = learning.chunk_tokens, min(learning.reply_tokens, LEAST_REPLY)
         while True:
             parts = sorted(distiller.chunks(episodes, learning.chunk_steps, tokens), key=lambda part: len(part.text))
-            rooms: list[int] = []
+            left: list[int] = []
             for part in parts[-3:]:
-                room = None
+                tokens_left = None
                 with suppress(ModelError):  # the first call says what is wrong
-                    room = await asker.room(distiller.DISTILLER, self._instructions(), prompt.render("chunk", chunk=part.text))
-                if room is None:
+                    tokens_left = await asker.context_left(
+                        distiller.DISTILLER, self._instructions(), prompt.render("chunk", chunk=part.text)
+                    )
+                if tokens_left is None:
                     return None
-                rooms.append(room - ASKED_AGAIN)
-            if not rooms:
+                left.append(tokens_left - ASKED_AGAIN)
+            if not left:
                 return None
-            if min(rooms) >= wanted or tokens <= LEAST_CHUNK:
-                reply = min(learning.reply_tokens, max(min(rooms), wanted))
-                return plan.LearningRoom(chunk_tokens=tokens, reply_tokens=reply)
+            if min(left) >= wanted or tokens <= LEAST_CHUNK:
+                reply = min(learning.reply_tokens, max(min(left), wanted))
+                return plan.LearningSizes(chunk_tokens=tokens, reply_tokens=reply)
             tokens = tokens * 3 // 4
 
     def _instructions(self) -> str:

@@ -51,7 +51,7 @@ class LearningModel:
     def _sampling(self) -> Sampling:
         return Sampling(max_tokens=self.longest, seed=self.seed, form="auto")
 
-    async def room(self, role: Role[T], system: str, text: str) -> int | None:
+    async def context_left(self, role: Role[T], system: str, text: str) -> int | None:
         """How many tokens the model's context leaves beside this question; None if it does not tell. Raises ``ModelError``."""
         return await room_beside(role, self.model, (Message("system", system), Message("user", text)), self._sampling)
 

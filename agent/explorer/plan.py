@@ -139,8 +139,8 @@ class LearningConfig(Frozen):
     prompts: dict[str, str]
 
 
-class LearningRoom(Frozen):
-    """Tokens of a chunk and of a reply that the model's context has room for (``room.json``). Kept with the first call, so that
+class LearningSizes(Frozen):
+    """Tokens of a chunk and of a reply that fit into the model's context (``sizes.json``). Kept with the first call, so that
     a resumed exploration makes the same calls: its server may have another context by then."""
 
     format: Format = FORMAT
@@ -234,7 +234,7 @@ class ExplorationFolder(RunFolder):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.learning_file = path / "explore.json"
-        self.room_file = path / "room.json"
+        self.sizes_file = path / "sizes.json"
         self.calls_file = path / "calls.jsonl"
         self.report_file = path / "report.json"
 
@@ -242,10 +242,10 @@ class ExplorationFolder(RunFolder):
         """The report, None before the end. Raises ``ConfigurationError`` if it is damaged."""
         return _kept(ExplorationReport, self.report_file, " Delete the file: the same `housequest explore` makes it anew.")
 
-    def room(self) -> LearningRoom | None:
+    def sizes(self) -> LearningSizes | None:
         """The sizes that were found to fit, None before. Raises ``ConfigurationError`` if the file is damaged."""
         way_out = " Delete the file: the sizes are found out anew, and some calls are made again."
-        return _kept(LearningRoom, self.room_file, way_out)
+        return _kept(LearningSizes, self.sizes_file, way_out)
 
     def begin_exploration(self, exploration: Exploration) -> None:
         """Write the configuration, or compare it with the one already there. Raises ``ConfigurationError`` with the differences
@@ -263,6 +263,6 @@ def _kept(kind: type[M], file: Path, way_out: str = "") -> M | None:
 def learning_faults(folder: Path) -> list[Fault]:
     """What is not whole in the files of learning in ``folder``; nothing where there are none."""
     place = ExplorationFolder(folder)
-    files = ((LearningConfig, place.learning_file), (LearningRoom, place.room_file), (ExplorationReport, place.report_file))
+    files = ((LearningConfig, place.learning_file), (LearningSizes, place.sizes_file), (ExplorationReport, place.report_file))
     calls = faults_of(LedgerCall, place.calls_file, LARGEST_LEDGER, lines=True)
     return [*(fault for kind, file in files for fault in faults_of(kind, file, LARGEST)), *calls]

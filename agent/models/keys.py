@@ -29,7 +29,7 @@ LONGEST_URL = 2_000
 LONGEST_KEY = 8_000
 MOST_AT_ONCE = 10_000
 LARGEST_FILE = 1 << 20
-_SETTINGS = ("key_env", "concurrency", "headers", "extra_body")
+_SETTINGS = ("key_env", "max_connections", "headers", "extra_body")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _OWN_HEADERS = frozenset({"host", "content-length", "content-type", "transfer-encoding", "connection", "accept-encoding"})
 """Headers that say what is sent, which nobody else can know."""
@@ -140,9 +140,9 @@ class KeyRing:
         """The environment variable whose key belongs to ``endpoint``; None where no key belongs to it."""
         return self._said(endpoint).get("key_env", OFFICIAL_KEY if endpoint.official else None)
 
-    def concurrency(self, endpoint: Endpoint) -> int | None:
+    def max_connections(self, endpoint: Endpoint) -> int | None:
         """How many calls at once the user allows ``endpoint``; None where they did not say."""
-        return self._said(endpoint, secret=False).get("concurrency")
+        return self._said(endpoint, secret=False).get("max_connections")
 
     def extra_body(self, endpoint: Endpoint) -> Mapping[str, Any]:
         """What each request to ``endpoint`` says beside what is asked, as it is recorded: without the values of variables."""
@@ -262,11 +262,11 @@ def load_keys(file: Path | None = None) -> KeyRing:
             if variable == OFFICIAL_KEY and bound not in {_OFFICIAL_ORIGIN, _OFFICIAL_ORIGIN.partition("://")[2]}:
                 what = f"names {OFFICIAL_KEY}, which goes to api.openai.com alone; use another variable"
                 raise ConfigurationError(f"{where} {what}.")
-        if "concurrency" in fields:
-            most = fields["concurrency"]
+        if "max_connections" in fields:
+            most = fields["max_connections"]
             if type(most) is not int or not 1 <= most <= MOST_AT_ONCE:
                 raise ConfigurationError(
-                    f"{where} concurrency: {shown(most)} is not a number of calls; give 1 to {MOST_AT_ONCE:,}."
+                    f"{where} max_connections: {shown(most)} is not a number of calls; give 1 to {MOST_AT_ONCE:,}."
                 )
         for name in ("headers", "extra_body"):
             if name in fields:

@@ -551,7 +551,7 @@ class OpenAIModel(Model):
             return self._clients
 
     def _new_limiter(self) -> Limiter:
-        return self._calls.limiter or RateLimiter(self._server.keys.concurrency(self._server.endpoint))
+        return self._calls.limiter or RateLimiter(self._server.keys.max_connections(self._server.endpoint))
 
     def _hear(self, reply: StreamedReply) -> None:
         self._hearing = reply

@@ -156,18 +156,18 @@ def test_the_official_host_is_not_asked_over_http(url: str, own_file: Path) -> N
 
 
 def test_a_host_without_a_key_may_be_asked_over_http(own_file: Path) -> None:
-    own_file.write_text('[endpoints."10.0.0.5:8000"]\nconcurrency = 7\n')
+    own_file.write_text('[endpoints."10.0.0.5:8000"]\nmax_connections = 7\n')
     endpoint = parse_endpoint("http://10.0.0.5:8000/v1")
     assert load_keys().key(endpoint) == PLACEHOLDER
-    assert load_keys().concurrency(endpoint) == 7
+    assert load_keys().max_connections(endpoint) == 7
 
 
 def test_the_users_own_limit_is_bound_to_a_host_too(own_file: Path) -> None:
-    own_file.write_text('[endpoints."127.0.0.1:8000"]\nconcurrency = 7\n')
+    own_file.write_text('[endpoints."127.0.0.1:8000"]\nmax_connections = 7\n')
     ring = load_keys()
-    assert ring.concurrency(LOCAL) == 7
+    assert ring.max_connections(LOCAL) == 7
     assert ring.key(LOCAL) == PLACEHOLDER
-    assert ring.concurrency(OFFICIAL) is None
+    assert ring.max_connections(OFFICIAL) is None
 
 
 def test_a_file_that_came_with_a_folder_names_no_key(own_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,10 +213,10 @@ def test_a_key_that_cannot_be_sent_is_refused_by_its_variable(
         (b'[endpoints."host:1"]\nkey_env = "sk-precious"', "does not name an environment variable"),
         (b'[endpoints."host:1"]\nkey_env = 3', "does not name an environment variable"),
         (b'[endpoints."host:1"]', "is empty"),
-        (b'[endpoints."host:1"]\nconcurrency = 0', "not a number of calls"),
-        (b'[endpoints."host:1"]\nconcurrency = true', "not a number of calls"),
-        (b'[endpoints."host:1"]\nconcurrency = "8"', "not a number of calls"),
-        (b'[endpoints."host:1"]\nconcurency = 8', "Did you mean 'concurrency'"),
+        (b'[endpoints."host:1"]\nmax_connections = 0', "not a number of calls"),
+        (b'[endpoints."host:1"]\nmax_connections = true', "not a number of calls"),
+        (b'[endpoints."host:1"]\nmax_connections = "8"', "not a number of calls"),
+        (b'[endpoints."host:1"]\nmax_conections = 8', "Did you mean 'max_connections'"),
         (b'[endpoints."host:1"]\nheaders = { api-key = "sk-precious" }', "names no environment variable"),
         (b'[endpoints."host:1"]\nheaders = { api-key = 3 }', "names no environment variable"),
         (b'[endpoints."host:1"]\nheaders = { "a b" = "A" }', "'a b' is not a header"),

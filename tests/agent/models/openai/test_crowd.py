@@ -69,7 +69,7 @@ def test_140_workers_at_a_server_that_takes_4(server: Server, asked: dict[str, s
 def test_a_limit_of_the_users_own_is_never_passed(server: Server) -> None:
     room = Room(4, lambda: status(429))
     server.behave(otherwise=room)
-    keys = KeyRing({f"127.0.0.1:{server.port}": {"concurrency": 4}})
+    keys = KeyRing({f"127.0.0.1:{server.port}": {"max_connections": 4}})
     asyncio.run(work(server, 60, 3, keys))
     assert (room.answered, room.refused) == (180, 0)
 

@@ -35,7 +35,7 @@ def test_a_chunk_that_leaves_no_room_for_a_reply_is_made_smaller(tmp_path: Path,
     target, options = ExploreTarget(str(tmp_path / "book.yaml")), RunOptions(say=said.append)
     report = asyncio.run(explore(exploration, tmp_path / "run", target, options, BudgetTracker()))
     assert report.chunks > 1
-    assert any("room for no more" in each for each in said)
+    assert any("no more fits" in each for each in said)
     assert not any("context of" in lost.why for lost in report.lost)
 
 
@@ -98,7 +98,7 @@ def test_replies_are_no_longer_than_the_context_has_room_for(tmp_path: Path, ser
     assert len(most) == 1
     assert LEAST_REPLY <= most.pop() < 2_048
     assert all(("prompt" in request.body) is not chats for request in server.requests)
-    assert any("room for no more" in each for each in said)
+    assert any("no more fits" in each for each in said)
 
 
 def test_a_resumed_exploration_makes_the_same_calls_in_another_context(tmp_path: Path, server: Server) -> None:
@@ -117,7 +117,7 @@ def test_an_exploration_that_answered_calls_without_such_a_file_goes_on_in_its_s
     server.behave(otherwise=saying("[]"))
     first, _ = learnt(tmp_path, server, chunk_tokens=900)
     asked = len(server.requests)
-    assert not (tmp_path / "run" / "room.json").exists()
+    assert not (tmp_path / "run" / "sizes.json").exists()
     server.beside["/tokenize"] = lambda body: {"count": tokens_of(body), "max_model_len": SIZE}
     assert learnt(tmp_path, server, chunk_tokens=900)[0] == first
     assert len(server.requests) == asked
