@@ -49,7 +49,7 @@ class ContractReport(NamedTuple):
     beyond it, such as ``HasExpert``."""
 
     demands: Mapping[str, str]
-    fulfils: tuple[str, ...]
+    fulfils: tuple[str, ...] = ()
 
     @property
     def broken(self) -> tuple[str, ...]:
