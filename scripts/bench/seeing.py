@@ -16,7 +16,7 @@ from housequest.agent.agents.spec import make_agent
 from housequest.agent.episodes.events import CallTiming, Event, Stepped
 from housequest.agent.episodes.loop import PLAN, EpisodeConfig, run_episode
 from housequest.agent.evaluation.analysis.failures import failure_of
-from housequest.agent.evaluation.analysis.statistics import PairedCounts, bootstrap_mean, by_chance, paired_interval
+from housequest.agent.evaluation.analysis.statistics import bootstrap_mean, by_chance, difference_interval, wilson
 from housequest.worlds.base import Task, World
 from housequest.worlds.registry import make_world
 
@@ -136,9 +136,12 @@ def _more(pairs: Sequence[tuple[Played, Played]]) -> str:
 
 def _difference(one: Sequence[Played], other: Sequence[Played]) -> str:
     """How much more or less the second wins of the same tasks, with its 95 % interval and McNemar's mid-p."""
-    pairs = Counter((a.won, b.won) for a, b in zip(one, other, strict=True))
-    counts = PairedCounts(pairs[True, True], pairs[True, False], pairs[False, True], pairs[False, False])
-    interval = paired_interval(counts)
-    p = by_chance([b.won - a.won for a, b in zip(one, other, strict=True)])
-    points = f"{100 * counts.difference:+.1f} points ({100 * interval.low:+.1f} to {100 * interval.high:+.1f}, p = {p:.3f})"
-    return f"{points}: {counts.only_first} lost, {counts.only_second} won besides"
+    before, after = ([float(each.won) for each in side] for side in (one, other))
+    of_before, of_after = (wilson(int(sum(won)), len(won)) for won in (before, after))
+    interval, changes = (
+        difference_interval(before, of_before, after, of_after),
+        [b - a for a, b in zip(before, after, strict=True)],
+    )
+    value, p = sum(changes) / max(1, len(changes)), by_chance(changes)
+    points = f"{100 * value:+.1f} points ({100 * interval.low:+.1f} to {100 * interval.high:+.1f}, p = {p:.3f})"
+    return f"{points}: {changes.count(-1.0)} lost, {changes.count(1.0)} won besides"

@@ -14,7 +14,6 @@ from housequest.agent.config import Settings, SettingsSource, configure
 from housequest.agent.evaluation.analysis.metrics import CeilingFigures, Figures
 from housequest.agent.evaluation.analysis.run import card as cards
 from housequest.agent.evaluation.analysis.run import card_differences, read_for_comparison
-from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.render.report import RunReport, ceiling_words
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import Manifest, make_run_spec, select
@@ -24,7 +23,7 @@ from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import config_folder
 from housequest.worlds.registry import make_world
 from scripts.protocol_cards import PAGE, page
-from tests.agent.evaluation.recorded import Lived, run
+from tests.agent.evaluation.recorded import Lived, paired, run
 from tests.parts import WHOLE, needs
 
 MODEL = {"model": "openai:x@http://localhost:1/v1"}
@@ -282,7 +281,7 @@ def test_how_the_model_was_asked_is_seen_in_the_card(tmp_path: Path) -> None:
     """Two runs whose settings are equal, and whose endpoints are not."""
     plain = run(tmp_path / "a", [Lived(1, calls=True)], plain=True)
     chat = run(tmp_path / "b", [Lived(1, calls=True)])
-    compared = Comparison(plain, chat)
+    compared = paired(plain, chat)
     assert compared.unlike == {"asked": ("as plain text", "as a chat")}
     assert "! Not measured alike: asked (as plain text and as a chat)." in compared.text()
     assert RunReport(plain).data()["card"]["asked"] == "as plain text"  # pyright: ignore

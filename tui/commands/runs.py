@@ -260,36 +260,32 @@ def compare(runs: list[Path], as_json: bool = False, html: Path | None = None, s
     """Compare two runs task by task. Who won what, and is the difference more than chance? Of more, each with the first."""
     from housequest.agent.config import configure
     from housequest.agent.evaluation.analysis.arms import read_arms
-    from housequest.agent.evaluation.analysis.run import find_task
-    from housequest.agent.evaluation.render.comparison import Comparison, RepeatsComparison
+    from housequest.agent.evaluation.render.comparison import Comparison
     from housequest.agent.evaluation.render.pages.render import arms_page, comparison_page
     from housequest.agent.evaluation.render.series import ArmsReport
 
     arms = read_arms(runs, configure(uses=()).prices_of, merged=False)
     if len(arms) < 2:
         raise ConfigurationError("compare takes two runs or more, series and sweeps too, and was given one; name another.")
-    single = len(arms) == 2 and all(len(arm.runs) == 1 for arm in arms)
-    if not single and show is not None:
-        raise ConfigurationError("--show takes two runs; name one of each series, such as its run-1.")
-    if not single:
-        terminal.print_report(RepeatsComparison(*arms) if len(arms) == 2 else ArmsReport(arms), as_json=as_json)
+    comparison = Comparison(*arms) if len(arms) == 2 else None
+    if comparison is None or not comparison.single:
+        if show is not None:
+            raise ConfigurationError("--show takes two runs; name one of each series, such as its run-1.")
+        terminal.print_report(comparison or ArmsReport(arms), as_json=as_json)
         if html is not None:
             terminal.write_page(html, 0, lambda: arms_page(ArmsReport(arms)))
         return
-    comparison = Comparison(*(arm.named for arm in arms))
     if show is not None:
         from housequest.agent.evaluation.analysis.transcript import read_transcript
 
-        task = comparison.pair(show).first.task
-        sides = (comparison.first, comparison.second)
-        episodes = (side.episode(found) for side in sides if (found := find_task(side.manifest.tasks, task)) is not None)
-        first, second = map(read_transcript, episodes)
+        task = comparison.pair(show).task
+        first, second = (read_transcript(arm.runs[0].episode(task)) for arm in arms)
         names = (f"first, {comparison.first.name}", f"second, {comparison.second.name}")
         terminal.show(side_by_side(first, second, names, terminal.look(WIDEST)))
     else:
         terminal.print_report(comparison, as_json=as_json)
     if html is not None:
-        turns = sum(result.turns for pair in comparison.flipped for result in (pair.first, pair.second))
+        turns = sum(result.turns for pair in comparison.flipped for result in pair.results)
         terminal.write_page(html, turns, lambda: comparison_page(comparison, html))
 
 

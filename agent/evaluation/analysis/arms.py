@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -14,18 +14,25 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from housequest.agent.evaluation.analysis.metrics import PlayedTask, Summary, joined, summarise
+from housequest.agent.evaluation.analysis.metrics import (
+    COST,
+    STEPS,
+    SUCCESS,
+    EpisodeFigure,
+    PlayedTask,
+    Summary,
+    joined,
+    sample_of,
+    summarise,
+)
 from housequest.agent.evaluation.analysis.run import PriceList, Run, Watcher, asked, read_for_comparison
 from housequest.agent.evaluation.analysis.statistics import (
     Interval,
     Mean,
-    PairedCounts,
-    bootstrap_mean,
     by_chance,
     clustered,
     difference_interval,
     mean_over_seeds,
-    paired_interval,
     pass_at,
 )
 from housequest.agent.evaluation.runs.files import SelectedTask, total
@@ -35,9 +42,6 @@ from housequest.agent.evaluation.runs.sweep import SeriesKind, SweepFolder
 from housequest.agent.evaluation.runs.usage import EpisodeTiming, joined_waste
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.text import many
-
-UNBOUNDED = {"steps", "cost"}
-"""Figures that are not shares."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,9 @@ class Arm:
 
     @property
     def label(self) -> str:
-        """Who played, in a few words, and with which seeds."""
+        """The player in a few words, and the seeds."""
+        if len(self.runs) == 1:
+            return self.runs[0].label
         who = self.runs[0].label.rpartition(", seed")[0]
         return f"{who}, seeds {', '.join(str(run.seed) for run in self.runs)}"
 
@@ -83,11 +89,6 @@ class Arm:
         known = [cost for cost in costs if cost is not None]
         return sum(known) if known else None
 
-    @property
-    def named(self) -> Run:
-        """The only run, called as the arm is."""
-        return replace(self.runs[0], called=self.name)
-
     @cached_property
     def finished(self) -> dict[str, list[PlayedTask]]:
         """The episodes of each task that every run has finished without a person's help."""
@@ -96,29 +97,34 @@ class Arm:
             found.setdefault(each.task.id, []).append(each)
         return {task: tries for task, tries in found.items() if len(tries) == len(self.runs)}
 
-    def over_seeds(self) -> dict[str, Mean | None]:
-        """Each figure over the runs with Student's 95 % interval, clipped to [0, 1] for shares; None where a run lacks it."""
-        each = [_figures(run.summary) for run in self.runs]
-        found: dict[str, Mean | None] = {}
-        for name in each[0]:
-            values = [value for figures in each if (value := figures[name]) is not None]
-            found[name] = mean_over_seeds(values, share=name not in UNBOUNDED) if len(values) == len(self.runs) else None
+    def against(self, other: Arm) -> Difference:
+        """The success of ``other`` less that of this arm, over the tasks that all runs of both have finished."""
+        shared = [task for task in self.finished if task in other.finished]
+        return Difference.of(*([arm.finished[task] for task in shared] for arm in (self, other)))
+
+    def over_seeds(self) -> dict[EpisodeFigure, Mean | None]:
+        """Each figure over the runs with Student's 95 % interval, clipped to [0, 1] for shares; None where a run lacks it. The
+        cost is that of a whole run.
+        """
+        found: dict[EpisodeFigure, Mean | None] = {}
+        for figure in (SUCCESS, *self.summary.shares, STEPS, COST):
+            samples = [run.summary.overall.of(figure) for run in self.runs]
+            values = [sample.total if figure is COST else sample.mean for sample in samples]
+            known = [value for value in values if value is not None]
+            found[figure] = mean_over_seeds(known, share=figure.share) if len(known) == len(values) else None
         return found
 
-    def over_tasks(self) -> dict[str, Interval]:
+    def over_tasks(self) -> dict[EpisodeFigure, Interval | None]:
         """The 95 % interval of each figure's mean over tasks like these, as far as every run has it. A task counts once, with
         its mean over the runs (bootstrap); success as `housequest.agent.evaluation.analysis.statistics.clustered`.
         """
-        found = {"success": interval} if (interval := self.summary.overall.interval) else {}
         tasks: dict[str, list[PlayedTask]] = {}
         for each in self.summary.overall.counted:
             tasks.setdefault(each.task.id, []).append(each)
-        for name, of in _OF_TASK.items():
-            values = [of(each) for tries in tasks.values() for each in tries]
-            means = [fmean(of(each) or 0.0 for each in tries) for tries in tasks.values()]
-            if None not in values and len({*means}) > 1:  # equal values tell no spread
-                found[name] = bootstrap_mean(means)
-        return found
+        samples = {
+            figure: sample_of(map(figure.mean, tasks.values()), metric=figure.sums) for figure in (*self.summary.shares, STEPS)
+        }
+        return {SUCCESS: self.summary.overall.interval} | {figure: sample.interval for figure, sample in samples.items()}
 
     def pass_at(self) -> dict[int, float]:
         """The share of tasks that at least one of k runs would win, for each k up to the number of runs (`pass_at`). What was
@@ -133,30 +139,6 @@ class Arm:
         return {k: math.fsum(pass_at(k, tries, won[task]) for task in tasks) / len(tasks) for k in range(1, tries + 1)}
 
 
-def _figures(summary: Summary) -> dict[str, float | None]:
-    count = summary.overall
-    means = {
-        "goal_conditions": count.goal.mean,
-        "success_by_path": count.success_by_path.mean,
-        "goal_conditions_by_path": count.goal_by_path.mean,
-    }
-    return {
-        "success": count.success,
-        **({metric.label: count.of(metric).mean for metric in summary.metrics} or means),
-        "steps": count.commands.mean,
-        "cost": count.cost.total,
-    }
-
-
-_OF_TASK: Mapping[str, Callable[[PlayedTask], float | None]] = {
-    "goal_conditions": lambda each: each.goal,
-    "success_by_path": lambda each: each.weighted(float(each.won)),
-    "goal_conditions_by_path": lambda each: each.weighted(each.goal),
-    "steps": lambda each: each.result.steps if each.result else None,
-}
-"""Figures that each episode has."""
-
-
 class Difference(NamedTuple):
     """How much more one arm wins than another of the ``tasks`` that both finished, with the 95 % interval, and how likely
     chance alone brings a difference as large.
@@ -168,22 +150,17 @@ class Difference(NamedTuple):
     p: float
 
     @classmethod
-    def of(cls, first: Arm, second: Arm) -> Difference | None:
-        """Success of ``second`` less that of ``first``, a task counting once on each side; None where they share none. Of two
-        single runs the interval is Newcombe's, else `difference_interval` of the arms' own.
+    def of(cls, first: Sequence[Sequence[PlayedTask]], second: Sequence[Sequence[PlayedTask]]) -> Difference:
+        """Success of ``second`` less that of ``first``, which are the tries of the same tasks; a task counts once on each side.
+        Without tasks nothing is known: the interval is [-1, 1].
         """
-        shared = [task for task in first.finished if task in second.finished]
-        if not shared:
-            return None
-        one, other = ([fmean(each.won for each in arm.finished[task]) for task in shared] for arm in (first, second))
+        one, other = ([fmean(each.won for each in tries) for tries in side] for side in (first, second))
+        mine, others = (
+            clustered([(sum(each.won for each in tries), len(tries)) for tries in side]) for side in (first, second)
+        )
         differences = [after - before for before, after in zip(one, other, strict=True)]
-        if len(first.runs) == len(second.runs) == 1:
-            pairs = Counter(zip(one, other, strict=True))
-            interval = paired_interval(PairedCounts(pairs[1.0, 1.0], pairs[1.0, 0.0], pairs[0.0, 1.0], pairs[0.0, 0.0]))
-        else:
-            mine, others = (clustered([_won(arm.finished[task]) for task in shared]) for arm in (first, second))
-            interval = difference_interval(one, mine, other, others)
-        return cls(len(shared), fmean(differences), interval, by_chance(differences))
+        value = fmean(differences) if differences else 0.0
+        return cls(len(differences), value, difference_interval(one, mine, other, others), by_chance(differences))
 
 
 def read_arms(
@@ -316,11 +293,6 @@ class RetriedRun(Run):
         """The card of the first attempt, with the others as retries."""
         more = many(len(self.attempts) - 1, "more attempt")
         return {**self.attempts[0].card, "retries": f"{more} at what was not won", **asked(self.summary.overall)}
-
-
-def _won(tries: Sequence[PlayedTask]) -> tuple[int, int]:
-    """How many of these were won, and how many there are."""
-    return sum(each.won for each in tries), len(tries)
 
 
 def read_attempts(folder: SweepFolder, prices: PriceList | None = None, watcher: Watcher | None = None) -> RetriedRun:

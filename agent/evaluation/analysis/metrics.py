@@ -14,7 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum
-from typing import NamedTuple
+from operator import attrgetter
+from statistics import fmean
+from typing import Any, NamedTuple
 
 from housequest.agent.config import Prices
 from housequest.agent.evaluation.analysis.failures import FailureKind
@@ -183,6 +185,65 @@ class PlayedTask:
         return paid + sum(cost(Tokens(*wasted), prices.of(role)) or 0.0 for role, (_, *wasted) in self.clock.wasted.items())
 
 
+@dataclass(frozen=True, slots=True)
+class EpisodeFigure:
+    """A figure of each finished episode, None where it is unknown. ``share``: it lies in [0, 1]. ``sums``: it is two terms, of
+    whose sums the figure of several episodes is the ratio. ``short`` heads its column, if that is not the ``label``.
+    """
+
+    key: str
+    label: str
+    share: bool
+    value: Callable[[PlayedTask], Any]
+    sums: bool = False
+    short: str = ""
+
+    @classmethod
+    def of(cls, metric: Metric) -> EpisodeFigure:
+        """The figure that a world's benchmark computes."""
+        return cls(metric.key, metric.label, True, lambda each: metric.terms(each.measured), True, metric.label)
+
+    def mean(self, tries: Sequence[PlayedTask]) -> Any:
+        """The figure of several tries of one task; None where one of them lacks it."""
+        values = [self.value(each) for each in tries]
+        if None in values:
+            return None
+        return tuple(map(fsum, zip(*values, strict=True))) if self.sums else fmean(values)
+
+
+SUCCESS = EpisodeFigure("success", "success", True, lambda each: float(each.won))
+GOAL = EpisodeFigure("goal_conditions", "goal conditions (GC)", True, lambda each: each.goal, short="GC")
+SHARES = (
+    GOAL,
+    EpisodeFigure(
+        "success_by_path", "success by path (SR/path)", True, lambda each: each.weighted(float(each.won)), short="SR/path"
+    ),
+    EpisodeFigure(
+        "goal_conditions_by_path",
+        "goal conditions by path (GC/path)",
+        True,
+        lambda each: each.weighted(each.goal),
+        short="GC/path",
+    ),
+)
+"""What a report shows of a world whose benchmark computes no metrics of its own."""
+STEPS = EpisodeFigure("steps", "steps an episode", False, lambda each: each.result and each.result.steps)
+COST = EpisodeFigure("cost", "cost", False, attrgetter("cost"))
+COUNTS = (
+    STEPS,
+    EpisodeFigure("refused", "refused commands", False, attrgetter("result.refused")),
+    EpisodeFigure("repeated", "repeated commands", False, attrgetter("result.repeated")),
+    EpisodeFigure("low_level", "low-level actions", False, attrgetter("result.low_level")),
+    EpisodeFigure("diverged", "divergences of the simulator", False, attrgetter("result.diverged")),
+)
+USE = (
+    EpisodeFigure("calls", "calls of the model", False, attrgetter("result.calls")),
+    EpisodeFigure("tokens", "tokens", False, attrgetter("result.tokens")),
+    COST,
+)
+"""What a model was asked, and what that cost."""
+
+
 class Sample(NamedTuple):
     """One figure of several tasks: the ratio of the sums of its two terms, which is a mean where the second are 1. It is given
     only if every task has it. A `Metric` that is a share of tasks has Wilson's interval, all else a bootstrap's.
@@ -215,7 +276,8 @@ class Sample(NamedTuple):
         return bootstrap_mean(values) if len({*values}) > 1 else None
 
 
-def _sample(values: Iterable[float | tuple[float, float] | None], *, metric: bool = False) -> Sample:
+def sample_of(values: Iterable[float | tuple[float, float] | None], *, metric: bool = False) -> Sample:
+    """The sample of these values or pairs of terms, None of those that are unknown."""
     every = list(values)
     known = tuple(value if isinstance(value, tuple) else (value, 1.0) for value in every if value is not None)
     return Sample(known, len(every) - len(known), metric)
@@ -242,16 +304,13 @@ class Figures:
         self.success = self.won / self.finished if self.finished else None
         # GC, goal-condition success: the mean of `PlayedTask.goal` (ALFRED, section 5: the ratio of goal conditions completed
         # at the end of an episode to those necessary to have finished the task).
-        self.goal = _sample(each.goal for each in played)
-        # SR weighted by path length (Anderson et al. 2018).
-        self.success_by_path = _sample(each.weighted(float(each.won)) for each in played)
-        # GC weighted by path length (ALFRED, section 5).
-        self.goal_by_path = _sample(each.weighted(each.goal) for each in played)
+        # SR weighted by path length (Anderson et al. 2018), and GC weighted by path length (ALFRED, section 5).
+        self.goal, self.success_by_path, self.goal_by_path = map(self.of, SHARES)
         # Executed commands of each finished episode, also refused ones; an unreadable reply is a turn without a command.
-        self.commands = _sample(result.steps for result in results)
+        self.commands = self.of(STEPS)
         self.steps = sum(result.steps for result in results)
         # Executed commands per won episode; None before one was won.
-        self.mean_steps_won = _sample(result.steps for result in results if result.won).mean
+        self.mean_steps_won = sample_of(result.steps for result in results if result.won).mean
         # Commands at which nothing happened.
         self.refused = sum(result.refused for result in results)
         # Repeated commands, as `housequest.agent.evaluation.runs.folder.repeats` counts them.
@@ -286,11 +345,11 @@ class Figures:
         # Prompt tokens not known to be served by a cache; None where none were counted.
         self.fresh_tokens = total(tokens.fresh for tokens in counted)
         # Seconds of model calls in finished episodes, retries and waits included; 0 without a call.
-        self.model_seconds = _sample(each.clock.model if each.result and each.result.calls else 0.0 for each in played)
+        self.model_seconds = sample_of(each.clock.model if each.result and each.result.calls else 0.0 for each in played)
         # The sum of the finished episodes' seconds; parallel workers finish the run sooner.
-        self.wall_seconds = _sample(each.clock.wall for each in played)
+        self.wall_seconds = sample_of(each.clock.wall for each in played)
         # The cost of finished episodes at the user's prices, in their currency (`runs.usage.cost`).
-        self.cost = _sample(each.cost for each in played)
+        self.cost = self.of(COST)
         # What the expert reaches on the finished tasks.
         self.ceiling = CeilingFigures.of([(each.extras.ceiling, each.task.id) for each in played])
 
@@ -312,9 +371,9 @@ class Figures:
             won.setdefault(each.task.id, []).append(each.won)
         return clustered([(sum(each), len(each)) for each in won.values()]) if won else None
 
-    def of(self, metric: Metric) -> Sample:
-        """What the world's benchmark computes of these tasks."""
-        return _sample((metric.terms(each.measured) for each in self.counted), metric=True)
+    def of(self, figure: EpisodeFigure) -> Sample:
+        """This figure of the finished episodes."""
+        return sample_of((figure.value(each) for each in self.counted), metric=figure.sums)
 
     @property
     def paths(self) -> dict[str, int]:
@@ -349,6 +408,11 @@ class Summary:
     def _by(self, name: Callable[[PlayedTask], str]) -> dict[str, Figures]:
         names = sorted({name(each) for each in self.played})
         return {of: Figures(tuple(each for each in self.played if name(each) == of)) for of in names}
+
+    @property
+    def shares(self) -> tuple[EpisodeFigure, ...]:
+        """The shares that say more than success: the metrics of the world's benchmark, or ours where it has none."""
+        return tuple(map(EpisodeFigure.of, self.metrics)) or SHARES
 
     @property
     def errored(self) -> tuple[Result, ...]:

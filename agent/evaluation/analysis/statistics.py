@@ -90,48 +90,29 @@ class PairedCounts(NamedTuple):
         return (self.only_second - self.only_first) / self.total if self.total else 0.0
 
 
-def paired_interval(counts: PairedCounts) -> Interval:
-    """The 95 % interval of ``counts.difference``, for paired rates. Wilson's intervals of both rates, combined with the
-    correlation of the pairs. Source: R. G. Newcombe, "Improved confidence intervals for the difference between binomial
-    proportions based on paired data", Statistics in Medicine 17 (1998), 2635-2650, method 10. [-1, 1] for no tasks.
-    """
-    total = counts.total
-    if not total:
-        return Interval(-1.0, 1.0)
-    won_second, won_first = counts.won_second, counts.won_first
-    second, first = won_second / total, won_first / total
-    of_second, of_first = wilson(won_second, total), wilson(won_first, total)
-    marginals = won_second * (total - won_second) * won_first * (total - won_first)
-    product = counts.both * counts.neither - counts.only_first * counts.only_second
-    if product > 0:
-        product = max(product - total / 2, 0)
-    correlation = product / math.sqrt(marginals) if marginals else 0.0
-    return _difference((first, of_first), (second, of_second), correlation)
-
-
 def difference_interval(first: Sequence[float], ours: Interval, second: Sequence[float], theirs: Interval) -> Interval:
-    """The 95 % interval of the mean of ``second`` less that of ``first``, shares of tries of the same tasks, from the interval
-    of each mean and the correlation of the tasks, with Newcombe's correction for continuity. Source: G. Y. Zou and A. Donner,
-    "Construction of confidence limits about effect measures: a general approach", Statistics in Medicine 27 (2008), 1693-1702.
+    """The 95 % interval of the mean of ``second`` less that of ``first``, from the interval of each mean and the correlation
+    of the tasks, with a correction for continuity. [-1, 1] for no tasks.
+
+    ``first`` and ``second`` are shares of tries of the same tasks. Source: G. Y. Zou and A. Donner, "Construction of
+    confidence limits about effect measures: a general approach", Statistics in Medicine 27 (2008), 1693-1702. For tasks that
+    were tried once, with Wilson's intervals, this is method 10 of R. G. Newcombe, "Improved confidence intervals for the
+    difference between binomial proportions based on paired data", Statistics in Medicine 17 (1998), 2635-2650.
     """
+    if not first:
+        return Interval(-1.0, 1.0)
     one, other, size = statistics.fmean(first), statistics.fmean(second), len(first)
     related = math.fsum(map(operator.mul, first, second)) / size - one * other
     if related > 0:
         related = max(related - 0.5 / size, 0.0)
     spread = statistics.pvariance(first) * statistics.pvariance(second)
-    return _difference((one, ours), (other, theirs), related / math.sqrt(spread) if spread else 0.0)
+    correlation = related / math.sqrt(spread) if spread else 0.0
 
+    def reach(own: float, its: float) -> float:
+        return math.sqrt(max(0.0, own * own - 2 * correlation * own * its + its * its))
 
-def _difference(one: tuple[float, Interval], other: tuple[float, Interval], correlation: float) -> Interval:
-    """The interval of the second rate less the first, each given with its own."""
-    (first, ours), (second, theirs) = one, other
-    below = _joined(second - theirs.low, ours.high - first, correlation)
-    above = _joined(theirs.high - second, first - ours.low, correlation)
-    return Interval(max(-1.0, second - first - below), min(1.0, second - first + above))
-
-
-def _joined(one: float, other: float, correlation: float) -> float:
-    return math.sqrt(max(0.0, one * one - 2 * correlation * one * other + other * other))
+    below, above = reach(other - theirs.low, ours.high - one), reach(theirs.high - other, one - ours.low)
+    return Interval(max(-1.0, other - one - below), min(1.0, other - one + above))
 
 
 RESAMPLES = 10_000
@@ -263,24 +244,7 @@ def deviation(values: Sequence[float]) -> float | None:
 
 
 def student_point(degrees: int, share: float = 0.975) -> float:
-    """The quantile ``share`` (above a half) of Student's distribution with ``degrees`` of freedom."""
-    low, high = 0.0, 1.0
-    while _student_below(high, degrees) < share:
-        low, high = high, 2 * high
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _student_below(middle, degrees) < share else (low, middle)
-    return (low + high) / 2
-
-
-def _student_below(point: float, degrees: int) -> float:
-    """The distribution function at ``point`` >= 0, by its finite sums (Abramowitz and Stegun, 26.7.3, 26.7.4)."""
-    angle = math.atan(point / math.sqrt(degrees))
-    cosine, sine = math.cos(angle), math.sin(angle)
-    odd = degrees % 2
-    total, term = 0.0, cosine if odd else 1.0
-    for k in range(1 + odd, degrees, 2):
-        total += term
-        term *= cosine * cosine * k / (k + 1)
-    inside = 2 / math.pi * (angle + sine * total) if odd else sine * total
-    return (1 + inside) / 2
+    """The quantile ``share`` (above a half) of Student's distribution with ``degrees`` of freedom, from the beta distribution
+    (Abramowitz and Stegun, 26.7.1).
+    """
+    return math.sqrt(degrees * (1 / _beta_point(2 * (1 - share), degrees / 2, 0.5) - 1))

@@ -8,7 +8,15 @@ from typing import Any
 from housequest.agent.config import RolePrices
 from housequest.agent.evaluation.analysis.arms import Difference
 from housequest.agent.evaluation.analysis.failures import of_games, told
-from housequest.agent.evaluation.analysis.metrics import CeilingFigures, Figures, Measured, Sample, Summary
+from housequest.agent.evaluation.analysis.metrics import (
+    SHARES,
+    CeilingFigures,
+    EpisodeFigure,
+    Figures,
+    Measured,
+    Sample,
+    Summary,
+)
 from housequest.agent.evaluation.analysis.run import Run, counted_prior, named_by_model, prior_of, reference_of, world_of_run
 from housequest.agent.evaluation.render import table
 from housequest.agent.evaluation.render.table import (
@@ -28,7 +36,6 @@ from housequest.agent.evaluation.runs.spec import MANY, Manifest
 from housequest.agent.evaluation.runs.usage import Tokens, cost, money, price_tables
 from housequest.agent.models.base import OWN_TEMPERATURE
 from housequest.agent.models.registry import models_of
-from housequest.worlds.base import Metric
 from housequest.worlds.registry import is_out
 from housequest.worlds.text import cut_at_word, many, printable
 
@@ -213,9 +220,6 @@ FIGURES: tuple[Column[Figures], ...] = (
     Column("unfinished", lambda count: count.unfinished),
     Column("success", lambda count: count.success, percent),
     Column("95 % interval", lambda count: count.interval, table.percents),
-    Column("GC", lambda count: count.goal.mean, percent),
-    Column("SR/path", lambda count: count.success_by_path.mean, percent),
-    Column("GC/path", lambda count: count.goal_by_path.mean, percent),
     Column("steps", lambda count: count.commands.mean, number),
     Column("steps, won", lambda count: count.mean_steps_won, number),
     Column("refused", of_played(lambda count: count.refused), known),
@@ -232,11 +236,8 @@ def pick(*headings: str) -> list[Column[Figures]]:
 
 def shares(summary: Summary) -> list[Column[Figures]]:
     """The columns of goal conditions and path weights: the world's own metrics where its benchmark has them."""
-
-    def column(metric: Metric) -> Column[Figures]:
-        return Column(metric.label, lambda count: count.of(metric).mean, percent)
-
-    return [column(metric) for metric in summary.metrics if metric.main] or pick("GC", "SR/path", "GC/path")
+    main = tuple(EpisodeFigure.of(metric) for metric in summary.metrics if metric.main) or SHARES
+    return [Column(of.short, lambda count, of=of: count.of(of).mean, percent) for of in main]
 
 
 def details(summary: Summary, *, whole: bool = False) -> dict[str, object]:
@@ -277,14 +278,12 @@ def _figures(summary: Summary | None, count: Figures, *, bootstrap: bool = False
     def mean(sample: Sample, name: str = "mean") -> dict[str, object]:
         return {name: sample.mean, "interval": table.ends(sample.interval) if bootstrap else None, "missing": sample.missing}
 
-    own = summary.metrics if summary else ()
-    metrics = {metric.key: {"label": metric.label, **mean(count.of(metric), "value")} for metric in own}
+    own = map(EpisodeFigure.of, summary.metrics if summary else ())
+    metrics = {figure.key: {"label": figure.label, **mean(count.of(figure), "value")} for figure in own}
     commands = table.ends(count.commands.interval) if bootstrap else None
     return {
         **table.plain_data(count, "episodes", "won", "lost", "errors", "unfinished", "success", "interval"),
-        "goal_conditions": mean(count.goal),
-        "success_by_path": mean(count.success_by_path),
-        "goal_conditions_by_path": mean(count.goal_by_path),
+        **{figure.key: mean(count.of(figure)) for figure in SHARES},
         "steps": {"total": count.steps, "mean": count.commands.mean, "mean_won": count.mean_steps_won, "interval": commands},
         **table.plain_data(count, "refused", "repeated", "unreadable", "calls"),
         **(table.plain_data(count, "enacted", "low_level", "diverged") if count.enacted else {}),
@@ -330,11 +329,7 @@ def groups(summary: Summary) -> Iterator[tuple[str, Figures]]:
 
 def _means(summary: Summary) -> Section:
     overall = summary.overall
-    samples = [(metric.label, overall.of(metric)) for metric in summary.metrics] or [
-        ("goal conditions (GC)", overall.goal),
-        ("success by path (SR/path)", overall.success_by_path),
-        ("goal conditions by path (GC/path)", overall.goal_by_path),
-    ]
+    samples = [(figure.label, overall.of(figure)) for figure in summary.shares]
     rows = [(name, percent(of.mean), table.percents(of.interval)) for name, of in samples if of.mean is not None]
     if (interval := overall.commands.interval) is not None:
         rows.append(("steps an episode", number(overall.commands.mean), f"{interval.low:.1f}-{interval.high:.1f}"))
@@ -346,7 +341,7 @@ def definitions(summary: Summary) -> Iterator[str]:
     overall = summary.overall
     if summary.metrics:
         yield from (metric.about for metric in summary.metrics if metric.about)
-        if lacking := max(overall.of(metric).missing for metric in summary.metrics):
+        if lacking := max(overall.of(figure).missing for figure in summary.shares):
             yield (
                 f"What the benchmark says of {lacking} tasks is not known: nobody demonstrated them, or their games are "
                 "elsewhere, where the report can be made."

@@ -12,8 +12,8 @@ from functools import cached_property
 from itertools import accumulate
 from operator import attrgetter
 
-from housequest.agent.evaluation.analysis.arms import UNBOUNDED, Arm, Difference, RetriedRun
-from housequest.agent.evaluation.analysis.metrics import Figures, Measured
+from housequest.agent.evaluation.analysis.arms import Arm, Difference, RetriedRun
+from housequest.agent.evaluation.analysis.metrics import COST, EpisodeFigure, Figures, Measured
 from housequest.agent.evaluation.analysis.run import CALLED, Run, shared_card
 from housequest.agent.evaluation.analysis.statistics import Interval, deviation, holm
 from housequest.agent.evaluation.render import table
@@ -65,8 +65,8 @@ class SeedsReport(EpisodesReport):
     def data(self) -> dict[str, object]:
         tasks, whole = self.arm.over_tasks(), not self.every.overall.unfinished
         over = whole and {
-            name: mean and {"mean": mean.value, "interval": ends(mean.interval), "over_tasks": ends(tasks.get(name))}
-            for name, mean in self.arm.over_seeds().items()
+            of.key: mean and {"mean": mean.value, "interval": ends(mean.interval), "over_tasks": ends(tasks.get(of))}
+            for of, mean in self.arm.over_seeds().items()
         }
         runs = [RunReport(run).data() for run in self.parts]
         return {
@@ -96,9 +96,9 @@ class SeedsReport(EpisodesReport):
             return
         tasks = self.arm.over_tasks()
         rows = tuple(
-            (name.replace("_", " "), _written(name, mean.value), _ends(name, tasks.get(name)), _ends(name, mean.interval))
-            for name, mean in self.arm.over_seeds().items()
-            if mean is not None and (name != "cost" or mean.value)
+            (of.label, _written(of, mean.value), _ends(of, tasks.get(of)), _ends(of, mean.interval))
+            for of, mean in self.arm.over_seeds().items()
+            if mean is not None and (of is not COST or mean.value)
         )
         yield Table((f"over {len(self.parts)} seeds", "mean", "95 %, other tasks", "95 %, other seeds"), tuple(rows))
 
@@ -127,12 +127,12 @@ class SeedsReport(EpisodesReport):
         yield f"Best of {len(self.parts)} runs: {percent(best)}. That is chosen by its result, and no mean."
 
 
-def _ends(name: str, interval: Interval | None) -> str:
-    return " to ".join(_written(name, end) for end in ends(interval) or ()) or "-"
+def _ends(figure: EpisodeFigure, interval: Interval | None) -> str:
+    return " to ".join(_written(figure, end) for end in ends(interval) or ()) or "-"
 
 
-def _written(name: str, value: float) -> str:
-    return f"{value:.4g}" if name in UNBOUNDED else percent(value)
+def _written(figure: EpisodeFigure, value: float) -> str:
+    return percent(value) if figure.share else f"{value:.4g}"
 
 
 class AttemptsReport(EpisodesReport):
@@ -256,7 +256,7 @@ class ArmsReport(TabledReport):
         found = {
             arm.name: difference
             for arm in self.begun
-            if arm is not self.baseline and _games(arm) == games and (difference := Difference.of(self.baseline, arm))
+            if arm is not self.baseline and _games(arm) == games and (difference := self.baseline.against(arm)).tasks
         }
         corrected = holm([each.p for each in found.values()])
         return {name: (each, p) for (name, each), p in zip(found.items(), corrected, strict=True)}

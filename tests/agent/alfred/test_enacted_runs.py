@@ -11,13 +11,13 @@ import pytest
 from housequest.agent.config import configure
 from housequest.agent.episodes.events import Body, Ended, Event, Stepped
 from housequest.agent.evaluation.analysis.run import Run, read_for_comparison
-from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.render.pages.render import figures_page
 from housequest.agent.evaluation.render.report import RunReport
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import Result, RunFolder, result_of
 from housequest.agent.evaluation.runs.spec import make_run_spec
+from tests.agent.evaluation.recorded import paired
 
 
 def result(*bodies: Body) -> Result:
@@ -58,7 +58,7 @@ def test_report_comparison_and_page_tell_what_was_enacted(tmp_path: Path) -> Non
     data = json.loads(json.dumps(RunReport(run).data()))
     assert (data["enacted"], data["low_level"], data["diverged"]) == (overall.enacted, overall.low_level, overall.diverged)
     assert said in figures_page(RunReport(run), tmp_path / "page.html").decode()
-    compared = {figure.key: figure for figure in Comparison(run, other).figures}
+    compared = {figure.figure.key: figure for figure in paired(run, other).figures}
     assert {"low_level", "diverged"} <= set(compared)
     assert compared["low_level"].first == (overall.low_level or 0) / 2
 

@@ -24,7 +24,9 @@ from housequest.agent.episodes.events import (
     TurnSpent,
 )
 from housequest.agent.episodes.record import EpisodeRecorder, with_digest, without_digest
+from housequest.agent.evaluation.analysis.arms import Arm
 from housequest.agent.evaluation.analysis.run import Run, read_for_comparison
+from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import RunFolder, result_of
 from housequest.agent.evaluation.runs.spec import Manifest, RunConfig
@@ -108,6 +110,11 @@ def run(
             assert result is not None
             run.append(result)
     return read_for_comparison(run)
+
+
+def paired(first: Run, second: Run) -> Comparison:
+    """Two single runs, compared."""
+    return Comparison(Arm(first.name, (first,)), Arm(second.name, (second,)))
 
 
 def bodies(lived: Lived, outcome: Outcome, said: Said = as_it_is, plain: Literal[True] | None = None) -> list[Body]:

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.agent.evaluation.analysis.metrics import Extras, PathLengths, summarise
+from housequest.agent.evaluation.analysis.metrics import EpisodeFigure, Extras, PathLengths, summarise
 from housequest.agent.evaluation.analysis.run import PathLine, Run, read_for_comparison
 from housequest.agent.evaluation.analysis.statistics import bootstrap_mean, bootstrap_ratio, bootstrap_ratio_difference, ratio
-from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.render.export import as_markdown
 from housequest.agent.evaluation.render.report import RunReport
 from housequest.agent.evaluation.runs.files import SelectedTask, lines_of
@@ -21,7 +20,7 @@ from housequest.knowledge.rules import wilson
 from housequest.worlds.alfred.tasks import METRICS
 from housequest.worlds.base import Played
 from housequest.worlds.errors import ConfigurationError
-from tests.agent.evaluation.recorded import Lived, run
+from tests.agent.evaluation.recorded import Lived, paired, run
 
 EPISODES = (
     # won, met, conditions, actions taken, annotated actions
@@ -111,10 +110,10 @@ RESULTS = [
 
 def test_a_run_has_them_with_intervals() -> None:
     overall = summarise(TASKS, RESULTS, Extras(PATHS, metrics=METRICS)).overall
-    assert close({metric.key: overall.of(metric).mean for metric in METRICS}, BY_HAND)
-    assert overall.of(METRICS[0]).interval == overall.interval == wilson(4, 8)
+    assert close({metric.key: overall.of(EpisodeFigure.of(metric)).mean for metric in METRICS}, BY_HAND)
+    assert overall.of(EpisodeFigure.of(METRICS[0])).interval == overall.interval == wilson(4, 8)
     for metric in METRICS:
-        interval, value = overall.of(metric).interval, overall.of(metric).mean
+        interval, value = overall.of(EpisodeFigure.of(metric)).interval, overall.of(EpisodeFigure.of(metric)).mean
         assert interval is not None
         assert value is not None
         assert 0 <= interval.low <= value <= interval.high <= 1
@@ -122,10 +121,10 @@ def test_a_run_has_them_with_intervals() -> None:
 
 def test_a_task_that_was_not_finished_is_in_no_figure() -> None:
     summary = summarise(TASKS, RESULTS[:-1], Extras(PATHS, metrics=METRICS)).overall
-    found = {metric.key: summary.of(metric).mean for metric in METRICS if metric.main}
+    found = {metric.key: summary.of(EpisodeFigure.of(metric)).mean for metric in METRICS if metric.main}
     assert close(found, {"sr": 3 / 7, "gc": 9 / 18, "plwsr": 50 / 180, "plwgc": 75.8 / 180})
     unknown = summarise(TASKS, RESULTS[:-1], Extras(dict(list(PATHS.items())[:-1]), metrics=METRICS)).overall
-    assert [unknown.of(metric).missing for metric in METRICS if metric.main] == [0, 0, 0, 0]
+    assert [unknown.of(EpisodeFigure.of(metric)).missing for metric in METRICS if metric.main] == [0, 0, 0, 0]
 
 
 def test_the_bootstrap_of_a_ratio_of_ones_is_that_of_a_mean() -> None:
@@ -156,14 +155,14 @@ def test_reports_and_comparisons_show_them(tmp_path: Path) -> None:
     assert all(len(line) <= 80 for line in text.splitlines())
     assert "SR/path  " not in text
     assert "PLWSR" in as_markdown(report)
-    figures = {figure.key: figure for figure in Comparison(first, second).figures}
+    figures = {figure.figure.key: figure for figure in paired(first, second).figures}
     assert (figures["plwsr"].first, figures["plwsr"].second, figures["plwsr"].tasks) == (0.5, 2 / 3, 3)
     assert "goal" not in figures
-    assert "PLWSR" in Comparison(first, second).text()
+    assert "PLWSR" in paired(first, second).text()
 
 
 def test_what_is_simulated_otherwise_is_not_compared(tmp_path: Path) -> None:
     first = run(tmp_path / "a", [Lived(1)], world="alfred", engine="boxes", data="a" * 64, simulator="boxes 1")
     second = run(tmp_path / "b", [Lived(1)], world="alfred", engine="thor", data="b" * 64, simulator="ai2thor 5.0.0")
     with pytest.raises(ConfigurationError, match=r"'boxes 1' and 'ai2thor 5\.0\.0': the same actions have other effects"):
-        Comparison(first, second)
+        paired(first, second)

@@ -88,7 +88,7 @@ class Episodes:
         called = f"; {self.with_calls} of them show prompts and replies" if self.with_calls < self.embedded else ""
         return f"{most}. All {self.embedded} are here{called}.{some}"
 
-    def transcript(self, *records: Path, names: tuple[str, ...] = ()) -> Markup:
+    def transcript(self, *records: Path, names: Sequence[str] = ()) -> Markup:
         """The transcript of one record, or of two beside each other under ``names``, aligned by turn; or links to them."""
         if self.linked:
             return self._link(records)

@@ -19,8 +19,8 @@ from markupsafe import Markup
 
 from housequest.agent.evaluation.analysis.metrics import Figures, Summary
 from housequest.agent.evaluation.analysis.run import Run
-from housequest.agent.evaluation.analysis.statistics import Interval, PairedCounts, paired_interval, wilson
-from housequest.agent.evaluation.render.comparison import Comparison, conclusions, figure_cells
+from housequest.agent.evaluation.analysis.statistics import Interval, PairedCounts, wilson
+from housequest.agent.evaluation.render.comparison import Comparison, count, figures_table, types_table
 from housequest.agent.evaluation.render.pages.episodes import Episodes, Limits
 from housequest.agent.evaluation.render.report import EpisodesReport, RunReport, heading, learned_words
 from housequest.agent.evaluation.render.series import ArmsReport, AttemptsReport
@@ -156,12 +156,11 @@ def _rows(runs: Sequence[tuple[str, Run]], episodes: Episodes) -> list[Row]:
 def comparison_page(comparison: Comparison, page: Path, limits: Limits = _LIMITS) -> bytes:
     """The page of a comparison, with transcripts side by side for the tasks that only one run won."""
     episodes = Episodes(page_environment(), page, limits)
-    first, second = comparison.first, comparison.second
-    names = (first.name, second.name)
+    names, (first, second) = [arm.name for arm in comparison.arms], [arm.runs[0] for arm in comparison.arms]
     rows: list[Row] = []
     for pair in comparison.flipped:
-        task = pair.first.selected
-        cells: list[object] = [f"{each.outcome}, {each.turns} turns" for each in (pair.first, pair.second)]
+        task = pair.task
+        cells: list[object] = [f"{each.outcome}, {each.turns} turns" for each in pair.results]
         body = episodes.transcript(first.episode(task), second.episode(task), names=names)
         rows.append(Row(task.number, task.id, task.type, pair.winner, cells, body))
     return _page(
@@ -170,17 +169,15 @@ def comparison_page(comparison: Comparison, page: Path, limits: Limits = _LIMITS
         episodes,
         rows,
         verdict=[
-            *conclusions(comparison),
-            *chain.from_iterable(learned_words(run.manifest, run.name) for run in (first, second)),
+            *comparison.conclusions(),
+            *chain.from_iterable(learned_words(arm.runs[0].manifest, arm.name) for arm in comparison.arms),
         ],
         names=names,
         heading=_heading(comparison),
         configuration=_both(*(manifest_settings(run.manifest) for run in (first, second))),
-        by_type=[(kind, _paired(counts)) for kind, counts in comparison.by_type.items()],
-        overall=_paired(comparison.counts),
-        figures=[(figure.label, figure_cells(figure)) for figure in comparison.figures],
+        tables=[each for each in (types_table(comparison), figures_table(comparison.figures)) if each],
         charts=_comparison_charts(comparison),
-        left_out=comparison.left_out,
+        left_out=comparison.left_out.items(),
         outcomes=("first", "second"),
         bound=episodes.bound,
     )
@@ -277,17 +274,17 @@ def _run_charts(summary: Summary) -> list[tuple[Markup, str]]:
 
 
 def _comparison_charts(comparison: Comparison) -> list[tuple[Markup, str]]:
-    counts, names = comparison.counts, (comparison.first.name, comparison.second.name)
-    groups = [(kind, _rates(each)) for kind, each in [*comparison.by_type.items(), ("all", counts)]]
-    words = [f"{counts.difference * 100:+.1f} points, 95 % interval {points(comparison.difference.interval)}"]
-    difference = chart("difference", "Difference in success", words, counts.difference, comparison.difference.interval)
+    names, found = [arm.name for arm in comparison.arms], comparison.difference
+    groups = [(kind, _rates(count(each))) for kind, each in [*comparison.by_type.items(), ("all", comparison.pairs)]]
+    words = [f"{found.value * 100:+.1f} points, 95 % interval {points(found.interval)}"]
+    difference = chart("difference", "Difference in success", words, found.value, found.interval)
     by_type = _rates_chart(groups, (f"first: {names[0]}", f"second: {names[1]}"))
     charts = [
         (difference, "Success of the second run less the first's, in points, with its 95 % interval."),
         (by_type, "Success by type of task over the pairs; the whiskers are 95 % intervals of each run by itself."),
     ]
-    means = [tokens_an_episode(side) for side in comparison.sides]
-    runs = [(name, mean, rate) for name, mean, rate in zip(names, means, _rates(counts), strict=True) if mean is not None]
+    means, rates = [tokens_an_episode(side) for side in comparison.results], _rates(comparison.counts)
+    runs = [(name, mean, rate) for name, mean, rate in zip(names, means, rates, strict=True) if mean is not None]
     if len(runs) == len(names) and any(means):
         unit = "tokens an episode"
         words = [f"{name}: {mean:,.0f} {unit}, success {rate.note}" for name, mean, rate in runs]
@@ -308,13 +305,8 @@ def _rates(counts: PairedCounts) -> tuple[RateBar, ...]:
     return tuple(RateBar(of, wilson(won, counts.total), f"{percent(of)} ({won}/{counts.total})") for won, of in both)
 
 
-def _paired(counts: PairedCounts) -> tuple[str, ...]:
-    numbers = (counts.total, counts.both, counts.only_first, counts.only_second, counts.neither)
-    return (*map(str, numbers), f"{counts.difference * 100:+.1f} points", points(paired_interval(counts)))
-
-
 def _heading(comparison: Comparison) -> list[tuple[str, str, str]]:
-    lines = _both(*(page_heading(run) for run in (comparison.first, comparison.second)))
+    lines = _both(*(page_heading(arm.runs[0]) for arm in comparison.arms))
     known = {key for key, _, _ in lines}
     changes = ((key, both) for key, both in comparison.changes.items() if key not in known)
     return [*lines, *((key, setting_text(one), setting_text(other)) for key, (one, other) in changes)]

@@ -14,7 +14,6 @@ from housequest.agent.config import configure
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, Stepped
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.evaluation.analysis.run import Run, read_for_comparison
-from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.render.pages.render import comparison_page
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.folder import RunFolder
@@ -24,6 +23,7 @@ from housequest.worlds.base import World
 from housequest.worlds.errors import Unsupported
 from housequest.worlds.registry import make_world
 from tests.agent.agents.lota.test_lota import Liking
+from tests.agent.evaluation.recorded import paired
 from tests.backends.knowing import Knowing
 from tests.backends.server import serve
 from tests.worlds.graphs.tables import home, task, written
@@ -118,7 +118,7 @@ def test_a_file_of_wah_nl_is_played_from_instruction_to_score(tmp_path: Path) ->
     # Two plates and the switch are three subgoals, and six commands do not reach them all.
     assert [(one.conditions, one.met == 3) for one in (*whole.results, *short.results)] == [(3, True)] * 2 + [(3, False)] * 2
     assert all(one.failure and "of 3 goal conditions held" in one.failure.words for one in short.results)
-    assert "Subgoal SR" in comparison_page(Comparison(whole, short), tmp_path / "page.html").decode()
+    assert "Subgoal SR" in comparison_page(paired(whole, short), tmp_path / "page.html").decode()
 
 
 def test_what_planners_can_name_are_the_classes_of_the_users_apartments(tmp_path: Path) -> None:

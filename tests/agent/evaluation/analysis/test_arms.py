@@ -18,7 +18,7 @@ from housequest.agent.episodes.events import Outcome
 from housequest.agent.evaluation.analysis.arms import RetriedRun, distinct_names, read_arms
 from housequest.agent.evaluation.analysis.metrics import PathLengths
 from housequest.agent.evaluation.library import evaluate
-from housequest.agent.evaluation.render.comparison import RepeatsComparison
+from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.render.export import as_csv, as_markdown
 from housequest.agent.evaluation.render.pages.render import arms_page, figures_page
 from housequest.agent.evaluation.render.report import EpisodesReport
@@ -285,7 +285,7 @@ def test_a_difference_that_is_alike_in_every_task_is_not_certain(tmp_path: Path)
     report = ArmsReport(read_arms([*first, *second]))
     ((difference, _),) = report.differences.values()
     assert difference.value == 0.0 and difference.interval.low < -0.1 and difference.interval.high > 0.1
-    every = RepeatsComparison(*read_arms([*first, *second]))
+    every = Comparison(*read_arms([*first, *second]))
     assert every.figures[0].interval == every.difference.interval, "one figure has one interval"
     assert all(figure.interval is None for figure in every.figures[1:] if figure.difference == 0.0)
 

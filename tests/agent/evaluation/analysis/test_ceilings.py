@@ -13,7 +13,6 @@ import pytest
 from housequest.agent.config import configure
 from housequest.agent.evaluation.analysis.metrics import Ceiling, CeilingFigures, Extras
 from housequest.agent.evaluation.analysis.run import ceiling_of, expert_turns, read_for_comparison
-from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.render.export import as_csv
 from housequest.agent.evaluation.render.pages.render import comparison_page, figures_page
 from housequest.agent.evaluation.render.report import RunReport
@@ -22,6 +21,7 @@ from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.shard import verify_run
 from housequest.agent.evaluation.runs.spec import Manifest, make_run_spec
 from housequest.worlds.registry import make_world
+from tests.agent.evaluation.recorded import paired
 
 pytestmark = pytest.mark.heavy
 TASKS = 3
@@ -78,7 +78,7 @@ def test_report_comparison_and_pages_tell_it(tmp_path: Path) -> None:
     assert isinstance(ceiling, dict)
     assert (ceiling["prior"], ceiling["tasks"], ceiling["success"]) == ("counts", TASKS, 1.0)
     assert f"the expert wins {TASKS} of {TASKS} (100.0 %)" in " ".join(report.text().split())
-    compared = Comparison(counts, by_name)
+    compared = paired(counts, by_name)
     text = " ".join(compared.text().split())
     assert "Of the first: Ceiling" in text
     assert "Of the second: Ceiling" in text
@@ -116,7 +116,7 @@ def test_where_there_is_none_it_is_said_why(tmp_path: Path) -> None:
     text = " ".join(RunReport(elsewhere).text().split())
     assert "No ceiling: the world's expert does not play these games" in text
     by_name = read_for_comparison(played(tmp_path, search="name")[0])
-    assert "Of the second: No ceiling" in " ".join(Comparison(by_name, elsewhere).text().split())
+    assert "Of the second: No ceiling" in " ".join(paired(by_name, elsewhere).text().split())
 
 
 def test_what_is_damaged_is_found_and_computed_again(tmp_path: Path) -> None:

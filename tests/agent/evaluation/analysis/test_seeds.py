@@ -9,6 +9,7 @@ import pytest
 
 from housequest.agent.episodes.events import Outcome
 from housequest.agent.evaluation.analysis.arms import read_arms
+from housequest.agent.evaluation.analysis.metrics import SUCCESS
 from housequest.agent.evaluation.analysis.run import read_for_comparison
 from housequest.agent.evaluation.render.series import ArmsReport, SeedsReport, report_of
 from housequest.agent.evaluation.runs.folder import RunFolder
@@ -26,7 +27,7 @@ def test_the_mean_over_seeds_by_hand(tmp_path: Path) -> None:
     (arm,) = read_arms([each.path for each in played])
     runs = arm.runs
     assert [each.seed for each in runs] == [0, 1, 2]
-    mean = arm.over_seeds()["success"]
+    mean = arm.over_seeds()[SUCCESS]
     assert mean is not None
     assert mean.value == pytest.approx(2.5 / 3)
     assert mean.interval is not None

@@ -16,7 +16,6 @@ from housequest.agent.episodes.events import Stepped
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.analysis.run import read_for_comparison
 from housequest.agent.evaluation.library import evaluate, read_report, report
-from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.render.table import Report, Table
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
@@ -28,6 +27,7 @@ from housequest.agent.models.registry import make_model
 from housequest.agent.setup import set_up
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.registry import make_world
+from tests.agent.evaluation.recorded import paired
 from tests.agent.playing import installed
 from tests.backends.policy import Solver
 from tests.backends.server import Server, answer, seeing, serve, status
@@ -201,7 +201,7 @@ def test_a_comparison_knows_when_a_roles_model_alone_differs(tmp_path: Path, big
     play(plan(big, small), tmp_path / "one")
     play(plan(big, small, "reasoner"), tmp_path / "other")
     runs = [read_for_comparison(RunFolder(tmp_path / name)) for name in ("one", "other")]
-    said = in_line(Comparison(*runs))
+    said = in_line(paired(*runs))
     assert "openai:tester,actor=openai:small" in said
     assert "openai:tester,reasoner=openai:small" in said
 

@@ -16,7 +16,6 @@ from housequest.agent.config import configure
 from housequest.agent.episodes.events import Body, Event, Started, Stepped, branch
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.analysis.run import Run, read_for_comparison
-from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.render.pages.episodes import SIZE, Drawings, EpisodeDrawings, Limits
 from housequest.agent.evaluation.render.pages.render import comparison_page, figures_page, page_environment
 from housequest.agent.evaluation.render.report import RunReport
@@ -26,6 +25,7 @@ from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.worlds.base import Pictured
 from housequest.worlds.paths import FORMAT
 from housequest.worlds.registry import make_world
+from tests.agent.evaluation.recorded import paired
 from tests.agent.evaluation.render.pages.outline import Outline
 
 pytestmark = pytest.mark.heavy
@@ -118,7 +118,7 @@ def test_what_has_no_room_is_not_drawn(run: Run, tmp_path: Path) -> None:
 
 def test_two_runs_are_drawn_beside_each_other(run: Run, tmp_path: Path) -> None:
     other = lived(tmp_path / "by-name", set=["search=name"])
-    compared = Comparison(run, other)
+    compared = paired(run, other)
     page = comparison_page(compared, tmp_path / "page.html").decode()
     assert len(pictures(page)) == page.count('<figure class="drawing">')
 

@@ -13,11 +13,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from housequest.agent.evaluation.render.comparison import Comparison
 from housequest.agent.evaluation.render.pages.episodes import Limits
 from housequest.agent.evaluation.render.pages.render import comparison_page, figures_page
 from housequest.agent.evaluation.render.report import RunReport
-from tests.agent.evaluation.recorded import Lived, as_it_is, run
+from tests.agent.evaluation.recorded import Lived, as_it_is, paired, run
 from tests.agent.evaluation.render.pages.outline import Outline
 
 FIRST = [
@@ -35,7 +34,7 @@ def pages(folder: Path, said: object = as_it_is, **room: int) -> tuple[str, str]
     first, second = run(folder / "a", FIRST, said=said), run(folder / "b", SECOND, said=said, seed=1)  # type: ignore[arg-type]
     page = folder / "page.html"
     limits = Limits(**room)
-    compared = comparison_page(Comparison(first, second), page, limits)
+    compared = comparison_page(paired(first, second), page, limits)
     return figures_page(RunReport(first), page, limits).decode(), compared.decode()
 
 
