@@ -34,12 +34,12 @@ P = ParamSpec("P")
 MOST_LOST = 5
 """Players that one episode may be lost with before the run stops."""
 LOST_IN_A_ROW = 3
-"""How often each player may be lost with no episode finished between."""
+"""The times that each player may be lost with no episode finished between."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a player has to know: what is to be played, and what it must find on its machine. No task is in the ``manifest``,
+    """The orders of a player: what is to be played, and what it must find on its machine. No task is in the ``manifest``,
     since each is sent. ``attempts`` are those before, in a series. ``keys`` names environment variables and holds no key.
     ``strict``: the budget limits calls, so that each is asked for.
     """
@@ -53,7 +53,7 @@ class Order:
 
 
 ToPlayer = tuple[Literal["play"], SelectedTask, bytes] | tuple[Literal["answer"], int, int | None] | tuple[Literal["halt"]]
-"""What a player is told: to play a task, of which so much was recorded before; the answer to a question of this number, None
+"""A message to a player: to play a task, of which so much was recorded before; the answer to a question of this number, None
 where the run is at its end; or to let no further call begin, and send what was recorded."""
 FromPlayer = tuple[Callable[..., None], tuple[Any, ...]]
 """A method of `Remote`, and with what it is called."""
@@ -70,7 +70,7 @@ class RemoteHandle(Protocol):
         """Send ``messages``, in their order."""
 
     async def hear(self) -> Sequence[FromPlayer]:
-        """What it has to say, in its order; waits until it says anything."""
+        """Return pending messages in their order; wait for at least one."""
         ...
 
     def end(self) -> None:
@@ -207,7 +207,7 @@ class Remote:
         self.tell(("answer", number, call.round))
 
     def leave(self, call: int, verdict: Verdict, wait: float) -> None:
-        """How an attempt at ``call`` ended."""
+        """End an attempt at ``call``."""
         self.inside.discard(call)
         self.driver.job.limiter.leave(self.calls[call], verdict, wait)
         if verdict != "crowded":
@@ -226,7 +226,7 @@ class ClusterPlayer(RemotePlayers):
         self.job = job
         self.remotes: list[Remote] = []
         self.limited = False
-        """Whether any call goes by the limiter."""
+        """True once any call goes by the limiter."""
         self.lost_in_a_row = 0
         self._cluster = cluster
         self._share = job.most

@@ -74,7 +74,7 @@ class RemotePlayer:
             self._heard.put_nowait(message)
 
     async def hear(self) -> list[FromPlayer]:
-        """What was said since the last time; waits until anything was. Raises what the player ended with."""
+        """Return the messages since the last time; wait for at least one. Raises the error that ended the player."""
         if self._playing is None:
             self._playing = asyncio.create_task(self._play())
             self._playing.add_done_callback(lambda _: self._anything.set())
@@ -482,7 +482,7 @@ class _RayHandle(RemoteHandle):
 
 
 async def _kept(reference: Any) -> Any:
-    """What ``reference`` comes to. Raises ``PlayerLost`` where Ray cannot bring it any more, and the player's own errors."""
+    """Await ``reference``. Raises ``PlayerLost`` where Ray cannot bring it any more, and the player's own errors."""
     errors: Any = import_module("ray.exceptions")
     try:
         return await reference
@@ -493,7 +493,7 @@ async def _kept(reference: Any) -> Any:
 
 
 def _result(reference: Any) -> Any:
-    """What ``reference`` comes to; Ray has tried it anew where a process or a machine died."""
+    """Get ``reference``; Ray has tried it anew where a process or a machine died."""
     errors: Any = import_module("ray.exceptions")
     try:
         return _ray().get(reference)

@@ -68,7 +68,7 @@ def read_report(
 
 
 def errors_of(report: Report) -> int:
-    """How many episodes errored; what runs without episodes met, their own command tells."""
+    """The number of episodes that errored; runs without episodes have a command of their own for that."""
     match report:
         case ArmsReport():
             return sum(arm.summary.overall.errors for arm in report.arms)

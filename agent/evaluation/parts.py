@@ -1,4 +1,4 @@
-"""What parts and packages add to evaluation, each declared in a group of entry points.
+"""Extensions of evaluation by parts and packages, each declared in a group of entry points.
 
 ``housequest.runs``: families of runs that have no episodes. The family's name stands in the manifests of its runs, and is what
 ``housequest eval --world`` takes for it; it is no world. ``housequest.clusters``: kinds of clusters, which play episodes or do
@@ -34,7 +34,7 @@ _FAMILY = re.compile(rb'"family": "([a-z0-9-]{1,40})"')
 
 @dataclass(frozen=True, slots=True)
 class RunFamily:
-    """What is done with runs of a family. ``about`` says in words what they have in place of episodes. ``report`` and
+    """The handling of a family of runs. ``about`` says in words what they have in place of episodes. ``report`` and
     ``verify`` read the folder of a run, ``sweep_report`` that of a sweep; they raise ``ConfigurationError``. ``commands`` is
     the module with the ``evaluate`` and ``sweep`` that ``housequest eval`` calls, as those of ALFRED's plans.
     """
@@ -89,11 +89,11 @@ class Cluster(Protocol):
     """Machines, or processes of this one."""
 
     def players(self, job: ClusterJob) -> AbstractAsyncContextManager[RemotePlayers]:
-        """What plays the episodes of ``job``. Raises ``ConfigurationError`` where the cluster cannot be reached."""
+        """Players for the episodes of ``job``. Raises ``ConfigurationError`` where the cluster cannot be reached."""
         ...
 
     def pool(self) -> Pool | int:
-        """What does other work, or how many processes of this machine do."""
+        """A pool for other work, or the number of processes of this machine for it."""
         ...
 
 

@@ -40,7 +40,7 @@ class Pass(NamedTuple):
 
     @property
     def way(self) -> str:
-        """Which pass it is."""
+        """The name of this pass."""
         return "in pieces" if self.attended else "whole"
 
     @property
@@ -54,7 +54,7 @@ class Pass(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What they cost."""
+        """The calls, their tokens and their time, in words."""
         read = sum(call.prompt_tokens or 0 for call in self.calls)
         written = sum(call.completion_tokens or 0 for call in self.calls)
         thought = sum(call.thinking_tokens or 0 for call in self.calls)
@@ -67,7 +67,7 @@ class Pass(NamedTuple):
 
 
 class Rehearsal(NamedTuple):
-    """What was seen: the ``passes``, what was ``learned``, how much ``context`` is kept, whether equal calls are ``alike``."""
+    """The result: ``passes``, what was ``learned``, how much ``context`` is kept, and whether equal calls are ``alike``."""
 
     passes: tuple[Pass, ...]
     learned: tuple[str, ...]
@@ -164,7 +164,7 @@ async def _asked_for(model: Model, roles: Sequence[str]) -> str:
 
 
 async def _kept(model: Model) -> tuple[str, str]:
-    """How much of a prompt the model's server keeps, in words, by its own tokenizer or by a word before a long text; and what
+    """Find out how much of a prompt the model's server keeps, by its own tokenizer or by a word before a long text; and what
     that does to play, if it is a fault."""
     try:
         room = await model.room([Message("user", _PASSWORD)])
@@ -196,7 +196,7 @@ async def _kept(model: Model) -> tuple[str, str]:
 
 
 async def _asked(model: Model, size: int) -> tuple[bool, int | None]:
-    """Whether a word before ``size`` tokens is found, and the tokens that the model counts."""
+    """Ask for a word that stands before ``size`` tokens. Returns whether it is found, and the tokens that the model counts."""
     filler = "".join(_LINE.format(number) for number in range(size // _TOKENS_A_LINE))
     text = f"The password is {_PASSWORD}.\n{filler}\nWhat is the password? Answer with that word alone."
     request = Request([Message("user", text)], max_tokens=64)

@@ -52,7 +52,7 @@ class LearningModel:
         return Sampling(max_tokens=self.longest, seed=self.seed, form="auto")
 
     async def context_left(self, role: Role[T], system: str, text: str) -> int | None:
-        """How many tokens the model's context leaves beside this question; None if it does not tell. Raises ``ModelError``."""
+        """The tokens that the model's context leaves beside this question; None if it does not tell. Raises ``ModelError``."""
         return await room_beside(role, self.model, (Message("system", system), Message("user", text)), self._sampling)
 
     async def ask(
@@ -113,7 +113,7 @@ class ModelJudge:
     say: Callable[[str], None]
 
     async def compare(self, pairs: Sequence[tuple[Rule, Rule]]) -> list[PairLabel]:
-        """How the two rules of each pair relate; a pair without an answer counts as different."""
+        """The relation of the two rules of each pair; a pair without an answer counts as different."""
         if pairs:
             self.say(f"Comparing {len(pairs):,} pairs of rules that look alike.")
         prompt = load_prompt("housequest.agent.explorer", "judge")
@@ -132,7 +132,7 @@ class ModelJudge:
         return [said.get(place, unsaid) for said, number in whole for place in range(1, number + 1)]
 
     async def decide(self, one: CandidateRule, other: CandidateRule) -> ArbiterVerdict:
-        """Which of two contradicting candidates is right."""
+        """Ask which of two contradicting candidates is right."""
         prompt = load_prompt("housequest.agent.explorer", "judge")
         told = self._told("first", one) | self._told("second", other)
         what = f"the dispute of {one.rule.id} and {other.rule.id}"

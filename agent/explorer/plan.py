@@ -119,7 +119,7 @@ class ExplorationReport(Frozen):
     tokens: int = 0
 
     def left(self, *, retry_errors: bool) -> bool:
-        """Whether the same command would retry something."""
+        """True if the same command would retry something."""
         return any(each.again for each in self.lost) or (retry_errors and self.played.errors > 0)
 
 
@@ -128,7 +128,7 @@ NO_MODEL = "none"
 
 
 class LearningConfig(Frozen):
-    """How rules are learned from the run (``explore.json``). ``distiller`` None: by counting."""
+    """The settings for learning rules from the run (``explore.json``). ``distiller`` None: by counting."""
 
     format: Format = FORMAT
     distiller: str | None
@@ -261,7 +261,7 @@ def _kept(kind: type[M], file: Path, way_out: str = "") -> M | None:
 
 
 def learning_faults(folder: Path) -> list[Fault]:
-    """What is not whole in the files of learning in ``folder``; nothing where there are none."""
+    """The faults of the files of learning in ``folder``; none where there are no files."""
     place = ExplorationFolder(folder)
     files = ((LearningConfig, place.learning_file), (LearningSizes, place.sizes_file), (ExplorationReport, place.report_file))
     calls = faults_of(LedgerCall, place.calls_file, LARGEST_LEDGER, lines=True)

@@ -115,7 +115,7 @@ class OfferedTasks:
 
 @dataclass(frozen=True, slots=True)
 class HostOptions(OfferedTasks):
-    """What clients may play. ``records`` is the folder for episodes, None for none."""
+    """The tasks that clients may play. ``records`` is the folder for episodes, None for none."""
 
     split: str | None = None
     records: Path | None = None
@@ -160,7 +160,7 @@ class GameOpening(BaseModel, frozen=True):
 
 
 class CommandResult(BaseModel, frozen=True):
-    """What a command came to. ``outcome`` and ``reason`` are None until the game is over."""
+    """The result of a command. ``outcome`` and ``reason`` are None until the game is over."""
 
     observation: str
     accepted: bool

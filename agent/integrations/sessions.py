@@ -39,7 +39,7 @@ class ServedTasks(OfferedTasks):
 
 
 class TextObservation(BaseModel, frozen=True, extra="forbid"):
-    """What the player is told. ``admissible_commands``, ``explanation`` and ``type`` are None where they are not granted."""
+    """An observation for the player. ``admissible_commands``, ``explanation`` and ``type`` are None where they are not granted."""
 
     text: str
     goal: str
@@ -55,7 +55,7 @@ class TextObservation(BaseModel, frozen=True, extra="forbid"):
 
 
 class SessionState(BaseModel, frozen=True, extra="forbid"):
-    """Which episode a session plays, and how far it is. ``seed`` drew the task; it is None where the task was named."""
+    """The episode that a session plays, and its progress. ``seed`` drew the task; it is None where the task was named."""
 
     episode_id: str | None = None
     step_count: int = Field(default=0, ge=0)
@@ -177,7 +177,7 @@ class Sessions(AbstractAsyncContextManager["Sessions"]):
 
     @property
     def tasks(self) -> str:
-        """How many tasks are served, in words."""
+        """The number of tasks that are served, in words."""
         return f"{self._there:,} tasks" if self._there < len(TRAINED) else "tasks without end"
 
     def found(self, name: str | None, place: int | None, seed: int) -> Task:

@@ -16,7 +16,7 @@ class CommandTools(ABC):
 
     @abstractmethod
     def _play(self, command: str) -> str:
-        """What ``command`` is answered."""
+        """Play ``command`` and return the answer."""
 
     def go_to(self, receptacle: str) -> str:
         return self._play(f"go to {receptacle}")

@@ -109,7 +109,7 @@ def demonstrate(
 def plans(
     goal: Goal, sentence: str, opening: Observation, random: Random, others: Sequence[tuple[str, str]] = ()
 ) -> TrainingSample:
-    """What the reasoner is asked and should reply: with or without rules, hints and plans that failed. Now and then, rules on
+    """Draw a prompt of the reasoner and its reply: with or without rules, hints and plans that failed. Now and then, rules on
     ``others`` are added: pairs of an object and the rule's text."""
     belief = begin(opening)
     rules: list[str] = []
@@ -171,7 +171,7 @@ def _where(random: Random, goal: Goal, belief: Belief, *, named: bool) -> tuple[
 
 
 def taught(expert: HouseholdExpert, memory: HouseholdExpertMemory, goal: Goal) -> Lesson:
-    """What the actor should reply in any state of a game."""
+    """The right reply of the actor in any state of a game."""
     belief, tried = memory.belief, memory.failed
     command, thought, _ = expert.decide(memory)
     if command is None:
@@ -188,7 +188,7 @@ def taught(expert: HouseholdExpert, memory: HouseholdExpertMemory, goal: Goal) -
 
 
 def step_of(goal: Goal, belief: Belief) -> int:
-    """How many parts of ``goal`` are done by what is known, which is the index of the present one."""
+    """The index of the present part of ``goal``: the number of parts that are known to be done."""
     held = belief.item(belief.held)
     holding = held is not None and held.kind == goal.object
     if goal.count > 1:
@@ -460,7 +460,7 @@ class _Player:
         self._model, self._loop = load_builtin(file), asyncio.new_event_loop()
 
     def __call__(self, item: tuple[int, str | int]) -> list[TrainingSample]:
-        """What the game with a number among all teaches: a published one by its reference, or a made-up house by its seed."""
+        """The samples of one game, with its number among all: a published one by its reference, or a made-up house by its seed."""
         number, played = item
         made_up = isinstance(played, int)
         game = made_up_game(played, self._seed) if made_up else train_game(self._world, self._world.task(played), human=False)

@@ -95,7 +95,7 @@ class GameSet:
         return figures | {"lost": _lost(games)}
 
     def expert(self) -> list[GameResult]:
-        """What the expert reaches in these games, with counts from ``train``."""
+        """The expert's results in these games, with counts from ``train``."""
         config, agent = EpisodeConfig(self.plain), make_agent("expert", world=self.plain)
         return [_play(self.plain.open(self.plain.task(task.reference)), agent, config) for task in self.tasks]
 
@@ -193,7 +193,7 @@ def _meant(meaning: str, place: str, world: World, task: Task) -> list[str]:
 
 
 def _heeds(meaning: str, places: Sequence[str], commands: Sequence[str]) -> bool:
-    """Whether one of the first two ``commands`` goes to one of ``places``, or, where it should not, none that searches does."""
+    """True if one of the first two ``commands`` goes to one of ``places``, or, where it should not, none that searches does."""
     going = {f"go to {place}" for place in places}
     if meaning in ("there", "last"):
         return not going.isdisjoint(commands[:2])
@@ -245,7 +245,7 @@ def _worth_of_rules(model: Model, games: int) -> Iterator[dict[str, Any]]:
 
 
 def _rules(told: str, task: Task, thing: str, place: str) -> RuleBudget | None:
-    """What is ``told`` where each ``thing`` is at such a ``place``; in words that were not trained on."""
+    """The rules that are ``told`` where each ``thing`` is at such a ``place``; in words that were not trained on."""
     if told in ("none", "learned"):
         return read_rules("learned") if told == "learned" else None
     others = [other for other in ("drawer", "shelf", "sofa", "fridge") if other != place]

@@ -251,7 +251,7 @@ def _preferences(events: Sequence[Event], final: Sequence[Event], prompts: _Prom
 
 
 def _answers(better: ModelCall, prompt: Sequence[PromptMessage], given_up: ModelCall, asked: Sequence[PromptMessage]) -> bool:
-    """Whether the call ``better`` answers what the reply that was ``given_up`` was ``asked``. Its prompt may go on: with a hint
+    """True if the call ``better`` answers what the reply that was ``given_up`` was ``asked``. Its prompt may go on: with a hint
     in the last message, or with the unreadable reply and what was wrong with it."""
     same, rest = prompt[: len(asked)], prompt[len(asked) :]
     if better.role != given_up.role or len(same) < len(asked) or same[:-1] != tuple(asked[:-1]):

@@ -1,5 +1,5 @@
 # pyright: basic, reportMissingImports=false
-"""How networks are trained: the loop with its checkpoints and record, their layers; and the built-in model's network.
+"""Train networks: the loop with its checkpoints and record, their layers, and the built-in model's network.
 
 Of a network that is trained from scratch, matrices are trained by Muon (Jordan et al., 2024; at equal steps it had half the
 loss of AdamW here), the rest by AdamW. The rate rises briefly and falls to zero. Batches depend only on the seed and the number
@@ -119,7 +119,7 @@ class Learner(nn.Module, ABC):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """What every recipe says. ``shares``: how much of each part a batch holds on average; ``warmup``: for how many of the
+    """The settings of every recipe. ``shares``: how much of each part a batch holds on average; ``warmup``: for how many of the
     ``steps`` the ``rate`` rises; ``begin``: a checkpoint to start from, with fresh optimisers; ``device``: PyTorch's. Raises
     ``ConfigurationError`` for steps that leave the rate no time to fall."""
 
@@ -198,7 +198,7 @@ def _optimisers(model: Learner, schedule: Schedule) -> tuple[Any, Any]:
 
 
 def checkpoint(folder: Path) -> dict[str, Any]:
-    """What is kept of the run in ``folder``. Raises ``ConfigurationError`` where that does not say by which recipe it was."""
+    """Load the checkpoint in ``folder``. Raises ``ConfigurationError`` where it does not say by which recipe it was trained."""
     kept: dict[str, Any] = torch.load(folder / CHECKPOINT, weights_only=True, map_location="cpu")
     if "recipe" not in kept:
         raise ConfigurationError(
@@ -230,7 +230,7 @@ def stream(pool: Callable[[int], Sequence[B]], size: int, step: int) -> Iterator
 
 
 def shuffled(drawn: Sequence[D], size: int, random: np.random.Generator) -> list[Sequence[D]]:
-    """What was ``drawn`` in groups of ``size``, neighbours together, in random order."""
+    """The samples ``drawn``, in groups of ``size`` with neighbours together, in random order."""
     groups = [drawn[at : at + size] for at in range(0, len(drawn), size)]
     return [groups[at] for at in random.permutation(len(groups))]
 
@@ -339,7 +339,7 @@ _LOST = -100
 
 @dataclass(frozen=True, slots=True)
 class Recipe(Schedule):
-    """How the network is trained. ``batch``: samples in a step; ``renumbered``: the share of samples whose objects get other
+    """The settings of the network's training. ``batch``: samples in a step; ``renumbered``: the share of samples whose objects get other
     numbers."""
 
     steps: int = 3000

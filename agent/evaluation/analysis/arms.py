@@ -63,7 +63,7 @@ class Arm:
 
     @property
     def planned(self) -> str:
-        """How many runs there are to be, and how many have begun if not all."""
+        """The number of runs, with those that have begun if not all have: ``2 of 3``."""
         return f"{len(self.runs)} of {len(self.runs) + self.missing}" if self.missing else str(len(self.runs))
 
     @property
@@ -140,7 +140,7 @@ class Arm:
 
 
 class Difference(NamedTuple):
-    """How much more one arm wins than another of the ``tasks`` that both finished, with the 95 % interval, and how likely
+    """The second arm's success less the first's over the ``tasks`` that both finished, with the 95 % interval, and how likely
     chance alone brings a difference as large.
     """
 
@@ -192,7 +192,7 @@ def read_arms(
 
 
 def _identity(run: Run) -> Iterator[object]:
-    """What no other run has in common with this one but a copy of it: its place, and how long each episode took."""
+    """Keys that only a copy of this run shares with it: its place, and the seconds of each episode."""
     yield run.folder.path.resolve()
     if times := [clock.wall for _, clock in sorted(run.extras.clocks.items()) if clock.wall is not None]:
         yield (run.manifest.model_dump_json(), *times)
@@ -248,7 +248,7 @@ def distinct_names(places: Sequence[Path]) -> list[str]:
 
 
 def _seedless(manifest: Manifest) -> str:
-    """What a run must share with others to be one arm with them: all but its seed."""
+    """The manifest without its seed, which runs of one arm share."""
     config = manifest.configuration.model_copy(update={"seed": 0, "repeat": None})
     return manifest.model_copy(update={"configuration": config}).model_dump_json(exclude={"versions"})
 

@@ -57,7 +57,7 @@ LEAST_LOOP = 6
 LOOP_SHARE = 5
 """A loop takes at least the last fifth of an episode."""
 PATIENCE = 8
-"""How many turns an object may be held before its treatment counts as forgotten: going, opening and treating takes three."""
+"""Turns that an object may be held before its treatment counts as forgotten: going, opening and treating takes three."""
 LONGEST = 240
 """The most characters of a quoted reason or message."""
 _DONE: dict[Treatment, str] = {"clean": "cleaned", "heat": "heated", "cool": "cooled"}
@@ -140,7 +140,7 @@ def failure_of(events: Sequence[Event]) -> Failure | None:
 
 
 def _by_camera(case: EpisodeCase) -> Failure:
-    """What went wrong, as a robot that sees said itself; in OPEx's terms (table 4)."""
+    """Classify an episode by the error modes that a robot that sees reported, in OPEx's terms (table 4)."""
     last, reason = case.modes[-1]
     counted = Counter(mode for mode, _ in case.modes)
     # Who gives up on the last plan although no skill of it failed has planned too often.
@@ -152,7 +152,7 @@ def _by_camera(case: EpisodeCase) -> Failure:
 
 
 def _failures(case: EpisodeCase) -> Iterator[Failure]:
-    """What the rules say, in their order; the first counts."""
+    """Apply the rules in their order; the first that matches counts."""
     ended, last, goal = case.ended, case.last, case.goal
     if ended.outcome == "error":
         told = unquoted(ended.message or ended.reason, LONGEST)
@@ -198,14 +198,14 @@ def _failures(case: EpisodeCase) -> Iterator[Failure]:
 
 
 def of_games(lost: Mapping[FailureKind, Collection[object]]) -> dict[LotaClass, int]:
-    """How many of the games ``lost``, by their own class, are in each class. What broke, was stopped or could not be read is in
+    """Count the games ``lost``, given by their own class, in each class. What broke, was stopped or could not be read is in
     none: no plan failed there, nor where a robot that sees only bumped into things, failed to act on them or left them closed.
     """
     return counted(kind.lota for kind, games in lost.items() for _ in games)
 
 
 def counted(classes: Iterable[LotaClass | None]) -> dict[LotaClass, int]:
-    """How often each class occurs, in the paper's order, without those that do not."""
+    """Count each class, in the paper's order, without those that do not occur."""
     counts = Counter(classes)
     return {each: counts[each] for each in LotaClass if counts[each]}
 
@@ -233,13 +233,13 @@ class ObjectHistory:
 
     @property
     def delivery(self) -> str:
-        """Where it was put last, and when, in words."""
+        """The last place and turn in which it was put down, in words."""
         return f"{self.name} was put in {self.where} in turn {self.put}"
 
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """How many things of a kind belong in a ``place`` of this kind, and how many are ``there`` at the end."""
+    """The ``count`` of things of a kind that belong in a ``place`` of this kind, and how many are ``there`` at the end."""
 
     place: str
     count: int
@@ -247,7 +247,7 @@ class Errand:
 
 
 def _modes(played: Sequence[Event]) -> Iterator[tuple[str, str]]:
-    """What a robot that sees says of its mistakes: the error mode, and what it failed for; and each plan that it made again."""
+    """The mistakes that a robot that sees reported: error modes with their reasons, and each plan that it made again."""
     started = next((event.body for event in played if isinstance(event.body, Started)), None)
     for event in played:
         match event.body:
@@ -313,13 +313,13 @@ class EpisodeCase:
         return things
 
     def treated(self, item: Item | None) -> bool:
-        """Whether the object is known to have had the goal's treatment."""
+        """True if the object is known to have had the goal's treatment."""
         if item is None or self.treatment is None:
             return False
         return bool(item.clean) if self.treatment == "clean" else item.heat == {"heat": "hot", "cool": "cool"}[self.treatment]
 
     def ready(self, thing: ObjectHistory) -> bool:
-        """Whether the object is known to need nothing but its place at the end."""
+        """True if the object is known to need nothing but its place at the end."""
         return self.treatment is None or self.treated(self.belief.item(thing.name))
 
     def right(self, goal: Goal) -> list[ObjectHistory]:
@@ -337,14 +337,14 @@ class EpisodeCase:
         return [[name for name in self.belief.inside(one) if name in right] for one in holders]
 
     def met(self, goal: Goal) -> bool:
-        """Whether the whole goal is believed true at the end."""
+        """True if the whole goal is believed to hold at the end."""
         if goal.lamp:
             held = self.belief.held
             return held is not None and kind(held) == goal.object and self.lamp_here(self.belief, goal, lit=True)
         return any(len(there) >= goal.count for there in self.settled(goal))
 
     def lamp_here(self, belief: Belief, goal: Goal, *, lit: bool) -> bool:
-        """Whether a lamp that the goal could mean (``lit``: one that is on) is known to be at the player's place."""
+        """True if a lamp that the goal could mean (``lit``: one that is on) is known to be at the player's place."""
         lamps = [item for item in belief.items if item.kind == goal.lamp and (item.lit or not lit)]
         return any(belief.is_here(holder.name) for lamp in lamps for holder in belief.holders(lamp.name))
 
@@ -371,7 +371,7 @@ class EpisodeCase:
         return {thing: Errand(place, count, there[thing, place]) for (thing, place), count in puts.items()}
 
     def put_in(self, command: str, held: str) -> str:
-        """Where ``command`` would put what is held; empty if it would not."""
+        """The place where ``command`` would put what is held; empty if it would not."""
         patterns = self._household.commands.puts if self._household else ()
         leads = (pattern.format(thing=held, place="") for pattern in patterns)
         return next((command[len(lead) :] for lead in leads if command.startswith(lead)), "")
@@ -411,7 +411,7 @@ def _wrong_object(case: EpisodeCase, goal: Goal) -> Iterator[Failure]:
 
 
 def _misused(case: EpisodeCase, goal: Goal, thing: ObjectHistory) -> str:
-    """How a wrong object was treated as if it were the right one; empty if it was not."""
+    """The way in which a wrong object was used as if it were the right one; empty if it was not."""
     if thing.where and kind(thing.where) == goal.receptacle:
         return f"put in {thing.where}"
     if goal.treatment and thing.treated:
@@ -535,7 +535,7 @@ def _left_undone(case: EpisodeCase, goal: Goal) -> Iterator[Failure]:
 
 
 def _so_far(case: EpisodeCase) -> str:
-    """How far the episode got, in words; empty where unknown."""
+    """The progress of the episode, in words; empty where unknown."""
     goal = case.goal
     if goal is None:
         return ""

@@ -29,7 +29,7 @@ from housequest.worlds.base import Metric, Played
 
 
 class PathLengths(NamedTuple):
-    """How many commands a task takes: the world's ``expert``, who sees what a player sees, and the ``shortest`` path. None
+    """Commands that a task takes: the world's ``expert``, who sees what a player sees, and the ``shortest`` path. None
     where the expert failed or ran out of turns, or where the shortest path is unknown. Where the world's benchmark has
     demonstrations, ``annotated`` is the length of its own, which is then the expert's, and ``conditions`` how many goal
     conditions it counts.
@@ -47,7 +47,7 @@ class PathLengths(NamedTuple):
 
 
 class Ceiling(NamedTuple):
-    """What the expert reaches with the location ``prior`` of a run: its turns by task, None where it does not win. ``counted``
+    """The expert's result with the location ``prior`` of a run: its turns by task, None where it does not win. ``counted``
     is the same with the counts, where the run's model names the places.
     """
 
@@ -61,7 +61,7 @@ class Ceiling(NamedTuple):
 
 
 class CeilingFigures(NamedTuple):
-    """How many of ``tasks`` the expert won with ``prior``, and in how many turns on average of those that it won. ``missing``
+    """The number of ``tasks`` that the expert ``won`` with ``prior``, and its mean ``turns`` to win. ``missing``
     are the tasks more of which it is not known. ``counted`` are the figures with the counts, where the run's model names the
     places.
     """
@@ -93,7 +93,7 @@ class CeilingFigures(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """What is known of a run beside its results: L* and the timing of each task by id, the model's prices, a planner's
+    """Facts about a run beside its results: L* and the timing of each task by id, the model's prices, a planner's
     ceiling, and what the world's benchmark computes.
     """
 
@@ -121,12 +121,12 @@ class PlayedTask:
 
     @property
     def won(self) -> bool:
-        """Whether the task was won."""
+        """True if the task was won."""
         return self.result is not None and self.result.won
 
     @property
     def wording(self) -> str:
-        """Who wrote the goal sentence: ``template`` or ``human``; ``unknown`` where only a result names the task."""
+        """The author of the goal sentence: ``template`` or ``human``; ``unknown`` where only a result names the task."""
         said = (self.result.wording if self.result else None) or self.task.wording or "unknown"
         return said.partition(":")[0]
 
@@ -226,7 +226,7 @@ SHARES = (
         short="GC/path",
     ),
 )
-"""What a report shows of a world whose benchmark computes no metrics of its own."""
+"""Figures of worlds whose benchmark computes no metrics of its own."""
 STEPS = EpisodeFigure("steps", "steps an episode", False, lambda each: each.result and each.result.steps)
 COST = EpisodeFigure("cost", "cost", False, attrgetter("cost"))
 COUNTS = (
@@ -241,7 +241,7 @@ USE = (
     EpisodeFigure("tokens", "tokens", False, attrgetter("result.tokens")),
     COST,
 )
-"""What a model was asked, and what that cost."""
+"""The use of a model, and its cost."""
 
 
 class Sample(NamedTuple):
@@ -355,7 +355,7 @@ class Figures:
 
     @property
     def so_far(self) -> str:
-        """How many tasks there are, and of how many of them the figures are if not of all: ``28 of 40``."""
+        """The number of tasks, with those that the figures cover if not all are finished: ``28 of 40``."""
         return f"{self.finished} of {self.episodes}" if self.unfinished else str(self.episodes)
 
     @property
@@ -384,7 +384,7 @@ class Figures:
 
     @property
     def asked(self) -> str:
-        """How the model was asked, in words."""
+        """The way in which the model was asked, in words."""
         plain = sum(result.plain or 0 for result in self.results)
         ways = [way for way, calls in (("as a chat", self.calls - plain), ("as plain text", plain)) if calls]
         return "; ".join((" and ".join(ways) or "no model", *self.learned))

@@ -52,7 +52,7 @@ _PRIORS: Mapping[object, str] = {
     "random": "none, places are searched at random",
     "name": "none, places are searched by name",
 }
-"""What is known of places before anything was seen, by the setting that says how places are searched; but for counts."""
+"""The knowledge of places before anything was seen, by the setting for searching; but for counts."""
 PriceList = Callable[[str], Prices | None]
 """Gives the prices of a model by name; None where none are set."""
 
@@ -69,7 +69,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """What it is called beside others: the name of its folder, unless another has the same."""
+        """Its name beside other runs: that of its folder, unless another has the same."""
         return self.called or self.folder.path.resolve().name
 
     def episode(self, task: SelectedTask) -> Path:
@@ -98,7 +98,7 @@ class Run:
 
     @property
     def label(self) -> str:
-        """Who played, in a few words: agent, model, rules and seed."""
+        """The player in a few words: agent, model, rules and seed."""
         config = self.manifest.configuration
         rules = f"rules {config.rules.file} {config.rules.part}".rstrip() if config.rules else ""
         parts = [config.agent, config.model or "", rules, *config.grants]
@@ -164,7 +164,7 @@ def prior_of(config: RunConfig) -> str | None:
 
 
 def named_by_model(config: RunConfig) -> bool:
-    """Whether the agent's own model names the places to look into."""
+    """True if the agent's own model names the places to look into."""
     return config.model is not None and config.settings.get("search") == "llm"
 
 
@@ -277,7 +277,7 @@ def path_lengths(world: World, task: Task, *, turns: int = TURNS, seconds: float
 
 
 def expert_turns(world: World, task: Task, turns: int = TURNS, settings: Mapping[str, Any] | None = None) -> int | None:
-    """How many commands the world's expert needs to win ``task``; None if not within ``turns``. Raises ``GameError``,
+    """The number of commands that the world's expert needs to win ``task``; None if more than ``turns``. Raises ``GameError``,
     ``Unsupported`` where the world has no expert or no house for it to play in, and ``ConfigurationError`` for ``settings``
     that the expert does not have.
     """
@@ -350,7 +350,7 @@ CALLED = "called"
 
 
 def card_differences(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """What two cards do not share: each may be why the runs differ, whatever the agents are."""
+    """The lines in which two cards differ: each may be why the runs differ, whatever the agents are."""
     lines = [name for name in {**first, **second} if name != CALLED and first.get(name) != second.get(name)]
     return {name: (first.get(name, "-"), second.get(name, "-")) for name in lines}
 
@@ -369,7 +369,7 @@ def _weights(manifest: Manifest) -> str:
 
 
 def _perception(config: RunConfig) -> str:
-    """What makes things of an agent's pictures; empty for one that reads texts."""
+    """The perception that an agent uses for pictures; empty for one that reads texts."""
     try:
         seeing = "camera" in agent_spec(config.agent).takes and world_class(config.world).info.pictured
     except ConfigurationError:  # a run of a plugin that is not here
@@ -378,7 +378,7 @@ def _perception(config: RunConfig) -> str:
 
 
 def counted_prior(config: RunConfig) -> str:
-    """What a search by counts knows of places in a run's world."""
+    """The counts that a search by counts starts from in a run's world."""
     try:
         return world_class(config.world).info.prior
     except ConfigurationError:  # a run of a plugin that is not here

@@ -76,12 +76,12 @@ class PairedCounts(NamedTuple):
 
     @property
     def won_first(self) -> int:
-        """How many the first run won."""
+        """The tasks that the first run won."""
         return self.both + self.only_first
 
     @property
     def won_second(self) -> int:
-        """How many the second run won."""
+        """The tasks that the second run won."""
         return self.both + self.only_second
 
     @property

@@ -41,7 +41,7 @@ class Transcript(NamedTuple):
 
     @property
     def outcome(self) -> str:
-        """How it ended, in one line."""
+        """The end of the episode, in one line."""
         if self.ended is None:
             return "interrupted"
         ended, turns = self.ended, many(self.ended.turns, "turn")

@@ -99,7 +99,7 @@ class Comparison(Report):
 
     @property
     def single(self) -> bool:
-        """Whether both sides are one run, in which a task is won or not."""
+        """True if both sides are one run, in which a task is won or not."""
         return all(len(arm.runs) == 1 for arm in self.arms)
 
     @property

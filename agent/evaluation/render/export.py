@@ -221,7 +221,7 @@ def warnings(manifest: Manifest, measured: Sequence[Measured]) -> tuple[str, ...
 
 
 class PublishedReport(Report):
-    """What was measured, and the published figures; success as a share."""
+    """Measured figures beside the published ones; success as a share."""
 
     def __init__(self, report: EpisodesReport) -> None:
         self.manifest, self.measured = report.manifest, report.measured

@@ -40,9 +40,9 @@ from housequest.worlds.registry import is_out
 from housequest.worlds.text import cut_at_word, many, printable
 
 MOST_NAMED = 20
-"""How many episodes a report names per cause; the JSON has all."""
+"""Episodes that a report names per cause; the JSON has all."""
 EXAMPLES = 2
-"""How many lost episodes of a class are described."""
+"""Lost episodes of a class that are described."""
 
 
 class EpisodesReport(TabledReport):
@@ -70,7 +70,7 @@ class EpisodesReport(TabledReport):
         return {"card": dict(self.card), **details(self.every), **({"by_role": roles} if (roles := self.by_role()) else {})}
 
     def by_role(self) -> dict[str, dict[str, Any]]:
-        """What each role asked of which model, where roles have models of their own."""
+        """The use of a model by each role, where roles have models of their own."""
         models, prices = models_of(self.manifest.configuration.model or ""), self.every.prices
         return {
             role: {
@@ -300,7 +300,7 @@ def _named(result: Result) -> dict[str, object]:
 
 
 def heading(manifest: Manifest, conditions: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Who played, and the card with its ``conditions``."""
+    """The player, and the card with its ``conditions``."""
     config = manifest.configuration
     lines = [
         *played_by(manifest).items(),
@@ -337,7 +337,7 @@ def _means(summary: Summary) -> Section:
 
 
 def definitions(summary: Summary) -> Iterator[str]:
-    """What the share columns mean, and what they lack."""
+    """Explain the share columns, and what they lack."""
     overall = summary.overall
     if summary.metrics:
         yield from (metric.about for metric in summary.metrics if metric.about)
@@ -375,7 +375,7 @@ _SEARCHING = {"random": "in one order drawn at random", "name": "by name"}
 
 
 def ceiling_words(ceiling: CeilingFigures | None, run: Run) -> str:
-    """What a reader must know before taking the skills' share of a planner's success for its model's."""
+    """Explain how much of a planner's success its skills reach without its model."""
     manifest = run.manifest
     if ceiling is None:
         here = world_of_run(run.folder, manifest) is not None
@@ -455,7 +455,7 @@ def learned_words(manifest: Manifest, arm: str = "") -> Iterator[str]:
 
 
 def chance_words(difference: Difference, corrected: float | None = None) -> Iterator[str]:
-    """What to make of an interval and a p that do not agree, or of an interval and a p that is ``corrected`` for many tests."""
+    """Explain an interval and a p that do not agree, or an interval and a p that is ``corrected`` for many tests."""
     without_zero = not difference.interval.low <= 0 <= difference.interval.high
     if without_zero and difference.p < 0.05 <= (corrected or 0.0):
         yield (

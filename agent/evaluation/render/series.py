@@ -46,7 +46,7 @@ from housequest.worlds.registry import world_class
 from housequest.worlds.text import many
 
 _MOST_VALUES = 6
-"""How many values of a line are listed; of a large grid, the arms' names say what differs."""
+"""Values of a line that are listed; of a large grid, the arms' names say what differs."""
 _PASSES = (1, 2, 4, 8, 16, 32, 64)
 """The k of pass@k that a report for people has; the JSON has all."""
 UNEQUAL = "Means over seeds, spread, best run and pass@k are left out until every run is finished."
@@ -103,7 +103,7 @@ class SeedsReport(EpisodesReport):
         yield Table((f"over {len(self.parts)} seeds", "mean", "95 %, other tasks", "95 %, other seeds"), tuple(rows))
 
     def sentences(self) -> Iterator[str]:
-        """What the intervals cover, how far the runs lie apart, and what must not be taken for their mean."""
+        """Explain what the intervals cover, how far the runs lie apart, and what is no mean of them."""
         yield "In the interval of all plays a task counts once, however often it was played."
         if self.every.overall.unfinished:  # the runs differ in more than chance
             yield UNEQUAL
@@ -251,7 +251,7 @@ class ArmsReport(TabledReport):
 
     @cached_property
     def differences(self) -> dict[str, tuple[Difference, float]]:
-        """How each other arm differs from the baseline, by its name, with Holm's p; without those that share no task."""
+        """The difference of each other arm from the baseline, by name, with Holm's p; without those that share no task."""
         games = _games(self.baseline)
         found = {
             arm.name: difference
@@ -334,7 +334,7 @@ class ArmsReport(TabledReport):
         yield (line for sentence in self.sentences() for line in wrapped(sentence))
 
     def sentences(self) -> Iterator[str]:
-        """What a reader of the tables needs."""
+        """Notes for a reader of the tables."""
         if any(len(each.runs) > 1 for each in self.begun):
             yield "The interval is over the tasks: one counts once, however many seeds played it."
         for arm in self.begun:
@@ -365,7 +365,7 @@ class ArmsReport(TabledReport):
 
 
 def _games(arm: Arm) -> tuple[str, str, str]:
-    """What two arms must share for their tasks to be the same."""
+    """The world, data and engine, which two arms must share for their tasks to be the same."""
     manifest = arm.runs[0].manifest
     return manifest.configuration.world, manifest.data, manifest.engine
 

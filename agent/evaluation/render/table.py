@@ -67,7 +67,7 @@ class Table:
 
     @property
     def caption(self) -> str:
-        """What it shows, for pages: what its first column is, or else the figures."""
+        """A caption for pages: the heading of its first column, or else ``All``."""
         return self.head[0][:1].upper() + self.head[0][1:] or "All"
 
     @classmethod
@@ -104,7 +104,7 @@ Section = Table | Iterable[str]
 
 
 class Report(ABC):
-    """What a command prints: figures for programs, sections for people."""
+    """The output of a command: figures for programs, sections for people."""
 
     @abstractmethod
     def data(self) -> dict[str, object]:
@@ -144,7 +144,7 @@ class TabledReport(Report):
 
     @abstractmethod
     def sentences(self) -> Iterator[str]:
-        """What a reader of the tables needs."""
+        """Notes for a reader of the tables."""
 
 
 def csv_text(rows: Sequence[Mapping[str, Cell]], columns: Iterable[str]) -> str:

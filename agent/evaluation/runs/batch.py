@@ -49,7 +49,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """How far a run is. ``resumed`` of the ``done`` episodes were finished before this command began. ``won`` is None where
+    """The progress of a run. ``resumed`` of the ``done`` episodes were finished before this session. ``won`` is None where
     nothing can be won, as when rules are learned. ``active`` model calls are in flight, at most ``limit`` (None: no limit so
     far). ``cost`` covers all sessions, None where no price is known.
     """
@@ -73,7 +73,7 @@ def unheard(_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How this session plays a run; none of it is part of the run's identity. ``concurrency`` episodes are in flight.
+    """Options of one session of a run; none of them is part of the run's identity. ``concurrency`` episodes are in flight.
     ``retry_errors`` replays episodes that errored. ``model`` replaces the spec's; the caller closes it. ``watcher`` is called
     after every episode and every ``beat`` seconds; ``say`` shows a person a message. Only the tasks of ``shard`` are played,
     and by players on a ``cluster`` rather than in this process.

@@ -111,7 +111,7 @@ class Caller(Protocol):
 
 
 class BudgetTracker:
-    """What was used of a budget by everyone who shares it; belongs to one event loop. The limit on calls is strict. Tokens and
+    """The use of a budget by everyone who shares it; belongs to one event loop. The limit on calls is strict. Tokens and
     money are known only once a call is answered, so calls in flight may exceed them.
     """
 
@@ -122,11 +122,11 @@ class BudgetTracker:
         self._until = math.inf if self.budget.seconds is None else time.monotonic() + self.budget.seconds
         self._why: HousequestError | None = None
         self.models: list[Caller] = []
-        """Who makes the calls."""
+        """The models whose calls are counted here."""
 
     @property
     def active(self) -> int:
-        """How many calls are in flight, without those that wait for the endpoint."""
+        """The number of calls in flight, without those that wait for the endpoint."""
         return sum(model.active for model in self.models)
 
     def ended(self) -> HousequestError:
@@ -167,7 +167,7 @@ class BudgetTracker:
         self.over()
 
     def over(self) -> bool:
-        """Whether nothing more may begin."""
+        """True if nothing more may begin."""
         budget, used = self.budget, self.used
         if self._why is None:
             if budget.tokens is not None and used.tokens.prompt + used.tokens.completion >= budget.tokens:
@@ -214,7 +214,7 @@ class CircuitBreaker:
         self._down: ModelError | None = None
 
     async def call(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        """What ``attempt`` returns. Once it has failed and the question is answered, it is made once more. Raises
+        """Make ``attempt`` and return its result. If it fails but the model answers the question, retry once. Raises
         ``ModelError``: fatal where the run should stop, for the question was not answered either, or calls fail alike one after
         another; otherwise only this call cannot be answered.
         """
@@ -237,7 +237,7 @@ class CircuitBreaker:
         raise AssertionError("the last attempt returns or raises")
 
     async def _ask_after(self, error: ModelError) -> bool:
-        """Whether the model has answered since ``error``; False if it cannot be asked. One question serves all who wait."""
+        """True if the model has answered since ``error``; False if it cannot be asked. One question serves all who wait."""
         failed = next(self._moments)
         async with self._asking:
             if self._down is not None:
@@ -300,7 +300,7 @@ class MeteredModel(ModelWrapper):
 
     @property
     def most(self) -> int | None:
-        """How many calls at once the user allows; None where they did not say."""
+        """The most calls at once that the user allows; None where they did not say."""
         return limiter.most if isinstance(limiter := self._limiter, RateLimiter) else None
 
     async def capabilities(self) -> Capabilities:
@@ -347,7 +347,7 @@ class MeteredModel(ModelWrapper):
         return answer
 
     async def _judged(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        """What ``attempt`` returns; what concerns the whole run stops it."""
+        """Make ``attempt`` and return its result; an error that every call would meet stops the run."""
         try:
             return await self._breaker.call(attempt)
         except (ModelError, ConfigurationError) as error:

@@ -1,4 +1,4 @@
-"""What runs will use, before they are played: calls, tokens and cost, as a range.
+"""Estimate what runs will use before they are played: calls, tokens and cost, as a range.
 
 Where episodes of the same agent and model under the same conditions are finished, they say it of tasks of their types. Of all
 others, the agent plays some of the tasks with its own prompts. The built-in model replies itself. In another model's place the
@@ -37,7 +37,7 @@ from housequest.worlds.tasks import split_tasks
 from housequest.worlds.text import many
 
 MOST_LOOKED_AT = 1_000
-"""How many folders are searched for a similar run."""
+"""Folders that are searched for a similar run."""
 REHEARSED = 4
 """Tasks that are played to see how long prompts are."""
 CHARACTERS = 4
@@ -49,9 +49,9 @@ WORDY = 60
 GROWTH = 100
 """Tokens by which a prompt grows at each call, at most about, where nothing was seen of that."""
 _SPARE = 1.5
-"""How far what one episode used may be from what others do."""
+"""The factor by which other episodes may differ from the one that was seen."""
 _APART = 2
-"""How far tasks of types that were not seen may be from what is likely."""
+"""The factor by which tasks of unseen types may differ from what is likely."""
 _ELSEWHERE = ("data",)
 """Options of worlds that change nothing that is played."""
 Range = tuple[float, float]
@@ -60,7 +60,7 @@ Amounts = tuple[Range, Range, Range, Range]
 
 
 class Estimate(NamedTuple):
-    """What the ``left`` tasks will use, from the least to the most: calls, tokens ``read`` and ``written``, and their cost,
+    """The estimated use of the ``left`` tasks, from the least to the most: calls, tokens ``read`` and ``written``, and the cost,
     None where no price is known. ``basis`` says what that was seen of.
     """
 
@@ -111,7 +111,7 @@ class _Like(NamedTuple):
 
 
 def estimate(spec: RunSpec, *folders: Path, runs: Path = Path("runs")) -> Estimate | None:
-    """What is left of ``spec`` will use, which is played into each of ``folders``; None where nothing tells. Runs below
+    """Estimate the rest of ``spec``, which is played into each of ``folders``; None without a basis. Runs below
     ``runs`` tell, too, which have the same world, agent, settings, grants and turn limit; the more alike the better. Unreadable
     folders are skipped.
     """
@@ -187,7 +187,7 @@ def _like(wanted: RunConfig, run: RunFolder) -> _Like | None:
 
 
 def _as_in(spec: RunSpec, results: Sequence[tuple[SelectedTask, Result]], left: Mapping[str, int]) -> Amounts:
-    """What so many tasks of each type will use, by finished ones of the same types."""
+    """Estimate so many tasks of each type from finished ones of the same types."""
     prices = spec.setup.prices
 
     def amount(value: Callable[[Result], float]) -> Range:
@@ -206,7 +206,7 @@ def _as_in(spec: RunSpec, results: Sequence[tuple[SelectedTask, Result]], left: 
 
 
 def of_all(values: Mapping[str, Sequence[float]], left: Mapping[str, int]) -> Range:
-    """Where the sum over so many episodes of each type probably lies, by those of others."""
+    """The range in which the sum over so many episodes of each type probably lies, from the values of others."""
     number, means = sum(left.values()), {kind: fmean(those) for kind, those in values.items()}
     total, every = sum(left[kind] * means[kind] for kind in left), [each for those in values.values() for each in those]
     if len(every) < 2:
@@ -227,7 +227,7 @@ class _Played(NamedTuple):
 
     @property
     def used(self) -> tuple[int, int, int]:
-        """How many calls, and how many tokens read and written."""
+        """The number of calls, and of tokens read and written."""
         every = list(chain.from_iterable(self.calls.values()))
         return len(every), sum(read for read, _ in every), sum(written for _, written in every)
 
@@ -239,7 +239,7 @@ class _Played(NamedTuple):
 
 
 def _by_pace(spec: RunSpec, left: Sequence[SelectedTask], own: _Like) -> tuple[str, Amounts] | None:
-    """What tasks of other types than the model played will use, if it takes as many times more as it did there than the expert;
+    """Estimate tasks of other types than the model played, if it takes as many times more as it did there than the expert;
     None where the expert cannot tell.
     """
 
@@ -269,7 +269,7 @@ def _by_pace(spec: RunSpec, left: Sequence[SelectedTask], own: _Like) -> tuple[s
 
 
 def _unseen(spec: RunSpec, left: Sequence[SelectedTask], like: _Like | None) -> tuple[str, Amounts] | None:
-    """What tasks will use of which this model played none like them, and what that is known by; None where nothing tells."""
+    """Estimate tasks unlike any that this model played, and say from what; None without a basis."""
     wanted = {task.id for task in left}
     tasks = [task for task in spec.selection.tasks if task.id in wanted]
     some, agent, most = tasks[:: max(1, len(tasks) // REHEARSED)][:REHEARSED], spec.config.agent, spec.config.max_turns
@@ -314,7 +314,7 @@ def _thinks(spec: RunSpec) -> bool:
 
 
 def _between(spec: RunSpec, played: Sequence[_Played], left: int, most: int) -> Amounts:
-    """What so many tasks will use, from as many turns as in ``played`` to ``most``, with prompts that grow as they grew."""
+    """Estimate so many tasks, from as many turns as in ``played`` to ``most``, with prompts that grow as they grew."""
     prices = spec.setup.prices
     least, full = [0.0] * 4, [0.0] * 4
     for one in played:
@@ -339,7 +339,7 @@ def _between(spec: RunSpec, played: Sequence[_Played], left: int, most: int) -> 
 
 
 def _as_played(spec: RunSpec, played: Sequence[_Played], left: int) -> Amounts:
-    """What so many tasks will use, each about as much as those that the model played itself."""
+    """Estimate so many tasks, each about as large as those that the model played itself."""
     prices = spec.setup.prices
     used = [[(role, *call) for role, calls in one.calls.items() for call in calls] for one in played]
 
@@ -374,7 +374,7 @@ def _nobody(_: RunSpec, env: Env) -> tuple[Env, Model | None]:
 
 
 _STAND_INS: Sequence[tuple[Player, int]] = ((_expert, REHEARSED), (_nobody, 1))
-"""Who plays in a model's place, and how many tasks."""
+"""The players in a model's place, and how many tasks each plays."""
 
 
 def _play(spec: RunSpec, task: Task, who: Player) -> _Played | None:
@@ -402,7 +402,7 @@ async def _episode(spec: RunSpec, env: Env, model: Model, listen: Callable[[Even
 
 
 def _played(events: Sequence[Event]) -> _Played | None:
-    """What an episode took; None where it called no model. What was not counted is estimated."""
+    """The turns and calls of an episode; None where it called no model. Tokens that were not counted are estimated."""
     prompts, calls = whole_prompts(events), defaultdict[str, list[tuple[int, int]]](list)
     for event in events:
         if isinstance(event.body, ModelCall):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar, cast
 
@@ -20,12 +19,12 @@ T = TypeVar("T", bound=BaseModel)
 LARGEST_MANIFEST = 64 << 20
 LARGEST_INDEX = 256 << 20
 NAMED = 3
-"""How many of many a message names."""
+"""The most names in one message."""
 EVAL_REWRITES = " Delete the file: `housequest eval` makes it anew."
 
 
 class Fault(NamedTuple):
-    """What is not whole in a run's folder: ``what`` is wrong at ``where``, a file and perhaps its line. ``miscounts``: figures
+    """Damage in a run's folder: ``what`` is wrong at ``where``, a file and perhaps its line. ``miscounts``: figures
     would be wrong with it. Otherwise an episode counts as unfinished, or nothing changes.
     """
 
@@ -127,44 +126,50 @@ def parsed(kind: type[T], content: bytes, where: str, way_out: str = "") -> T:
         raise ConfigurationError(f"{where} is damaged: {words_of(error)}.{way_out}") from None
 
 
-def parsed_lines(kind: type[T], file: Path, largest: int = LARGEST_INDEX, way_out: str = "") -> Iterator[T]:
-    """Parse each line of ``file`` but a truncated last one; none without a file. Raises ``ConfigurationError`` by line."""
-    lines = read_bytes(file, largest, way_out=way_out).split(b"\n")[:-1] if file.exists() else []
-    return (parsed(kind, line, f"{file}:{number}", way_out) for number, line in enumerate(lines, start=1))
-
-
-def kept_lines(kind: type[T], file: Path) -> Iterator[T]:
-    """The lines of ``file`` that are whole, of what can be computed again; none where it cannot be read."""
-    with suppress(ConfigurationError):
-        for content in read_bytes(file, LARGEST_INDEX).splitlines():
-            with suppress(ConfigurationError):
-                yield parsed(kind, content, str(file))
-
-
-def faults_of(kind: type[BaseModel], file: Path, largest: int, *, lines: bool = False) -> list[Fault]:
-    """What is wrong with ``file``, which holds one record of ``kind`` or ``lines`` of them; nothing where there is none."""
+def records(kind: type[T], file: Path, largest: int = LARGEST_INDEX, *, lines: bool = True) -> Iterator[tuple[str, T | Fault]]:
+    """The records in ``file`` with their places: one of each of its ``lines``, or the whole file as one. A `Fault` stands for
+    one that cannot be read, or for the file. Nothing without a file.
+    """
     if not file.exists():
-        return []
+        return
     try:
         content = read_bytes(file, largest)
     except ConfigurationError as error:
-        return [Fault(str(file), str(error).removeprefix(f"{file} "))]
-    records = {str(file): content}
-    if lines:
-        *whole, rest = content.split(b"\n")
-        records = {f"{file}:{number}": line for number, line in enumerate(whole, start=1)}
-        records |= {f"{file}:{len(whole) + 1}": rest} if rest else {}
-    found: list[Fault] = []
-    for where, record in records.items():
+        yield str(file), Fault(str(file), str(error).removeprefix(f"{file} "))
+        return
+    *whole, rest = content.split(b"\n") if lines else (content, b"")
+    for number, record in enumerate(whole, start=1):
+        where = f"{file}:{number}" if lines else str(file)
         try:
-            kind.model_validate_json(without_digest(record))
+            yield where, kind.model_validate_json(without_digest(record))
         except (ValueError, RecursionError) as error:
-            found.append(Fault(where, other_format(record) or words_of(error)))
-    return found
+            yield where, Fault(where, other_format(record) or words_of(error))
+    if rest:
+        where = f"{file}:{len(whole) + 1}"
+        yield where, Fault(where, "the line is cut off", miscounts=False)
+
+
+def parsed_lines(kind: type[T], file: Path, largest: int = LARGEST_INDEX, way_out: str = "") -> Iterator[T]:
+    """Each line of ``file`` but one that was cut off. Raises ``ConfigurationError`` with the line and the ``way_out``."""
+    for _, found in records(kind, file, largest):
+        if not isinstance(found, Fault):
+            yield found
+        elif found.miscounts:
+            raise ConfigurationError(f"{found.where} is damaged: {found.what}.{way_out}")
+
+
+def kept_lines(kind: type[T], file: Path) -> Iterator[T]:
+    """The lines of ``file`` that are whole, for what can be computed again; none where it cannot be read."""
+    return (found for _, found in records(kind, file) if not isinstance(found, Fault))
+
+
+def faults_of(kind: type[BaseModel], file: Path, largest: int, *, lines: bool = False) -> list[Fault]:
+    """The faults of ``file``, which holds one record of ``kind`` or ``lines`` of them; none where there is no file."""
+    return [found for _, found in records(kind, file, largest, lines=lines) if isinstance(found, Fault)]
 
 
 def words_of(error: Exception) -> str:
-    """What is wrong with JSON that could not be read; of a validation the first error and its place."""
+    """Describe JSON that could not be read; of a validation the first error and its place."""
     if not isinstance(error, ValidationError):
         return unquoted(str(error))
     fault = error.errors(include_url=False, include_input=False)[0]

@@ -27,7 +27,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from housequest.agent.episodes.events import Body, Ended, Event, ModelCall, Outcome, ParseFailed, Started, Stepped, branch
-from housequest.agent.episodes.record import read_episode, sha256_of, without_digest
+from housequest.agent.episodes.record import read_episode, sha256_of
 from housequest.agent.evaluation.analysis.failures import Failure, failure_of
 from housequest.agent.evaluation.runs import files
 from housequest.agent.evaluation.runs.files import Fault, Frozen, Number, SelectedTask, parsed, read_bytes, total, words_of
@@ -135,19 +135,11 @@ class RunFolder:
     def index(self, tasks: Sequence[SelectedTask]) -> tuple[dict[str, Result], list[Fault]]:
         """The results in the index by task, whatever became of their episodes, and what is wrong with its lines."""
         selected = {task.id for task in tasks}
-        try:
-            content = read_bytes(self.index_file, files.LARGEST_INDEX) if self.index_file.exists() else b""
-        except ConfigurationError as error:
-            return {}, [Fault(str(self.index_file), str(error).removeprefix(f"{self.index_file} "))]
-        *lines, rest = content.split(b"\n")
         found: dict[str, Result] = {}
-        faults = [Fault(f"{self.index_file}:{len(lines) + 1}", "the line is cut off", miscounts=False)] if rest else []
-        for number, line in enumerate(lines, start=1):
-            where = f"{self.index_file}:{number}"
-            try:
-                result = Result.model_validate_json(without_digest(line))
-            except (ValueError, RecursionError) as error:
-                faults.append(Fault(where, words_of(error)))
+        faults: list[Fault] = []
+        for where, result in files.records(Result, self.index_file):
+            if isinstance(result, Fault):
+                faults.append(result)
                 continue
             if result.task not in selected:
                 faults.append(Fault(where, f"{shown(result.task)} is not a task of this run"))
@@ -263,7 +255,7 @@ class _Family(BaseModel):
 
 
 def fault_of(path: Path, error: ConfigurationError | OSError) -> Fault:
-    """What ``error`` says of the file ``path``, with its line where that is known."""
+    """The ``error`` as a fault of the file ``path``, with its line where that is known."""
     if isinstance(error, OSError):
         return Fault(str(path), error.strerror or type(error).__name__)
     where, _, what = str(error).partition(": ") if str(error).startswith(f"{path}:") else (str(path), "", str(error))
@@ -276,7 +268,7 @@ def episode_name(task: SelectedTask) -> str:
 
 
 class Use(Frozen):
-    """What was asked of a model, in the words of `Result`."""
+    """The use of a model, with the fields of `Result`."""
 
     calls: Number = 0
     plain: Number | None = None
@@ -334,7 +326,7 @@ class Result(Frozen):
 
     @property
     def won(self) -> bool:
-        """Whether the task was won."""
+        """True if the task was won."""
         return self.outcome == "won"
 
     @property
@@ -374,7 +366,7 @@ def result_of(task: SelectedTask, events: Sequence[Event]) -> Result | None:
 
 
 def used_in(happened: Iterable[Body]) -> dict[str, Any]:
-    """What was asked of models in these events, as the fields of `Use`."""
+    """The use of models in these events, as the fields of `Use`."""
     bodies = list(happened)
     calls = [body for body in bodies if isinstance(body, ModelCall)]
     return {
@@ -388,7 +380,7 @@ def used_in(happened: Iterable[Body]) -> dict[str, Any]:
 
 
 def by_role(happened: Sequence[Body]) -> dict[str, Use] | None:
-    """What was asked in each role of an episode whose roles had models of their own; else None."""
+    """The use of models by each role of an episode whose roles had models of their own; else None."""
     if not any(isinstance(body, Started) and len(models_of(body.model or "")) > 1 for body in happened):
         return None
     asked = [body for body in happened if isinstance(body, ModelCall | ParseFailed)]
@@ -402,14 +394,14 @@ def summed(uses: Sequence[Use | Result]) -> dict[str, Any]:
 
 
 def joined_roles(results: Sequence[Result]) -> dict[str, Use] | None:
-    """What was asked in each role of these episodes; None where no roles had models of their own."""
+    """The use of models by each role of these episodes; None where no roles had models of their own."""
     roles = dict.fromkeys(role for result in results for role in result.roles or ())
     every = {role: [result.roles[role] for result in results if result.roles and role in result.roles] for role in roles}
     return {role: Use(**summed(uses)) for role, uses in every.items()} or None
 
 
 def repeats(steps: Iterable[Stepped]) -> int:
-    """How many of ``steps`` were repeats: the same command had the same answer before, and nothing has changed since, that is,
+    """Count the repeats in ``steps``: the same command had the same answer before, and nothing has changed since, that is,
     every answer in between was one that its command had had before. In ``look, look`` the second is a repeat. In A, B, A, B the
     second A is not, for B was new in between; the second B is, and so is each that follows.
     """

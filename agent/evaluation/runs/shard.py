@@ -58,7 +58,7 @@ def read_shard(text: str) -> Shard:
 
 
 def shard_of(run: RunFolder) -> Shard | None:
-    """Which shard a folder holds; None for a run of one machine. Raises ``ConfigurationError`` where that is damaged."""
+    """The shard that a folder holds; None for a run of one machine. Raises ``ConfigurationError`` where that is damaged."""
     if not run.shard_file.exists():
         return None
     return parsed(Shard, read_bytes(run.shard_file, LARGEST_MANIFEST), str(run.shard_file))
@@ -138,7 +138,7 @@ def _write(shards: Sequence[RunFolder], out: RunFolder, episodes: _Episodes) -> 
 
 
 _Episodes = Sequence[tuple[RunFolder, Result]]
-"""Where the episode of each task is, in the order of the tasks, with its result."""
+"""The folder with the episode of each task, in the order of the tasks, with its result."""
 
 
 def _found(shards: Sequence[RunFolder]) -> _Episodes:
@@ -163,7 +163,7 @@ def _found(shards: Sequence[RunFolder]) -> _Episodes:
 
 
 def _missing(shards: Sequence[RunFolder], tasks: Sequence[SelectedTask], missing: Sequence[SelectedTask]) -> str:
-    """Which episodes are missing, and which shard has to play them."""
+    """List the missing episodes, and the shards that have to play them."""
     places = {shard: run for run in shards if (shard := shard_of(run)) is not None}
     named = files.few([episode_name(task) for task in missing])
     lines = [f"{len(missing)} of {len(tasks)} episodes are missing: {named}."]
@@ -179,7 +179,7 @@ def _missing(shards: Sequence[RunFolder], tasks: Sequence[SelectedTask], missing
 
 
 class Verification(NamedTuple):
-    """What was found in the folder ``path``: of ``tasks``, how many are ``finished`` and whole, and what is not whole. There
+    """The state of the folder ``path``: of ``tasks``, how many are ``finished`` and whole, and what is not whole. There
     are no ``tasks`` where the manifest cannot be read.
     """
 
@@ -190,7 +190,7 @@ class Verification(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is damaged, gone or doubled. What was never played is no damage."""
+        """True if nothing is damaged, gone or doubled. What was never played is no damage."""
         return not self.faults
 
     def data(self) -> dict[str, object]:

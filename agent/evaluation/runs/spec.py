@@ -39,7 +39,7 @@ MANY = 1_000_000
 _MOST = 10_000
 """The most tasks of an endless split in one run: all are generated and checked before the first is played."""
 _DRAWS = 10_000
-"""How many tasks of an endless split are tried for each wanted one, to find its type."""
+"""Tasks of an endless split that are tried for each wanted one, to find its type."""
 _POOL, _LEAST_POOL = 4, 100
 """A sample of made-up tasks is drawn by its shares of types from so many for each wanted one, and from at least so many."""
 SEARCHED = 1_000
@@ -83,7 +83,7 @@ class RunConfig(Frozen):
 
     @property
     def ranged(self) -> bool:
-        """Whether the made-up tasks to select from are those of a range, which ends."""
+        """True if the made-up tasks to select from are those of a range, which ends."""
         return self.houses is not None and self.houses[1] < HELD_OUT.stop - 1
 
 
@@ -108,7 +108,7 @@ class Manifest(Frozen):
 
     @property
     def learned(self) -> dict[str, int]:
-        """How many of the tasks a model or network has learned from, by what it is called; without those that have of none."""
+        """The number of tasks that a model or network has learned from, by its name; without those that learned from none."""
         counted = {
             name: sum(covers(parts, task.id.partition("/")[0], task.number) for task in self.tasks)
             for name, parts in self.learned_from.items()
@@ -300,7 +300,7 @@ class Selection(NamedTuple):
 
     @property
     def warnings(self) -> Iterator[str]:
-        """What a reader of its figures must know: of a published split that is incomplete here, and of missing types."""
+        """Warnings for a reader of its figures: a published split that is incomplete here, and missing types."""
         if self.here != self.of:
             yield f"{self.split} has {self.here} games here and {self.of} where it is published: these are not its figures."
         if self.missing:
@@ -309,7 +309,7 @@ class Selection(NamedTuple):
 
 
 def selection_text(selected: int, of: int, *, ranged: bool = False) -> str:
-    """How many tasks of a split of size ``of`` were selected, or of a range of its made-up ones, in words."""
+    """The number of tasks that were selected of a split of size ``of``, or of a range of made-up ones, in words."""
     return f"{selected} of a split without end" if of > MANY else f"{selected} of the {'range' if ranged else 'split'}'s {of:,}"
 
 

@@ -64,7 +64,7 @@ SETTINGS = (
     *("world", "engine", "split", "type", "limit", "sample", "sample_seed", "goals", "agent", "model"),
     *("protocol", "repeat", "timeout", "rules", "rules_budget", "grant", "max_steps", "set"),
 )
-"""What an arm can set; seeds belong to the sweep."""
+"""The settings of an arm; seeds belong to the sweep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class ArmRecord(Frozen):
 
 
 SeriesKind = Literal["repeats", "attempts"]
-"""What the runs of a series are (`housequest.agent.evaluation.runs.sweep`)."""
+"""The kinds of series (`housequest.agent.evaluation.runs.sweep`)."""
 
 
 class SweepManifest(Frozen):
@@ -114,7 +114,7 @@ class SweepFolder:
 
     @property
     def begun(self) -> bool:
-        """Whether the folder holds a sweep."""
+        """True if the folder holds a sweep."""
         return self.file.is_file()
 
     def begin(self, trials: Sequence[ConfiguredArm], series: SeriesKind | None = None) -> None:
@@ -332,7 +332,7 @@ def plan_measurement(settings: Settings, name: str, ids: Sequence[str] = (), *, 
 
 
 def _part(rules: Sequence[Rule], usual: Sequence[Rule]) -> str:
-    """How ``rules`` differ from the ``usual`` rules of their book, in words."""
+    """The difference of ``rules`` from the ``usual`` rules of their book, in words."""
     more = [unquoted(rule.id) for rule in rules if rule not in usual]
     missing = [unquoted(rule.id) for rule in usual if rule not in rules]
     parts = (f"and {few(more)}" if more else "", f"without {few(missing)}" if missing else "")
@@ -340,7 +340,7 @@ def _part(rules: Sequence[Rule], usual: Sequence[Rule]) -> str:
 
 
 def series_kind(settings: Settings) -> SeriesKind | None:
-    """Which series ``settings`` ask for; None for a single run. Raises ``ConfigurationError`` where they ask for two."""
+    """The series that ``settings`` ask for; None for a single run. Raises ``ConfigurationError`` where they ask for two."""
     if settings.repeat > 1 and settings.retry_lost:
         raise ConfigurationError("--repeat and --retry-lost cannot be given together: count one of them at a time.")
     return "repeats" if settings.repeat > 1 else "attempts" if settings.retry_lost else None
@@ -409,7 +409,7 @@ def _next(folder: SweepFolder, runs: Sequence[ArmRun], retried: bool) -> SeriesP
 
 
 def attempt_of(run: RunFolder, task: SelectedTask) -> Attempt:
-    """What happened in a run's episode of ``task``, and what the agent said of the attempt before. Raises
+    """Read a run's episode of ``task``, and what the agent said of the attempt before. Raises
     ``ConfigurationError``.
     """
     played: list[Transition | Thought | ParseFailed] = []

@@ -1,4 +1,4 @@
-"""What episodes took, did and will take: seconds, calls, tokens, and their cost at the user's prices.
+"""The use of models by episodes: seconds, calls, tokens, and their cost at the user's prices.
 
 Seconds and what a cache served are kept apart from results, since no two runs agree on these.
 """
@@ -22,8 +22,6 @@ from housequest.agent.models.base import Waste
 from housequest.agent.models.registry import models_of
 from housequest.worlds.errors import ConfigurationError
 
-MOST_LOOKED_AT = 1_000
-"""How many folders are searched for a similar run."""
 T = TypeVar("T", bound=BaseModel)
 Seconds = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
 
@@ -106,7 +104,7 @@ class Spending:
 
 
 def used_before(run: RunFolder, tasks: Sequence[SelectedTask], results: Iterable[Result], prices: Prices | None) -> Spending:
-    """What earlier sessions of a run used, read from finished and unfinished episode records. The first attempt at an episode
+    """The use of earlier sessions of a run, read from finished and unfinished episode records. The first attempt at an episode
     that was replayed after an error is no longer on record.
     """
     clocks = timings_of(run, tasks)
@@ -132,7 +130,7 @@ def used_before(run: RunFolder, tasks: Sequence[SelectedTask], results: Iterable
 
 
 class EpisodeTiming(NamedTuple):
-    """What an episode took: seconds of model calls, cached prompt tokens, seconds in all, and what was paid beside. ``model``
+    """The timing of an episode: seconds of model calls, cached prompt tokens, seconds in all, and wasted calls. ``model``
     and ``cached`` are None where no call was timed or no cache reported, ``wall`` where it was not measured. ``wall`` includes
     time spent on other episodes in flight. It sums the sessions of the episode; the time of a killed one is lost. ``wasted``
     is by role; ``served`` are the models by which calls were answered, as their servers call them, and ``calls`` when the first
@@ -191,7 +189,7 @@ def timings_of(run: RunFolder, tasks: Sequence[SelectedTask]) -> dict[str, Episo
 
 
 def joined_waste(parts: Iterable[tuple[str, Waste]]) -> dict[str, Waste]:
-    """What was wasted by role."""
+    """Add up what was wasted by each role."""
     found: dict[str, Waste] = {}
     for role, waste in parts:
         found[role] = Waste.joined((found.get(role), waste)) or waste

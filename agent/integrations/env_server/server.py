@@ -45,7 +45,7 @@ class CommandAction(BaseModel, frozen=True, extra="forbid"):
 
 
 class _ResetData(BaseModel, frozen=True, extra="ignore"):
-    """What a reset may say; anything else is ignored, as OpenEnv's own server does."""
+    """The data of a reset; anything else is ignored, as OpenEnv's own server does."""
 
     seed: Seed | None = None
     episode_id: Annotated[str, Field(max_length=255)] | None = None
@@ -179,7 +179,7 @@ class EnvServer:
         await asyncio.gather(*(socket.close(code=1001, message=b"the server was stopped") for socket in hearing))
 
     def _paths(self, _: web.Request) -> Any:
-        """What is here, as far as clients look for it."""
+        """The paths that are served here, as far as clients look for them."""
         paths: dict[str, dict[str, Any]] = {}
         for route in self.app.router.routes():
             if route.method != "HEAD" and route.resource is not None:
@@ -222,7 +222,7 @@ class EnvServer:
 
 
 def _is_deaf(transport: asyncio.Transport | None) -> TypeGuard[asyncio.Transport]:
-    """Whether its client asks and does not read the answers: whoever waits for them to be sent waits for ever."""
+    """True if its client does not read the answers, so a send would block."""
     return transport is not None and transport.get_write_buffer_size() > 0
 
 
@@ -291,7 +291,7 @@ async def _read(request: web.Request, form: type[T]) -> T:
 def _told(
     path: str, read: Callable[[web.Request], Any], route: Callable[[str, Handler], web.RouteDef] = web.get
 ) -> web.RouteDef:
-    """What ``read`` says at ``path``."""
+    """A route that answers ``path`` with the result of ``read``."""
 
     async def answer(request: web.Request) -> Any:
         return read(request)

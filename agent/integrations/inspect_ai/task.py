@@ -40,10 +40,10 @@ _solver: Any = import_module("inspect_ai.solver")
 _tool: Any = import_module("inspect_ai.tool")
 T = TypeVar("T", bound=Callable[..., Any])
 TOOLS = "tools"
-"""Who plays by tools; any other name is that of an agent."""
+"""The player that calls tools; any other name is that of an agent."""
 STORE = "housequest"
 MEANS = ("goal_conditions", "steps", "refused", "repeated", "unreadable")
-"""What is scored beside ``won``: the share of goal conditions that held at the end, and counts."""
+"""Scores beside ``won``: the share of goal conditions that held at the end, and counts."""
 
 _INSTRUCTIONS = """\
 You are in a household, which you know by its texts, and you have a task to do. Act by calling tools, one step at a time. \
@@ -122,7 +122,7 @@ def _sample_of(task: Task, setup: Setup) -> Any:
 
 
 def _sampling(spec: RunSpec) -> dict[str, Any]:
-    """How the agent's settings sample: the task's defaults, which flags of inspect_ai replace."""
+    """The agent's sampling settings: the task's defaults, which flags of inspect_ai replace."""
     return {name: spec.config.settings[name] for name in ("temperature", "max_tokens") if name in spec.config.settings}
 
 
@@ -134,7 +134,7 @@ def _sampling(spec: RunSpec) -> dict[str, Any]:
 )
 @_by_its_name
 def played() -> Any:
-    """Whether the game was won, and how it was played."""
+    """Score whether the game was won, and how it was played."""
 
     async def score(state: Any, target: Any) -> Any:
         del target
@@ -153,7 +153,7 @@ def played() -> Any:
 @_scorer.scorer(metrics=[_scorer.accuracy(), _scorer.stderr()], name=SCORER)
 @_by_its_name
 def won() -> Any:
-    """Whether the game was won, in the log of a run of ours; no score where a person helped."""
+    """Score whether the game was won, in the log of a run of ours; no score where a person helped."""
 
     async def score(state: Any, target: Any) -> Any:
         del target

@@ -41,7 +41,7 @@ except ImportError:
     raise ConfigurationError('This needs the MCP SDK; install it with: pip install "housequest[mcp]"') from None
 
 NEWEST = importlib.util.find_spec("mcp.server.mcpserver") is not None
-"""Whether the SDK is version 2, which also speaks the protocol of July 2026. Openenv still needs 1."""
+"""True if the SDK is version 2, which also speaks the protocol of July 2026. Openenv still needs 1."""
 
 if TYPE_CHECKING or NEWEST:
     from mcp.server.mcpserver import Context, MCPServer
@@ -94,7 +94,7 @@ MOST_WAITING = 64
 """Connections on which the server waits for a request at once. The limit on open files of most systems lies above 250."""
 LARGEST_REQUEST = 256 * 1024
 _PLAIN: Any = {"level": logging.ERROR, "format": "%(message)s"}
-"""How errors are logged. The SDK's own way opens source files, which ends the process where too many are open."""
+"""Settings of the log. The SDK's own way opens source files, which ends the process where too many are open."""
 
 
 def make_server(host: GameHost) -> MCPServer:
@@ -177,13 +177,13 @@ async def _leave(host: GameHost) -> None:
 
 
 def _annotations(title: str, *, reads: bool = False, destroys: bool = False, again: bool = True) -> ToolAnnotations:
-    """What a tool does to the games; ``again`` says that calling it twice does no more than once. None leaves this program."""
+    """The effects of a tool on the games; ``again``: calling it twice does no more than once. No tool leaves this program."""
     hints = {"readOnlyHint": reads, "destructiveHint": destroys, "idempotentHint": again, "openWorldHint": False}
     return ToolAnnotations.model_validate({"title": title, **hints})
 
 
 def _client(context: CallContext) -> str | None:
-    """Who asks: the session that the client shows or else its connection; None on a pipe, which has one client only."""
+    """The client: the session that it shows or else its connection; None on a pipe, which has one client only."""
     request = context.request_context.request
     if not isinstance(request, Request) or request.client is None:
         return None
@@ -239,7 +239,7 @@ class _Connection(H11Protocol):
     for the rest of a request, and for a client that reads no answers, and keeps all that it asks."""
 
     _waiting: ClassVar[dict[_Connection, asyncio.TimerHandle]] = {}
-    """When each connection that the server waits for is closed; the oldest first."""
+    """The time at which each connection that the server waits for is closed; the oldest first."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)

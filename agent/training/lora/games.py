@@ -88,7 +88,7 @@ class Knowing(Wrapper):
         return self.scene.belief
 
     def move(self, part: str | None = None) -> Lesson:
-        """What to do now, for the whole goal or for a ``part`` of it that alone is known."""
+        """The expert's next move, for the whole goal or for a ``part`` of it that alone is known."""
         scene, goal = self.scene, self.goal
         if goal.lamp and part == subtasks_of_goal(goal)[0]:
             goal = Goal("pick_and_place_simple", goal.object)  # what is taken is not looked for together with the lamp
@@ -96,7 +96,7 @@ class Knowing(Wrapper):
         return taught(self._expert, memory, goal)
 
     def lesson(self, request: Request | None = None, part: str | None = None) -> tuple[Lesson, bool]:
-        """What to do now or, now and then, a random command, which is not to be learned. A command names only what the
+        """The next move or, now and then, a random command, which is not to be learned. A command names only what the
         ``request`` tells, where there is one. Raises ``ModelError`` where the agent left out what the expert would name."""
         lesson = self.move(part)
         if self._random.random() < self._epsilon:
@@ -142,7 +142,7 @@ class Knowing(Wrapper):
 MOST_STEPS = 50
 _SEARCHER = "housequest.agent.skills.controller"
 _SENTENCE = re.compile(r"^(Thought: |<think>|\d+\. )([a-z])", re.MULTILINE)
-"""Where a thought or a step of a plan begins with a small letter."""
+"""The beginning of a thought or of a step of a plan with a small letter."""
 _NEVER = -30.0  # Nats of what the expert would not say.
 _TOLD = ("completions", "log_probabilities", "scoring", "singly", "choices", "bias", "deterministic")
 LIKE_LLAMA = Capabilities(**dict.fromkeys(_TOLD, True))  # What a ``llama:`` model can do that changes a prompt.
@@ -159,7 +159,7 @@ class Teacher(Model):
         self.calls: list[PromptedReply] = []
 
     async def capabilities(self) -> Capabilities:
-        """What changes a prompt. What the expert says needs no form to be held to."""
+        """The capabilities that change a prompt. The expert's replies need no form to be held to."""
         return self._can
 
     async def complete(self, request: Request) -> Completion:
@@ -179,7 +179,7 @@ class Teacher(Model):
 
     @cached_property
     def _roles(self) -> tuple[tuple[str, DemonstratedRole], ...]:
-        """How the prompts of each role begin that may ask, the longest first; of this agent, which may have its own."""
+        """The beginnings of the prompts of each role of this agent, the longest first."""
         specs = [agent_spec(name) for name in (self._agent, *agent_spec(self._agent).wraps) if name in agent_names()]
         modules = [spec.roles.demonstrations for spec in specs if spec.roles.demonstrations]
         modules += [_SEARCHER] if any(spec.searches for spec in specs) else []
@@ -190,7 +190,7 @@ class Teacher(Model):
         return tuple(sorted(found, key=lambda one: -len(one[0])))
 
     def _reply(self, request: Request) -> Reply:
-        """What the expert says. Raises ``ModelError`` where it does not know the role."""
+        """The expert's reply. Raises ``ModelError`` where it does not know the role."""
         text, roles = request.messages[0].content, self._roles
         begun = (role for begins, role in roles if text.startswith(begins))
         role = next(begun, None) or next((role for _, role in roles if role.mark and role.mark in text), None)
@@ -232,7 +232,7 @@ DEFAULT_HOUSES = 1_000  # Made-up houses that are played if no number is given.
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """What is played to learn from: so many made-up ``houses``, and games of ``train``, by these ``agents`` in turn. With
+    """The games to learn from: so many made-up ``houses``, and games of ``train``, by these ``agents`` in turn. With
     ``human_goals`` each game of ``train`` is played once more for every annotator's goal. ``epsilon`` is the share of random
     commands, whose replies are not learned, and ``settings`` are the agents'."""
 
@@ -263,7 +263,7 @@ class Lessons:
 
 @dataclass(frozen=True, slots=True)
 class _Play:
-    """What every game is played with; ``sources`` are those of its splits, which another machine has to have as well."""
+    """The options of every game; ``sources`` are those of its splits, which another machine has to have as well."""
 
     lessons: Lessons
     data: Path | None = None
@@ -364,7 +364,7 @@ def _won(
 
 
 def _sources(world: AlfworldWorld, splits: Iterable[str]) -> dict[str, str]:
-    """What this machine would make the games of each split of: a version of housequest, and files."""
+    """The sources of the games of each split on this machine: the version of housequest, and files."""
     return {split: f"{installed_version('housequest')} {world.fingerprint(split)}" for split in splits}
 
 
@@ -403,7 +403,7 @@ class _Player:
 
 
 async def _taught(world: AlfworldWorld, task: Task, goal: Goal, agent: str, play: _Play) -> ExportedEpisode | str:
-    """What ``agent`` was asked and answered, or why that teaches nothing. Raises ``ConfigurationError``."""
+    """The episode that the expert plays as ``agent``, or why it teaches nothing. Raises ``ConfigurationError``."""
     lessons = play.lessons
     drawn = f"{lessons.seed} {agent} {task.id} {task.wording}"
     config = EpisodeConfig(world, play.grants, max_turns=MOST_STEPS, seed=lessons.seed)
@@ -429,7 +429,7 @@ MOST_EXCHANGES = 6  # Exchanges that a role is shown.
 MOST_CHARACTERS = 4_000  # Characters that they have together, some thousand tokens; the first one is shown in any case.
 
 _SETTINGS: Mapping[str, Scalar] = {"form": "free", "examples": "made-up", "choose": "bm25", "scores": "answer"}
-"""What the expert plays with, whatever the agent's settings: nothing that asks another model, or reads what it gives."""
+"""The expert's settings, whatever the agent's are: nothing that asks another model, or reads what it gives."""
 _LOCK = Lock()
 
 
@@ -481,7 +481,7 @@ def _exchanges_won(agent: str, settings: tuple[tuple[str, Scalar], ...]) -> Mapp
 
 
 def _exchanges(recorded: Sequence[Event]) -> Mapping[str, Sequence[Exchange]]:
-    """What each role was asked and replied, as far as it is shown; what it was asked before stands in its message once."""
+    """The exchanges of each role, as far as they are shown; what was asked before stands in its message once."""
     prompts, found = whole_prompts(recorded), dict[str, list[Exchange]]()
     for event in recorded:
         if isinstance(call := event.body, ModelCall):

@@ -91,12 +91,12 @@ def write_adapter(state: Mapping[str, Any], config: Any, alpha: float, file: Pat
 peft: Any = import_module("peft")
 
 _BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
-"""What processors call their instructions for bfloat16: without them, or without oneDNN, it is slower than float32."""
+"""Names of processors' instructions for bfloat16: without them, or without oneDNN, it is slower than float32."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where it is trained: the device, the ``threads`` of a processor, and the tokens that are computed at once. With
+    """The machine for training: the device, the ``threads`` of a processor, and the tokens that are computed at once. With
     ``bfloat16`` products are computed in that type, while what is trained stays in float32."""
 
     device: str = "cpu"
@@ -134,7 +134,7 @@ def about(where: Machine) -> str:
 
 
 class TrainingProgress(NamedTuple):
-    """How far training is: the mean ``loss`` (nats a learned token) of the last steps, and tokens read each second."""
+    """The progress of training: the mean ``loss`` (nats a learned token) of the last steps, and tokens read each second."""
 
     step: int
     steps: int

@@ -176,7 +176,7 @@ ADAPTER, CARD = "adapter.gguf", "README.md"
 
 @dataclass(frozen=True, slots=True)
 class LoraRecipe:
-    """How it is trained: matrices of this ``rank``, scaled by ``alpha / rank``, beside every linear layer. ``rate`` is the
+    """The settings of LoRA: matrices of this ``rank``, scaled by ``alpha / rank``, beside every linear layer. ``rate`` is the
     highest learning rate, reached after the share ``warmup`` of the steps; it falls to 0 from there. A step learns from
     ``batch`` conversations of at most ``context`` tokens."""
 
@@ -203,12 +203,12 @@ class AdapterFolder:
     path: Path
 
     def recipe(self) -> dict[str, Any]:
-        """What was recorded; empty where nothing was."""
+        """Read the record of the training; empty where there is none."""
         file = self.path / RECIPE
         return json.loads(file.read_text("utf-8")) if file.exists() else {}
 
     def begun(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """What was recorded of the ``wanted`` training; empty where none was begun here, or another that learned nothing yet.
+        """Read the record of the ``wanted`` training; empty where none was begun here, or another that learned nothing yet.
         Raises ``ConfigurationError`` where another training has a checkpoint here."""
         before = self.recipe()
         known, asked = _flat(before), _flat(json.loads(json.dumps(wanted)))
@@ -265,7 +265,7 @@ class Training:
             raise ConfigurationError("There is nothing to learn from: give --houses, --games or --from RUN.")
 
     def recorded(self) -> dict[str, Any]:
-        """What the folder records of it. Paths are a machine's own, so of runs their names are kept, and what is in them."""
+        """The record of it in its folder. Paths are a machine's own, so of runs their names are kept, and a digest of their content."""
         return {
             "base": {"name": self.base.path.name, "digest": self.base.digest},
             "lessons": asdict(self.lessons) | {"agents": list(self.lessons.agents)},
@@ -326,7 +326,7 @@ def prepare_all(planned: Sequence[PlannedTraining], listener: Listener) -> list[
 
 
 def _prepared(planned: PlannedTraining, listener: Listener, play: Callable[[], Iterable[Conversation]]) -> list[Conversation]:
-    """What ``planned`` learns from; ``play`` gives the conversations of its games."""
+    """The conversations of ``planned``; ``play`` gives those of its games."""
     folder, wanted = planned.folder, planned.training.recorded()
     before = folder.begun(wanted)
     known = before.get("conversations", {})
@@ -465,7 +465,7 @@ def _trained(
 
 
 def card(training: Training, made: Mapping[str, Any]) -> str:
-    """What a reader of the folder has to know of the adapter, in Markdown."""
+    """The adapter's card for readers of the folder, in Markdown."""
     lessons, recipe = training.lessons, training.recipe
     settings = ", ".join(f"{key}={value}" for key, value in (lessons.settings or {}).items())
     learned = [f"{lessons.houses:,} made-up houses"] if lessons.houses else []

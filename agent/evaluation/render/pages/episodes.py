@@ -78,7 +78,7 @@ class Episodes:
 
     @property
     def bound(self) -> str:
-        """What the page holds and its limits, in words."""
+        """The limits of the page and how much of them is used, in words."""
         transcripts, calls, drawings = (f"{most / (1 << 20):g} MiB" for most in self._limits)
         most = f"A page holds at most {transcripts} of transcripts, {calls} of prompts and replies, and {drawings} of drawings"
         some = f" {self.drawings.bound}" if self.drawings.bound else ""
@@ -142,7 +142,7 @@ class Episodes:
 
 
 def _fits(text: str) -> bool:
-    """Whether a note fits on one line and need not be folded."""
+    """True if a note fits on one line and need not be folded."""
     return len(text) <= LONGEST_LINE and "\n" not in text
 
 
@@ -152,7 +152,7 @@ def _line(text: str) -> str:
 
 
 def _call_words(call: ModelCall) -> str:
-    """What a call read and wrote; its ``added`` messages are what is new in the role's prompt since its last call."""
+    """Describe a call; its ``added`` messages are what is new in the role's prompt since its last call."""
     counts = (("read", call.prompt_tokens), ("written", call.completion_tokens))
     counted = [f"{count} tokens {what}" for what, count in counts if count is not None]
     kept = [f"after {call.kept} messages as before"] if call.kept else []
@@ -189,7 +189,7 @@ class Drawings:
 
     @property
     def bound(self) -> str:
-        """What is drawn, in words; nothing where nothing is."""
+        """A description of the pictures; empty where there are none."""
         some = f" Episodes that have some: {self._drawn}; there was no room for more." if self._full else ""
         marks = "+ stands before what is new since the turn before, * before what the goal names."
         shown = "what the player's camera saw" if self._by_camera else "the house as far as the player knew it"
@@ -250,7 +250,7 @@ def _opening(scene: DrawnScene) -> tuple[Frame, tuple[int, int, int, int] | None
 
 
 def _picture(turn: int, scene: DrawnScene, box: tuple[int, int, int, int] | None) -> tuple[Frame, str, list[_Label]]:
-    """What is drawn of a turn, what it shows in words, and the names on it."""
+    """The picture of a turn, its description in words, and the names on it."""
     frame = scene.picture("house", SIZE).part(*box) if box else scene.picture("eyes", _CAMERA)
     spots, words = frame.spots(), _words(scene)
     if box is None:
@@ -275,7 +275,7 @@ def _data_url(picture: bytes) -> str:
 
 
 def _words(scene: DrawnScene) -> str:
-    """What a picture shows of a turn, for who does not see it."""
+    """Describe the picture of a turn, for people who do not see it."""
     now = scene.situation
     here = next((one for one in now.holders if one.name == now.at), None)
     stands = f"at {now.at}" if now.at else "in the middle of the room"
@@ -289,7 +289,7 @@ def _words(scene: DrawnScene) -> str:
 
 
 def _plan_words(scene: DrawnScene, spots: Spots, size: Size) -> str:
-    """Where everything stands: the plan in words, by thirds of the picture."""
+    """Describe the plan in words, by thirds of the picture."""
     width, height = size
     down, across = ("back", "middle", "front"), ("left", "middle", "right")
     places: list[tuple[int, int, str]] = []

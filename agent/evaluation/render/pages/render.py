@@ -99,7 +99,7 @@ def figures_page(figures: EpisodesReport, page: Path, limits: Limits = _LIMITS) 
 
 
 def _caption(figures: EpisodesReport) -> str:
-    """What the figures by type count, and whose their intervals are."""
+    """Explain the counts of the figures by type, and their intervals."""
     if len(figures.parts) < 2 or isinstance(figures, AttemptsReport):
         return "Errors count as not won; the interval is Wilson's."
     return f"Of {len(figures.parts)} runs. Errors count as not won; in the interval of all plays, a task counts once."
@@ -207,7 +207,7 @@ def _digest(text: str) -> str:
 
 
 def page_environment() -> Environment:
-    """What fills the templates of this folder. It escapes all that a template prints, and makes control characters visible."""
+    """Load the templates of this folder. All that a template prints is escaped, and control characters become visible."""
     environment = Environment(
         loader=FileSystemLoader(HERE),
         autoescape=True,
@@ -324,7 +324,7 @@ def tokens_an_episode(results: Sequence[Result]) -> float | None:
 
 
 def endings(summary: Summary) -> list[tuple[str, int]]:
-    """How the episodes ended: won, the classes of failure, and not finished."""
+    """Count the episodes by their end: won, the classes of failure, and not finished."""
     lost = [(kind.label, len(results)) for kind, results in summary.failures.items()]
     unfinished = summary.overall.unfinished
     return [("won", summary.overall.won), *lost, *([("not finished", unfinished)] if unfinished else [])]
