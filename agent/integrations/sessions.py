@@ -39,7 +39,7 @@ class ServedTasks(OfferedTasks):
 
 
 class TextObservation(BaseModel, frozen=True, extra="forbid"):
-    """An observation for the player. ``admissible_commands``, ``explanation`` and ``type`` are None where they are not granted."""
+    """The observation. ``admissible_commands``, ``explanation`` and ``type`` are None where they are not granted."""
 
     text: str
     goal: str

@@ -460,7 +460,7 @@ class _Player:
         self._model, self._loop = load_builtin(file), asyncio.new_event_loop()
 
     def __call__(self, item: tuple[int, str | int]) -> list[TrainingSample]:
-        """The samples of one game, with its number among all: a published one by its reference, or a made-up house by its seed."""
+        """The samples of one numbered game: a published one by its reference, or a made-up house by its seed."""
         number, played = item
         made_up = isinstance(played, int)
         game = made_up_game(played, self._seed) if made_up else train_game(self._world, self._world.task(played), human=False)

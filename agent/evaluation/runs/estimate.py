@@ -60,7 +60,7 @@ Amounts = tuple[Range, Range, Range, Range]
 
 
 class Estimate(NamedTuple):
-    """The estimated use of the ``left`` tasks, from the least to the most: calls, tokens ``read`` and ``written``, and the cost,
+    """The estimated use of the ``left`` tasks, from least to most: calls, tokens ``read`` and ``written``, and the cost,
     None where no price is known. ``basis`` says what that was seen of.
     """
 

@@ -265,7 +265,7 @@ class Training:
             raise ConfigurationError("There is nothing to learn from: give --houses, --games or --from RUN.")
 
     def recorded(self) -> dict[str, Any]:
-        """The record of it in its folder. Paths are a machine's own, so of runs their names are kept, and a digest of their content."""
+        """The record of it in its folder. Of runs it has names and digests, since paths are a machine's own."""
         return {
             "base": {"name": self.base.path.name, "digest": self.base.digest},
             "lessons": asdict(self.lessons) | {"agents": list(self.lessons.agents)},
