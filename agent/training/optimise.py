@@ -339,7 +339,7 @@ _LOST = -100
 
 @dataclass(frozen=True, slots=True)
 class Recipe(Schedule):
-    """The settings of the network's training. ``batch``: samples in a step; ``renumbered``: the share of samples whose objects get
+    """The settings of the network's training. ``batch``: samples a step; ``renumbered``: share of samples whose objects get
     other numbers."""
 
     steps: int = 3000

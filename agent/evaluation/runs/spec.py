@@ -170,7 +170,7 @@ class RunSpec:
 
 
 class SeriesPosition(NamedTuple):
-    """Where a run stands in a series: which ``repeat`` and which ``attempt`` it is, from 1. An attempt after the first plays
+    """The place of a run in a series: which ``repeat`` and which ``attempt`` it is, from 1. An attempt after the first plays
     those ``tasks`` (ids) that were not won before; ``attempts`` are what was played of each, and ``earlier`` is their digest.
     """
 
