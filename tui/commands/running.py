@@ -177,9 +177,9 @@ def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool)
     else:
         terminal.print_lines([f"{whose}, told in {told} of {len(comparison.pairs)} episodes", ""])
         terminal.print_report(comparison)
-        runs = f"{comparison.first.folder.path} {comparison.second.folder.path}"
+        runs = " ".join(str(arm.runs[0].folder.path) for arm in comparison.arms)
         terminal.print_lines(["", f"The runs: housequest compare {runs}"])
-    terminal.finish(1 if any(each.outcome == "error" for side in comparison.sides for each in side) else 0)
+    terminal.finish(1 if any(each.outcome == "error" for side in comparison.results for each in side) else 0)
 
 
 def _would_play(settings: Settings, spec: RunSpec, folder: Path) -> Iterator[str]:
