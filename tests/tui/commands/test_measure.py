@@ -141,7 +141,7 @@ def test_a_dry_run_plays_nothing(book: Path, call: Run, tmp_path: Path) -> None:
         (("book.yaml", "--alone", "--model", "openai:x"), "no rule is named"),
         (("nowhere", "--model", "openai:x"), "There is no rulebook 'nowhere'"),
     ],
-    ids=range(9),
+    ids=range(8),
 )
 def test_what_cannot_be_measured_is_told(arguments: tuple[str, ...], reason: str, book: Path, call: Run) -> None:
     (book.parent / "empty.yaml").write_text("format: 0.2\nrules:\n- {statement: perhaps, status: candidate}\n")
