@@ -352,7 +352,6 @@ class DeskScreen(AppScreen, keys="desk"):
         if not pair:
             self._list.focus()
         self._show()
-        self.refresh_bindings()
 
     def action_check(self) -> None:
         """Check the marked rules, or all that are shown, against everything recorded; pressed again, cancel that."""

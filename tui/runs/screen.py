@@ -264,9 +264,7 @@ class RunsScreen(AppScreen, keys="runs"):
         if not self._found:
             self._none(None)
             return
-        if self.has_class("empty"):
-            self.remove_class("empty")
-            self.refresh_bindings()
+        self.remove_class("empty")
         alive = self._alive()
         self._shown = (tuple(self._found), alive)
         listed = self._list
@@ -317,7 +315,6 @@ class RunsScreen(AppScreen, keys="runs"):
         self._show()
         first: dict[View, type[Widget]] = {"list": RunList, "run": Matrix, "pair": OptionList}
         self.query_one(f"#{self._view}").query_one(first[self._view]).focus()
-        self.refresh_bindings()
 
     def _title(self) -> None:
         names = " and ".join(printable(path.name) for path in self._open)
