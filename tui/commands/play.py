@@ -189,14 +189,13 @@ def _show(game: GameConfig | None, mode: str | None, settings: Settings, record:
     def home(*, newcomer: bool = False) -> HomeScreen:
         return HomeScreen(settings, record=record, speed=speed, newcomer=newcomer)
 
-    if game is not None:
-        game.check()
     if game is None or mode is None:
         from housequest.tui.home.catalogue import is_newcomer
 
         show_screen(partial(home, newcomer=record and is_newcomer()))
     else:
-        show_screen(lambda: game_screen(game, mode), home)
+        opened = game.open()
+        show_screen(lambda: game_screen(opened, mode), home)
 
 
 def show_screen(start: Callable[[], Screen[Any]], home: Callable[[], Screen[Any]] | None = None) -> None:

@@ -319,7 +319,7 @@ class HomeScreen(AppScreen, keys="home"):
             self.say(await self.in_thread(keep))
         elif not self._who.mode.resumes:
             mode = "watch"
-        game = replace(game, record=self._record, speed=self._speed)
+        game.config = replace(game.config, record=self._record, speed=self._speed)
         guided, self._newcomer = self._newcomer and mode == "watch", False
         arguments = (game, mode, record.path if record else None, *([True] if guided else []))
         self.post_message(OpenScreen(MODES[mode].screen, arguments, awaited=True))

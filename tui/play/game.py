@@ -15,17 +15,18 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from housequest.agent.agents.spec import default_agent, model_for
+from housequest.agent.base import Agent, AskPerson, Turn
 from housequest.agent.config import Settings, pairs
 from housequest.agent.episodes.events import Ended, Event, Started, Stepped, TurnSpent
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.runs.spec import slug
-from housequest.agent.models.registry import DEFAULT_MODEL, parse_models, portable_name
+from housequest.agent.models.base import Model
+from housequest.agent.models.registry import DEFAULT_MODEL, portable_name
 from housequest.agent.setup import HUMAN, Setup, read_rules, set_up
 from housequest.knowledge.rulebook import SUFFIX
 from housequest.tui.home.catalogue import Catalogue, PlayerChoice, RecentChoices, RecordedGame, settings_in
 from housequest.tui.text import plural
-from housequest.worlds.base import Solvable, Task, World
-from housequest.worlds.env import expert_of
+from housequest.worlds.base import Env, Solvable, Task, World
 from housequest.worlds.errors import ConfigurationError, HousequestError, shown
 from housequest.worlds.paths import state_folder
 from housequest.worlds.registry import make_world, replay_options
@@ -52,22 +53,35 @@ class GameConfig:
         """The model the agent plays with; None where it needs none. Raises ``ConfigurationError`` where there is none."""
         return model_for(self.agent, self.settings.model, self.world.name, self.settings.settings_of(self.agent))
 
-    def setup(self) -> Setup:
-        """Resolve every choice of the settings. Raises ``ConfigurationError`` and ``KnowledgeError``."""
-        return set_up(self.settings, self.world, self.agent)
-
-    def check(self) -> None:
-        """Raise a ``HousequestError`` if it cannot begin. Nothing is called, and nothing stays open."""
-        setup = self.setup()
-        if self.settings.rules and setup.rules is None:
-            read_rules(self.settings.rules)  # a wrong name is an error, even if the agent takes no rules
-        if setup.model is not None:
-            if {each.kind for each in parse_models(setup.model).values()} & {"builtin", "scripted"}:
-                setup.make_model()
-        elif self.agent == "expert":
-            expert_of(self.world, **setup.settings)
+    def open(self, *, resumed: bool = False) -> OpenGame:
+        """Open the game, but for a slow world. Raises a ``HousequestError`` if it cannot begin; nothing is called."""
+        setup = set_up(self.settings, self.world, self.agent)
+        opened = OpenGame(self, setup, setup.make_model(attended=True))
+        if not resumed:
+            opened.agent = setup.make_agent(opened.model, opened.ask)
         if self.world.info.inline:
-            setup.open(self.task).close()
+            opened.env = setup.open(self.task)
+        return opened
+
+
+@dataclass(slots=True, eq=False)
+class OpenGame:
+    """A game with its parts, each made once, for one session that closes them.
+
+    ``env`` is None until a slow world is opened. ``agent`` is None where a recorded game goes on: resuming makes it. ``person``
+    is asked for the commands of a person who plays.
+    """
+
+    config: GameConfig
+    setup: Setup
+    model: Model | None
+    agent: Agent | None = None
+    env: Env | None = None
+    person: AskPerson | None = None
+
+    async def ask(self, turn: Turn) -> str:
+        assert self.person is not None
+        return await self.person(turn)
 
 
 def next_game(game: GameConfig) -> GameConfig:
@@ -82,7 +96,7 @@ def next_game(game: GameConfig) -> GameConfig:
     raise ConfigurationError(f"{game.task.split} has no other task of the type {game.task.type}; home has all of them.")
 
 
-def make_game(catalogue: Catalogue, task: Task, player: PlayerChoice) -> GameConfig:
+def make_game(catalogue: Catalogue, task: Task, player: PlayerChoice) -> OpenGame:
     """The game of ``task`` with ``player``. Raises a ``HousequestError`` if it cannot begin."""
     settings = settings_in(task.world, catalogue.settings)
     chosen = {
@@ -98,22 +112,20 @@ def make_game(catalogue: Catalogue, task: Task, player: PlayerChoice) -> GameCon
         first = error.errors(include_url=False, include_context=False)[0]
         reason = first["msg"].removeprefix("Value error, ")
         raise ConfigurationError(f"The {first['loc'][0]} {shown(first['input'])} cannot be used: {reason}.") from None
-    return _checked(catalogue, task, settings)
+    return _opened(catalogue, task, settings)
 
 
-def resume_game(catalogue: Catalogue, record: RecordedGame, settings: Settings, recent: RecentChoices) -> GameConfig:
+def resume_game(catalogue: Catalogue, record: RecordedGame, settings: Settings, recent: RecentChoices) -> OpenGame:
     """The unfinished game of ``record``, as it was configured. Raises a ``HousequestError`` if it cannot go on."""
     if record.started is None:
         raise ConfigurationError(record.fault)
     settings = settings_for(record.started, settings, recent)
-    return _checked(catalogue, catalogue.world(settings).task(record.started.task), settings)
+    return _opened(catalogue, catalogue.world(settings).task(record.started.task), settings, resumed=True)
 
 
-def _checked(catalogue: Catalogue, task: Task, settings: Settings) -> GameConfig:
+def _opened(catalogue: Catalogue, task: Task, settings: Settings, *, resumed: bool = False) -> OpenGame:
     agent = settings.agent or default_agent(settings.model, settings.world)
-    game = GameConfig(catalogue.world(settings), task, agent, settings)
-    game.check()
-    return game
+    return GameConfig(catalogue.world(settings), task, agent, settings).open(resumed=resumed)
 
 
 def settings_for(started: Started, settings: Settings, recent: RecentChoices) -> Settings:

@@ -27,7 +27,7 @@ from housequest.tui.episode.story import Story
 from housequest.tui.home.catalogue import load_recent, remember_guided
 from housequest.tui.keymap import PROMPTS, TEACHING, Equipped, unmet_need
 from housequest.tui.play import live_screen
-from housequest.tui.play.game import HUMAN, GameConfig, next_game
+from housequest.tui.play.game import HUMAN, GameConfig, OpenGame, next_game
 from housequest.tui.play.line import CommandLine
 from housequest.tui.play.session import PlayMode, Session, Waiting
 from housequest.tui.screens import MODES
@@ -207,18 +207,21 @@ class Guide(Equipped, Widget):
 
 
 class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
-    """Plays ``game``, or continues the record ``resume``; ``guided`` leads through a first game, stopping at each turn."""
+    """Plays a game, or continues the record ``resume``; ``guided`` leads through a first game, stopping at each turn."""
 
     AUTO_FOCUS = "Story"
 
-    def __init__(self, game: GameConfig, mode: PlayMode = "watch", resume: Path | None = None, guided: bool = False) -> None:
+    def __init__(
+        self, opened: GameConfig | OpenGame, mode: PlayMode = "watch", resume: Path | None = None, guided: bool = False
+    ) -> None:
+        game = opened.config if isinstance(opened, OpenGame) else opened
         hints = "model" in agent_spec(game.agent).needs
         super().__init__(game, hints=hints)
         self._mode: PlayMode = "step" if guided else mode
         self._guide = Guide(hints=hints)
         self._guide.display = guided
         self._resume = resume
-        self._begin(game)
+        self._begin(opened)
         self._waiting: Waiting = "opening"
         self._since = monotonic()
         alone = self.session.human
@@ -240,7 +243,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
             self._remember_guide()
         self.set_interval(0.25, self._show_prompt)  # what the model says comes some tokens a second
 
-    def _begin(self, game: GameConfig) -> None:
+    def _begin(self, game: GameConfig | OpenGame) -> None:
         self.play_state = GameView(self.new_session(game, self._mode, self._resume))  # the game, and what of it is looked at
         self.games = (self.play_state,)
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 
 from housequest.agent import base as overseer
 from housequest.agent.agents.spec import agent_spec
-from housequest.agent.base import Agent, Glimpse, Turn
+from housequest.agent.base import Glimpse, Turn
 from housequest.agent.episodes.emitter import wait_for_end
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Stepped, TurnSpent
 from housequest.agent.episodes.loop import run_episode
@@ -24,7 +24,7 @@ from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.models.base import Model
 from housequest.agent.setup import Setup
 from housequest.tui.base_screen import in_thread
-from housequest.tui.play.game import HUMAN, GameConfig, partial_file, record_file, timing_file
+from housequest.tui.play.game import HUMAN, GameConfig, OpenGame, partial_file, record_file, timing_file
 from housequest.worlds.base import Env
 from housequest.worlds.errors import HousequestError, ModelError
 from housequest.worlds.paths import open_file
@@ -76,8 +76,8 @@ def next_pace(paces: Sequence[float], pace: float, by: int) -> float:
 
 R = TypeVar("R")
 
-_Opened = tuple[Setup, Env, Agent, Sequence[Event | CallTiming]]
-"""An opened game, and the events and timings of an unfinished one that goes on."""
+_Opened = tuple[OpenGame, Env, Sequence[Event | CallTiming]]
+"""What is played, and the events and timings of an unfinished game that goes on."""
 SessionUpdate = Event | CallTiming | SessionStatus
 
 
@@ -88,15 +88,16 @@ class Session:
 
     def __init__(
         self,
-        game: GameConfig,
+        game: GameConfig | OpenGame,
         listener: Callable[[SessionUpdate], None],
         *,
         mode: PlayMode = "watch",
         resume: Path | None = None,
     ) -> None:
-        self.game = game
-        self.human = game.agent == HUMAN
-        self.status = SessionStatus("you" if self.human else mode, pace=game.speed or DEFAULT_PACE)
+        self._opened = game if isinstance(game, OpenGame) else None
+        self.game = game.config if isinstance(game, OpenGame) else game
+        self.human = self.game.agent == HUMAN
+        self.status = SessionStatus("you" if self.human else mode, pace=self.game.speed or DEFAULT_PACE)
         self._resume = resume
         self._listener = listener
         self._recorder: EpisodeRecorder | None = None
@@ -138,11 +139,11 @@ class Session:
         """Open the game, play it, and wait at its end until it is left. The status says why a game could not be opened."""
         self._task = asyncio.current_task()
         try:
-            setup, env, agent, recorded = await self._open()
+            opened, env, recorded = await self._open()
             try:
                 for model in self._models:
-                    await _check_model(setup, model)
-                await self._play(setup, env, agent, recorded)
+                    await _check_model(opened.setup, model)
+                await self._play(opened, env, recorded)
             finally:
                 env.close()
         except HousequestError as error:
@@ -233,7 +234,9 @@ class Session:
 
     async def change_model(self, name: str) -> None:
         """Go on with the model ``name``, now or from the next turn on. Raises ``ConfigurationError`` for one that cannot be."""
-        setup = await in_thread(lambda: self.game.setup().with_model(name))
+        if self._opened is None:
+            return  # the game is not open yet, and another model is refused meanwhile
+        setup = await in_thread(partial(self._opened.setup.with_model, name))
         made, model = await in_thread(partial(setup.make_model, attended=True)), setup.recorded_model or name
         if made is not None:
             try:
@@ -391,14 +394,12 @@ class Session:
             self._listener(status)
 
     async def _open(self) -> _Opened:
-
         def opened() -> _Opened:
-            setup = self.game.setup()
+            game = self._opened = self._opened or self.game.open(resumed=self._resume is not None)
+            self._models += [game.model] if game.model is not None else []
+            game.person = self._ask
             recorded = tuple(read_played(self._resume, timing_file(self._resume))) if self._resume else ()
-            model = setup.make_model(attended=True)
-            self._models += [model] if model is not None else []
-            agent = setup.make_agent(model, self._ask)
-            return setup, setup.open(self.game.task), agent, recorded
+            return game, game.env or game.setup.open(self.game.task), recorded
 
         def close(opening: asyncio.Future[_Opened]) -> None:
             if not opening.cancelled() and opening.exception() is None:
@@ -411,11 +412,13 @@ class Session:
             # A thread cannot be cancelled: what it opens is closed once it is there.
             opening.add_done_callback(close)
             raise
-        self._set(model=made[0].recorded_model, destinations=tuple(made[0].destinations()))
+        setup = made[0].setup
+        self._set(model=setup.recorded_model, destinations=tuple(setup.destinations()))
         gc.freeze()  # a collection that walks all that was imported takes longer than a key press may
         return made
 
-    async def _play(self, setup: Setup, env: Env, agent: Agent, recorded: Sequence[Event | CallTiming]) -> None:
+    async def _play(self, opened: OpenGame, env: Env, recorded: Sequence[Event | CallTiming]) -> None:
+        setup = opened.setup
         with ExitStack() as files:
             if self.game.record:
                 try:
@@ -426,6 +429,7 @@ class Session:
                 self._listener(update)
             events = [update for update in recorded if isinstance(update, Event)]
             if not events:
+                agent = opened.agent or setup.make_agent(opened.model, opened.ask)
                 await run_episode(env, agent, setup, self._emit, self, watcher=self._glimpsed)
                 return
             await resume_episode(
@@ -435,7 +439,7 @@ class Session:
                 events,
                 self._emit,
                 self,
-                model=self._models[0] if self._models else None,
+                model=opened.model,
                 question=self._ask if self.human else None,
                 listing=lambda possible: self._set(possible=possible),
                 watcher=self._glimpsed,

@@ -19,7 +19,7 @@ from housequest.tui.base_screen import OpenScreen
 from housequest.tui.home.catalogue import RecentChoices, load_recent, record_files, save_recent
 from housequest.tui.home.games import GameBrowser, GameList, PlayerPanel, SourceList
 from housequest.tui.home.screen import HomeScreen
-from housequest.tui.play.game import GameConfig
+from housequest.tui.play.game import GameConfig, OpenGame
 from housequest.tui.play.plain import play_game
 from housequest.worlds.paths import state_folder
 from housequest.worlds.registry import make_world
@@ -54,7 +54,9 @@ class House(HousequestApp):
             case "runs":
                 self.runs += 1
             case _:
-                self.chosen.append(Chosen(*message.arguments))
+                opened, *how = message.arguments
+                assert isinstance(opened, OpenGame)
+                self.chosen.append(Chosen(opened.config, *how))
 
     @property
     def last(self) -> Chosen:

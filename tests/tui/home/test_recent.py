@@ -166,7 +166,7 @@ def test_a_game_goes_on_under_the_terms_it_began_with(tmp_path: Path) -> None:
         broken_off(9)
         (record,) = recorded_games(unfinished=True)
         recent = RecentChoices(rules=str(rules), models=("nonsense", "openai:other", server.model()))
-        game = resume_game(Catalogue(Settings()), record, Settings(), recent)
+        game = resume_game(Catalogue(Settings()), record, Settings(), recent).config
         assert game.task.reference == "demo:1"
         assert game.agent == "react"
         assert game.settings.model == server.model()
@@ -219,5 +219,5 @@ def test_asking_for_a_game_calls_nobody() -> None:
     with serve(lambda messages: "Action: look") as server:
         task = make_world("scripted").task("demo:1")
         game = asyncio.run(in_thread(lambda: make_game(Catalogue(Settings()), task, PlayerChoice("react", server.model()))))
-        assert game.settings.model == server.model()
+        assert game.config.settings.model == server.model()
         assert server.requests == []
