@@ -264,11 +264,15 @@ def test_an_agent_that_needs_a_model_says_so_and_takes_one() -> None:
         await until(pilot, lambda: "/no" in app.said)
         await pilot.press("m", "ctrl+u")
         await write_in(pilot, "openai:x")
+        await pilot.press("enter", "enter")
+        await until(pilot, lambda: "set OPENAI_API_KEY" in app.said)
+        await pilot.press("m", "ctrl+u")
+        await write_in(pilot, "openai:x@http://127.0.0.1:9/v1")
         await pilot.press("enter")
         assert app.said.startswith("enter react plays")
         await pilot.press("enter")
         await until(pilot, lambda: app.chosen)
-        assert app.last.game.settings.model == "openai:x"
+        assert app.last.game.settings.model == "openai:x@http://127.0.0.1:9/v1"
         assert app.last.game.agent == "react"
 
     at_home(test, world="scripted")
