@@ -109,13 +109,14 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _understood(item: Any, number: int) -> Any:
-    fields: Any = {"statement": item} if item is None or isinstance(item, str) else item
-    if not isinstance(fields, dict):
+    found: object = {"statement": item} if item is None or isinstance(item, str) else item
+    if not isinstance(found, dict):
         return item
-    origin: Any = cast("dict[str, Any]", fields).get("origin")
+    given = cast("dict[str, Any]", found)
+    origin: Any = given.get("origin")
     source = cast("dict[str, Any]", origin).get("source", "person") if isinstance(origin, dict) else "person"
     # A rule from a model or a run is a candidate until it is accepted.
-    return {"id": f"rule-{number}", "status": "accepted" if source == "person" else "candidate", **fields}
+    return {"id": f"rule-{number}", "status": "accepted" if source == "person" else "candidate", **given}
 
 
 class _Change(NamedTuple):

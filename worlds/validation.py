@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from types import NoneType, UnionType
+from types import GenericAlias, NoneType, UnionType
 from typing import Annotated, Any, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from housequest.worlds.errors import ConfigurationError, nearest, shown
@@ -92,7 +92,8 @@ def _adapter(kind: Any) -> Any:
     from pydantic import ConfigDict, TypeAdapter
 
     # A dataclass takes its configuration from what it is in.
-    return TypeAdapter(tuple[kind], config=ConfigDict(extra="forbid"))
+    whole: Any = GenericAlias(tuple, (kind,))
+    return TypeAdapter(whole, config=ConfigDict(extra="forbid"))
 
 
 @cache
@@ -149,15 +150,15 @@ def _wanted(error: Mapping[str, Any]) -> str:
     match error["type"]:
         case "literal_error":
             known = _choices(error)
-            return f"one of {', '.join(known)}" if len(known) > 1 else known[0]
+            return f"one of {', '.join(known)}" if len(known) > 1 else "".join(known)
         case "greater_than_equal":
             return f"at least {context['ge']:,.9g}"
         case "less_than_equal":
             return f"at most {context['le']:,.9g}"
         case "too_long":
             return f"a list of at most {context['max_length']:,} entries"
-        case other:
-            return _WANTED.get(other.partition("_")[0], error["msg"])
+        case _:
+            return _WANTED.get(str(error["type"]).partition("_")[0], str(error["msg"]))
 
 
 def _choices(error: Mapping[str, Any]) -> tuple[str, ...]:

@@ -107,7 +107,7 @@ def test_perceptions_are_named() -> None:
         ("eyes", "known: truth, noisy"),
         ("truth:yes", "known: truth"),
         ("noisy:mis=0.2", "no setting|no option.*miss"),
-        ("noisy:miss=2", "between 0 and 1"),
+        ("noisy:miss=2", "must be at most 1"),
         ("noisy:miss", "name=value"),
         ("noisy:=2", "name=value"),
     ],
