@@ -79,7 +79,7 @@ class OpenGame:
     env: Env | None = None
     person: AskPerson | None = None
 
-    async def ask(self, turn: Turn) -> str:
+    async def ask(self, turn: Turn) -> str | None:
         assert self.person is not None
         return await self.person(turn)
 
