@@ -143,6 +143,7 @@ class HomeScreen(AppScreen, keys="home"):
         known = {place.key: place.count for place in self._places}
         self._places = [replace(place, count=known.get(place.key)) if place.count is None else place for place in found]
         self._sources.show(self._places, self._games.place)
+        self._tell()
         if self._games.place.of_records and not self._games.busy:
             row = self._games.row
             self._open(self._games.place, row.key if row else "")
@@ -212,6 +213,7 @@ class HomeScreen(AppScreen, keys="home"):
         self._tell()
 
     def _tell(self) -> None:
+        self.refresh_bindings()
         advice = Content.styled(f"! {_one_line(self._fault)}", "$fault") if self._fault else self._advice()
         does = Content.assemble(("enter ", "bold $goal"), self._enter_does())
         self.query_one("#enter", Static).update(Content("\n").join([does, advice]))
@@ -271,7 +273,6 @@ class HomeScreen(AppScreen, keys="home"):
         self._tell()
 
     def on_descendant_focus(self) -> None:
-        self.refresh_bindings()
         self._tell()
 
     @on(GameList.Picked)
