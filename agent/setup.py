@@ -13,7 +13,7 @@ from housequest.agent.base import Agent, AskPerson
 from housequest.agent.config import RULES_BUDGET, Prices, Settings, world_of
 from housequest.agent.episodes.drawing import no_rooms
 from housequest.agent.episodes.loop import PLAN, VIEW, EpisodeConfig
-from housequest.agent.models.base import Image, Message, Model, Request
+from housequest.agent.models.base import Image, Message, Model, Request, Watch, in_role, probe, roles_of
 from housequest.agent.models.keys import KeyRing
 from housequest.agent.models.registry import EXAMPLE, computes, destination, make_model, parse_models, portable_name
 from housequest.agent.roles.base import Exchange, check_continues, check_held
@@ -62,12 +62,12 @@ class Setup(EpisodeConfig):
                 yield f"All texts of the games go to {where}, for the network to read."
 
     def make_model(
-        self, *, attended: bool = False, keys: KeyRing | None = None, limiter: Limiter | None = None
+        self, *, watch: Watch | None = None, keys: KeyRing | None = None, limiter: Limiter | None = None
     ) -> Model | None:
-        """Make the model, which the caller closes; None where none is needed. ``attended``: a person waits for replies."""
+        """Make the model, which the caller closes; None where none is needed. ``watch`` is told of replies as they come."""
         if self.model is None:
             return None
-        return make_model(self.model, keys=keys, timeout=self.configured.timeout, attended=attended, limiter=limiter)
+        return make_model(self.model, keys=keys, timeout=self.configured.timeout, watch=watch, limiter=limiter)
 
     def make_agent(self, model: Model | None, question: AskPerson | None = None) -> Agent:
         """Make the agent; ``question`` asks a person. Raises ``ConfigurationError``."""
@@ -77,7 +77,7 @@ class Setup(EpisodeConfig):
 
     async def check_model(self, model: Model) -> None:
         """Raise ``Unsupported`` if ``model`` cannot take images, keep forms or continue plain text, as is asked of it."""
-        every = (model, *map(model.in_role, model.roles))
+        every = (model, *(in_role(model, role) for role in roles_of(model)))
         if VIEW in self.grants:
             # A picture goes to the roles whose models take one.
             able = [await each.capabilities() for each in every]
@@ -85,9 +85,9 @@ class Setup(EpisodeConfig):
             Request((Message("user", "", Image(b"", "")),)).check(model.name, seeing)
         for each in every:
             if self.settings.get("form") == "held":
-                check_held(each.name, await each.holding())
+                check_held(each.name, await probe(each, "forms"))
             if self.settings.get("form") == "completion":
-                check_continues(each.name, await each.continuing())
+                check_continues(each.name, await probe(each, "completions"))
 
     def with_model(self, name: str) -> Setup:
         """The same setup with another model. Raises ``ConfigurationError`` where the agent cannot use it."""

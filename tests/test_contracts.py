@@ -6,6 +6,7 @@ import inspect
 from dataclasses import fields
 
 from housequest.agent.agents.spec import AgentSpec
+from housequest.agent.models.base import Model
 from housequest.agent.skills.skill import ControllerState
 from housequest.worlds import base
 from housequest.worlds.base import Env, World
@@ -31,6 +32,11 @@ def test_what_only_some_worlds_have_is_no_member_of_a_world() -> None:
 
 def test_the_spec_of_an_agent_has_few_fields() -> None:
     assert len(fields(AgentSpec)) <= 10
+
+
+def test_a_model_is_its_name_and_three_calls() -> None:
+    members = {name for name in vars(Model).keys() | Model.__annotations__ if not name.startswith("_")}
+    assert members == {"name", "capabilities", "complete", "aclose"}
 
 
 def test_the_state_of_a_controller_has_few_fields() -> None:

@@ -15,7 +15,7 @@ from housequest.agent.agents.spec import AgentParts, AgentSpec, agent_spec
 from housequest.agent.base import Act, Agent, AgentEvent, Decision, Grants, Memory, Turn
 from housequest.agent.episodes.drawing import camera_view
 from housequest.agent.episodes.events import ModelCall, RulesShown
-from housequest.agent.models.base import Completion, Message, Model, ModelWrapper, Request, Scores, Timing
+from housequest.agent.models.base import Completion, Message, Model, ModelWrapper, Request, Scores, Timing, score
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Env, Observation, Task, Transition, World
 from housequest.worlds.checking import ContractReport
@@ -66,7 +66,7 @@ class _Recording(ModelWrapper):
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         await self._asked(messages)
-        return await super().score(messages, continuations)
+        return await score(self.model, messages, continuations)
 
 
 async def check_agent(

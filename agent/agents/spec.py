@@ -344,11 +344,13 @@ def make_agent(
 ) -> Agent:
     """Make the agent ``name`` for ``world``. ``question`` asks a person for a command, and ``worked`` has example replies for a
     model that continues plain text. Raises ``ConfigurationError``, and ``Unsupported`` if it does not play such a world."""
+    from housequest.agent.models.base import roles_of
+
     spec = agent_spec(name)
     read = spec.read_settings(settings or {})
     if spec.needs_model_with(settings or {}) and model is None:
         raise ConfigurationError(needs_a_model(name))
-    check_roles(name, model.roles if model is not None else (), settings or {})
+    check_roles(name, roles_of(model) if model is not None else (), settings or {})
     able = "skills" in spec.takes if world.info.skills else "camera" in spec.takes and world.info.pictured
     if "household" in spec.needs and world.info.skills and not able:
         others = ", ".join(other for other in agent_names() if "skills" in agent_spec(other).takes)

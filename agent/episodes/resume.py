@@ -256,11 +256,8 @@ class _RecordedModel(models.ModelWrapper):
     async def capabilities(self) -> models.Capabilities:
         return self._as_then(await super().capabilities())
 
-    async def holding(self) -> models.Capabilities:
-        return self._as_then(await super().holding())
-
-    async def continuing(self) -> models.Capabilities:
-        return self._as_then(await super().continuing())
+    async def probe(self, part: models.ProbedPart) -> models.Capabilities:
+        return self._as_then(await models.probe(self.model, part))
 
     def _as_then(self, now: models.Capabilities) -> models.Capabilities:
         """What the model can do, as far as it decides how the next recorded call is made."""
@@ -288,7 +285,7 @@ class _RecordedModel(models.ModelWrapper):
     async def score(self, messages: Sequence[models.Message], continuations: Sequence[str]) -> models.Scores:
         called = await self._call()
         if called is None:
-            return await super().score(messages, continuations)
+            return await models.score(self.model, messages, continuations)
         if called.candidates is None:
             raise await self._script.missing("a call to the model")
         # A text that is not among the recorded best was not selected, whatever its score.

@@ -12,7 +12,20 @@ from typing import NamedTuple
 
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed
 from housequest.agent.episodes.loop import run_episode
-from housequest.agent.models.base import Completion, Message, Model, ModelWrapper, Request
+from housequest.agent.models.base import (
+    BriefReader,
+    Completion,
+    Learning,
+    Message,
+    Model,
+    ModelWrapper,
+    Request,
+    ability,
+    context_left,
+    in_role,
+    roles_of,
+    unwatched,
+)
 from housequest.agent.setup import Setup
 from housequest.worlds.base import Task
 from housequest.worlds.errors import HousequestError, ModelError
@@ -99,20 +112,23 @@ async def rehearse(setup: Setup, task: Task) -> Rehearsal:
     passes: list[Pass] = []
     alike, context, small, learned = None, "", "", ()
     for attended in (False, True):
-        made = setup.make_model(attended=attended)
+        made = setup.make_model(watch=unwatched if attended else None)
         assert made is not None
         async with aclosing(made) as model:
-            if not passes:
-                model.forget_learned()
+            every = (in_role(model, role) for role in ("", *roles_of(model)))
+            learning = [found for each in every if (found := ability(each, Learning)) is not None]
+            for each in learning if not passes else ():
+                each.forget_learned()
             heard = _Heard(model)
             passes.append(await _played(setup, task, heard, attended=attended))
-            if unasked := sorted({*model.roles} - {call.role for call in passes[-1].calls}):
+            if unasked := sorted({*roles_of(model)} - {call.role for call in passes[-1].calls}):
                 passes[-1] = passes[-1]._replace(wrong=passes[-1].wrong or await _asked_for(model, unasked))
             if alike is None and not passes[-1].wrong and heard.first is not None:
                 alike = (await model.complete(heard.first[0])).text == heard.first[1].text
-                context, small = ("", "") if model.brief else await _kept(model)
-            learned = model.learned()
-            model.keep_learned()
+                context, small = ("", "") if ability(model, BriefReader) else await _kept(model)
+            learned = tuple(dict.fromkeys(words for each in learning for words in each.learned()))
+            for each in learning:
+                each.keep_learned()
     ways = {each.fault: " and ".join(other.way for other in passes if other.fault == each.fault) for each in passes}
     faults = [f"{way}: {fault}" for fault, way in ways.items() if fault]
     if small:
@@ -157,7 +173,7 @@ async def _asked_for(model: Model, roles: Sequence[str]) -> str:
     said = [Message("system", "You help a robot in a household."), Message("user", "Are you there? Say yes or no.")]
     for role in roles:
         try:
-            await model.in_role(role).complete(Request(said, stop=("\n\n",), max_tokens=64, seed=0))
+            await in_role(model, role).complete(Request(said, stop=("\n\n",), max_tokens=64, seed=0))
         except ModelError as error:
             return f"As the {role}: {error}"
     return ""
@@ -167,7 +183,7 @@ async def _kept(model: Model) -> tuple[str, str]:
     """Find out how much of a prompt the model's server keeps, by its own tokenizer or by a word before a long text; and what
     that does to play, if it is a fault."""
     try:
-        room = await model.room([Message("user", _PASSWORD)])
+        room = await context_left(model, [Message("user", _PASSWORD)])
         if room is not None:
             return f"has a context of some {room:,} tokens, as it says itself", ""
         found, before = await _asked(model, 0)

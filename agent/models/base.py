@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from housequest.worlds.errors import Unsupported
 
+T = TypeVar("T")
 Bias = Mapping[int | str, float]
 """What is added to logits, in nats: by the number of a token, or by a text for each of its tokens."""
 Speaker = Literal["system", "user", "assistant"]
@@ -248,146 +249,193 @@ class Request:
         return any(message.image is not None for message in self.messages)
 
 
-class Model(Protocol):
-    """A language model; safe for many calls at once.
+@dataclass(frozen=True, slots=True)
+class ReplyProgress:
+    """How a call goes that a person waits for: the reply ``heard`` so far, and why it is being tried again (``trouble``)."""
 
-    A subclass needs ``name`` and ``complete``. ``complete`` and ``score`` raise ``ModelError`` if the model fails, and
-    ``Unsupported`` if a request needs a capability that it lacks. Cancelling a call ends it.
+    heard: str = ""
+    trouble: str = ""
+
+
+Watch = Callable[[ReplyProgress], None]
+"""Called, in any thread, as a reply comes, and with nothing in it once a call is over."""
+
+
+def unwatched(progress: ReplyProgress) -> None:
+    """Takes a reply in pieces and shows none of them."""
+    del progress
+
+
+class Model(Protocol):
+    """A language model; safe for many calls at once. A subclass needs ``name`` and ``complete``.
+
+    What only some models can do is a protocol of its own: `Scoring`, `Probing`, `Measured`, `Reachable`, `Learning`, `Local`,
+    `BriefReader`. `ability` finds it, also where the model is wrapped.
     """
 
     name: str
     """The model as a person named it, without any secret."""
 
-    brief: bool = False
-    """Whether it reads only the short prompts of ``housequest.agent.roles.brief``, as the built-in model does."""
-
-    trouble: str = ""
-    """Why a call is being tried again, such as "did not answer within 60 seconds"; "" if none is."""
-
-    roles: tuple[str, ...] = ()
-    """The roles that have models of their own (`in_role`)."""
-
-    def in_role(self, role: str) -> Model:  # noqa: ARG002
-        """The model that is asked in ``role``: this one, unless it has another for that."""
-        return self
-
-    @property
-    def heard(self) -> str:
-        """What it has written so far of its present reply, if a person waits for it; "" between replies."""
-        return ""
-
-    def learned(self) -> tuple[str, ...]:
-        """What calls showed of how it wants to be asked, in words for people; it changes what is sent."""
-        return ()
-
-    def keep_learned(self) -> None:
-        """Keep what was `learned`, and found out of what it can do, for the next hours; another model of its name knows it."""
-        return
-
-    def forget_learned(self) -> None:
-        """Forget all that `keep_learned` keeps, here and for the next model of its name."""
-        return
-
     async def capabilities(self) -> Capabilities:
         """What this model can do. It is found out once."""
         return Capabilities()
 
-    async def holding(self) -> Capabilities:
-        """What its replies can be held to: choices, schema, grammar. The other capabilities may be unknown yet."""
-        return await self.capabilities()
-
-    async def continuing(self) -> Capabilities:
-        """Whether it continues plain text, and takes a grammar for that. The other capabilities may be unknown yet."""
-        return await self.capabilities()
-
     async def complete(self, request: Request) -> Completion:
-        """One reply to ``request``."""
+        """One reply to ``request``. Cancelling the call ends it.
+
+        Raises:
+            ModelError: The model failed.
+            Unsupported: The request needs a capability that the model lacks.
+        """
         ...
-
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:  # noqa: ARG002
-        """The log-probability (nats) of each continuation as the next message of the assistant."""
-        raise Unsupported(f"{self.name} does not score given texts; use an agent that only needs replies.")
-
-    async def room(self, messages: Sequence[Message], *, raw: bool = False) -> int | None:  # noqa: ARG002
-        """How many tokens its context leaves after this prompt, by its own tokenizer; None if it does not tell."""
-        return None
-
-    async def check_alive(self) -> Completion | None:
-        """The answer to one short question, to find out if the model is down; None if there is none. Raises ``ModelError``."""
-        return None
-
-    async def runtime(self) -> str:
-        """The program that runs it on this machine, with its version; "" for a model elsewhere."""
-        return ""
 
     async def aclose(self) -> None:
         """Close connections. The model is not used afterwards."""
         return
 
 
+@runtime_checkable
+class Scoring(Protocol):
+    """A model that scores given texts, if its capabilities have ``scoring``.
+
+    ``score`` gives the log-probability (nats) of each continuation as the next message of the assistant. Raises ``ModelError``
+    and ``Unsupported``, as ``complete`` does.
+    """
+
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores: ...
+
+
+ProbedPart = Literal["forms", "completions"]
+"""A part of the capabilities: what replies are held to and whether there is a chat, or if plain text is continued."""
+
+
+@runtime_checkable
+class Probing(Protocol):
+    """A model whose capabilities take calls to find out: ``probe`` finds out no more than this part."""
+
+    async def probe(self, part: ProbedPart) -> Capabilities: ...
+
+
+@runtime_checkable
+class Measured(Protocol):
+    """A model that counts the tokens of a prompt: how many its context leaves after it, None if it does not tell."""
+
+    async def context_left(self, messages: Sequence[Message], *, raw: bool = False) -> int | None: ...
+
+
+@runtime_checkable
+class Reachable(Protocol):
+    """A model elsewhere, which may be down: it answers one short question. Raises ``ModelError`` if it does not."""
+
+    async def check_alive(self) -> Completion: ...
+
+
+@runtime_checkable
+class Learning(Protocol):
+    """A model that finds out by calls how it wants to be asked, which changes what is sent.
+
+    ``learned`` says it in words for people. ``keep_learned`` keeps it, and the capabilities, for another model of its name for
+    some hours; ``forget_learned`` forgets it, here and there.
+    """
+
+    def learned(self) -> tuple[str, ...]: ...
+    def keep_learned(self) -> None: ...
+    def forget_learned(self) -> None: ...
+
+
+@runtime_checkable
+class Local(Protocol):
+    """A model on this machine: ``runtime`` loads it, and names the program that runs it. Raises ``ModelError``."""
+
+    async def runtime(self) -> str: ...
+
+
+@runtime_checkable
+class BriefReader(Protocol):
+    """A model that reads no other prompts than those of ``housequest.agent.roles.brief``, on which it was trained."""
+
+    def reads(self, prompt: str) -> bool: ...
+
+
+ABILITIES: tuple[type[Any], ...] = (Scoring, Probing, Measured, Reachable, Learning, Local, BriefReader)
+"""The protocols that a model may have beside the contract."""
+
+
+def ability(model: Model, protocol: type[T]) -> T | None:
+    """``model``, or the model that it wraps, where that has the methods of ``protocol``; None where none has."""
+    while not isinstance(model, protocol):
+        if not isinstance(model, ModelWrapper):
+            return None
+        model = model.model
+    return model
+
+
+async def probe(model: Model, part: ProbedPart) -> Capabilities:
+    """The capabilities of ``model``, of which only ``part`` need be known."""
+    probing = ability(model, Probing)
+    return await (model.capabilities() if probing is None else probing.probe(part))
+
+
+async def score(model: Model, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
+    """`Scoring.score` of ``model``. Raises ``Unsupported`` where it has none."""
+    if (scoring := ability(model, Scoring)) is None:
+        raise Unsupported(f"{model.name} does not score given texts; use an agent that only needs replies.")
+    return await scoring.score(messages, continuations)
+
+
+async def context_left(model: Model, messages: Sequence[Message], *, raw: bool = False) -> int | None:
+    """`Measured.context_left` of ``model``; None where it does not tell."""
+    measured = ability(model, Measured)
+    return None if measured is None else await measured.context_left(messages, raw=raw)
+
+
 class ModelWrapper(Model):
-    """Passes every call on to ``model``; a subclass overrides what it changes."""
+    """Passes every call on to ``model``; a subclass overrides what it changes. `ability` sees through it."""
 
     def __init__(self, model: Model) -> None:
-        self.model = model
-        self.name, self.brief, self.roles = model.name, model.brief, model.roles
+        self.model, self.name = model, model.name
 
-    def in_role(self, role: str) -> Model:
-        own = self.model.in_role(role)
-        if own is self.model:
-            return self
+    def around(self, own: Model, role: str) -> Model:  # noqa: ARG002
+        """This wrapper around the model of ``role``."""
         wrapped = copy(self)
         ModelWrapper.__init__(wrapped, own)
         return wrapped
 
+    async def capabilities(self) -> Capabilities:
+        return await self.model.capabilities()
+
     async def complete(self, request: Request) -> Completion:
         return await self.model.complete(request)
 
-
-def _passed_on(call: str) -> Callable[..., Awaitable[Any]]:
-    async def pass_on(self: ModelWrapper, *given: Any, **named: Any) -> Any:
-        return await getattr(self.model, call)(*given, **named)
-
-    return pass_on
-
-
-for _call in ("capabilities", "holding", "continuing", "score", "room", "check_alive", "runtime", "aclose"):
-    setattr(ModelWrapper, _call, _passed_on(_call))
+    async def aclose(self) -> None:
+        await self.model.aclose()
 
 
 class RoleModels(ModelWrapper):
-    """``model``, and in some roles ``others`` in its place; in the role "" it is ``model`` itself."""
+    """``model``, and in some roles ``others`` in its place."""
 
     def __init__(self, model: Model, others: Mapping[str, Model]) -> None:
         super().__init__(model)
-        self.roles, self._in_role = tuple(others), {**others, "": model}
-        self._every = {id(each): each for each in self._in_role.values()}.values()
-
-    @property
-    def heard(self) -> str:
-        return next((heard for each in self._every if (heard := each.heard)), "")
-
-    @property
-    def trouble(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return next((trouble for each in self._every if (trouble := each.trouble)), "")
-
-    def in_role(self, role: str) -> Model:
-        return self._in_role.get(role, self)
-
-    def learned(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(words for each in self._every for words in each.learned()))
-
-    def keep_learned(self) -> None:
-        for each in self._every:
-            each.keep_learned()
-
-    def forget_learned(self) -> None:
-        for each in self._every:
-            each.forget_learned()
+        self.others = others
 
     async def aclose(self) -> None:
-        for each in self._every:
+        for each in {id(each): each for each in (self.model, *self.others.values())}.values():
             await each.aclose()
+
+
+def roles_of(model: Model) -> tuple[str, ...]:
+    """The roles in which ``model`` has others in its place (`in_role`)."""
+    found = ability(model, RoleModels)
+    return tuple(found.others) if found is not None else ()
+
+
+def in_role(model: Model, role: str) -> Model:
+    """The model that is asked in ``role``: ``model``, unless it has another for that, which is wrapped as ``model`` is."""
+    if isinstance(model, RoleModels):
+        return model.others.get(role, model) if role else model.model
+    if isinstance(model, ModelWrapper) and (own := in_role(model.model, role)) is not model.model:
+        return model.around(own, role)
+    return model
 
 
 def printable_line(text: str, limit: int) -> str:

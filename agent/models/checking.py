@@ -8,9 +8,9 @@ import math
 import os
 from collections.abc import Awaitable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from housequest.agent.models.base import Completion, Message, Model, Request
+from housequest.agent.models.base import ABILITIES, BriefReader, Completion, Local, Message, Model, Request, ability, score
 from housequest.agent.models.forms import Choice, grammar_of
 from housequest.agent.models.openai.model import PROBE_TOKENS, names_colours, picture_question, spells
 from housequest.worlds.errors import HousequestError, Unsupported
@@ -50,11 +50,13 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModelReport:
-    """A model's plain reply, the abilities tried, the demands on every model, and what ran it on this machine."""
+    """A model's plain reply, the abilities tried, the demands on every model, the protocols that it ``has`` beside the contract
+    (`housequest.agent.models.base.ABILITIES`), and what ran it on this machine."""
 
     reply: Completion
     abilities: tuple[Finding, ...]
     demands: tuple[Finding, ...]
+    has: tuple[type[Any], ...] = ()
     runtime: str = ""
 
     @property
@@ -65,7 +67,7 @@ class ModelReport:
 
 async def check_model(model: Model) -> ModelReport:
     """Check by some 15 calls whether ``model`` keeps the contract and can do what it offers. Raises what the first raises."""
-    messages = [Message("user", _BRIEF if model.brief else "Say hello in one word.")]
+    messages = [Message("user", _BRIEF if ability(model, BriefReader) else "Say hello in one word.")]
     plain = Request(messages, max_tokens=64)
     reply = await model.complete(plain)
     again = await model.complete(plain)
@@ -97,7 +99,9 @@ async def check_model(model: Model) -> ModelReport:
         await _met("cancelling a call ends it, and the model goes on", _cancels(model, plain)),
         *[await _denied(needed, getattr(offered, needed), model, messages) for needed in _ABILITIES],
     )
-    return ModelReport(reply, abilities, demands, await model.runtime())
+    has = tuple(protocol for protocol in ABILITIES if ability(model, protocol) is not None)
+    local = ability(model, Local)
+    return ModelReport(reply, abilities, demands, has, "" if local is None else await local.runtime())
 
 
 async def _met(what: str, trial: Awaitable[str]) -> Finding:
@@ -182,9 +186,9 @@ async def _denied(needed: str, offered: bool, model: Model, messages: list[Messa
 async def _trial(needed: str, model: Model, messages: list[Message]) -> tuple[bool, str]:
     """Whether a call that needs this capability shows it, and what was seen."""
     if needed == "scoring":
-        scores = (await model.score(messages, _CHOICES)).logprobs
-        seen = ", ".join(f"{text!r} {score:.2f}" for text, score in zip(_CHOICES, scores, strict=False))
-        return len(scores) == len(_CHOICES) and all(math.isfinite(score) for score in scores), seen
+        scores = (await score(model, messages, _CHOICES)).logprobs
+        seen = ", ".join(f"{text!r} {logprob:.2f}" for text, logprob in zip(_CHOICES, scores, strict=False))
+        return len(scores) == len(_CHOICES) and all(map(math.isfinite, scores)), seen
     requests = {
         "completions": Request([Message("user", "one two three four five six seven")], max_tokens=8, raw=True),
         "log_probabilities": Request(messages, max_tokens=4, top_logprobs=2),

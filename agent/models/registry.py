@@ -17,7 +17,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import parse_qsl, quote
 
-from housequest.agent.models.base import Model, RoleModels
+from housequest.agent.models.base import Model, RoleModels, Watch
 from housequest.agent.models.keys import KeyRing
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.options import read_options
@@ -35,15 +35,15 @@ class CallOptions:
 
     ``timeout`` limits one attempt, in seconds. ``retries`` is how often a call is tried again after a failure that may pass,
     and ``wait`` multiplies the pauses before that. ``keys`` are the user's API keys; None reads them from the configuration.
-    ``attended``: a person waits for each reply, reads it as it comes (`Model.heard`), and may cancel it. ``limiter`` limits the
-    rate of calls in place of the model's own limiter.
+    ``watch`` is told of each reply as it comes, where a person waits for it and may cancel it. ``limiter`` limits the rate of
+    calls in place of the model's own limiter.
     """
 
     timeout: float = 60.0
     retries: int = 6
     wait: float = 1.0
     keys: KeyRing | None = None
-    attended: bool = False
+    watch: Watch | None = None
     limiter: Limiter | None = None
 
 
@@ -249,7 +249,7 @@ def make_model(
     timeout: float = 60.0,
     retries: int = 6,
     wait: float = 1.0,
-    attended: bool = False,
+    watch: Watch | None = None,
     limiter: Limiter | None = None,
 ) -> Model:
     """Make the model ``name``, or those of roles as one, called as `CallOptions` say. Raises ``ConfigurationError``."""
@@ -258,7 +258,7 @@ def make_model(
         raise ConfigurationError(f"A time limit of {timeout} seconds allows no call; give a number above 0.")
     if retries < 0 or not (math.isfinite(wait) and wait >= 0):
         raise ConfigurationError(f"{retries} retries and pauses multiplied by {wait} cannot be; give 0 or more.")
-    options = CallOptions(timeout, retries, wait, keys, attended, limiter)
+    options = CallOptions(timeout, retries, wait, keys, watch, limiter)
     made = {each: each.provider.make(each.rest, name=str(each), options=options) for each in dict.fromkeys(models.values())}
     others = {role: made[each] for role, each in models.items() if each != models[""]}
     return RoleModels(made[models[""]], others) if others else made[models[""]]

@@ -24,7 +24,20 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from housequest.agent.base import Emitter
 from housequest.agent.episodes import events
-from housequest.agent.models.base import Capabilities, Completion, Held, Image, Message, Model, Request, encodable
+from housequest.agent.models.base import (
+    Capabilities,
+    Completion,
+    Held,
+    Image,
+    Message,
+    Model,
+    Request,
+    context_left,
+    encodable,
+    in_role,
+    probe,
+    roles_of,
+)
 from housequest.agent.models.forms import Form, FormChoice
 from housequest.agent.models.thoughts import split_thoughts
 from housequest.worlds.errors import ModelError, Unsupported
@@ -175,10 +188,10 @@ async def _as_sent(role: str, conversation: Conversation, sampling: Sampling, *,
 
 async def room_beside(role: Role[T], model: Model, conversation: Conversation, sampling: Sampling) -> int | None:
     """How many tokens the model's context leaves beside ``conversation``; None if it does not tell. Raises ``ModelError``."""
-    model = model.in_role(role.name)
+    model = in_role(model, role.name)
     plain = await continues(model, sampling)
     said = await _as_sent(role.name, conversation, sampling, plain=plain)
-    return await model.room((Message("user", plain_text(said)),) if plain else said, raw=plain)
+    return await context_left(model, (Message("user", plain_text(said)),) if plain else said, raw=plain)
 
 
 def call_event(
@@ -255,7 +268,7 @@ async def ask(
     Raises ``ModelError`` when the model fails or breaks a form that it has to keep, and ``Unsupported`` where replies have to
     be held and the model cannot be.
     """
-    several, model = bool(model.roles), model.in_role(role.name)
+    several, model = bool(roles_of(model)), in_role(model, role.name)
     if several and image is not None and not (await model.capabilities()).images:
         image = None
     most = sampling.reply_tokens(role.reply_tokens)
@@ -348,11 +361,11 @@ Way = Literal["grammar", "schema"]
 async def continues(model: Model, sampling: Sampling) -> bool:
     """Whether ``model`` continues plain text: as was chosen, or since it has no chat template. Raises ``Unsupported``."""
     if sampling.form == "completion":
-        check_continues(model.name, await model.continuing())
+        check_continues(model.name, await probe(model, "completions"))
         return True
-    if sampling.form != "auto" or (await model.holding()).chats:
+    if sampling.form != "auto" or (await probe(model, "forms")).chats:
         return False
-    return (await model.continuing()).completions
+    return (await probe(model, "completions")).completions
 
 
 def check_continues(model: str, can: Capabilities) -> None:
@@ -366,12 +379,12 @@ async def held_by(role: str, form: Form | None, model: Model, sampling: Sampling
     if form is None or sampling.form == "free" or is_unheld(role):
         return None
     if plain:
-        if sampling.form == "held" and not (await model.continuing()).grammar:
+        if sampling.form == "held" and not (await probe(model, "completions")).grammar:
             raise Unsupported(
                 f"{model.name} is held to forms in chats alone, if at all; give form=auto, or completions=off with exemplars."
             )
-        return "grammar" if (await model.continuing()).grammar else None
-    can = await model.holding()
+        return "grammar" if (await probe(model, "completions")).grammar else None
+    can = await probe(model, "forms")
     if sampling.form == "held":
         check_held(model.name, can)
     return "grammar" if can.grammar else "schema" if can.schema else None

@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from housequest.agent.models.base import Message, Model, Request
+from housequest.agent.models.base import Local, Message, Model, Request, ability
 from housequest.agent.models.llama import installed
 from housequest.agent.models.registry import make_model
 from housequest.worlds.errors import HousequestError
@@ -147,7 +147,7 @@ async def _measured(name: str, talks: Sequence[Sequence[Talk]]) -> tuple[str, Fi
     alone, beside = (f"{name}&slots={slots}&context=8192" if local else name for slots in (1, SLOTS))
     async with _opened(alone) as model:
         began = time.perf_counter()
-        about = await model.runtime()
+        about = await runtime.runtime() if (runtime := ability(model, Local)) else ""
         load = time.perf_counter() - began
         await _said(model, talks[0][0], 1)
         longest = max((talk for episode in talks for talk in episode), key=lambda talk: sum(len(one.content) for one in talk))
@@ -158,7 +158,7 @@ async def _measured(name: str, talks: Sequence[Sequence[Talk]]) -> tuple[str, Fi
         writing = await _all(model, told[-1:] * READINGS, 1 + 4 * REPLY)
         calls = await _all(model, [talk for episode in talks for talk in episode], REPLY)
     async with _opened(beside) as model:
-        await model.runtime()
+        await _said(model, talks[0][0], 1)
         first = talks[0][0]
         crowd = [[*first[:-1], Message("user", f"{first[-1].content} ({at})")] for at in range(CROWD)]
         gate = asyncio.Semaphore(SLOTS)

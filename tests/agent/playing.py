@@ -13,6 +13,7 @@ from housequest.agent.agents.spec import agent_names, agent_spec, make_agent
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.record import EpisodeRecorder, read_episode
+from housequest.agent.models.base import unwatched
 from housequest.agent.models.registry import make_model
 from housequest.agent.setup import worked
 from housequest.worlds.base import Task, World
@@ -109,7 +110,7 @@ def play(
     clocks: list[CallTiming] = []
 
     async def episode() -> None:
-        model = make_model(server.model(), timeout=timeout, retries=retries, wait=0.001, attended=attended)
+        model = make_model(server.model(), timeout=timeout, retries=retries, wait=0.001, watch=unwatched if attended else None)
         player = make_agent(agent, world=world, model=model, settings=settings, worked=worked)
         # The name in the record, so that two servers' records can be compared.
         terms = EpisodeConfig(world, grants, max_turns, model="openai:tester", settings=dict(settings or {}))

@@ -210,6 +210,7 @@ def check(flags: options.Flags, model: str | None = None) -> None:
             *([f"by {report.runtime}"] if report.runtime else []),
             "",
             *(f"{found.what:<22} {'yes' if found.works else 'no':<4} {found.seen}" for found in report.abilities),
+            *(f"{has.__name__:<22} yes  {(has.__doc__ or '').partition('.')[0]}" for has in report.has),
             *(f"Breaks the contract of a model: {demand}." for demand in report.broken),
         ]
     )

@@ -20,7 +20,7 @@ from housequest.agent.config import Settings, pairs
 from housequest.agent.episodes.events import Ended, Event, Started, Stepped, TurnSpent
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.runs.spec import slug
-from housequest.agent.models.base import Model
+from housequest.agent.models.base import Model, ReplyProgress, Watch, unwatched
 from housequest.agent.models.registry import DEFAULT_MODEL, portable_name
 from housequest.agent.setup import HUMAN, Setup, read_rules, set_up
 from housequest.knowledge.rulebook import SUFFIX
@@ -56,7 +56,8 @@ class GameConfig:
     def open(self, *, resumed: bool = False) -> OpenGame:
         """Open the game, but for a slow world. Raises a ``HousequestError`` if it cannot begin; nothing is called."""
         setup = set_up(self.settings, self.world, self.agent)
-        opened = OpenGame(self, setup, setup.make_model(attended=True))
+        opened = OpenGame(self, setup)
+        opened.model = setup.make_model(watch=opened.heard)
         if not resumed:
             opened.agent = setup.make_agent(opened.model, opened.ask)
         if self.world.info.inline:
@@ -69,15 +70,19 @@ class OpenGame:
     """A game with its parts, each made once, for one session that closes them.
 
     ``env`` is None until a slow world is opened. ``agent`` is None where a recorded game goes on: resuming makes it. ``person``
-    is asked for the commands of a person who plays.
+    is asked for the commands of a person who plays, and ``watch`` is told of the model's replies as they come.
     """
 
     config: GameConfig
     setup: Setup
-    model: Model | None
+    model: Model | None = None
     agent: Agent | None = None
     env: Env | None = None
     person: AskPerson | None = None
+    watch: Watch = unwatched
+
+    def heard(self, progress: ReplyProgress) -> None:
+        self.watch(progress)
 
     async def ask(self, turn: Turn) -> str | None:
         assert self.person is not None

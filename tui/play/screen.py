@@ -161,9 +161,9 @@ class GameView(live_screen.LiveGame):
         moment, shown, agent, pace = self.state.moment, self.shown, self.session.game.agent, self.status.pace
         hinted = "; your hint goes with the next turn" if self.status.hints else ""
         doing = f"{agent} is deciding{hinted}"
-        if self.session.trouble:
-            doing = f"{agent} tries again; the model {self.session.trouble}"
-        elif words := live_screen.end_of(self.session.heard, LONGEST_HEARD):
+        if self.session.reply.trouble:
+            doing = f"{agent} tries again; the model {self.session.reply.trouble}"
+        elif words := live_screen.end_of(self.session.reply.heard, LONGEST_HEARD):
             doing = f"{agent}: {words}"
         # Beside a story there is no other place to say why there is no game.
         closed = self.status.trouble if moment.story else ""

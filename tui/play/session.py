@@ -21,7 +21,7 @@ from housequest.agent.episodes.events import CallTiming, Ended, Event, Stepped, 
 from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.record import EpisodeRecorder, read_played
 from housequest.agent.episodes.resume import resume_episode
-from housequest.agent.models.base import Model
+from housequest.agent.models.base import Model, ReplyProgress
 from housequest.agent.setup import Setup
 from housequest.tui.base_screen import in_thread
 from housequest.tui.play.game import HUMAN, GameConfig, OpenGame, partial_file, record_file, timing_file
@@ -113,6 +113,8 @@ class Session:
         self._interrupted = asyncio.Event()
         self.glimpses: dict[int, Glimpse] = {}
         """The camera agent's readings of its pictures, by the event after which each was seen."""
+        self.reply = ReplyProgress()
+        """How the present call of the agent's model goes."""
         self._doing = ""
         self._skill: str | None = None
         self._through_skill = False
@@ -124,16 +126,6 @@ class Session:
             return None
         unfinished = partial_file(self._recorder.path)
         return unfinished if unfinished.exists() else self._recorder.path
-
-    @property
-    def trouble(self) -> str:
-        """The fault of the agent's present call, which is being tried again; "" if there is none."""
-        return self._models[-1].trouble if self._models else ""
-
-    @property
-    def heard(self) -> str:
-        """The reply so far that the agent's model is writing; see `Model.heard`."""
-        return self._models[-1].heard if self._models else ""
 
     async def run(self) -> None:
         """Open the game, play it, and wait at its end until it is left. The status says why a game could not be opened."""
@@ -237,7 +229,7 @@ class Session:
         if self._opened is None:
             return  # the game is not open yet, and another model is refused meanwhile
         setup = await in_thread(partial(self._opened.setup.with_model, name))
-        made, model = await in_thread(partial(setup.make_model, attended=True)), setup.recorded_model or name
+        made, model = await in_thread(partial(setup.make_model, watch=self._watch)), setup.recorded_model or name
         if made is not None:
             try:
                 await _check_model(setup, made)
@@ -387,6 +379,9 @@ class Session:
                 await self._woken.wait()
         self._woken.clear()
 
+    def _watch(self, reply: ReplyProgress) -> None:
+        self.reply = reply
+
     def _set(self, **changes: Any) -> None:
         status = replace(self.status, **changes)
         if status != self.status:
@@ -397,7 +392,7 @@ class Session:
         def opened() -> _Opened:
             game = self._opened = self._opened or self.game.open(resumed=self._resume is not None)
             self._models += [game.model] if game.model is not None else []
-            game.person = self._ask
+            game.person, game.watch = self._ask, self._watch
             recorded = tuple(read_played(self._resume, timing_file(self._resume))) if self._resume else ()
             return game, game.env or game.setup.open(self.game.task), recorded
 

@@ -137,7 +137,7 @@ class RaceScreen(live_screen.LiveScreen, keys="race"):
     def _show_rival(self) -> None:
         """Say above its story how far the agent is and what it says; turn for turn, that waits for its turn."""
         rival, status = self._rival, self._rival.status
-        doing = live_screen.end_of(flat(rival.session.heard), LONGEST_HEARD) if self._free else ""
+        doing = live_screen.end_of(flat(rival.session.reply.heard), LONGEST_HEARD) if self._free else ""
         if not doing and status.waiting == "pace" and status.pace < PACES[-1]:
             doing = f"{status.pace:g} turns a second"
         doing = "" if rival.over else doing or _DOING.get(status.waiting, "")

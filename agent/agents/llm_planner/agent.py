@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from housequest.agent.agents.bodies import PLANNER, PlanFollower, PlannerMemory
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Decision, Emitter, GiveUp, Grants, ParseFailure, Turn
-from housequest.agent.models.base import Message, Request
+from housequest.agent.models.base import Message, Request, in_role
 from housequest.agent.models.forms import Choice, Form, Listed, Name
 from housequest.agent.roles.base import Role, ask, is_unheld, load_prompt, note, noted
 from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Reply, with_ways
@@ -145,7 +145,7 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
         request = self._request(memory, turn, failed)
         memory = replace(memory, requests=memory.requests | {self._asking(memory, request)})
         bias: tuple[tuple[str, float], ...] = ()
-        if self._favoured and (await self._model.in_role(PLANNER).capabilities()).bias:
+        if self._favoured and (await in_role(self._model, PLANNER).capabilities()).bias:
             # Within a plan, a name stands behind a space, which many vocabularies make part of its first token.
             objects = (f" {name}" for name in self._body.told(memory.state).seen) if self._replanning else ()
             bias = tuple((text, self._favoured) for text in (*_NAMES, *objects))

@@ -27,7 +27,7 @@ from housequest.agent.agents.lota.selector import (
 )
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
-from housequest.agent.models.base import Capabilities, Message, Request
+from housequest.agent.models.base import Capabilities, Message, Request, in_role, probe
 from housequest.agent.roles.base import Answer, continues, is_unheld, load_prompt
 from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Reply, with_ways
 from housequest.agent.roles.messages import RoleMemory, additions, emit_rules, emit_thought, in_terms, rules_after
@@ -219,7 +219,7 @@ class Lota:
         readings: int = 1,
     ) -> None:
         self.name = "saycan" if selection == "each" else "lota"
-        self._model, self._sampling = parts.model.in_role(NAME), parts.sampling
+        self._model, self._sampling = in_role(parts.model, NAME), parts.sampling
         self._world = parts.world
         self._carrier = ByWorld(parts.world) if parts.world.info.skills else Controlled(parts)
         self._examples = make_example_selector(parts.world, parts.settings, parts.seed)
@@ -356,7 +356,7 @@ class Lota:
 
     async def _able(self) -> Capabilities:
         known = self._selection in {"next", "list"} and self._readings == 1
-        can = await (self._model.holding() if known else self._model.capabilities())
+        can = await (probe(self._model, "forms") if known else self._model.capabilities())
         # A plain text is held to the skills by a grammar alone, and its continuations are not scored.
         if await continues(self._model, self._sampling):
             return replace(can, choices=False, scoring=False)

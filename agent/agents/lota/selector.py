@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from housequest.agent.base import Emitter
 from housequest.agent.episodes import events
-from housequest.agent.models.base import Completion, Message, Model, Request, Scores
+from housequest.agent.models.base import Completion, Message, Model, Request, Scores, score
 from housequest.agent.models.forms import Choice, Form, Listed
 from housequest.agent.roles.base import (
     Answer,
@@ -147,7 +147,7 @@ class Scored:
     async def _scores(self, conversation: Conversation, texts: Sequence[str]) -> Scores:
         apart = self.each and not (await self.model.capabilities()).singly
         groups = [(text,) for text in texts] if apart else [texts]
-        scores = Scores.joined([await self.model.score(conversation, group) for group in groups])
+        scores = Scores.joined([await score(self.model, conversation, group) for group in groups])
         if len(scores.logprobs) != len(texts) or any(math.isnan(score) for score in scores.logprobs):
             raise ModelError(f"{self.model.name} did not score every text that it was given. Try another model or runtime.")
         return replace(scores, logprobs=tuple(max(score, LEAST) for score in scores.logprobs))

@@ -23,7 +23,7 @@ from housequest.agent.agents.examples import TRAIN, ExampleSelector, make_exampl
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Agent, AgentEvent, Decision, Emitter, Grants, Memory, ParseFailure, Turn
 from housequest.agent.episodes import events
-from housequest.agent.models.base import Request, Timing
+from housequest.agent.models.base import BriefReader, Request, Timing, ability, in_role
 from housequest.agent.models.forms import Choice, Form, Listed, Name
 from housequest.agent.roles.base import Answer, ReplyError, Role, ask, continues, load_prompt
 from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Reply, asked, told
@@ -218,7 +218,7 @@ class Pet:
 
     async def check(self) -> None:
         """Raise ``Unsupported`` if the model cannot do what the settings ask for."""
-        if self._model.brief or self.settings.scores == "probability" or self.settings.thresholds:
+        if ability(self._model, BriefReader) or self.settings.scores == "probability" or self.settings.thresholds:
             self._least(probable=await self._probable())
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> PetMemory:
@@ -262,13 +262,13 @@ class Pet:
 
     async def _probable(self) -> bool:
         """Whether questions are answered by probability. Raises ``Unsupported``."""
-        if self._model.brief:
+        if ability(self._model, BriefReader):
             raise Unsupported(
                 f"{self._model.name} reads short prompts of its own alone, and 'pet' asks questions; "
                 "name a chat model, such as openai:NAME, or another agent."
             )
         probable = self.settings.scores != "answer"
-        for model in map(self._model.in_role, (TRACKER.name, ELIMINATOR)):
+        for model in (in_role(self._model, role) for role in (TRACKER.name, ELIMINATOR)):
             able = (await model.capabilities()).log_probabilities
             able = not await continues(model, self._sampling) and able
             if self.settings.scores == "probability" and not able:

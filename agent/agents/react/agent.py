@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from housequest.agent.agents.spec import AgentParts, ModelSettings
 from housequest.agent.base import Act, Attempt, Decision, Emitter, Grants, Idle, ParseFailure, Turn
 from housequest.agent.episodes.events import ModelCall, ParseFailed, Thought
-from housequest.agent.models.base import Message, Model, Request
+from housequest.agent.models.base import Message, Model, Request, in_role
 from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Either, Form, Value, Words
 from housequest.agent.roles import base as roles
 from housequest.agent.roles import messages, reading
@@ -123,8 +123,8 @@ class FewShotReact:
     name = NAME
 
     def __init__(self, parts: AgentParts[ReactSettings]) -> None:
-        self._model, self._sampling = parts.model.in_role(NAME), parts.sampling
-        self._reflecting = parts.model.in_role(REFLECTION)
+        self._model, self._sampling = in_role(parts.model, NAME), parts.sampling
+        self._reflecting = in_role(parts.model, REFLECTION)
         self._exemplars = read_exemplars(parts.settings.exemplars, parts.world.household)
         if parts.settings.thoughts == "none":
             self._exemplars = {word: [*map(examples.without_thoughts, texts)] for word, texts in self._exemplars.items()}

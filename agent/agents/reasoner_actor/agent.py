@@ -2,7 +2,7 @@
 
 The reasoner writes and revises the general plan; the actor turns it into one executable command at a time; both see the rules.
 They are prompted in growing conversations, or by the short prompts that a small model was trained on; the model says which it
-needs (``Model.brief``). The paper does not say when the reasoner is asked again. Here it is asked when a subgoal ends, when
+needs (`BriefReader`). The paper does not say when the reasoner is asked again. Here it is asked when a subgoal ends, when
 the actor is stuck, and when a person gives a hint, each by a setting.
 """
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Act, Decision, Emitter, Grants, Idle, ParseFailure, Turn
 from housequest.agent.episodes import events
-from housequest.agent.models.base import Message, Model, Request
+from housequest.agent.models.base import BriefReader, Message, Model, Request, ability
 from housequest.agent.roles import brief, messages, reading
 from housequest.agent.roles.base import Answer, ReplyError, Role, Sampling, ask, call_event, load_prompt
 from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Lesson, Reply, asked_before, shown_part
@@ -393,7 +393,7 @@ class ReasonerActor:
         return memory.asked < self._settings.revisions
 
     def _prompting(self) -> ChatPrompting | BriefPrompting:
-        if not self._model.brief:
+        if ability(self._model, BriefReader) is None:
             return ChatPrompting(self._model, self._sampling, self._world, self._settings.stuck_after > 0)
         household = self._world.household
         if household is None:

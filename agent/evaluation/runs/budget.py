@@ -24,7 +24,24 @@ from housequest.agent.episodes.record import cut_off_end
 from housequest.agent.evaluation.runs.files import Frozen, lines_of, parsed_lines
 from housequest.agent.evaluation.runs.usage import Spending, Tokens, cost
 from housequest.agent.evaluation.runs.usage import money as amount
-from housequest.agent.models.base import Capabilities, Completion, Message, Model, ModelWrapper, Request, Scores, Usage, Waste
+from housequest.agent.models.base import (
+    Capabilities,
+    Completion,
+    Message,
+    Model,
+    ModelWrapper,
+    ProbedPart,
+    Reachable,
+    Request,
+    Scores,
+    Usage,
+    Waste,
+    ability,
+    in_role,
+    probe,
+    roles_of,
+    score,
+)
 from housequest.agent.models.rate_limiter import Limiter, RateLimiter
 from housequest.agent.roles.base import clean
 from housequest.worlds.errors import ConfigurationError, HousequestError, ModelError, nearest, shown
@@ -283,11 +300,10 @@ class MeteredModel(ModelWrapper):
         self._others: dict[int, MeteredModel] = {}
         tracker.models.append(self)
 
-    def in_role(self, role: str) -> Model:
-        own = self.model.in_role(role)
-        if own is not self.model and id(own) not in self._others:
+    def around(self, own: Model, role: str) -> Model:
+        if id(own) not in self._others:
             self._others[id(own)] = MeteredModel(own, self._tracker, self._prices and self._prices.of(role))
-        return self._others.get(id(own), self)
+        return self._others[id(own)]
 
     @property
     def active(self) -> int:
@@ -296,7 +312,7 @@ class MeteredModel(ModelWrapper):
     @property
     def limit(self) -> int | None:
         # What several models take together would say nothing of one.
-        return limiter.limit if isinstance(limiter := self._limiter, RateLimiter) and not self.roles else None
+        return limiter.limit if isinstance(limiter := self._limiter, RateLimiter) and not roles_of(self) else None
 
     @property
     def most(self) -> int | None:
@@ -306,11 +322,8 @@ class MeteredModel(ModelWrapper):
     async def capabilities(self) -> Capabilities:
         return await self._found_out(self.model.capabilities())
 
-    async def holding(self) -> Capabilities:
-        return await self._found_out(self.model.holding())
-
-    async def continuing(self) -> Capabilities:
-        return await self._found_out(self.model.continuing())
+    async def probe(self, part: ProbedPart) -> Capabilities:
+        return await self._found_out(probe(self.model, part))
 
     async def _found_out(self, asking: Awaitable[Capabilities]) -> Capabilities:
         try:
@@ -332,7 +345,7 @@ class MeteredModel(ModelWrapper):
 
         async def attempt() -> Scores:
             async with self._metered(calls) as completed:
-                scores = await self.model.score(messages, continuations)
+                scores = await score(self.model, messages, continuations)
                 completed.append(Completion("", usage=scores.usage, timing=scores.timing))
             return scores
 
@@ -341,10 +354,9 @@ class MeteredModel(ModelWrapper):
     async def check_alive(self) -> Completion | None:
         """The model's answer, which counts as a call of this session."""
         async with self._metered() as completed:
-            answer = await self.model.check_alive()
-            if answer is not None:
-                completed.append(answer)
-        return answer
+            if (reachable := ability(self.model, Reachable)) is not None:
+                completed.append(await reachable.check_alive())
+        return completed[0] if completed else None
 
     async def _judged(self, attempt: Callable[[], Awaitable[T]]) -> T:
         """Make ``attempt`` and return its result; an error that every call would meet stops the run."""
@@ -371,7 +383,7 @@ class MeteredModel(ModelWrapper):
     @property
     def _limiter(self) -> Limiter | None:
         # Only models behind an endpoint have one, and it is made anew with each event loop.
-        limiter = getattr(self.model.in_role(""), "limiter", None)
+        limiter = getattr(in_role(self.model, ""), "limiter", None)
         return limiter if isinstance(limiter, Limiter) else None
 
     def close(self) -> None:

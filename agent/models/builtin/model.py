@@ -77,8 +77,6 @@ class _Call:
 class BuiltinModel(Model):
     """Replies only to the prompts of `housequest.agent.roles.brief`, on which it was trained, and continues a reply."""
 
-    brief = True
-
     def __init__(self, file: BuiltinFile, *, name: str = "builtin") -> None:
         self.name = name
         self._vocabulary = file.vocabulary
@@ -91,6 +89,9 @@ class BuiltinModel(Model):
 
     async def capabilities(self) -> Capabilities:
         return _CAPABILITIES
+
+    def reads(self, prompt: str) -> bool:
+        return is_brief_prompt(prompt)
 
     async def complete(self, request: Request) -> Completion:
         request.check(self.name, _CAPABILITIES)
@@ -134,7 +135,7 @@ class BuiltinModel(Model):
 
     def _tokens(self, messages: Sequence[Message]) -> list[int]:
         known = self._vocabulary
-        if not any(message.role == "user" and is_brief_prompt(message.content) for message in messages):
+        if not any(message.role == "user" and self.reads(message.content) for message in messages):
             raise Unsupported(
                 f"The model {self.name} knows the prompts of the agent reasoner-actor alone; play with that agent, or name a "
                 "chat model, for example openai:NAME."

@@ -105,10 +105,10 @@ class LlamaProvider(ModelProvider):
 
         path, how = read_llama_name(rest)
         how = replace(how, runtime=chosen_runtime(how))
-        if options.attended:
+        if options.watch:
             # Nobody else asks meanwhile, and each slot takes memory for a whole context.
             how = replace(how, slots=1, batch=min(how.batch, ATTENDED_BATCH))
-        return LlamaModel(given_path(path), how, name=name, timeout=options.timeout, attended=options.attended)
+        return LlamaModel(given_path(path), how, name=name, timeout=options.timeout, watch=options.watch)
 
     def portable(self, rest: str) -> str:
         """With the runtime that plays it, since another may reply otherwise."""

@@ -7,13 +7,25 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores, encodable, printable_line
+from housequest.agent.models.base import (
+    Capabilities,
+    Completion,
+    Message,
+    Model,
+    ProbedPart,
+    ReplyProgress,
+    Request,
+    Scores,
+    Watch,
+    encodable,
+    printable_line,
+    unwatched,
+)
 from housequest.agent.models.gguf import Header, check_adapter, read_header
 from housequest.worlds.errors import ConfigurationError, ModelError, Unsupported
 from housequest.worlds.paths import given_path
@@ -35,19 +47,20 @@ class LlamaModel(Model):
     """A model in a GGUF file. Nothing is read or started before the first call.
 
     ``options`` name an installed runtime. ``timeout`` limits each call in seconds, from when a slot is free for it, without
-    loading. ``attended``: it tells what it says as it comes.
+    loading. ``watch`` is told what it says as it comes.
     """
 
-    def __init__(self, path: Path, options: LlamaOptions, *, name: str, timeout: float = 60.0, attended: bool = False) -> None:
+    def __init__(
+        self, path: Path, options: LlamaOptions, *, name: str, timeout: float = 60.0, watch: Watch | None = None
+    ) -> None:
         self._path, self._options, self.name = path, options, name
-        self._timeout, self._attended = timeout, attended
+        self._timeout, self._watch = timeout, watch
         self._process: WorkerProcess | None = None
         self._starts = STARTS
         self._header: Header | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting, self._reading = asyncio.Lock(), asyncio.Lock()
         self._slots = asyncio.Semaphore(options.slots)
-        self._heard = ""
 
     async def capabilities(self) -> Capabilities:
         """What it can do in the runtime that its options name. Equal prompts have equal replies only with
@@ -58,8 +71,10 @@ class LlamaModel(Model):
         everything = dict.fromkeys(("completions", "log_probabilities", "choices", "schema", "grammar", "bias"), True)
         return Capabilities(**everything, scoring=scores, deterministic=alike)
 
-    async def holding(self) -> Capabilities:
-        """Those, and whether it has a chat template. Raises ``ConfigurationError`` for what is no model's file."""
+    async def probe(self, part: ProbedPart) -> Capabilities:
+        """Its capabilities; whether it has a chat template is read from the file. Raises ``ConfigurationError`` for another."""
+        if part == "completions":
+            return await self.capabilities()
         chats = (await self._read_header()).template is not None or self._options.template is not None
         return replace(await self.capabilities(), chats=chats)
 
@@ -68,10 +83,6 @@ class LlamaModel(Model):
         async with self._reading:
             self._header = self._header or await asyncio.to_thread(read_header, self._path)
             return self._header
-
-    @property
-    def heard(self) -> str:
-        return self._heard
 
     @property
     def pid(self) -> int | None:
@@ -92,7 +103,7 @@ class LlamaModel(Model):
         # JSON has no numbers as keys, so the bias goes as pairs.
         marks = CHATML_MARKS if self._options.template == "chatml" and not request.raw else ()
         plain = {"stop": [word for word in (*request.stop, *marks) if word], "bias": list((request.bias or {}).items())}
-        asked = asdict(request) | plain | {"attended": self._attended}
+        asked = asdict(request) | plain | {"attended": self._watch is not None}
         completion = _COMPLETION.validate_python(await self._ask(request.messages, asked))
         timing = replace(completion.timing, seconds=time.perf_counter() - started)
         return replace(completion, text=encodable(completion.text), timing=timing)
@@ -107,8 +118,8 @@ class LlamaModel(Model):
         scores = _SCORES.validate_python(await self._ask(messages, {"texts": list(continuations)}))
         return replace(scores, timing=replace(scores.timing, seconds=time.perf_counter() - started))
 
-    async def room(self, messages: Sequence[Message], *, raw: bool = False) -> int | None:
-        if not raw and (await self.holding()).chats:
+    async def context_left(self, messages: Sequence[Message], *, raw: bool = False) -> int | None:
+        if not raw and (await self.probe("forms")).chats:
             return await self._ask(messages, {"room": True})
         return await self._ask((Message("user", Request(messages).text),), {"room": True, "raw": True})
 
@@ -119,11 +130,11 @@ class LlamaModel(Model):
 
     async def _ask(self, messages: Sequence[Message], asked: Mapping[str, object]) -> Any:
         whole = json.dumps({**asked, "messages": [asdict(message) for message in messages]}, ensure_ascii=False)
-        hear = partial(setattr, self, "_heard")
+        watch = self._watch or unwatched
         self._bind_loop()
         async with self._slots:
             process = await self._running()
-            if not (asked.get("raw") or (await self.holding()).chats):
+            if not (asked.get("raw") or (await self.probe("forms")).chats):
                 raise ConfigurationError(
                     f"{self.name} comes without a chat template, so its prompts cannot be written. Name one after the "
                     "file: ?template=FILE, or ?template=chatml if it was trained with that; or have it continue plain text, "
@@ -131,16 +142,16 @@ class LlamaModel(Model):
                 )
             try:
                 await asyncio.wrap_future(process.ready())
-                self._heard = ""
                 async with asyncio.timeout(self._timeout):
-                    return await asyncio.wrap_future(process.ask(json.loads(encodable(whole)), hear))
+                    asking = process.ask(json.loads(encodable(whole)), lambda heard: watch(ReplyProgress(heard)))
+                    return await asyncio.wrap_future(asking)
             except TimeoutError:
                 way_out = "Give it longer with --timeout SECONDS, or use a smaller model or fewer slots."
                 raise self._failure(f"did not answer within {self._timeout:g} seconds", way_out) from None
             except (Refused, WorkerError) as error:
                 raise self._error(error) from None
             finally:
-                self._heard = ""
+                watch(ReplyProgress())
 
     def _bind_loop(self) -> None:
         loop = asyncio.get_running_loop()

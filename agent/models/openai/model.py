@@ -16,11 +16,11 @@ import logging
 import math
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from housequest.agent.models.base import (
     Capabilities,
@@ -29,7 +29,9 @@ from housequest.agent.models.base import (
     Image,
     Message,
     Model,
+    ProbedPart,
     PromptToken,
+    ReplyProgress,
     Request,
     Scores,
     Usage,
@@ -56,7 +58,7 @@ from housequest.agent.models.openai.protocol import (
 from housequest.agent.models.openai.server import BROKEN, LONGEST_WAIT, OVERFLOW, Attempts, CallFailure, Server
 from housequest.agent.models.rate_limiter import Call, Limiter, RateLimiter, Verdict
 from housequest.agent.models.registry import CallOptions
-from housequest.worlds.errors import ModelError
+from housequest.worlds.errors import ModelError, Unsupported
 from housequest.worlds.paths import atomic_write, cache_folder, read_file
 
 if TYPE_CHECKING:
@@ -126,7 +128,6 @@ class OpenAIModel(Model):
         """What was paid for since the last reply, and brought none."""
         self._hollow = 0
         """Replies in a row that were nothing but thinking."""
-        self._hearing: StreamedReply | None = None
         self._clients: Clients | None = None
         self._opening = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -135,24 +136,18 @@ class OpenAIModel(Model):
         self._probing = asyncio.Lock()
         self._chats = True
         """False once it said that the model has no chat template."""
-        self._found: dict[Callable[[], Awaitable[Capabilities]], Capabilities] = {}
-        self._probes = (self._probe_all, self._probe_holding, self._probe_continuing)
+        self._found: dict[str, Capabilities] = {}
+        """Its capabilities, and those of each part."""
         asked = repr((name, self._server.keys.extra_body(served.endpoint)))
         self._kept = cache_folder() / "models" / f"{sha256(asked.encode()).hexdigest()[:24]}.json"
         self._recall()
-
-    @property
-    def heard(self) -> str:
-        # The last word may be the beginning of a key.
-        said = self._hearing.text if self._hearing is not None else ""
-        return self._server.redactor.text(said[: max(said.rfind(" "), said.rfind("\n")) + 1])
 
     def learned(self) -> tuple[str, ...]:
         # What nobody answered was not learned.
         return self._dialect.told() if self._server.answered or self._dialect != self._blank else ()
 
     def keep_learned(self) -> None:
-        found = {probe.__name__: asdict(can) for probe, can in self._found.items()}
+        found = {part: asdict(can) for part, can in self._found.items()}
         kept = {"at": time.time(), "dialect": self._dialect.copy(), "found": found, "chats": self._chats}
         with suppress(OSError):  # it is found out again
             atomic_write(self._kept, json.dumps(kept).encode())
@@ -168,34 +163,28 @@ class OpenAIModel(Model):
         try:
             kept = json.loads(read_file(self._kept, LARGEST_KEPT))
             if time.time() - kept["at"] < KEPT:
-                found = {name: Capabilities(**can) for name, can in kept["found"].items()}
+                found = {part: Capabilities(**can) for part, can in kept["found"].items()}
                 self._dialect = self._dialect.restored(kept["dialect"])
-                self._chats = bool(kept["chats"])
-                self._found = {probe: found[probe.__name__] for probe in self._probes if probe.__name__ in found}
+                self._chats, self._found = bool(kept["chats"]), found
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return  # nothing was kept, or nothing that can be read: it is found out again
 
     async def capabilities(self) -> Capabilities:
         """What this server can do, found out by small calls the first time."""
-        return await self._find(self._probe_all)
+        return await self.probe("everything")
 
-    async def holding(self) -> Capabilities:
-        return await self._find(self._probe_holding)
-
-    async def continuing(self) -> Capabilities:
-        return await self._find(self._probe_continuing)
-
-    async def _find(self, probe: Callable[[], Awaitable[Capabilities]]) -> Capabilities:
+    async def probe(self, part: ProbedPart | Literal["everything"]) -> Capabilities:
         await self._connected()
         async with self._probing:
-            return await self._once(probe)
+            return await self._once(part)
 
-    async def _once(self, probe: Callable[[], Awaitable[Capabilities]]) -> Capabilities:
-        if probe not in self._found:
-            self._found[probe] = await probe()
-        return self._found[probe]
+    async def _once(self, part: str) -> Capabilities:
+        if part not in self._found:
+            probes = {"forms": self._probe_forms, "completions": self._probe_completions}
+            self._found[part] = await probes.get(part, self._probe_all)()
+        return self._found[part]
 
-    async def _probe_holding(self) -> Capabilities:
+    async def _probe_forms(self) -> Capabilities:
         chosen = await self._probe(extra_parameters(Request((), choices=_WORDS)))
         by_schema = chosen is not None and parse_choice(chosen.text, _WORDS) is not None
         spelt = await self._spelt(raw=False)
@@ -206,7 +195,7 @@ class OpenAIModel(Model):
             return Capabilities(self._chats)
         return Capabilities(self._chats, choices=held is not None, schema=by_schema, grammar=spelt is not None)
 
-    async def _probe_continuing(self) -> Capabilities:
+    async def _probe_completions(self) -> Capabilities:
         """Whether it continues plain text, and is held to a grammar then: two calls, or one where it does not."""
         if await self._probe({}, tokens=1, raw=True) is None:
             return Capabilities()
@@ -219,14 +208,14 @@ class OpenAIModel(Model):
 
     async def _probe_all(self) -> Capabilities:
         """What it can do with a chat, beside that: four calls, or six where it gives prompt log-probabilities."""
-        holding = await self._once(self._probe_holding)
+        holding = await self._once("forms")
         likely = await self._probe(extra_parameters(Request((), top_logprobs=2)))
         pushed = await self._probe(extra_parameters(Request((), bias={_WORDS[0]: 100.0})))
         scored = await self._probe_scoring()
         looked = await self._probe({}, question=picture_question())
         return replace(
             holding,
-            completions=(await self._once(self._probe_continuing)).completions,
+            completions=(await self._once("completions")).completions,
             log_probabilities=likely is not None and any(token.alternatives for token in likely.tokens),
             scoring=scored,
             singly=scored,
@@ -286,7 +275,7 @@ class OpenAIModel(Model):
 
     async def complete(self, request: Request) -> Completion:
         choices = request.choices
-        spelt = choices is not None and (await self.holding()).grammar
+        spelt = choices is not None and (await self.probe("forms")).grammar
         if choices is not None and spelt:
             # The text itself, as with local models: JSON around it is nothing that a fine-tuned model has learned.
             request = replace(request, choices=None, grammar=grammar_of(Choice(tuple(choices))))
@@ -294,9 +283,9 @@ class OpenAIModel(Model):
         if request.has_images or request.top_logprobs or request.bias:
             request.check(self.name, await self.capabilities())
         elif request.raw:
-            request.check(self.name, await self.continuing())
+            request.check(self.name, await self.probe("completions"))
         elif more:
-            request.check(self.name, await self.holding())
+            request.check(self.name, await self.probe("forms"))
         if choices is None:
             return await self._request(self._with_room(request), more)
         # A choice that is cut off is none, and its length is known.
@@ -316,8 +305,7 @@ class OpenAIModel(Model):
         held: Held | None = None
         try:
             while True:
-                streams = self._calls.attended and not request.raw and PROMPT_TOKENS not in more
-                self._hearing = None
+                streams = self._calls.watch is not None and not request.raw and PROMPT_TOKENS not in more
                 outcome, taken = await self._attempt(request, {**more, **STREAMED} if streams else more, call)
                 made += taken
                 if isinstance(outcome, Completion):
@@ -341,10 +329,10 @@ class OpenAIModel(Model):
                 wait = attempts.wait_after(failure)
                 if wait is None:
                     raise self._error(failure, attempts.tried(failure, made))
-                self.trouble = self._said(failure)
+                self._watch(trouble=self._said(failure))
                 await self.limiter.rest(wait)
         finally:
-            self.trouble, self._hearing = "", None
+            self._watch()
 
     def _heeded(self, completion: Completion, request: Request) -> Completion:
         """``completion``, without what a stop text would have cut off. Raises ``ModelError`` if it is nothing but thinking."""
@@ -365,7 +353,7 @@ class OpenAIModel(Model):
 
     async def check_alive(self) -> Completion:
         # Who continues plain text may have no chat.
-        continuing = self._found.get(self._probe_continuing)
+        continuing = self._found.get("completions")
         plain = continuing is not None and continuing.completions
         question = Request([READY], max_tokens=PROBE_TOKENS, raw=plain)
         outcome, _ = await self._attempt(self._with_room(question), {}, first_of_all=True)
@@ -400,7 +388,7 @@ class OpenAIModel(Model):
             verdict: Verdict = "other"
             wait = 0.0
             try:
-                HEAR.set(self._hear if self._calls.attended and "stream" in body else None)
+                HEAR.set(self._hear if self._calls.watch is not None and "stream" in body else None)
                 outcome = await self._server.ask(clients, path, body, read)
                 if isinstance(outcome, Completion):
                     verdict = "answered"
@@ -497,7 +485,7 @@ class OpenAIModel(Model):
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         """log p of each continuation as the next message, by a call each, and one for the prompt alone; see `score_gain`."""
         if not (await self.capabilities()).scoring:
-            return await super().score(messages, continuations)
+            raise Unsupported(f"{self.name} does not score given texts; use an agent that only needs replies.")
         started = time.perf_counter()
         alone = await self._read(messages, "")
         room = asyncio.Semaphore(SCORED_AT_ONCE)
@@ -527,7 +515,7 @@ class OpenAIModel(Model):
             raise self._error(_NO_LOGPROBS)
         return completion
 
-    async def room(self, messages: Sequence[Message], *, raw: bool = False) -> int | None:
+    async def context_left(self, messages: Sequence[Message], *, raw: bool = False) -> int | None:
         """By the server's own tokenizer, where it can be asked: vLLM's and llama.cpp's servers."""
         if self._server.endpoint.official:
             return None
@@ -554,7 +542,13 @@ class OpenAIModel(Model):
         return self._calls.limiter or RateLimiter(self._server.keys.max_connections(self._server.endpoint))
 
     def _hear(self, reply: StreamedReply) -> None:
-        self._hearing = reply
+        # The last word may be the beginning of a key.
+        said = reply.text
+        self._watch(heard=self._server.redactor.text(said[: max(said.rfind(" "), said.rfind("\n")) + 1]))
+
+    def _watch(self, heard: str = "", trouble: str = "") -> None:
+        if self._calls.watch is not None:
+            self._calls.watch(ReplyProgress(heard, trouble))
 
     def _said(self, failure: CallFailure) -> str:
         return self._server.said(failure, LONGEST_MESSAGE // 2)

@@ -54,7 +54,8 @@ class Parrot(Model):
     asked: list[str] = field(default_factory=list[str])
     choices: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
 
-    brief = True
+    def reads(self, prompt: str) -> bool:
+        return brief.is_brief_prompt(prompt)
 
     async def capabilities(self) -> Capabilities:
         return Capabilities(choices=True)
@@ -444,9 +445,12 @@ def test_another_model_finds_what_the_one_before_it_has_seen() -> None:
     class Wavering(Parrot):
         """Is spoken to at length at first, and briefly later on."""
 
-        @property
-        def brief(self) -> bool:
-            return len(self.asked) > 2
+        reads: Any = None  # pyright: ignore[reportIncompatibleMethodOverride]
+
+        async def complete(self, request: Request) -> Completion:
+            completion = await super().complete(request)
+            self.reads = brief.is_brief_prompt if len(self.asked) > 2 else None
+            return completion
 
     def reply(text: str) -> str:
         return planned("find and take an egg") if "Write the plan" in text else acts(f"go to cabinet {len(model.asked)}")

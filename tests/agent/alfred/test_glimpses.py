@@ -15,7 +15,7 @@ from housequest.agent.alfred.robot import Impression, glimpses
 from housequest.agent.base import Glimpse, Play, Proceed, Stop
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Intervened, Proposed, Started, Stepped, TurnSpent
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.models.base import Capabilities, Completion, Model, ModelWrapper, Request
+from housequest.agent.models.base import Capabilities, Completion, Model, ModelWrapper, ProbedPart, Request
 from housequest.worlds.errors import ModelError, Unsupported
 from housequest.worlds.registry import make_world
 from tests.agent.agents.opex.test_opex import PLAN, play, roles
@@ -139,7 +139,9 @@ class Tired(ModelWrapper):
     async def capabilities(self) -> Capabilities:
         return Capabilities(grammar=True)
 
-    holding = continuing = capabilities
+    async def probe(self, part: ProbedPart) -> Capabilities:
+        del part
+        return await self.capabilities()
 
     async def complete(self, request: Request) -> Completion:
         self.calls += 1

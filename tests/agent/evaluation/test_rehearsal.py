@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 from housequest.agent.config import Settings, world_of
 from housequest.agent.evaluation.rehearsal import Rehearsal, rehearse
-from housequest.agent.models.base import Message, Request
+from housequest.agent.models.base import Learning, Message, Request, ability
 from housequest.agent.models.registry import make_model
 from housequest.agent.setup import set_up
 from housequest.worlds.paths import config_folder
@@ -75,10 +75,16 @@ def test_what_was_learned_is_known_to_the_next_model_of_that_name(server: Server
     assert [body.keys() & {"max_tokens", "temperature"} for body in odd.asked] == [set()]
 
 
+def learned(server: Server) -> tuple[str, ...]:
+    found = ability(make_model(server.model()), Learning)
+    assert found is not None
+    return found.learned()
+
+
 def test_a_second_check_forgets_what_the_first_learned(server: Server) -> None:
     assert rehearsed(server, behaviour=Dialect("changes", refuse=no_temperature)).learned
     seen = rehearsed(server, behaviour=Dialect("changes"))
-    assert seen.learned == make_model(server.model()).learned() == ()
+    assert seen.learned == learned(server) == ()
 
 
 def test_what_was_learned_is_of_one_body_alone(server: Server) -> None:
@@ -87,7 +93,7 @@ def test_what_was_learned_is_of_one_body_alone(server: Server) -> None:
     assert rehearsed(server, behaviour=Dialect("refuses", refuse=no_temperature)).learned
     table = f'[endpoints."127.0.0.1:{server.port}"]\nextra_body = {{ top_k = 2 }}\n'
     (folder / "housequest.toml").write_text(table)
-    assert make_model(server.model()).learned() == ()
+    assert learned(server) == ()
 
 
 def test_a_prompt_that_is_cut_in_silence_is_a_fault(server: Server) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.models.base import Completion, Message, Model, Request, Scores, Usage
+from housequest.agent.models.base import BriefReader, Completion, Message, Model, Request, Scores, Scoring, Usage
 from housequest.agent.models.checking import ModelReport, check_model
 from housequest.agent.models.registry import make_model
 from tests.agent.models.openai.test_probing import able
@@ -52,6 +52,7 @@ def test_the_model_that_ships() -> None:
     proof = proved("builtin")
     assert proof.reply.text.startswith("Thought:")
     assert proof.broken == ()
+    assert proof.has == (Scoring, BriefReader)
     assert works(proof) >= {
         "tokens counted",
         "prefix cache",

@@ -8,6 +8,7 @@ from typing import Any, cast, get_args
 import pytest
 
 from housequest.agent.episodes.events import Event, ModelFailed, Proposed, Started, Stepped
+from housequest.agent.models.base import ReplyProgress
 from housequest.tui.episode.state import ViewState, replayed
 from housequest.tui.play.screen import GameView, PlayScreen
 from housequest.tui.play.session import PlayMode, SessionStatus, Waiting
@@ -46,7 +47,7 @@ def played() -> ViewState:
 
 def view(agent: str, status: SessionStatus, state: ViewState, cursor: int | None = None, **said: str) -> GameView:
     """The game of ``agent`` in this state; ``said`` is what is heard of its model."""
-    session = SimpleNamespace(game=game(COIN, agent), status=status, glimpses={}, **{"heard": "", "trouble": "", **said})
+    session = SimpleNamespace(game=game(COIN, agent), status=status, glimpses={}, reply=ReplyProgress(**said))
     found = GameView(cast("Any", session))
     found.state, found.cursor = state, cursor
     return found

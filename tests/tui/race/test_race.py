@@ -122,7 +122,7 @@ async def test_what_a_model_says_is_shown_as_it_comes_where_it_is_let_run(houses
         server.behave(otherwise=streamed(reply, more))
         app = showing(lambda: RaceScreen(game(EGG, "react", world=houses, model=server.model())))
         async with app.run_test(size=(120, 40)) as pilot:
-            await until(pilot, lambda: "You · turn 0" in screen_text(app) and race(pilot).games[1].session.heard)
+            await until(pilot, lambda: "You · turn 0" in screen_text(app) and race(pilot).games[1].session.reply.heard)
             assert "Thought: eggs" not in screen_text(app), "turn for turn its thoughts come with its turn"
             await pilot.press("escape", "l")
             await until(pilot, lambda: "react · turn 0 · Thought: eggs" in screen_text(app))

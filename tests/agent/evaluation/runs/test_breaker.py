@@ -18,7 +18,7 @@ from housequest.agent.evaluation.analysis.metrics import Summary
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.budget import LIKE_FAILURES, Budget, BudgetTracker, Stopped
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
-from housequest.agent.models.base import Completion, Model, ModelWrapper
+from housequest.agent.models.base import Completion, Model, Request
 from housequest.agent.models.registry import make_model
 from tests.backends import server as backend
 from tests.backends.server import Behaviour, Policy, Recorded, Response, Server, answer, raw, serve, status
@@ -70,7 +70,7 @@ def play(
     workers: int,
     budget: Budget | None = None,
     *,
-    wrapped: type[ModelWrapper] | None = None,
+    wrapped: type[Mute] | None = None,
     timeout: float = 20.0,
 ) -> Summary:
     async def run() -> Summary:
@@ -199,11 +199,17 @@ def test_calls_that_fail_alike_one_after_another_stop_the_run(workers: int, tmp_
     assert play(tmp_path / "run", server, workers).overall.errors == lost
 
 
-class Mute(ModelWrapper):
+class Mute(Model):
     """A model that cannot be asked whether it is alive."""
 
-    async def check_alive(self) -> Completion | None:
-        return None
+    def __init__(self, model: Model) -> None:
+        self.name, self._model = model.name, model
+
+    async def complete(self, request: Request) -> Completion:
+        return await self._model.complete(request)
+
+    async def aclose(self) -> None:
+        await self._model.aclose()
 
 
 def test_a_model_that_cannot_be_asked_stops_the_run_by_like_failures_alone(tmp_path: Path, server: Server) -> None:

@@ -22,7 +22,7 @@ from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopp
 from housequest.agent.evaluation.runs.estimate import estimate
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
-from housequest.agent.models.base import Completion, Model, ModelWrapper, Request, RoleModels
+from housequest.agent.models.base import Completion, Model, ModelWrapper, Request, RoleModels, in_role, roles_of
 from housequest.agent.models.registry import make_model
 from housequest.agent.setup import set_up
 from housequest.worlds.errors import ConfigurationError
@@ -256,11 +256,7 @@ class Speaking(Model):
     """Says what it hears, until it is closed."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.said, self.closed = name, "", 0
-
-    @property
-    def heard(self) -> str:
-        return self.said
+        self.name, self.closed = name, 0
 
     async def complete(self, request: Request) -> Completion:
         return Completion(self.name)
@@ -272,12 +268,12 @@ class Speaking(Model):
 def test_models_of_roles_are_one_model_to_who_holds_it() -> None:
     big, small = Speaking("big"), Speaking("small")
     model = ModelWrapper(RoleModels(big, {"actor": small, "observer": small}))
-    asked = {role: asyncio.run(model.in_role(role).complete(Request(()))).text for role in ("actor", "planner", "")}
+    asked = {role: asyncio.run(in_role(model, role).complete(Request(()))).text for role in ("actor", "planner", "")}
     assert asked == {"actor": "small", "planner": "big", "": "big"}
-    assert (model.roles, model.in_role("actor").roles, model.in_role("actor").name) == (("actor", "observer"), (), "small")
-    assert model.in_role("planner") is model
-    small.said, small.trouble = "Thought:", "did not answer"
-    assert (model.model.heard, model.model.trouble) == ("Thought:", "did not answer")
+    actor = in_role(model, "actor")
+    assert (roles_of(model), roles_of(actor), actor.name) == (("actor", "observer"), (), "small")
+    assert isinstance(actor, ModelWrapper)
+    assert in_role(model, "planner") is model
     asyncio.run(model.aclose())
     assert (big.closed, small.closed) == (1, 1)
 

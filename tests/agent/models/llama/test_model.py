@@ -20,7 +20,7 @@ import pytest
 from housequest.agent.config import configure
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.spec import make_run_spec
-from housequest.agent.models.base import Message, Model, Request
+from housequest.agent.models.base import Message, ReplyProgress, Request, Watch, unwatched
 from housequest.agent.models.checking import check_model
 from housequest.agent.models.llama import ATTENDED_BATCH, installed, read_llama_name
 from housequest.agent.models.llama.model import STARTS, WORKER, LlamaModel
@@ -280,7 +280,7 @@ def test_a_prompt_that_is_too_long_says_what_would_help(tiny: Path, runtime: str
         short = await model.complete(Request([Message("user", "x")], max_tokens=3))
         assert short.text
         assert short.usage.prompt is not None
-        rooms = [await model.room([Message("user", "x" * size)]) for size in (1, 400)]
+        rooms = [await model.context_left([Message("user", "x" * size)]) for size in (1, 400)]
         left = 256 - short.usage.prompt
         assert rooms == [left, left - 399]
 
@@ -292,7 +292,9 @@ def test_a_model_without_a_template_counts_the_room_beside_plain_text(tmp_path: 
         said = await model.complete(Request((Message("user", "onetwo"),), max_tokens=1, raw=True))
         assert said.usage.prompt is not None
         for raw in (True, False):
-            assert await model.room((Message("system", "one"), Message("user", "two")), raw=raw) == 256 - said.usage.prompt
+            assert (
+                await model.context_left((Message("system", "one"), Message("user", "two")), raw=raw) == 256 - said.usage.prompt
+            )
 
     mute = write_tiny(tmp_path / "mute.gguf", Kind(template=False))
     use(mute, f"runtime={runtime}&context=256&slots=1&threads=1", test)
@@ -369,9 +371,10 @@ def test_decoding_stops_where_a_call_is_called_off(tiny: Path, runtime: str) -> 
     use(tiny, f"runtime={runtime}&slots=1&context=4096&threads=1", test, timeout=60.0)
 
 
-def attended(path: Path, runtime: str, test: Callable[[Model], Awaitable[R]]) -> R:
+def attended(path: Path, runtime: str, test: Callable[[LlamaModel], Awaitable[R]], watch: Watch = unwatched) -> R:
     async def run() -> R:
-        model = make_model(f"llama:{path}?runtime={runtime}&threads=1&cache=on&gpu_layers=0", attended=True)
+        model = make_model(f"llama:{path}?runtime={runtime}&threads=1&cache=on&gpu_layers=0", watch=watch)
+        assert isinstance(model, LlamaModel)
         try:
             return await test(model)
         finally:
@@ -381,26 +384,23 @@ def attended(path: Path, runtime: str, test: Callable[[Model], Awaitable[R]]) ->
 
 
 def test_who_attends_reads_a_reply_as_it_comes(tiny: Path, runtime: str) -> None:
-    async def test(model: Model) -> None:
-        call = asyncio.create_task(model.complete(Request(HELLO, max_tokens=800, bias={token_of("A"): 100.0})))
-        heard = list[str]()
-        while not call.done():
-            await asyncio.sleep(0.001)
-            if model.heard and model.heard not in heard:
-                heard.append(model.heard)
+    seen = list[ReplyProgress]()
+
+    async def test(model: LlamaModel) -> None:
+        whole = (await model.complete(Request(HELLO, max_tokens=800, bias={token_of("A"): 100.0}))).text
+        *heard, last = (progress.heard for progress in seen)
         assert len(heard) > 3
-        whole = (await call).text
         assert all(whole.startswith(before) for before in heard)
         assert heard == sorted(heard, key=len)
-        assert not model.heard, "nothing is being said any more"
+        assert not last, "nothing is being said any more"
 
-    attended(tiny, runtime, test)
+    attended(tiny, runtime, test, seen.append)
 
 
 def test_a_long_prompt_that_is_called_off_stops_within_a_batch(tiny: Path, runtime: str) -> None:
     """How far it came is what the next prompt, which begins alike, finds in the cache."""
 
-    async def read(model: Model, wait: float, number: int) -> int:
+    async def read(model: LlamaModel, wait: float, number: int) -> int:
         asked = [Message("user", f"{number} {'x' * 7_000}")]
         call = asyncio.create_task(model.complete(Request(asked, max_tokens=1)))
         await asyncio.sleep(wait)
@@ -409,7 +409,7 @@ def test_a_long_prompt_that_is_called_off_stops_within_a_batch(tiny: Path, runti
             await call
         return (await model.complete(Request(asked, max_tokens=1))).timing.cached or 0
 
-    async def test(model: Model) -> None:
+    async def test(model: LlamaModel) -> None:
         await model.runtime()
         found: list[int] = []
         # Called off sooner and later, until it is in the midst of it.
@@ -492,7 +492,7 @@ def test_the_head_of_a_file_is_read_once_however_many_ask_first(tiny: Path, runt
             opened.append(arguments)
 
     async def test(model: LlamaModel) -> None:
-        await asyncio.gather(*(model.holding() for _ in range(8)))
+        await asyncio.gather(*(model.probe("forms") for _ in range(8)))
         assert len(opened) == 1
 
     sys.addaudithook(watch)

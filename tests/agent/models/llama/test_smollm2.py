@@ -16,7 +16,7 @@ from housequest.agent.agents.lota.selector import DONE, fixed_skills, said  # no
 from housequest.agent.agents.spec import make_agent  # noqa: E402
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, Stepped  # noqa: E402
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode  # noqa: E402
-from housequest.agent.models.base import Message, Model  # noqa: E402
+from housequest.agent.models.base import Message, Model, context_left  # noqa: E402
 from housequest.agent.models.llama import installed  # noqa: E402
 from housequest.agent.models.registry import make_model  # noqa: E402
 from housequest.agent.training.lora.games import worked_examples  # noqa: E402
@@ -161,7 +161,7 @@ def test_a_server_and_both_runtimes_count_the_room_of_a_prompt_alike(served: str
     async def room(name: str) -> int | None:
         model = make_model(name, timeout=600)
         try:
-            return await model.room(ASKED)
+            return await context_left(model, ASKED)
         finally:
             await model.aclose()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from housequest.agent.models.base import Message, Model, Request
+from housequest.agent.models.base import Message, Model, Request, context_left
 from housequest.agent.models.keys import KeyRing
 from housequest.agent.models.registry import make_model
 from housequest.worlds.errors import ModelError
@@ -25,7 +25,7 @@ def room(server: Server) -> int | None:
     async def asked() -> int | None:
         model = model_of(server)
         try:
-            return await model.room(ASKED)
+            return await context_left(model, ASKED)
         finally:
             await model.aclose()
 
@@ -36,7 +36,7 @@ def test_plain_text_is_counted_as_plain_text(server: Server) -> None:
     async def asked() -> int | None:
         model = model_of(server)
         try:
-            return await model.room(ASKED, raw=True)
+            return await context_left(model, ASKED, raw=True)
         finally:
             await model.aclose()
 

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from housequest.agent.models.base import Completion, Message, Model, Request, Usage
 from housequest.agent.models.keys import KeyRing
 from housequest.agent.models.openai.dialect import ways_to_think
-from housequest.agent.models.openai.model import LONGEST_MESSAGE
+from housequest.agent.models.openai.model import LONGEST_MESSAGE, OpenAIModel
 from housequest.agent.models.openai.server import SLOW_RETRIES
 from housequest.agent.models.registry import make_model, portable_name
 from housequest.worlds.errors import ConfigurationError, ModelError, Unsupported
@@ -31,8 +31,10 @@ PROMPT = [Message("system", "You act."), Message("user", "A room. \ud800")]
 PRECIOUS = "sk-precious-0123456789-abcdefgh"
 
 
-def model_of(server: Server, *, keys: KeyRing | None = None, timeout: float = 5.0, retries: int = 6) -> Model:
-    return make_model(server.model(), keys=keys or KeyRing(), timeout=timeout, retries=retries, wait=0.001)
+def model_of(server: Server, *, keys: KeyRing | None = None, timeout: float = 5.0, retries: int = 6) -> OpenAIModel:
+    made = make_model(server.model(), keys=keys or KeyRing(), timeout=timeout, retries=retries, wait=0.001)
+    assert isinstance(made, OpenAIModel)
+    return made
 
 
 async def ask(model: Model, **arguments: object) -> Completion:
@@ -190,8 +192,10 @@ def test_an_unreasonable_wait_and_a_spent_quota_end_it_at_once(server: Server) -
     assert len(server.requests) == 2
 
 
-def thinking(server: Server, options: str) -> Model:
-    return make_model(server.model().replace("tester", f"tester?{options}"), keys=KeyRing(), timeout=5.0, wait=0.001)
+def thinking(server: Server, options: str) -> OpenAIModel:
+    made = make_model(server.model().replace("tester", f"tester?{options}"), keys=KeyRing(), timeout=5.0, wait=0.001)
+    assert isinstance(made, OpenAIModel)
+    return made
 
 
 def test_a_model_that_thinks_is_given_its_effort_and_room_for_its_thoughts(server: Server) -> None:

@@ -92,7 +92,7 @@ def test_a_model_that_thinks_is_held_where_it_can_do_both(server: Server, keeps_
 
     async def run() -> None:
         asked = model(server)
-        assert await asked.holding() == Capabilities(choices=keeps_both, schema=keeps_both)
+        assert await asked.probe("forms") == Capabilities(choices=keeps_both, schema=keeps_both)
         await asked.aclose()
 
     asyncio.run(run())
@@ -184,7 +184,7 @@ def test_a_server_that_breaks_once_is_probed_again(server: Server, trouble: back
 
     async def run() -> None:
         asked = model(server)
-        assert (await asked.holding()).choices
+        assert (await asked.probe("forms")).choices
         await asked.aclose()
 
     asyncio.run(run())
@@ -199,7 +199,7 @@ def test_what_a_server_breaks_at_each_time_is_not_asked_for_and_said(server: Ser
 
     async def run() -> None:
         asked = model(server)
-        assert not (await asked.holding()).choices
+        assert not (await asked.probe("forms")).choices
         await asked.aclose()
 
     asyncio.run(run())
@@ -218,7 +218,7 @@ def test_a_server_that_breaks_at_plain_text_is_said_to(server: Server, caplog: p
     async def run() -> None:
         asked = model(server)
         await asked.complete(Request(HELLO))
-        assert not (await asked.continuing()).completions
+        assert not (await asked.probe("completions")).completions
         await asked.aclose()
 
     asyncio.run(run())

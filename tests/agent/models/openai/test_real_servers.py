@@ -12,6 +12,7 @@ from housequest.agent.config import Settings, world_of
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, Stepped, TurnSpent
 from housequest.agent.episodes.loop import run_episode
 from housequest.agent.evaluation.rehearsal import rehearse
+from housequest.agent.models.base import unwatched
 from housequest.agent.setup import Setup, set_up
 from tests.agent.playing import installed
 from tests.backends.real_servers import SERVERS
@@ -65,7 +66,7 @@ def played(setup: Setup, *, attended: bool) -> list[Event]:
             told.append(event)
 
     async def run() -> None:
-        model = setup.make_model(attended=attended)
+        model = setup.make_model(watch=unwatched if attended else None)
         assert model is not None
         try:
             await setup.check_model(model)

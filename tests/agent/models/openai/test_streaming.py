@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from starlette.responses import Response
 
-from housequest.agent.models.base import Completion, Message, Request
+from housequest.agent.models.base import Completion, Message, ReplyProgress, Request, unwatched
 from housequest.agent.models.keys import PLACEHOLDER, KeyRing
 from housequest.agent.models.openai.protocol import FailedInside, NotACompletion, StreamedReply, read_completion
 from housequest.agent.models.openai.redaction import Redactor
@@ -26,7 +26,9 @@ ASKED = Request([Message("user", "A kitchen.")])
 
 
 async def replied(server: Server, *, attended: bool = True) -> Completion:
-    model = make_model(server.model(), keys=KeyRing(), timeout=5.0, retries=2, wait=0.001, attended=attended)
+    model = make_model(
+        server.model(), keys=KeyRing(), timeout=5.0, retries=2, wait=0.001, watch=unwatched if attended else None
+    )
     try:
         return await model.complete(ASKED)
     finally:
@@ -35,14 +37,15 @@ async def replied(server: Server, *, attended: bool = True) -> Completion:
 
 async def hear(server: Server, more: threading.Event) -> None:
     """Hear the beginning of a reply while the rest, which comes once ``more`` is set, is awaited."""
-    model = make_model(server.model(), keys=KeyRing(), timeout=30.0, attended=True)
+    seen: list[ReplyProgress] = []
+    model = make_model(server.model(), keys=KeyRing(), timeout=30.0, watch=seen.append)
     call = asyncio.create_task(model.complete(ASKED))
-    while model.heard != "Thought: eggs are ":
+    while ReplyProgress("Thought: eggs are ") not in seen:
         assert not call.done()
         await asyncio.sleep(0.005)
     more.set()
     assert (await call).text == REPLY
-    assert model.heard == ""
+    assert seen[-1] == ReplyProgress()
     await model.aclose()
 
 
