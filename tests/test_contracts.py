@@ -35,8 +35,7 @@ def test_the_spec_of_an_agent_has_few_fields() -> None:
 
 
 def test_a_model_is_its_name_and_three_calls() -> None:
-    members = {name for name in vars(Model).keys() | Model.__annotations__ if not name.startswith("_")}
-    assert members == {"name", "capabilities", "complete", "aclose"}
+    assert members(Model) == {"name", "capabilities", "complete", "aclose"}
 
 
 def test_the_state_of_a_controller_has_few_fields() -> None:

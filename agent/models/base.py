@@ -269,8 +269,8 @@ def unwatched(progress: ReplyProgress) -> None:
 class Model(Protocol):
     """A language model; safe for many calls at once. A subclass needs ``name`` and ``complete``.
 
-    What only some models can do is a protocol of its own: `Scoring`, `Probing`, `Measured`, `Reachable`, `Learning`, `Local`,
-    `BriefReader`. `ability` finds it, also where the model is wrapped.
+    Each thing that only some models can do is a protocol of its own, one of `ABILITIES`. `ability` finds it, also where the
+    model is wrapped.
     """
 
     name: str
@@ -317,7 +317,7 @@ class Probing(Protocol):
 
 
 @runtime_checkable
-class Measured(Protocol):
+class TokenCounter(Protocol):
     """A model that counts the tokens of a prompt: how many its context leaves after it, None if it does not tell."""
 
     async def context_left(self, messages: Sequence[Message], *, raw: bool = False) -> int | None: ...
@@ -357,7 +357,7 @@ class BriefReader(Protocol):
     def reads(self, prompt: str) -> bool: ...
 
 
-ABILITIES: tuple[type[Any], ...] = (Scoring, Probing, Measured, Reachable, Learning, Local, BriefReader)
+ABILITIES: tuple[type[Any], ...] = (Scoring, Probing, TokenCounter, Reachable, Learning, Local, BriefReader)
 """The protocols that a model may have beside the contract."""
 
 
@@ -384,8 +384,8 @@ async def score(model: Model, messages: Sequence[Message], continuations: Sequen
 
 
 async def context_left(model: Model, messages: Sequence[Message], *, raw: bool = False) -> int | None:
-    """`Measured.context_left` of ``model``; None where it does not tell."""
-    measured = ability(model, Measured)
+    """`TokenCounter.context_left` of ``model``; None where it does not tell."""
+    measured = ability(model, TokenCounter)
     return None if measured is None else await measured.context_left(messages, raw=raw)
 
 

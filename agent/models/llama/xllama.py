@@ -77,7 +77,7 @@ class Xllama:
 
     def complete(self, request: Request, cancelled: threading.Event, tell: Callable[[str], None] | None = None) -> Completion:
         """A reply; ``tell`` gets all of it so far after each token. Raises ``Refused``."""
-        reply = StreamedReply(lambda reply: tell(reply.text) if tell is not None else None)
+        reply = StreamedReply(tell)
 
         def hear(said: Any) -> bool:
             """Take some pieces; True ends the reply."""

@@ -116,9 +116,9 @@ _NAMED = ("model", "system_fingerprint")
 _FIELD = re.compile(rb"(data|event|id|retry)?:")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _MARK = b"\xef\xbb\xbf"
-Hear = Callable[["StreamedReply"], None]
+Hear = Callable[[str], None]
 HEAR: ContextVar[Hear | None] = ContextVar("HEAR", default=None)
-"""Who hears the reply to the request that is being made; None where nobody does."""
+"""Called with what was said so far of the reply to the present request; None where nobody waits for it."""
 
 
 def at(value: object, *path: str) -> object:
@@ -357,10 +357,28 @@ def _prompt_token(entry: object) -> PromptToken | None:
     return PromptToken(int(number), logprob)
 
 
-class StreamedReply:
-    """A completion that comes in pieces (server-sent events); ``hear`` is told of each. Raises ``NotACompletion``."""
+def thought(completion: Completion) -> bool:
+    """Whether it thought, by what it tells: its thinking, its count of that, or tokens, or a limit, without a text."""
+    used, said = completion.usage, len(completion.text)
+    cut = completion.finish == "length" and not said and used.completion is None and not completion.read
+    return bool(completion.thinking or used.thinking or cut or (used.completion or 0) > 2 * said + 16)
 
-    def __init__(self, hear: Hear) -> None:
+
+def parse_choice(text: str, choices: Sequence[str], *, spelt: bool = False) -> str | None:
+    """The one of ``choices`` that the reply to `extra_parameters` names, or is if it was ``spelt`` out; None if it is none."""
+    if spelt:
+        return text if text in choices else None
+    try:
+        named = at(json.loads(text), "choice")
+    except (ValueError, RecursionError):
+        return None
+    return next((choice for choice in choices if choice == named), None)
+
+
+class StreamedReply:
+    """A completion in pieces (server-sent events); ``hear`` is told of the text so far. Raises ``NotACompletion``."""
+
+    def __init__(self, hear: Hear | None) -> None:
         self._hear, self._over = hear, False
         self._line, self._data, self._ended = bytearray(), list[bytes](), b""
         self._begun = self.streams = False
@@ -369,11 +387,6 @@ class StreamedReply:
         self._tokens: list[object] = []
         self._last: dict[str, object] = {}
         """What an event said last of these: an error, why it ended, usage, what serves it."""
-
-    @property
-    def text(self) -> str:
-        """What was said so far."""
-        return encodable("".join(self._said["content"]))
 
     def take(self, content: bytes) -> None:
         """The next bytes, which may end in the midst of an event. Lines end in LF, CR or both."""
@@ -429,8 +442,8 @@ class StreamedReply:
         for name, part in (("content", content), ("thinking", thinking or thoughts_beside(delta)), ("refusal", refusal)):
             if part:
                 self._said[name].append(part)
-        if content:
-            self._hear(self)
+        if content and self._hear is not None:
+            self._hear(encodable("".join(self._said["content"])))
 
     def whole(self) -> bytes | None:
         """What an endpoint writes that does not stream: the completion, an error, what came without events; None where it

@@ -220,7 +220,7 @@ async def _bound(response: Response) -> None:
     unpack = None if packed == "identity" else zlib.decompressobj(zlib.MAX_WBITS | 32)
     stream, content, size = cast("AsyncByteStream", response.stream), bytearray(), 0
     # Events come unasked, or as another type of content: they show by themselves.
-    reply = StreamedReply(HEAR.get() or (lambda _: None)) if response.status_code == 200 else None
+    reply = StreamedReply(HEAR.get()) if response.status_code == 200 else None
     take = content.extend if reply is None else reply.take
     try:
         async for chunk in stream:

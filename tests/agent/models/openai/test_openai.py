@@ -18,8 +18,9 @@ from starlette.responses import Response
 
 from housequest.agent.models.base import Completion, Message, Model, Request, Usage
 from housequest.agent.models.keys import KeyRing
+from housequest.agent.models.openai.calls import LONGEST_MESSAGE
 from housequest.agent.models.openai.dialect import ways_to_think
-from housequest.agent.models.openai.model import LONGEST_MESSAGE, OpenAIModel
+from housequest.agent.models.openai.model import OpenAIModel
 from housequest.agent.models.openai.server import SLOW_RETRIES
 from housequest.agent.models.registry import make_model, portable_name
 from housequest.worlds.errors import ConfigurationError, ModelError, Unsupported

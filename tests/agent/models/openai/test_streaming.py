@@ -137,7 +137,7 @@ async def test_events_of_another_type_are_told_while_they_come(server: Server) -
     ],
 )
 def test_an_error_among_events_is_one_in_whatever_words(event: object) -> None:
-    reply = StreamedReply(lambda reply: None)
+    reply = StreamedReply(None)
     reply.take(EVENTS + b"data:" + json.dumps(event).encode() + b"\n\n" + DONE)
     body = reply.whole() or b""
     with pytest.raises(FailedInside) as raised:
@@ -146,7 +146,7 @@ def test_an_error_among_events_is_one_in_whatever_words(event: object) -> None:
 
 
 def test_a_word_after_the_end_of_a_reply_is_no_error() -> None:
-    reply = StreamedReply(lambda reply: None)
+    reply = StreamedReply(None)
     ended = b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\n'
     reply.take(EVENTS + ended + b'data: {"message": "thank you"}\n\n' + DONE)
     assert read_completion(reply.whole() or b"", "", Redactor(PLACEHOLDER)).text == REPLY
@@ -170,7 +170,7 @@ def test_an_event_may_come_in_pieces_and_tokens_are_kept() -> None:
         {"choices": [], "usage": {"completion_tokens": 2}},
     ]
     sent = b"".join(f"data:{json.dumps(event, ensure_ascii=False)}\r\n\r\n".encode() for event in events)
-    reply = StreamedReply(lambda reply: heard.append(reply.text))
+    reply = StreamedReply(heard.append)
     for place in range(len(sent)):
         reply.take(sent[place : place + 1])
     whole = json.loads(reply.whole() or b"")
@@ -186,8 +186,8 @@ def test_an_event_may_come_in_pieces_and_tokens_are_kept() -> None:
 @pytest.mark.parametrize("content", [b"data: {\n\n", b"data: " + b"[" * 100_000 + b"\n\n", b"data: " + b"x" * (2 << 20)])
 def test_what_is_no_stream_of_events_is_refused(content: bytes) -> None:
     with pytest.raises(NotACompletion):
-        StreamedReply(lambda reply: None).take(content)
+        StreamedReply(None).take(content)
 
 
 def test_a_stream_without_events_is_no_reply() -> None:
-    assert StreamedReply(lambda reply: None).whole() is None
+    assert StreamedReply(None).whole() is None
