@@ -81,12 +81,9 @@ class EpisodesReport(TabledReport):
             for role, used in (self.every.overall.roles or {}).items()
         }
 
-    def sections(self) -> Iterator[Section]:
-        yield table.named_lines(self.heading, width=10)
+    def between(self) -> Iterator[Section]:
         yield self.behind()
         yield ceilings_by_type(self.every)
-        yield from self.tables()
-        yield (line for sentence in self.sentences() for line in wrapped(sentence))
 
     def behind(self) -> Iterator[str]:
         """Why tasks were not won, what errored, and what is left out; of several runs with the name of the run."""

@@ -31,14 +31,12 @@ from housequest.agent.evaluation.render.report import (
 from housequest.agent.evaluation.render.table import (
     Column,
     Report,
-    Section,
     Table,
     TabledReport,
     ends,
     known,
     percent,
     plain_data,
-    wrapped,
 )
 from housequest.agent.evaluation.runs.usage import money
 from housequest.worlds.errors import ConfigurationError, nearest, shown
@@ -327,11 +325,6 @@ class ArmsReport(TabledReport):
             for arm in self.arms
         )
         return Table((name, *(column.heading for column in columns)), rows, total=None)
-
-    def sections(self) -> Iterator[Section]:
-        yield table.named_lines(self.heading, width=10)
-        yield from self.tables()
-        yield (line for sentence in self.sentences() for line in wrapped(sentence))
 
     def sentences(self) -> Iterator[str]:
         """Notes for a reader of the tables."""

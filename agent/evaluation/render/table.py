@@ -20,6 +20,7 @@ from housequest.agent.evaluation.analysis.statistics import Interval
 from housequest.worlds.text import percentage, printable
 
 R = TypeVar("R")
+V = TypeVar("V")
 
 WIDTH = 80
 """Columns of a line of text."""
@@ -146,6 +147,16 @@ class TabledReport(Report):
     def sentences(self) -> Iterator[str]:
         """Notes for a reader of the tables."""
 
+    def between(self) -> Iterator[Section]:
+        """Sections for people that stand between the heading and the tables."""
+        return iter(())
+
+    def sections(self) -> Iterator[Section]:
+        yield named_lines(self.heading, width=10)
+        yield from self.between()
+        yield from self.tables()
+        yield (line for sentence in self.sentences() for line in wrapped(sentence))
+
 
 def csv_text(rows: Sequence[Mapping[str, Cell]], columns: Iterable[str]) -> str:
     """``rows`` as CSV under the names of their ``columns``; unknown values are empty. Text is made printable, and gets a
@@ -191,29 +202,21 @@ def ends(interval: Interval | None) -> list[float] | None:
     return None if interval is None else [interval.low, interval.high]
 
 
-def percent(share: float | None) -> str:
-    """A share as a percentage; ``-`` where unknown."""
-    return "-" if share is None else f"{percentage(share, 1)} %"
+def _or_dash(write: Callable[[V], str]) -> Callable[[V | None], str]:
+    """``write``, with ``-`` for what is unknown."""
+    return lambda value: "-" if value is None else write(value)
 
 
-def percents(interval: Interval | None) -> str:
-    """An interval of shares as percentages; ``-`` where there is none."""
-    return "-" if interval is None else f"{percentage(interval.low, 1)}-{percentage(interval.high, 1)} %"
-
-
-def points(interval: Interval | None) -> str:
-    """An interval of a difference of shares, in percentage points; ``-`` where unknown."""
-    return "-" if interval is None else f"{interval.low * 100:+.1f} to {interval.high * 100:+.1f}"
-
-
-def number(value: float | None) -> str:
-    """A number to one place; ``-`` where unknown."""
-    return "-" if value is None else f"{value:.1f}"
-
-
-def known(value: int | None) -> str:
-    """A count; ``-`` where unknown."""
-    return "-" if value is None else str(value)
+percent: Callable[[float | None], str] = _or_dash(lambda share: f"{percentage(share, 1)} %")
+"""A share as a percentage."""
+percents: Callable[[Interval | None], str] = _or_dash(lambda of: f"{percentage(of.low, 1)}-{percentage(of.high, 1)} %")
+"""An interval of shares as percentages."""
+points: Callable[[Interval | None], str] = _or_dash(lambda of: f"{of.low * 100:+.1f} to {of.high * 100:+.1f}")
+"""An interval of a difference of shares, in percentage points."""
+number: Callable[[float | None], str] = _or_dash(lambda value: f"{value:.1f}")
+"""A number to one place."""
+known: Callable[[int | None], str] = _or_dash(str)
+"""A count."""
 
 
 def chance(p: float) -> str:

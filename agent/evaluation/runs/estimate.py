@@ -55,6 +55,7 @@ _APART = 2
 _ELSEWHERE = ("data",)
 """Options of worlds that change nothing that is played."""
 Range = tuple[float, float]
+Amount = tuple[float, float, float, float]
 Amounts = tuple[Range, Range, Range, Range]
 """Calls, tokens read and written, and their cost."""
 
@@ -186,23 +187,28 @@ def _like(wanted: RunConfig, run: RunFolder) -> _Like | None:
     return None
 
 
+def _used(spec: RunSpec, result: Result) -> Amount:
+    """The use of a finished episode."""
+    prices = spec.setup.prices
+    paid = 0.0 if prices is None else cost(Tokens.of(result), prices, result.roles) or 0.0
+    return result.calls, result.prompt_tokens or 0, result.completion_tokens or 0, paid
+
+
+def _summed(values: Mapping[str, Sequence[Amount]], left: Mapping[str, int]) -> Amounts:
+    """`of_all` of each amount."""
+    calls, read, written, paid = (
+        of_all({kind: [each[place] for each in those] for kind, those in values.items()}, left) for place in range(4)
+    )
+    return calls, read, written, paid
+
+
 def _as_in(spec: RunSpec, results: Sequence[tuple[SelectedTask, Result]], left: Mapping[str, int]) -> Amounts:
     """Estimate so many tasks of each type from finished ones of the same types."""
-    prices = spec.setup.prices
-
-    def amount(value: Callable[[Result], float]) -> Range:
-        by_type = defaultdict[str, list[float]](list)
-        for task, result in results:
-            if task.type in left:
-                by_type[task.type].append(value(result))
-        return of_all(by_type, left)
-
-    return (
-        amount(lambda one: one.calls),
-        amount(lambda one: one.prompt_tokens or 0),
-        amount(lambda one: one.completion_tokens or 0),
-        amount(lambda one: (cost(Tokens.of(one), prices, one.roles) or 0.0) if prices is not None else 0.0),
-    )
+    by_type = defaultdict[str, list[Amount]](list)
+    for task, result in results:
+        if task.type in left:
+            by_type[task.type].append(_used(spec, result))
+    return _summed(by_type, left)
 
 
 def of_all(values: Mapping[str, Sequence[float]], left: Mapping[str, int]) -> Range:
@@ -254,13 +260,7 @@ def _by_pace(spec: RunSpec, left: Sequence[SelectedTask], own: _Like) -> tuple[s
     here, there = by_expert(left), by_expert([task for task, _ in own.results])
     if not here or not there or not all(there):
         return None
-    results, prices = [result for _, result in own.results], spec.setup.prices
-    means = (
-        fmean(one.calls for one in results),
-        fmean(one.prompt_tokens or 0 for one in results),
-        fmean(one.completion_tokens or 0 for one in results),
-        fmean((cost(Tokens.of(one), prices, one.roles) or 0.0) if prices is not None else 0.0 for one in results),
-    )
+    means = [fmean(amounts) for amounts in zip(*(_used(spec, result) for _, result in own.results), strict=True)]
     more = [one / other for one, other in zip(here, there, strict=True)]
     # What is read is most of what is paid.
     likely = [len(left) * mean * ratio for mean, ratio in zip(means, (*more, more[1]), strict=True)]
@@ -341,17 +341,12 @@ def _between(spec: RunSpec, played: Sequence[_Played], left: int, most: int) -> 
 def _as_played(spec: RunSpec, played: Sequence[_Played], left: int) -> Amounts:
     """Estimate so many tasks, each about as large as those that the model played itself."""
     prices = spec.setup.prices
-    used = [[(role, *call) for role, calls in one.calls.items() for call in calls] for one in played]
 
-    def amount(value: Callable[[str, int, int], float]) -> Range:
-        return of_all({"": [sum(value(*call) for call in calls) for calls in used]}, {"": left})
+    def paid(one: _Played) -> float:
+        calls = ((role, Tokens(*call)) for role, calls in one.calls.items() for call in calls)
+        return sum((prices and cost(tokens, prices.of(role))) or 0.0 for role, tokens in calls)
 
-    return (
-        amount(lambda _role, _read, _written: 1),
-        amount(lambda _role, read, _written: read),
-        amount(lambda _role, _read, written: written),
-        amount(lambda role, read, written: (prices and cost(Tokens(read, written), prices.of(role))) or 0.0),
-    )
+    return _summed({"": [(*one.used, paid(one)) for one in played]}, {"": left})
 
 
 Player = Callable[[RunSpec, Env], tuple[Env, Model | None]]

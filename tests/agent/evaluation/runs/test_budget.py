@@ -32,7 +32,8 @@ def plan(folder: Path, server: Server | None, **flags: object) -> RunSpec:
     # Free, it is not asked what it can be held to.
     agent = {"agent": "react", "model": server.model(), "set": {"form": "free"}} if server else {"agent": "expert"}
     spec = make_run_spec(configure({"split": "generated", "limit": 6, "max_steps": 5, **agent, **flags}, folder))
-    return replace(spec, setup=replace(spec.setup, prices=PRICES))
+    configured = spec.setup.configured.model_copy(update={"prices": {spec.setup.model or "": PRICES}})
+    return replace(spec, setup=replace(spec.setup, configured=configured))
 
 
 def play(planned: RunSpec, folder: Path, budget: Budget, **sitting: object) -> Summary:

@@ -61,7 +61,8 @@ def test_another_run_of_the_agent_tells_of_tasks_of_its_types(tmp_path: Path, se
     asyncio.run(run_batch(plan(tmp_path, server, **light), runs / "one"))
     prompt = sum(len(request.text.split()) for request in server.requests)
     spec = plan(tmp_path, server, **light, seed=1)
-    priced = replace(spec, setup=replace(spec.setup, prices=Prices(input=1_000_000, output=0)))
+    prices = {spec.setup.model or "": Prices(input=1_000_000, output=0)}
+    priced = replace(spec, setup=replace(spec.setup, configured=spec.setup.configured.model_copy(update={"prices": prices})))
     found = estimate(priced, runs / "all", runs=runs)
     assert found is not None
     # Of one episode it is not known how far others lie from it.
