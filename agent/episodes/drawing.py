@@ -1,8 +1,8 @@
-"""What is drawn of an episode, live or recorded: its room, the scene of each of its moments, and what an agent sees of it.
+"""Drawings of an episode, live or recorded: its room, the scene of each moment, and the pictures that an agent sees.
 
-Screen, report, frames and casts draw the same scenes. A scene is drawn from the belief, which is what the player was told; the
-true state is for people who watch. A model gets the picture from where the player stands, or its camera's in a world that shows
-pictures. Nothing here draws by itself: ``DrawnScene.picture`` and `Eyes` do, and import NumPy only then.
+Screen, report, frames and casts draw the same scenes. A scene is drawn from the belief, so from what the player was told; only
+people who watch may see the true state. A model gets the view from where the player stands, or from its camera in a world that
+shows pictures. Only ``DrawnScene.picture`` and `Eyes` draw, and they import NumPy only then.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from housequest.worlds.rooms.room import Pose, Room, Situation, believed
 from housequest.worlds.rooms.view import Drawing, draw, picture
 
 SIZE = (300, 300)
-"""Columns and rows of the picture: ALFRED's, and one tile or a hundred patches of what vision models read."""
+"""Columns and rows of a picture: as in ALFRED; vision models read it as one tile or about a hundred patches."""
 _GLANCE = (100, 100)
 _STILL = (150, 150)
 _LEAST = 2
-"""Pixels of such a glance that a thing must have to count as seen."""
+"""A thing counts as seen if it has at least this many pixels in a glance."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnScene:
-    """One moment of an episode, as it is drawn. ``came`` is where the last turn's move began. ``new`` names what the last turn
-    told something new of, and ``kinds`` are those that the goal names. ``true``: the situation is the true state, not what is
-    believed. ``camera`` is the player's own, if any. ``enacted`` is what became of the commands in a simulator; ``move`` is the
-    one that is drawn, None for what follows the last one.
+    """One moment of an episode, ready to be drawn. ``came`` is where the last turn's move began. ``new`` has the names that the
+    last turn told something new about, ``kinds`` those of the goal. ``true``: the situation is the true state, not the belief.
+    ``camera`` is the player's own, if any. ``enacted`` is what a simulator did with the commands; ``move`` is the one to draw,
+    None after the last one.
     """
 
     room: Room
@@ -57,13 +57,13 @@ class DrawnScene:
     move: RobotMove | None = None
 
     def wants(self, name: str) -> bool:
-        """Whether the goal names things like this one."""
+        """True if the goal names things of this kind."""
         return kind(name).lower() in self.kinds
 
     def picture(self, drawing: Drawing, size: tuple[int, int], aspect: float = 1.0) -> Frame:
-        """The ``drawing`` of this moment in so many columns and rows of pixels, ``aspect`` as wide as they are high."""
+        """Draw this moment, in ``size`` (columns, rows) of pixels that are ``aspect`` times as wide as high."""
         if drawing == "eyes" and self.camera is not None:
-            # What it sees is square, and nothing is added at its sides.
+            # The camera's picture is square, and nothing is added at its sides.
             rows = min(size[1], round(size[0] * aspect))
             side = round(rows / aspect)
             return self.camera.frame((side, side)).in_rows(rows).centred(size)
@@ -74,7 +74,7 @@ class DrawnScene:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeDrawing:
-    """The room of an episode, and its scenes. ``states`` has the true ones, unless something is ``missing`` for that."""
+    """The room of an episode, and its scenes. ``states`` has the true states; if there are none, ``missing`` says why."""
 
     room: Room
     kinds: frozenset[str]
@@ -82,13 +82,13 @@ class EpisodeDrawing:
     missing: str = ""
 
     def scene(self, belief: Belief, before: Belief | None = None) -> DrawnScene:
-        """The scene of a ``belief``; ``before`` is that of a turn ago."""
+        """The scene of a ``belief``; ``before`` is the belief one turn earlier."""
         old, room = belief if before is None else before, as_known(self.room, belief)
         came = None if old.at == belief.at else room.pose(old.at)
         return DrawnScene(room, believed(room, belief), came, _news(belief, old), self.kinds)
 
     def known_scene(self, turns: Sequence[Transition], belief: Belief | None, before: Belief | None = None) -> DrawnScene:
-        """The scene of a ``belief``; without texts of furniture, of what pictures have shown. Raises ``HousequestError``."""
+        """The scene of a ``belief``; if texts name no furniture, of what pictures have shown. Raises ``HousequestError``."""
         if belief is not None:
             then = self.states.after(turns) if self.states is not None and self.states.enacts else None
             return replace(self.scene(belief, before), enacted=then.enacted if then is not None else None)
@@ -110,14 +110,14 @@ class EpisodeDrawing:
         )
 
     def moving_scene(self, turns: Sequence[Transition], before: Belief, move: RobotMove, *, true: bool) -> DrawnScene:
-        """The scene while the last of ``turns`` is enacted, just after ``move``; ``before`` is what was believed before it."""
+        """The scene during the last of ``turns``, just after ``move``; ``before`` is the belief before that turn."""
         scene = self.scene(before)
         if true and (found := self.true_scene(turns[:-1], before)) is not None:
             scene = found
         return replace(scene, situation=replace(scene.situation, pose=move.pose), came=None, move=move)
 
     def true_scene(self, turns: Sequence[Transition], belief: Belief | None, before: Belief | None = None) -> DrawnScene | None:
-        """The same scene with the true state after ``turns``; None where that is not known."""
+        """The same scene with the true state after ``turns``; None if it is not known."""
         situation = self.states.after(turns).situation if self.states is not None else None
         if situation is None:
             return None
@@ -126,7 +126,7 @@ class EpisodeDrawing:
 
 
 class Still(NamedTuple):
-    """A picture of an env that cannot be copied, as it was, with what could be done with its middle."""
+    """A picture that was kept of an env that cannot be copied, with its pose and reach."""
 
     picture: Frame
     stood: Pose
@@ -143,7 +143,9 @@ class Still(NamedTuple):
 
 
 class ReplayMoment(NamedTuple):
-    """The game after a turn: its true state, None where it is another game; what was enacted; the camera, and what it saw."""
+    """The game after a turn: its true state (None if it is another game), what was enacted, the camera, and all that it saw so
+    far.
+    """
 
     situation: Situation | None
     enacted: Enacted | None
@@ -152,8 +154,8 @@ class ReplayMoment(NamedTuple):
 
 
 class EpisodeReplay:
-    """Hidden: the true states of an episode, for people who watch. They come from a second env, in which its commands are
-    played again, since neither beliefs nor records have them."""
+    """The true states of an episode, which are hidden from the player: for people who watch. They come from a second env
+    that plays the same commands, since neither beliefs nor records have them."""
 
     def __init__(self, world: World, task: Task, room: Room) -> None:
         self._world, self._task, self._room = world, task, room
@@ -164,19 +166,19 @@ class EpisodeReplay:
         self.enacts = world.info.enacts
 
     def close(self) -> None:
-        """End the game that is played beside the episode; what is asked next begins another."""
+        """Close the second env; the next call of `after` opens another."""
         env, self._env = self._env, None
         if env is not None:
             env.close()
 
     def after(self, turns: Sequence[Transition]) -> ReplayMoment:
-        """The game after ``turns``. Raises ``HousequestError`` where it cannot be played beside the episode."""
+        """The game after ``turns``. Raises ``HousequestError`` if the second env cannot play them."""
         turns = list(turns)
         if turns != self._played[: len(turns)] or not self._moments:
-            # What fails is not gone on with: the next call begins anew.
+            # After a failure the next call starts again.
             env, self._env = self._env, None
             if env is None or turns[: len(self._played)] != self._played:
-                # What is enacted is watched, so it is played again as it is.
+                # Enacting is what people watch, so the real world plays it again.
                 env = env or (self._world.open(self._task) if self.enacts else sandbox(self._world, self._task))
                 env.reset()
                 self._played, self._moments = [], []
@@ -189,7 +191,7 @@ class EpisodeReplay:
     def _step(self, env: Env, turn: Transition) -> None:
         same, reader = self._moments[-1].situation is not None, self._world.household
         if same:
-            # Older forms of a command are accepted only where the diagnosis is granted, which a sandbox does not have.
+            # Only the diagnosis accepts older forms of a command, and a sandbox does not have it.
             command = reader.canonical(turn.command) if reader and turn.observation.accepted else turn.command
             same = env.step(command).observation.text == turn.observation.text
         self._moments.append(self._look(env, same=same))
@@ -212,7 +214,7 @@ class EpisodeReplay:
 
 
 def _shown(situation: Situation, seen: frozenset[str]) -> Situation:
-    """``situation``, as far as it was ``seen``."""
+    """Only the part of ``situation`` that was ``seen``."""
     holders = (
         replace(one, contents=tuple(name for name in one.contents if name in seen))
         for one in situation.holders
@@ -227,9 +229,16 @@ def draw_episode(
     game: tuple[World, Task] | None = None,
     options: Mapping[str, Scalar] | None = None,
 ) -> EpisodeDrawing:
-    """The drawing of the episode that ``started`` begins: of the ``game``, else of the one found in its world with
-    ``options``. Where that is not here, or has other receptacles than the ``opening`` says, the plan is made up. Finding it may
-    take a second, so call this in a thread. Raises ``Unsupported``, with a sentence for people, if nothing can be drawn.
+    """Make the drawing of an episode. This may take a second, so call it in a thread.
+
+    Args:
+        started: The episode's first event.
+        opening: The belief after the opening; None in a world that is not a household.
+        game: The world and task; by default those that ``started`` names.
+        options: Options of that world.
+
+    If the game is not here, or has other receptacles than the ``opening``, the plan of the room is made up. Raises
+    ``Unsupported``, with a sentence for people, if nothing can be drawn.
     """
     names = [one.name for one in opening.receptacles] if opening else []
     if opening is not None and not names:
@@ -253,7 +262,9 @@ def draw_episode(
 
 
 def scenes(path: Sequence[Event]) -> Iterator[tuple[Event, DrawnScene]]:
-    """The scene of the opening and of each turn of a `branch`, drawn from belief. Raises ``Unsupported``, for people."""
+    """Scenes of the opening and of each turn of a `branch`, drawn from belief. Raises ``Unsupported``, with a sentence for
+    people.
+    """
     drawing: EpisodeDrawing | None = None
     belief: Belief | None = None
     turns: list[Transition] = []
@@ -274,7 +285,7 @@ def scenes(path: Sequence[Event]) -> Iterator[tuple[Event, DrawnScene]]:
 
 
 def recorded_game(started: Started, options: Mapping[str, Scalar] | None = None) -> tuple[World, Task]:
-    """The game of a record, among the listed ones of its world: none is opened by its id, which somebody else wrote."""
+    """Find the game of a record among the listed ones of its world. Somebody else wrote the id, so nothing is opened by it."""
     world = make_world(started.world, **{**replay_options(started.world, started.engine), **(options or {})})
     if started.split in world.info.endless_splits:
         return world, world.task(f"{started.split}:{started.number}")
@@ -286,7 +297,7 @@ def recorded_game(started: Started, options: Mapping[str, Scalar] | None = None)
 
 
 def _news(belief: Belief, before: Belief) -> frozenset[str]:
-    """The things, and the receptacles that open and close, of which something was learned since ``before``."""
+    """The things, and the receptacles that open and close, that are new or changed since ``before``."""
     items = {item.name: item for item in before.items}
     ways = {one.name: one.openness for one in before.receptacles}
     things = {item.name for item in belief.items if items.get(item.name) != item}
@@ -307,13 +318,13 @@ def goal_kinds(world: str, goal: str, receptacles: Sequence[str]) -> frozenset[s
 
 @dataclass(slots=True)
 class Eyes:
-    """Looks around in a room. A look at what has not changed since the last one is the same image, and is not drawn again."""
+    """Looks around in a room. If nothing has changed since the last look, it returns the same image without drawing again."""
 
     room: Room
     _last: tuple[Situation, Image] | None = None
 
     async def see(self, belief: Belief) -> Image:
-        """What somebody sees who knows ``belief`` and stands where it says. Drawn in a thread, in some 20 milliseconds."""
+        """The view of somebody who knows ``belief`` and stands where it says. Drawn in a thread, in some 20 milliseconds."""
         room = as_known(self.room, belief)
         situation = believed(room, belief)
         if self._last is None or self._last[0] != situation:
@@ -322,17 +333,15 @@ class Eyes:
 
 
 def camera_view(agent: Agent, env: Env) -> tuple[Frame | None, Pose | None]:
-    """What the agent's camera sees and where it is; None where the agent or the world has no camera."""
-    # What isinstance(agent, Seeing) asks, which takes twenty times as long, at every turn.
+    """The frame and pose of the agent's camera; None if the agent or the world has no camera."""
+    # isinstance(agent, Seeing) would take twenty times as long, at every turn.
     size: tuple[int, int] | None = getattr(agent, "picture_size", None)
     env = unwrapped(env) if size is not None else env
     return (env.frame(size), env.pose()) if size is not None and isinstance(env, Pictured) else (None, None)
 
 
-def room_to_see(world: World | None, task: Task) -> Room:
-    """The room of ``task``. Raises ``Unsupported`` where the world has none to draw, or is not known."""
-    if world is None:
-        raise Unsupported("Nothing can be seen without the world; give it to run_episode, or leave out the grant 'view'.")
+def room_to_see(world: World, task: Task) -> Room:
+    """The room of ``task``. Raises ``Unsupported`` if the world has none to draw."""
     if world.household is None or not isinstance(world, Drawable):
         raise Unsupported(no_rooms(world))
     return world.room(task)
@@ -344,12 +353,12 @@ def no_rooms(world: World) -> str:
 
 
 def photographed(env: Env) -> Image | None:
-    """What the player's camera sees now; None in a world without one."""
+    """The picture of the player's camera now; None in a world without one."""
     env = unwrapped(env)
     return _image(env.frame(SIZE), "camera") if isinstance(env, Pictured) else None
 
 
 def _image(frame: Frame, about: str) -> Image:
-    # Of the pixels: how a PNG packs them is up to the version of zlib.
+    # Of the pixels: the bytes of a PNG depend on the version of zlib.
     digest = sha256("{}x{}\n".format(*SIZE).encode() + frame.rgb.tobytes()).hexdigest()
     return Image(frame.png(), digest, load_prompt(__package__ or "", about).render("about"))

@@ -1,5 +1,5 @@
-"""What the loop keeps of an episode and sends of it: its events, each after the one that it follows; its state between two
-turns; and how it ends, with failures attributed to a boundary.
+"""An episode as the loop keeps and sends it: its events, its state between two turns, and its end, with failures attributed to
+a boundary.
 """
 
 from __future__ import annotations
@@ -28,40 +28,40 @@ R = TypeVar("R")
 Work = Callable[[], Coroutine[Any, Any, R]]
 FILLED = "its own unreadable replies filled the model's context"
 UNREAD = "no reply of its model could be read"
-"""Why an episode was lost whose model could have played on only with a longer context and readable replies."""
+"""The reasons why an episode was lost that a longer context or readable replies might have saved."""
 SEVERAL = 3
-"""Unreadable replies that can have filled a context: one or two fill none that is long enough to play in."""
+"""Only this many unreadable replies may have filled a context: one or two do not fill any that is long enough to play in."""
 
 
 class ListenerError(BaseException):
-    """The listener failed, with this error, while the agent decided. Not an ``Exception``, so that the agent is not blamed."""
+    """The listener raised this error while the agent decided. Not an ``Exception``, so that the agent is not blamed."""
 
 
 class EventEmitter:
-    """Sends events to a listener, each after ``last``, which may be set to an older one. ``assisted``: a person helped."""
+    """Sends events to a listener. Each follows ``last``, which may be set to an older event. ``assisted``: a person helped."""
 
     def __init__(self, listener: EventListener) -> None:
         self._listener = listener
         self._next_id = 0
         self.last: int | None = None
         self.assisted = False
-        # Of the branch up to each event: its replies, how many of them could not be read, and whether the last was cut off.
+        # Of the branch up to each event: its replies, those that could not be read, and whether the last was cut off.
         self._counts: dict[int | None, tuple[int, int, bool]] = {None: (0, 0, False)}
 
     @property
     def mostly_unread(self) -> bool:
-        """Whether at least half of this branch's replies, and several, could not be read."""
+        """True if at least half of this branch's replies, and at least `SEVERAL`, could not be read."""
         replies, unread, _ = self._counts[self.last]
         return unread >= SEVERAL and 2 * unread >= replies
 
     def emit(self, body: events.Body, belief: Belief | None = None) -> int:
-        """Send ``body`` as an event, with the ``belief`` after it if it is an answer, and return its id."""
+        """Send ``body`` as an event, with the ``belief`` after an answer, and return its id."""
         event = Event(id=self._next_id, parent=self.last, body=body).believing(belief)
         replies, unread, cut = self._counts[self.last]
         if isinstance(body, events.ModelCall):
             replies, cut = replies + 1, body.held == "cut"
         elif isinstance(body, events.ParseFailed):
-            # A held reply that broke off is asked for again without its thought; that mostly mends it.
+            # If a held reply was cut off, it is asked again without its thought, which mostly works.
             unread += body.final or not cut
         self._counts[event.id] = replies, unread, cut
         self._next_id += 1
@@ -70,13 +70,12 @@ class EventEmitter:
         return event.id
 
     def intervene(self, action: events.PersonAction, text: str = "") -> None:
-        """Send that a person intervened."""
         did = events.Intervened(action=action, text=clean(text))
         self.assisted = self.assisted or did.helps
         self.emit(did)
 
     def from_agent(self, body: AgentEvent, timing: Timing | None = None) -> None:
-        """Send an event of the agent, and the timing of its model call; an ``Emitter``."""
+        """Send an event of the agent, and the timing of its model call. This is the agent's ``Emitter``."""
         try:
             id = self.emit(body)
             if timing is not None:
@@ -87,8 +86,9 @@ class EventEmitter:
 
 
 class RuleReporter:
-    """An ``Emitter`` that reports each rule once, though several prompts show it, and once that a model has no chat template.
-    ``shown`` are the statements reported so far. Rules with ids, from a rulebook, and rules without become separate events.
+    """An ``Emitter`` that reports each rule only once, though several prompts show it, and so that a model has no chat
+    template. ``shown`` are the statements reported so far. Rules with ids, from a rulebook, and rules without become separate
+    events.
     """
 
     def __init__(self, emit: Emitter, shown: tuple[str, ...]) -> None:
@@ -137,14 +137,14 @@ def attributed(boundary: Boundary) -> Generator[None, None, None]:
 
 
 def fault(error: Exception) -> str:
-    """What a fault in the code is, and where."""
+    """A line that names a fault in the code and its place."""
     where = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {error}"
 
 
 async def unless(interruption: Work[None], work: Work[R]) -> R | None:
-    """Run ``work`` until it returns or ``interruption`` does, and cancel the other; None if interrupted (also on a tie).
-    Raises what either raises, but drops an ``Exception`` of interrupted work.
+    """Run ``work`` until it returns or ``interruption`` does, and cancel the other. Returns None if interrupted (also on a
+    tie). Raises what either raises, but drops an ``Exception`` of interrupted work.
     """
     working = asyncio.create_task(work())
     waiting = asyncio.create_task(interruption())
@@ -165,7 +165,7 @@ async def unless(interruption: Work[None], work: Work[R]) -> R | None:
 
 
 async def wait_for_end(task: asyncio.Task[object]) -> None:
-    """Wait until ``task`` ends. ``await task`` could not distinguish a cancelled task from a cancelled caller."""
+    """Wait until ``task`` ends. ``await task`` could not tell a cancelled task from a cancelled caller."""
     await asyncio.wait((task,))
     if not task.cancelled():
         task.result()
@@ -173,10 +173,9 @@ async def wait_for_end(task: asyncio.Task[object]) -> None:
 
 @dataclass(slots=True)
 class EpisodeState:
-    """The state of an episode between two events; its values are immutable, so a shallow copy is a snapshot. ``hints`` and
-    ``unseen`` transitions were not given to the agent yet. ``rules`` may be shown to its model, and ``reported`` are the
-    statements that were. ``notes`` are what was found out about the model; ``belief`` is what the answers were read into.
-    ``unread`` turns in a row were lost since no reply could be read.
+    """The state of an episode between two events. Its values are immutable, so a shallow copy is a snapshot. The agent has not
+    had ``hints`` and ``unseen`` transitions yet. ``rules`` may be shown to its model, and ``reported`` are the statements that
+    were. ``notes`` are findings about the model. ``unread`` counts the last turns in a row without a readable reply.
     """
 
     memory: Memory = None
@@ -194,7 +193,7 @@ class EpisodeState:
 
 
 def replay(env: Env, played: tuple[Transition, ...]) -> None:
-    """Play in ``env`` again what was ``played`` there. Raises ``WorldError`` where it answers otherwise."""
+    """Play ``played`` again in ``env``. Raises ``WorldError`` if an answer differs."""
     env.reset()
     for turn, transition in enumerate(played, 1):
         answer = env.step(transition.command).observation

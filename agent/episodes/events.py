@@ -1,8 +1,8 @@
-"""The events of an episode, as one discriminated union whose first kind says in which format they are.
+"""The events of an episode, as one discriminated union. The first event states the format.
 
-Live play and replay differ only in where the events come from. Every event has an id, counted from 0 in order, and the id of
-its parent, so that the branches of a rewound episode form a tree. Timings and cache counts are not events: they are sent and
-recorded separately, as ``CallTiming``, so that equal episodes have equal bytes.
+Live play and replay differ only in where the events come from. Every event has an id, counted from 0, and the id of its parent,
+so the branches of a rewound episode form a tree. Timings and cache counts are not events: they are sent and recorded
+separately, as ``CallTiming``, so that equal episodes have equal bytes.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from housequest.worlds.paths import Format
 from housequest.worlds.registry import household
 
 Player = Literal["agent", "person", "curiosity"]
-"""Who chose a command; ``curiosity`` is a random command, for exploring."""
+"""The one who chose a command; ``curiosity`` is a random command, for exploring."""
 
 PersonAction = Literal["replace", "hint", "again", "another", "play", "stop", "interrupt", "retry", "model", "rewind"]
 Outcome = Literal["won", "lost", "error", "stopped"]
 
 
 class Frozen(BaseModel):
-    """Base of all that is written of episodes and runs."""
+    """Base of all records of episodes and runs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -64,7 +64,7 @@ POLICY = "policy"
 
 
 class Thought(Frozen):
-    """A role's thought; ``answers``: it is said to the person, about their hint."""
+    """A role's thought. ``answers``: it answers a person's hint."""
 
     kind: Literal["thought"] = "thought"
     role: str
@@ -73,7 +73,7 @@ class Thought(Frozen):
 
 
 class Planned(Frozen):
-    """A role made or revised the plan; ``revision`` counts from 0, ``reason`` says what asked for it."""
+    """A role made or revised the plan. ``revision`` counts from 0; ``reason`` is why it was asked to."""
 
     kind: Literal["planned"] = "planned"
     role: str
@@ -91,7 +91,7 @@ class Progressed(Frozen):
 
 
 class PromptMessage(Frozen):
-    """One message of a prompt. ``image`` is the digest of its picture, which can be drawn again and is not recorded."""
+    """One message of a prompt. ``image`` is the digest of its picture, which is not recorded since it can be drawn again."""
 
     role: Literal["system", "user", "assistant"]
     content: str
@@ -115,21 +115,25 @@ class Candidate(Frozen):
 
 
 Count = Annotated[int | None, AfterValidator(believed)]
-"""A count that a model stated; None if it stated none, or one that cannot be true (`believed`)."""
+"""A count that a model stated; None if it stated none or an impossible one (`believed`)."""
 
 
 class ModelCall(Frozen):
     """A role called its model.
 
-    The prompt is the first ``kept`` messages of the role's previous conversation, reply included, and then ``added``. So it can
-    be rebuilt without being stored at every step. If given texts were scored, ``reply`` is the selected one, ``candidates`` are
-    the best, and ``calls`` is the number of calls if it was more than one. If a verdict was taken by probability,
-    ``candidates`` are the possible first words of the reply. ``plain`` is set if the model continued plain text instead of a
-    chat. ``held`` is for a reply that had to keep a form: ``kept``; ``cut`` off at its limit of tokens; ``broken`` all the
-    same; or ``refused``, when the model did not take the form. ``weighed`` is set if a text that was said before was scored
-    beside others, of which ``reply`` is one; what the role said until then led nowhere. ``thinking`` is what the model thought
-    before its reply, if its server told that apart, and ``thinking_tokens`` are those of it. ``learned`` says how the model's
-    server had to be asked, such as without a temperature.
+    The prompt is the first ``kept`` messages of the role's previous conversation, reply included, and then ``added``: so it can
+    be rebuilt without being stored at every step.
+
+    Args:
+        reply: The reply; if given texts were scored, the selected one.
+        candidates: The best of the scored texts, or the possible first words of a verdict that was taken by probability.
+        calls: The number of calls, if more than one.
+        plain: The model continued plain text instead of a chat.
+        held: For a reply that had to keep a form: ``kept``; ``cut`` off at its limit of tokens; ``broken``, if it kept no form;
+            or ``refused``, if the model did not take the form.
+        weighed: A text said before was scored beside others, such as ``reply``, since it led nowhere.
+        thinking: The thoughts before the reply, if the server tells them apart; ``thinking_tokens`` are theirs.
+        learned: Limits of the server, found by asking it, such as that it takes no temperature.
     """
 
     kind: Literal["called"] = "called"
@@ -151,7 +155,7 @@ class ModelCall(Frozen):
 
 
 class ParseFailed(Frozen):
-    """A reply could not be read; if ``final``, a second one neither, and the agent loses the turn or goes on without it."""
+    """A reply could not be read. If ``final``, nor could a second one: the agent loses the turn or goes on without it."""
 
     kind: Literal["unreadable"] = "unreadable"
     role: str
@@ -161,7 +165,7 @@ class ParseFailed(Frozen):
 
 
 class Relevance(Frozen):
-    """How relevant a receptacle (``place``) or an object is, in [0, 1]; None, and not masked, if that could not be read."""
+    """The relevance of a receptacle (``place``) or an object, in [0, 1]; None, and not masked, if the reply was unreadable."""
 
     name: str
     place: bool
@@ -200,7 +204,7 @@ class RulesShown(Frozen):
 
 
 class ModelFailed(Frozen):
-    """The model failed, and the person who plays is asked what to do. Without a person, a failure ends the episode."""
+    """The model failed, and the person who plays decides what to do. Without a person, a failure ends the episode."""
 
     kind: Literal["failed"] = "failed"
     turn: int
@@ -211,8 +215,8 @@ class ModelFailed(Frozen):
 class Intervened(Frozen):
     """A person stepped in. ``action``: ``replace`` a command, give a ``hint``, ask ``again`` or for ``another`` command,
     ``play`` themselves, ``stop`` the episode, ``interrupt`` the agent while it decides, ``retry`` after a failure, change to
-    another ``model`` (``text`` names it), or ``rewind`` to the event's parent (``text`` names the next turn). What the agent
-    did before it was interrupted, asked again or failed becomes an abandoned branch.
+    another ``model`` (``text`` names it), or ``rewind`` to the event's parent (``text`` names the next turn). After an
+    interruption, a failure or a request for another command, the agent's events before it become an abandoned branch.
     """
 
     kind: Literal["intervened"] = "intervened"
@@ -221,13 +225,13 @@ class Intervened(Frozen):
 
     @property
     def helps(self) -> bool:
-        """Whether the game counts as assisted. Cancelling or retrying a call tells the agent nothing, so it does not."""
+        """True if the game counts as assisted. Cancelling or retrying a call tells the agent nothing."""
         return self.action not in {"interrupt", "retry"}
 
 
 class Stepped(Frozen):
-    """A command was executed. ``met`` of the goal's ``conditions`` hold now, if the world reports them. ``enacted`` counts
-    the low-level actions of a simulator, and ``diverged`` says why it could not follow.
+    """A command was executed. ``met`` of the goal's ``conditions`` hold now, if the world reports them. ``enacted`` counts the
+    low-level actions of a simulator, and ``diverged`` says why it could not follow.
     """
 
     kind: Literal["stepped"] = "stepped"
@@ -252,7 +256,7 @@ class Stepped(Frozen):
 
 
 class TurnSpent(Frozen):
-    """A turn passed without a command: the reply was unreadable, or ``reason`` says why nothing could be carried out."""
+    """A turn passed without a command: the reply was unreadable, or could not be carried out for this ``reason``."""
 
     kind: Literal["spent"] = "spent"
     turn: int
@@ -260,8 +264,8 @@ class TurnSpent(Frozen):
 
 
 class Ended(Frozen):
-    """The episode is over. After an error, ``boundary`` and ``message`` say where and why. A ``message`` without a
-    ``boundary`` is what the model said when its own unreadable replies had filled its context.
+    """The episode is over. After an error, ``boundary`` and ``message`` say where and why. A ``message`` without a ``boundary``
+    is the model's, when its own unreadable replies had filled its context.
     """
 
     kind: Literal["ended"] = "ended"
@@ -295,8 +299,8 @@ Body = Annotated[
 
 
 class Event(Frozen):  # noqa: PLW1641 (pydantic makes the hash of a frozen model)
-    """One thing that happened, in its place in the tree. ``belief`` is what the player knows after a ``Started`` or ``Stepped``
-    of a household. It goes from the loop to the screen, and into no record; `with_beliefs` gives it to recorded events."""
+    """One event, in its place in the tree. ``belief`` is what the player knows after a ``Started`` or ``Stepped`` of a
+    household. Live events have it, records do not; `with_beliefs` adds it to recorded events."""
 
     id: int
     parent: int | None = None
@@ -308,7 +312,6 @@ class Event(Frozen):  # noqa: PLW1641 (pydantic makes the hash of a frozen model
         return self._belief
 
     def believing(self, belief: Belief | None) -> Event:
-        """This event with its ``belief``."""
         event = self.model_copy()
         event._belief = belief
         return event
@@ -318,8 +321,8 @@ class Event(Frozen):  # noqa: PLW1641 (pydantic makes the hash of a frozen model
 
 
 class CallTiming(Frozen):
-    """The timing of the event whose id is ``of``: wall seconds, attempts, prompt tokens that came from a cache, what was paid
-    for beside it (`Waste`) in its ``role``, when it was answered, in seconds since the epoch, and by what."""
+    """The timing of the event ``of``: wall seconds, attempts, prompt tokens ``cached``, what was ``wasted`` beside it
+    (`Waste`) in its ``role``, the time of the answer in seconds since the epoch (``at``), and the model that ``served`` it."""
 
     of: int
     seconds: float
@@ -344,13 +347,13 @@ def branch(events: Sequence[Event]) -> tuple[Event, ...]:
 
 
 def branches(events: Sequence[Event]) -> tuple[tuple[Event, ...], ...]:
-    """The events of every branch, in the order in which they were left by rewinding; the last is the final `branch`."""
+    """The events of every branch, in the order in which rewinding left them; the last is the final `branch`."""
     rewinds = [at for at, event in enumerate(events) if isinstance(event.body, Intervened) and event.body.action == "rewind"]
     return tuple(branch(events[:at]) for at in rewinds if at - 1 not in rewinds) + ((branch(events),) if events else ())
 
 
 def with_beliefs(events: Iterable[Event]) -> Iterator[Event]:
-    """Recorded ``events`` with the beliefs that live ones carry. Each answer is read once, after those of its own branch."""
+    """Add to recorded ``events`` the beliefs that live ones carry. Each answer is read once, after those of its own branch."""
     beliefs: dict[int | None, Belief | None] = {}
     reader: Household | None = None
     for event in events:

@@ -32,20 +32,22 @@ from housequest.worlds.paths import FORMAT
 R = TypeVar("R")
 
 MOST_UNREAD = 5
-"""Turns in a row that no reply could be read for, after which an unattended episode is lost: more would be paid in vain."""
+"""An unattended episode is lost after this many turns in a row without a readable reply, to save the cost of more."""
 VIEW = "view"
 PLAN = "plan"
-"""The grant that shows an agent the annotated plan, which is hidden otherwise."""
+"""The grant that shows an agent the annotated plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeConfig:
-    """How an episode is played; all of it is recorded.
+    """The settings of an episode, all of which are recorded.
 
-    ``max_turns``: each executed command and each unreadable reply takes one turn. The ``grants`` ``admissible``, ``type``,
-    ``diagnosis``, ``view`` and ``plan`` show the agent more than text. ``rules`` are those that the agent may be shown.
-    ``curiosity`` is the probability that a turn plays a random admissible command instead of the agent's (epsilon).
-    ``attempts`` are earlier attempts at a task, by the task's id.
+    Args:
+        max_turns: Each executed command and each unreadable reply takes one turn.
+        grants: ``admissible``, ``type``, ``diagnosis``, ``view`` and ``plan`` show the agent more than text.
+        rules: Those that the agent may be shown.
+        curiosity: The probability that a turn plays a random admissible command instead of the agent's (epsilon).
+        attempts: Earlier attempts at a task, by the task's id.
     """
 
     world: World
@@ -69,7 +71,7 @@ class EpisodeConfig:
         return open_env(self.world, task, diagnosis="diagnosis" in self.grants)
 
     def check_grants(self, tasks: Iterable[Task]) -> None:
-        """Raise ``Unsupported`` if the world cannot give one of the grants; the ``tasks`` of a split are alike in this."""
+        """Raise ``Unsupported`` if the world cannot give one of the grants; all ``tasks`` of a split are alike in this."""
         for task in tasks:
             with suppress(GameError):
                 if "diagnosis" in self.grants:
@@ -89,10 +91,13 @@ async def run_episode(
     watcher: base.Watcher | None = None,
     halt: Callable[[ModelError], None] = lambda _: None,
 ) -> events.Ended:
-    """Play one episode to its end and return how its last branch ended; ``listener`` gets every event. The caller closes
-    ``env``; the loop closes its copies. ``watcher`` gets what a
-    `Watchable` agent recognises in each picture. ``halt`` is told of a fatal error of a model before it ends the episode, which
-    it can leave unfinished by a ``BaseException``.
+    """Play one episode to its end and return how its last branch ended. The caller closes ``env``; the loop closes its copies.
+
+    Args:
+        listener: Gets every event.
+        overseer: A person who may step in.
+        watcher: Gets what a `Watchable` agent recognises in each picture.
+        halt: Called with a fatal error of a model before it ends the episode; a ``BaseException`` leaves it unfinished.
     """
     given = (env, env, agent, config, EventEmitter(listener), overseer or base.Unattended(), watcher, halt)
     return await _Episode(*given).run()
@@ -132,7 +137,7 @@ async def play(
 
 
 _Answer = base.Proceed | base.Play | base.SwitchModel | base.Stop
-"""What a person wants at a turn, other than to go back."""
+"""A person's answer at a turn, other than to go back."""
 
 
 class _RewindTo(Exception):
@@ -150,7 +155,7 @@ class _Decided:
 
 @dataclass(slots=True, eq=False)
 class _Episode:
-    """One running episode. ``turn_start`` is the event that ended the last turn, or ``Started`` (a rewind goes there).
+    """One running episode. ``turn_start`` is the event that ended the last turn, or ``Started``: a rewind goes there.
     ``checkpoints`` are the states of all branches after such events, each with a copy of the env, if it can be copied.
     """
 
@@ -309,7 +314,9 @@ class _Episode:
             self.checkpoints[self.turn_start] = copy(self.state), copied
 
     async def _decide(self, number: int, possible: tuple[str, ...] | None) -> _Decided | _Answer | None:
-        """Ask the agent and the overseer until a decision is accepted; else a person's answer, or None if they interrupted."""
+        """Ask the agent and the overseer until a decision is accepted. Returns a person's answer instead, or None if they
+        interrupted.
+        """
         state = self.state
         if self.selector is not None:
             with attributed("knowledge"):
@@ -336,7 +343,7 @@ class _Episode:
             )
             asking = partial(self._ask, turn)
             answer = await (emitter.unless(self.overseer.interruption, asking) if self.overseer.attended else asking())
-            # Until a decision is accepted the agent's old memory stays; its events meanwhile are an abandoned branch.
+            # Until a decision is accepted the agent keeps its old memory; its events meanwhile are an abandoned branch.
             if answer is None:
                 self.emitter.last = before
                 self.emitter.intervene("interrupt")
@@ -371,7 +378,7 @@ class _Episode:
                     before, declined = self.emitter.last, (*declined, answer.decision.command)
                 case base.Stop():
                     return verdict
-                case base.Play() | base.SwitchModel():  # the person's answer after a rewind that leads nowhere
+                case base.Play() | base.SwitchModel():  # a person's answer to a rewind that leads nowhere
                     self.emitter.last = before
                     return verdict
 
@@ -380,7 +387,7 @@ class _Episode:
         with attributed("agent"), notes_of_model(self.state.notes) as notes:
             watched = self.agent if self.watcher is not None and isinstance(self.agent, base.Watchable) else None
             if watched is not None:
-                # What it sees is there to be watched while a model thinks about it.
+                # Show what the agent sees while its model still thinks.
                 self._show(watched, await watched.attend(self.state.memory, turn))
             try:
                 decision, memory = await self.agent.decide(self.state.memory, turn, reporter)
@@ -390,7 +397,7 @@ class _Episode:
                 if self.overseer.attended:
                     return error
                 if error.overflow and self.emitter.mostly_unread:
-                    # Played again it would end alike, so it is no error.
+                    # Not an error: another try would end the same way.
                     raise EpisodeOver("lost", emitter.FILLED, message=clean(error.recorded)) from error
                 raise
             if watched is not None:
@@ -402,7 +409,7 @@ class _Episode:
             self.watcher(base.Glimpse(self.turn_start, watched.doing(memory), partial(watched.impression, memory)))
 
     async def _checked(self, answer: R | base.Rewind) -> R | _Answer:
-        """``answer``, unless it rewinds: then raises ``_RewindTo``, or asks the person again if that leads nowhere."""
+        """Return ``answer``. If it rewinds, raise ``_RewindTo``, or ask the person again if there is nothing to go back to."""
         checked: R | base.TurnAnswer = answer
         while isinstance(checked, base.Rewind):
             if checked.to in self.checkpoints:
@@ -490,7 +497,7 @@ def _annotated(world: World, task: Task) -> tuple[tuple[str, ...], ...]:
 
 
 def is_random_turn(chance: float, seed: int, task: str, turn: int) -> bool:
-    """Whether ``turn`` plays a random command, with probability ``chance``; a resumed episode draws the same."""
+    """True if ``turn`` plays a random command, with probability ``chance``. A resumed episode draws the same."""
     return Random(f"{seed}/{task}/{turn}").random() < chance
 
 

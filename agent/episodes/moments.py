@@ -1,7 +1,7 @@
-"""Recorded episodes as moments, against which rules are checked.
+"""Recorded episodes as moments, for checking rules.
 
-A moment's origin is ``run/task/step``: the run's folder, the name of the episode's record, and the id of the event, by which a
-replay finds the place. Branches of a rewound episode share the events before they part, so each command is there once.
+A moment's origin is ``run/task/step``: the run's folder, the name of the episode's record, and the event's id, so that a replay
+can find it. Branches of a rewound episode share their first events, so each command is there once.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from housequest.worlds.registry import household
 
 
 class OtherWorld(ConfigurationError):
-    """A record's world is not that of the checked rules, or its texts cannot be read."""
+    """The record's world is not that of the checked rules, or no household reads its texts."""
 
 
 PLAYED = "played"
-"""The run's name in origins of games that were played outside a run."""
+"""The run's name in origins of games played outside a run."""
 
 _CLOCKS = ".timing.jsonl"
 _OTHERS = {"index.jsonl", "timing.jsonl"}
@@ -42,8 +42,8 @@ class EpisodeFile(NamedTuple):
 def recorded_moments(
     paths: Iterable[Path], left_out: Callable[[ConfigurationError], None] | None = None, *, world: str | None = None
 ) -> Iterator[Moment]:
-    """The moments in ``paths``, which are runs' folders or episodes' files, in order. Raises ``ConfigurationError`` for any
-    other path; damaged records, and worlds that cannot be read or are not ``world``, are ``left_out`` if that is given.
+    """The moments in ``paths`` (runs' folders or episodes' files), in order. Raises ``ConfigurationError`` for any other path.
+    Damaged records, and those of worlds that cannot be read or are not ``world``, go to ``left_out`` if given.
     """
     for record in episode_files(paths):
         try:
@@ -55,7 +55,7 @@ def recorded_moments(
 
 
 def episode_files(paths: Iterable[Path]) -> tuple[EpisodeFile, ...]:
-    """The records under ``paths`` (runs, folders, files), each once, unfinished ones too. Raises ``ConfigurationError``."""
+    """The records under ``paths`` (runs, folders, files), each once, also unfinished ones. Raises ``ConfigurationError``."""
     found: dict[Path, EpisodeFile] = {}
     names: dict[str, Path] = {}
     for path in paths:
@@ -63,7 +63,7 @@ def episode_files(paths: Iterable[Path]) -> tuple[EpisodeFile, ...]:
             whole = file.absolute()
             if whole in found:
                 continue
-            # The folder tells apart runs of the same name.
+            # Runs of the same name are told apart by their folders.
             run, folder = PLAYED, whole.parent
             if whole.parent.name == "episodes" and (whole.parent.parent / "run.json").exists():
                 run, folder = whole.parent.parent.name, whole.parent.parent
@@ -93,7 +93,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def digest(paths: Iterable[Path]) -> str:
-    """The SHA-256 of the records under ``paths``, which tells of another episode or more of one. Raises as `episode_files`."""
+    """The SHA-256 of all records under ``paths``; it changes with every new event. Raises as `episode_files`."""
     found = sha256()
     for record in episode_files(paths):
         content = record.path.read_bytes()
@@ -103,7 +103,7 @@ def digest(paths: Iterable[Path]) -> str:
 
 
 def started(record: EpisodeFile) -> Started | None:
-    """The first event of a record; None if its beginning is damaged."""
+    """The first event of a record; None if it is damaged."""
     try:
         first = next(read_episode(record.path), None)
     except ConfigurationError:
@@ -112,8 +112,8 @@ def started(record: EpisodeFile) -> Started | None:
 
 
 def moments(events: Iterable[Event], run: str, task: str, world: str | None = None) -> Iterator[Moment]:
-    """The executed commands on all branches of an episode, each with the belief of its own branch. Raises
-    ``ConfigurationError`` if no household reads the recorded world, or it is not ``world``.
+    """The executed commands on all branches of an episode, each with the belief of its branch. Raises ``ConfigurationError`` if
+    no household reads the recorded world, or it is not ``world``.
     """
     beliefs: dict[int | None, Belief] = {}
     reader: Household | None = None
@@ -128,11 +128,11 @@ def moments(events: Iterable[Event], run: str, task: str, world: str | None = No
                 if reader is None:
                     name = shown(start.world)
                     raise OtherWorld(f"{house} was played in the world {name}, whose texts rules cannot be checked against.")
-                # A made-up house depends on its habits, but its name does not.
+                # Two made-up houses of one name differ if their habits do.
                 opening = sha256(start.opening.encode("utf-8", "backslashreplace")).hexdigest()[:8]
                 house = f"{start.world}/{start.task}/{opening}"
             case Stepped(transition=done) if reader is not None and event.belief is not None:
-                # With the diagnosis granted, older forms of a command are accepted.
+                # The diagnosis accepts older forms of a command.
                 command = reader.canonical(done.command) if done.observation.accepted else done.command
                 seen, refused = done.observation, reader.refused(done.observation)
                 yield Moment(f"{run}/{task}/{event.id}", house, before, command, seen, event.belief, refused)

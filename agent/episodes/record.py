@@ -1,7 +1,7 @@
 """Episodes on disk: one JSON line for each event, written as it happens; timings in a file beside them.
 
-Other files of a run are JSON that carries its own SHA-256, so that damage is noticed wherever it is. That is no signature:
-whoever can change a file can also give it a new digest.
+Other files of a run are JSON that carries its own SHA-256, so that damage is noticed. That is no signature: anybody who can
+change a file can also give it a new digest.
 """
 
 from __future__ import annotations
@@ -76,13 +76,13 @@ class EpisodeRecorder:
 
 
 def read_episode(path: Path) -> Iterator[Event]:
-    """The events recorded in ``path``, but for a last line that was cut off. Raises ``ConfigurationError`` with the line."""
+    """The events recorded in ``path``; a last line that was cut off is dropped. Raises ``ConfigurationError`` with the line."""
     for number, line in recorded_lines(path):
         yield _parsed(Event, line, f"{path}:{number}", "not a recorded event", "Give an episode's .jsonl file.")
 
 
 def read_clocks(path: Path, label: str | None = None) -> Iterator[CallTiming]:
-    """The timings in ``path`` of the episode ``label`` or of all. Raises ``ConfigurationError`` with file and line."""
+    """The timings in ``path``, of one episode if ``label`` is given. Raises ``ConfigurationError`` with file and line."""
     for number, line in recorded_lines(path):
         entry = _parsed(_Labelled, line, f"{path}:{number}", "not a recorded clock", "Give an episode's .timing.jsonl file.")
         if label is None or entry.episode == label:
@@ -90,7 +90,7 @@ def read_clocks(path: Path, label: str | None = None) -> Iterator[CallTiming]:
 
 
 def read_played(path: Path, clocks: Path) -> Iterator[Event | CallTiming]:
-    """The events recorded in ``path`` as in live play: with beliefs, and each followed by its last timing in ``clocks``."""
+    """The events recorded in ``path`` as in live play: with beliefs, each followed by its last timing in ``clocks``."""
     found = {clock.of: clock for clock in read_clocks(clocks)} if clocks.exists() else {}
     for event in with_beliefs(read_episode(path)):
         yield event
@@ -99,11 +99,11 @@ def read_played(path: Path, clocks: Path) -> Iterator[Event | CallTiming]:
 
 
 def cut_off_end(path: Path) -> None:
-    """Cut off what follows the last whole line of ``path``, so that appending begins a line; the file may be missing."""
+    """Drop the last line of ``path`` if it was cut off, so that appending begins a line. The file may be missing."""
     if not path.exists():
         return
     with open_file(path, "r+b") as file:
-        if file.seek(0, os.SEEK_END):  # what is empty cannot be mapped
+        if file.seek(0, os.SEEK_END):  # an empty file cannot be mapped
             with mmap(file.fileno(), 0, access=ACCESS_READ) as content:
                 end = content.rfind(b"\n") + 1
             file.truncate(end)
@@ -114,7 +114,7 @@ class _Labelled(CallTiming):
 
 
 def recorded_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The numbered lines of a record, but for a last one that was cut off. Raises ``ConfigurationError``."""
+    """The numbered lines of a record; a last one that was cut off is dropped. Raises ``ConfigurationError``."""
     try:
         with open_file(path) as file:
             for number in count(1):
@@ -140,23 +140,23 @@ def _parsed(kind: type[T], line: bytes, place: str, what: str, way_out: str) -> 
 
 
 _LAYOUTS = ((',\n  "sha256": "', '"\n}\n'), (',"sha256":"', '"}'))
-"""What stands before and after the digest, the last entry: in a file of many lines, and in one line without its end."""
+"""The text before and after the digest, which is the last entry: in a file of many lines, and in a single line."""
 LENGTH_OF_END = sum(map(len, _LAYOUTS[0])) + 64
 
 
 class Damaged(ValueError):
-    """A text is not what its own digest says."""
+    """A text does not match its own digest."""
 
 
 def with_digest(text: str) -> str:
-    """``text``, a JSON object, with the SHA-256 of all that stands before it as its last entry."""
+    """Add to ``text``, a JSON object, the SHA-256 of everything before it as its last entry."""
     before, after = next(layout for layout in _LAYOUTS if text.endswith(layout[1][1:]))
     body = text.removesuffix(after[1:])
     return f"{body}{before}{hashlib.sha256(body.encode()).hexdigest()}{after}"
 
 
 def without_digest(content: bytes) -> bytes:
-    """The object that `with_digest` was given. Raises ``Damaged`` where the digest is missing, another or elsewhere."""
+    """The object that `with_digest` was given. Raises ``Damaged`` if the digest is missing, wrong or in another place."""
     for before, after in _LAYOUTS:
         body, _, digest = content.removesuffix(after.encode()).rpartition(before.encode())
         if body and content.endswith(after.encode()) and len(digest) == 64:
@@ -169,7 +169,7 @@ def without_digest(content: bytes) -> bytes:
 
 
 def sha256_of(path: Path, *, sync: bool = False) -> str:
-    """The SHA-256 of a file; with ``sync`` its content survives a crash of the machine from then on. Raises ``OSError``."""
+    """The SHA-256 of a file. With ``sync`` its content survives a crash of the machine from then on. Raises ``OSError``."""
     with open_file(path, "r+b" if sync else "rb") as file:
         if sync:
             os.fsync(file.fileno())

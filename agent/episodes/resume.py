@@ -1,8 +1,8 @@
 """Continues an episode that broke off: replays its record exactly, then plays on.
 
-The real loop runs over the real house. The model answers with its recorded replies until they are used up, the overseer repeats
-what the person did, and each event must equal the recorded one. So at the end of the record, wherever that is, everything is as
-it was, and the next call to the model is the one that would have been made.
+The real loop runs with the real env. The model answers with its recorded replies until they are used up, the overseer repeats
+what the person did, and each event must equal the recorded one. So at the end of the record everything is as it was, and the
+next call to the model is the one that would have been made.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import ConfigurationError, ModelError, shown
 
 AgentFactory = Callable[[models.Model | None, AskPerson | None], Agent]
-"""Makes the agent from a model and a way to ask a person; each is None if the agent was played without."""
+"""Makes the agent from a model and a way to ask a person; each is None if the agent plays without it."""
 
 CommandsListener = Callable[[tuple[str, ...] | None], None]
 """Called with the commands that would be accepted at a turn; None if the world cannot list them or nobody attends."""
@@ -47,11 +47,17 @@ async def resume_episode(
 ) -> Ended:
     """Play on from the end of ``recorded``, and return how the episode ended.
 
-    ``env`` is a new one over the same task, and ``config`` that of the record. ``model`` (the last one), ``question`` and
-    ``overseer`` are used once the record is used up; ``listener`` gets only new events. ``listing`` gets the possible
-    commands at each replayed turn, since ``overseer`` may be asked about a proposal before a turn. What the agent saw is
-    drawn again, and ``watcher`` told of it; ``halt`` is that of `run_episode`. Raises ``ConfigurationError`` naming the first
-    event that differs.
+    Args:
+        env: A new env for the same task.
+        make_agent: Makes the agent.
+        config: The configuration of the record.
+        listener: Gets only new events.
+        overseer: Used once the record is used up, as are ``model`` (the last one) and ``question``.
+        listing: Gets the possible commands at each replayed turn, since a review may come before a new turn.
+        watcher: Sees the replayed pictures, too, which are drawn again.
+        halt: As in `run_episode`.
+
+    Raises ``ConfigurationError`` that names the first event that differs.
     """
     script = _Script(recorded, overseer or base.Unattended(), listing)
     agent = script.agent = make_agent(
@@ -76,7 +82,7 @@ async def resume_episode(
 
 
 _NO_ANSWER = (events.ModelFailed, events.Intervened, events.Proposed, events.Stepped, events.TurnSpent, Ended)
-"""What comes next where a call was not answered; the call after that is another one."""
+"""One of these comes next if a call was not answered; the call after it is another one."""
 
 
 class _Misfit(BaseException):
@@ -84,9 +90,9 @@ class _Misfit(BaseException):
 
 
 class _Script:
-    """The recorded events, and which of them comes next. As an overseer it repeats what the person did, then hands over to the
-    ``live`` one. If nobody intervened and nobody attends, replaying takes no longer than playing. ``agent`` is the one that
-    plays. ``free``: replies were not to be held.
+    """The recorded events, and a position in them. As an overseer it repeats what the person did, then asks the ``live`` one.
+    If nobody intervened and nobody attends, replaying takes no longer than playing. ``agent`` is the one that plays. ``free``:
+    replies were not held to a form.
     """
 
     agent: Agent
@@ -101,29 +107,29 @@ class _Script:
         self._back: events.Body | None = None
         started = self._bodies[0] if recorded else None
         self.free = not isinstance(started, events.Started) or started.settings.get("form", "free") == "free"
-        # Set while the next event is an interruption, and once there is no next event.
+        # Set while the next event is an interruption, and at the end of the record.
         self._called_off = asyncio.Event()
         self._look()
 
     @property
     def next(self) -> events.Body | None:
-        """What was recorded next; None when the record is used up."""
+        """The next recorded event; None at the end of the record."""
         return self._bodies[self._at] if self._at < len(self._bodies) else None
 
     def calls(self) -> tuple[events.ModelCall | None, events.ModelCall | None]:
-        """The recorded answer to the call that is being made, if there is one, and the answered call that is nearest."""
+        """The recorded answer to the present call, if there is one, and the nearest answered call."""
         called, other = events.ModelCall, _NO_ANSWER
         coming = next((one for one in islice(self._bodies, self._at, None) if isinstance(one, (called, *other))), None)
         bodies = chain(islice(self._bodies, self._at, None), reversed(self._bodies[: self._at]))
         return coming if isinstance(coming, called) else None, next((one for one in bodies if isinstance(one, called)), None)
 
     def read(self, step: Step) -> Step:
-        """``step`` with the belief that its recorded answer was read into, if it was; another answer is a misfit anyway."""
+        """Add to ``step`` the belief of its recorded answer, if there is one; a different answer is a misfit anyway."""
         belief = self._recorded[self._at].belief if self.next is not None else None
         return step if belief is None else replace(step, observation=replace(step.observation, belief=belief))
 
     def enact(self, event: Event) -> None:
-        """Go on to the next event. Raises ``_Misfit`` if ``event`` is not the recorded one."""
+        """Move to the next event. Raises ``_Misfit`` if ``event`` is not the recorded one."""
         recorded = self._recorded[self._at]
         if event != recorded:
             raise self.misfit(_difference(event, recorded))
@@ -135,7 +141,7 @@ class _Script:
         (self._called_off.set if called_off else self._called_off.clear)()
 
     async def missing(self, what: str) -> BaseException:
-        """The error for ``what``, which has no answer in the record; an interrupted call waits to be cancelled instead."""
+        """The error for ``what``, which has no recorded answer. If the call was interrupted, wait to be cancelled instead."""
         match self.next:
             case events.Intervened(action="interrupt"):
                 await asyncio.Event().wait()
@@ -217,7 +223,7 @@ class _Script:
             case "stop":
                 return base.Stop(did.text)
             case "model":
-                # The present agent uses the live model once the record is used up, whichever that is.
+                # At the end of the record the present agent uses the live model anyway.
                 return base.SwitchModel(self.agent, did.text)
             case "rewind":
                 return self._rewind()
@@ -225,7 +231,7 @@ class _Script:
                 raise self.misfit("the turn comes first")
 
     def _rewind(self) -> base.Rewind:
-        """The recorded rewind that comes next; if it is requested twice, it led nowhere."""
+        """The recorded rewind that comes next. A second request for it means that it led nowhere."""
         if self._back is self.next:
             raise self.misfit("a way back to where no turn began comes first")
         self._back = self.next
@@ -247,7 +253,7 @@ def _difference(event: Event, recorded: Event) -> str:
 
 
 class _RecordedModel(models.ModelWrapper):
-    """Answers with the recorded replies, held or plain as then, whatever the model is now; then with the live model's."""
+    """Answers with the recorded replies, held or plain as they were, then with those of the live model."""
 
     def __init__(self, script: _Script, live: models.Model) -> None:
         super().__init__(live)
@@ -260,7 +266,7 @@ class _RecordedModel(models.ModelWrapper):
         return self._as_then(await models.probe(self.model, part))
 
     def _as_then(self, now: models.Capabilities) -> models.Capabilities:
-        """What the model can do, as far as it decides how the next recorded call is made."""
+        """Change the capabilities that decide how the next call is made to those of the record."""
         if self._script.next is None:
             return now
         call, near = self._script.calls()
@@ -269,7 +275,7 @@ class _RecordedModel(models.ModelWrapper):
         plain, held = bool(near.plain), near.held is not None
         # In a free run, nothing tells a choice from a reply.
         choices = now.choices if self._script.free else held
-        # A call that failed is only made for its failure to be told again, which a model that cannot be held would prevent.
+        # A failed call is made again only to report its failure, which a model that cannot be held would prevent.
         grammar = held or call is None
         return replace(now, chats=not plain, completions=plain, grammar=grammar, schema=False, choices=choices)
 
@@ -288,12 +294,12 @@ class _RecordedModel(models.ModelWrapper):
             return await models.score(self.model, messages, continuations)
         if called.candidates is None:
             raise await self._script.missing("a call to the model")
-        # A text that is not among the recorded best was not selected, whatever its score.
+        # A text that is not among the recorded best was not selected, so its score does not matter.
         known = {candidate.text: candidate.logprob for candidate in called.candidates}
         logprobs = tuple(known.get(text, -math.inf) for text in continuations)
         if called.reply in continuations:
             return models.Scores(logprobs, called.calls or 1, _usage(called))
-        # However many texts were scored at once, the cost is counted with the selected one.
+        # The selected text carries the cost, however many texts were scored at once.
         return models.Scores(logprobs, 0, models.Usage(0, 0))
 
     async def _call(self) -> events.ModelCall | None:
@@ -325,7 +331,7 @@ def _recorded_question(script: _Script, live: AskPerson) -> AskPerson:
 
 
 class _RecordedEnv(Wrapper):
-    """The real env, which fails where a failure is recorded, and whose recorded answers are not read again."""
+    """The real env. It fails where a failure is recorded, and its recorded answers are not read again."""
 
     def __init__(self, env: Env, script: _Script) -> None:
         super().__init__(env)

@@ -319,13 +319,13 @@ def side_by_side(first: Transcript, second: Transcript, names: tuple[str, str], 
 def _turn(turn: TranscriptTurn | None, look: TextLayout) -> list[str]:
     if turn is None:
         return []
-    lines = _asides(turn.before, look)
-    if turn.command is None:
+    lines, stepped = _asides(turn.before, look), turn.stepped
+    if stepped is None:
         return [*lines, look.paint("dim", f"{turn.number:>2}   (no command)")]
-    by = {"agent": "", "person": " (by a person)", "curiosity": " (by chance)"}[turn.by]
-    lines += _fitted(f"{turn.command}{by}", look, f"{turn.number:>2} > ", "     ", "command")
-    answer = f"{turn.observation.strip()} {turn.explanation or ''}".strip()
-    return lines + _fitted(answer, look, "     ", "     ", None if turn.accepted else "dim")
+    by = {"agent": "", "person": " (by a person)", "curiosity": " (by chance)"}[stepped.by]
+    lines += _fitted(f"{stepped.command}{by}", look, f"{turn.number:>2} > ", "     ", "command")
+    answer = f"{stepped.observation.strip()} {stepped.explanation or ''}".strip()
+    return lines + _fitted(answer, look, "     ", "     ", None if stepped.accepted else "dim")
 
 
 def _end(transcript: Transcript, look: TextLayout) -> list[str]:

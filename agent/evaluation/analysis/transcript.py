@@ -20,15 +20,11 @@ class TranscriptNote(NamedTuple):
 
 
 class TranscriptTurn(NamedTuple):
-    """One turn. ``command`` is None where no reply could be read; ``before`` is what led to it, in order."""
+    """One turn: the notes and calls ``before`` its command, in order; ``stepped`` is None if no reply could be read."""
 
     number: int
     before: tuple[TranscriptNote | ModelCall, ...]
-    command: str | None = None
-    observation: str = ""
-    accepted: bool = True
-    explanation: str | None = None
-    by: events.Player = "agent"
+    stepped: events.Stepped | None = None
 
 
 class Transcript(NamedTuple):
@@ -105,8 +101,7 @@ def transcribe(recorded: Iterable[Event]) -> Transcript:
                 turns.append(TranscriptTurn(turn, tuple(before)))
                 before = []
             case events.Stepped() as step:
-                told = (step.command, step.observation, step.accepted, step.explanation, step.by)
-                turns.append(TranscriptTurn(step.turn, tuple(before), *told))
+                turns.append(TranscriptTurn(step.turn, tuple(before), step))
                 before = []
             case Ended() as body:
                 ended = body

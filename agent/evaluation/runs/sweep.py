@@ -48,7 +48,7 @@ from housequest.agent.models.registry import beside
 from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.rulebook import library
 from housequest.knowledge.rules import Rule, accepted
-from housequest.worlds.base import Observation, Transition
+from housequest.worlds.base import Transition
 from housequest.worlds.errors import ConfigurationError, nearest, shown, unquoted
 from housequest.worlds.paths import FORMAT, Format, atomic_write, remove_unfinished
 from housequest.worlds.validation import parse_yaml
@@ -416,8 +416,8 @@ def attempt_of(run: RunFolder, task: SelectedTask) -> Attempt:
     reflection = ""
     for event in branch(tuple(read_episode(run.episode(task)))):
         match event.body:
-            case Stepped() as step:
-                played.append(Transition(step.command, Observation(step.observation, step.accepted)))
+            case Stepped(transition=step):
+                played.append(step)
             case Thought(role=role, text=text) if role == REFLECTION:
                 reflection = reflection or text
             case Thought() | ParseFailed() as said:

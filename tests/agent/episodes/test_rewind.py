@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -55,8 +56,8 @@ def scripted() -> World:
 def attend(
     env: Env, agent: Agent, person: Person, *, max_turns: int = 50, inline: bool = True, rules: tuple[str, ...] = ()
 ) -> list[Event]:
-    world = make_world("scripted")
-    world.info.inline = inline
+    world = make_world(env.task.world)
+    world.info = replace(world.info, inline=inline)
     terms = EpisodeConfig(world, max_turns=max_turns, rules=RuleBudget.of_statements(rules))
     ended = asyncio.run(run_episode(env, agent, terms, person.hear, person))
     told = list(person.heard)

@@ -22,8 +22,10 @@ def test_what_led_to_a_command_stands_before_it() -> None:
     first, *_, last = transcript.turns
     assert [type(each).__name__ for each in first.before] == ["TranscriptNote", "ModelCall", "TranscriptNote", "TranscriptNote"]
     assert [aside.text for aside in notes(first.before)] == ["1. find it", "perhaps there", "now step 1, find it"]
-    assert (first.number, first.command, first.observation, first.accepted) == (1, "look around", "You see a lamp.", False)
-    assert (last.number, last.command) == (4, None)
+    assert first.stepped is not None
+    answered = (first.stepped.command, first.stepped.observation, first.stepped.accepted)
+    assert (first.number, *answered) == (1, "look around", "You see a lamp.", False)
+    assert (last.number, last.stepped) == (4, None)
     assert notes(last.before)[0].text == "its reply could not be read: no action in it (it was asked twice)"
     assert transcript.outcome == "won in 4 turns"
 
