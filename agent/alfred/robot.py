@@ -1,12 +1,10 @@
-"""ALFRED's robot as a body: skills become low-level actions by what its camera sees. And what its state looks like to people
-who watch: its claims, its map, and what it is about to do; of a recorded one too.
+"""ALFRED's robot as a body, which turns skills into low-level actions from camera frames, and the view of it for spectators.
 
-Perception, the semantic maps and the deterministic action policy are `housequest.agent.alfred.seeing`. Prompts are told the
-kinds that perception has reported, what is in the hand, and how actions went: no name, no id and no coordinate.
+Perception, the semantic maps and the deterministic action policy are in `housequest.agent.alfred.seeing`. Prompts contain the
+kinds that perception reported, the object in the hand, and the results of actions, but no names, ids or coordinates.
 
-Neither pictures nor maps are recorded. A recorded agent is let play its record again, and watched meanwhile: the real loop runs
-over the real house, the model repeats its recorded replies, and whatever differs from the record is an error. So what is shown
-is what the agent had before it.
+Pictures and maps are not recorded. To show them for a recorded episode, the episode is played again: the real loop runs in the
+real house, the model repeats its recorded replies, and any difference from the record is an error.
 """
 
 from __future__ import annotations
@@ -56,14 +54,12 @@ _SLICE = re.compile(r"sliced?s?|cracked|pieces?", re.IGNORECASE)  # Words by whi
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RobotState:
-    """The robot's state: what it knows by ``seen``, the ``skill`` in progress and the action that was ``given`` last.
+    """The robot's state: its knowledge (``seen``), the ``skill`` in progress and the action that was ``given`` last.
 
-    ``command`` is that action as it was sent; ``goal`` what the task asks for, in words.
-
-    ``problem`` is why the skill cannot begin. ``frame`` is the present one until an action is given: a state is kept for each
-    turn, and a picture can be rendered again. ``log`` has what was done, each with its kind of thing and whether it was
-    accepted; ``told`` counts the errors that were emitted. ``nameless`` is what a person alone has called the thing that they
-    put into the hand."""
+    ``command`` is that action as it was sent, and ``goal`` the goal sentence. ``problem`` says why the skill cannot begin.
+    ``frame`` is dropped once an action is given: a state is kept for each turn, and a picture can be rendered again. ``log``
+    lists the actions, each with the kind of its object and whether it was accepted. ``told`` counts the errors that were
+    emitted. ``nameless`` is the kind of an object that a person picked up and that perception has not reported."""
 
     goal: str = ""
     skill: Skill | None = None
@@ -78,14 +74,12 @@ class RobotState:
 
     @property
     def knowledge(self) -> seeing.SeeingState:
-        """What it knows. Only after it has seen something."""
+        """The knowledge of a robot that has seen its first frame."""
         assert self.seen is not None
         return self.seen
 
 
 class RobotBody:
-    """ALFRED's robot. Its states are `RobotState`."""
-
     def __init__(self, parts: AgentParts[CameraSettings]) -> None:
         settings, world = parts.settings, household(DEFAULT_WORLD)
         assert world is not None
@@ -101,7 +95,7 @@ class RobotBody:
         self._policy = ActionPolicy(perception, heuristics, self._chance, seed=parts.seed)
 
     def _chance(self, thing: str, receptacle: str) -> float:
-        """How likely a receptacle of this kind holds the thing, in the rooms that have such receptacles."""
+        """The probability that such a receptacle holds the thing, in the kind of room where that is likeliest."""
         rooms = [name for name, room in self._counts.rooms.items() if receptacle in room.receptacles]
         return max((self._counts.chance(thing, receptacle, room) for room in rooms), default=0.0)
 
@@ -110,7 +104,7 @@ class RobotBody:
         return RobotState(goal)
 
     async def attend(self, state: RobotState, turn: base.Turn) -> RobotState:
-        # Who watches lets it look before it decides, which is then the same look.
+        # A spectator may have made the robot look at this frame already.
         earlier, frame, after = self._looked
         if earlier is not state or frame is not turn.frame or after is None:
             after = await self._look(state, turn)
@@ -133,11 +127,11 @@ class RobotBody:
         return _recognised(replace(state, seen=seen, frame=frame, given=None))
 
     def _after(self, state: RobotState, percept: Percept, transitions: Sequence[Transition], pose: Pose) -> RobotState:
-        """The state after ``transitions`` that ended at ``pose``. All but what it gave itself is somebody else's."""
+        """The state after ``transitions`` that ended at ``pose``. A person gave all commands but the robot's own last one."""
         seen, log, nameless = state.knowledge, state.log, state.nameless
         poses: list[Pose] = []
         for transition in reversed(transitions):
-            # From where each command was given.
+            # The pose from which each command was given.
             pose = before(pose, _read(transition.command)[0]) if transition.observation.accepted else pose
             poses.insert(0, pose)
         for number, (transition, stood) in enumerate(zip(transitions, poses, strict=True)):
@@ -151,7 +145,7 @@ class RobotBody:
             known = not kind or kind in percept.kinds or _nameable(state, kind)
             thing = kind
             if name == "PickupObject" and not known:
-                # Whoever played may know what perception has not reported, and prompts tell what is in the hand and was done.
+                # A person may know a kind that perception has not reported, and prompts must not tell it.
                 thing, nameless = seeing.UNRECOGNISED, kind
             seen = played(replace(seen, pose=stood), name, thing, self._policy.targets, accepted=accepted)
             log = (*log, (name, kind if known else "", accepted))
@@ -165,7 +159,7 @@ class RobotBody:
         named = {said: _kind(said, known, state.knowledge.map.found) for said in (skill.object, skill.receptacle) if said}
         strange = next((said for said, kind in named.items() if kind is None), None)
         thing, place = (named.get(said or "") for said in (skill.object, skill.receptacle))
-        # What was sliced is a slice from then on.
+        # After slicing, the whole object's name means a slice.
         skill = Skill(skill.verb, cut.get(thing or "", thing), place)
         problem = None
         if strange is not None:
@@ -188,7 +182,7 @@ class RobotBody:
         outcome, seen = self._policy.next(state.knowledge)
         if state.problem is not None:
             outcome, seen = Failed(state.problem), state.knowledge.erred("planner's fault")
-        # What a skill failed for is the last that went wrong.
+        # The last error is the one that made the skill fail.
         modes: list[str] = [*seen.errors[state.told :]]
         if modes and isinstance(outcome, Failed):
             modes[-1] = f"{modes[-1]}: {outcome.reason}"
@@ -199,7 +193,7 @@ class RobotBody:
             return outcome, self.start(state, None)
         if outcome.mask is None:
             return Execute(outcome.name), replace(state, given=outcome, command=outcome.name, frame=None)
-        # The mask is the robot's; whose pixels it has most of is the simulator's to say, as in ALFRED.
+        # The robot gives a mask, and the simulator decides which object it means, as in ALFRED.
         name = touched(frame, outcome.mask)
         if name is None:
             reason = "there is nothing where it reached"
@@ -214,7 +208,7 @@ class RobotBody:
 
     def told(self, state: RobotState) -> Told:
         seen, found = state.knowledge, state.knowledge.map.found
-        # First what more than one viewpoint saw.
+        # Kinds seen from more than one viewpoint come first.
         sure = [kind for kind in found if len(seen.map.points(kind, voted=True))]
         return Told(
             found=", ".join((*sure, *(f"{kind} (seen once)" for kind in found if kind not in sure))) or NOTHING,
@@ -255,7 +249,7 @@ def _read(command: str) -> tuple[str, str]:
 
 
 def _recognised(state: RobotState) -> RobotState:
-    """The state, with what a person put into the hand called by its kind as soon as it may be."""
+    """Name the object that a person picked up, once prompts may name its kind."""
     seen = state.knowledge
     if seen.held != seeing.UNRECOGNISED or not _nameable(state, state.nameless):
         return state
@@ -263,7 +257,7 @@ def _recognised(state: RobotState) -> RobotState:
 
 
 def _nameable(state: RobotState, kind: str) -> bool:
-    """Whether prompts may name this kind: perception has reported it, or the goal or the skill in progress says the word."""
+    """True if perception reported this kind, or the goal or the skill in progress names it, so that prompts may name it."""
     words = re.findall(r"[a-z]+", state.goal.lower())
     skill = (state.skill.object, state.skill.receptacle) if state.skill else ()
     worded = (*words, *map("".join, pairwise(words)), *skill, *(step.kind for step in state.knowledge.steps))
@@ -271,7 +265,7 @@ def _nameable(state: RobotState, kind: str) -> bool:
 
 
 def _kind(said: str, kinds: Collection[str], found: Collection[str]) -> str | None:
-    """The one of ``kinds`` that a model's word means, rather one that was ``found``; None if it is none of them."""
+    """The kind that a model's word means, preferably one that was ``found``; None if it is none of ``kinds``."""
     plain = "".join(said.lower().split()).rstrip("0123456789")
     if plain in kinds:
         return plain
@@ -282,15 +276,15 @@ def _kind(said: str, kinds: Collection[str], found: Collection[str]) -> str | No
     return named and kind_in(named)
 
 
-Place = tuple[float, float]  # A point of the floor: x and z in metres, as in the pose of the player's camera.
+Place = tuple[float, float]  # A point on the floor: x and z in metres, in the coordinates of the camera's pose.
 LEAST_PIXELS = 1 / 3_000  # The share of a picture that a thing must fill to count as missed.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroundMap:
-    """What an agent knows of the floor, from above. Arrays are by cell (x, z); the first begins at ``corner``, in metres.
-    ``explored`` was seen at all, ``blocked`` is in the way. ``kinds`` are indices into ``names`` of what is there, -1 for
-    nothing; ``sure`` says of which the agent is."""
+    """An agent's map of the floor, from above. Arrays are indexed by cell (x, z), from ``corner`` on, in metres. ``explored``
+    cells were seen, and ``blocked`` cells have an obstacle. ``kinds`` are indices into ``names``, -1 for nothing, and ``sure``
+    marks those that the agent is sure of."""
 
     corner: Place
     cell: float
@@ -303,9 +297,9 @@ class GroundMap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Impression:
-    """What an agent made of the picture at which it decided, of ``size`` columns and rows; ``claims`` is what it sees there.
-    ``skill`` is in progress and ``step`` a part of it, both in words. ``target`` is where the thing is that it is after, and
-    ``path`` leads to where it wants to stand, from where it stands. ``held`` is the kind that it believes to hold."""
+    """An agent's view of the picture on which it decided, of ``size`` columns and rows; ``claims`` are its detections.
+    ``skill`` is in progress and ``step`` is a part of it, both in words. ``target`` is the position of the object it wants, and
+    ``path`` leads from where it stands to where it wants to stand. ``held`` is the kind that it believes it holds."""
 
     size: tuple[int, int]
     claims: tuple[Detection, ...]
@@ -319,8 +313,8 @@ class Impression:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A claim, a kind, beside what is there, a name: right or ``false``; without a claim, the thing was ``missed``. ``spot`` is
-    the middle of its pixels, as shares of the picture's width and height."""
+    """A claimed kind beside the name of the object that is really there. The claim may be ``false``; without a claim, the
+    object was ``missed``. ``spot`` is the middle of its pixels, as shares of the picture's width and height."""
 
     claim: str | None
     name: str | None
@@ -336,7 +330,7 @@ class Sighting:
 
 
 def sightings(impression: Impression, frame: Frame) -> tuple[Sighting, ...]:
-    """The claims of an impression beside what its picture really shows; ``frame`` is that picture, of the same size."""
+    """Compare the claims of an impression with ``frame``, the picture they were made on, of the same size."""
     found: list[Sighting] = []
     claimed: set[str] = set()
     for claim in impression.claims:
@@ -359,7 +353,7 @@ def _middle(mask: NDArray[bool_]) -> tuple[float, float]:
 
 
 def impression_of(state: seeing.SeeingState, targets: seeing.Targets, spot: seeing.Spot | None = None) -> Impression:
-    """The impression of ``state``, whose map is M' where votes count and it knows anything. ``spot`` is acted on next."""
+    """The impression of ``state``; the object at ``spot``, if given, is acted on next."""
     aim = state.aim
     target = None if aim is None or aim.height is None else (aim.x, aim.z)
     if spot is not None:
@@ -399,7 +393,7 @@ def _ground_map(seen: SemanticMap, *, voted: bool) -> GroundMap:
     blocked, explored = seen.grid(voted=voted)
     names, every = seen.found, {name: cells(name, voted=False) for name in seen.found}
     kinds, sure = np.full((SIDE, SIDE), -1, np.int16), np.zeros((SIDE, SIDE), bool)
-    # What is small lies on what is large.
+    # Small objects lie on large ones, so they are drawn last.
     for name in sorted(names, key=lambda name: -len(every[name])):
         x, z = every[name].T
         kinds[x, z], sure[x, z] = names.index(name), not voted
@@ -411,9 +405,14 @@ def _ground_map(seen: SemanticMap, *, voted: bool) -> GroundMap:
 
 
 def glimpses(recorded: Sequence[Event]) -> Mapping[int, base.Glimpse]:
-    """The impressions of a recorded episode, by the event after which the picture was seen; none for an agent without a camera.
-    It takes about as long as the episode took without its model, so call it in a thread. Raises ``Unsupported``, with a
-    sentence for people, where the episode cannot be played again."""
+    """Play a recorded episode again and collect the agent's impressions. This takes as long as the episode did without its
+    model, so call it in a thread.
+
+    Returns:
+        The impressions by the id of the event after which the picture was seen; empty for an agent without a camera.
+
+    Raises:
+        Unsupported: The episode cannot be played again."""
     started = recorded[0].body if recorded else None
     found: dict[int, base.Glimpse] = {}
     try:
@@ -478,7 +477,8 @@ class _Over(base.Unattended):
 
 
 class _Silent(Model):
-    """A model that says nothing beyond the record, and can do what that of the record could: agents ask otherwise by that."""
+    """A model for playing a record again. It has the capabilities of the recorded model, since agents' prompts depend on
+    them, and fails where the record ends."""
 
     def __init__(self, name: str, recorded: Sequence[Event]) -> None:
         self.name = name

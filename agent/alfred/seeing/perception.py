@@ -1,10 +1,9 @@
-"""What an agent makes of a frame: how far everything is, and which things it sees where (OPEx, section 3).
+"""Perception: the depth of a frame and the objects in it (OPEx, section 3).
 
-Perceptions by their names: ``truth`` has the simulator's own depth and masks (the paper's OPEx-P),
-``noisy:miss=0.2,confuse=0.1`` these made worse, and ``onnx:objects=FILE`` and ``maskrcnn:objects=FILE`` are detectors of the
-user's: networks with the classes of ALFWorld's detectors, in a file for each list of classes, Mask R-CNNs of torchvision (extra
-``maskrcnn``), or these exported to ONNX (extra ``detect``). Libraries are imported when the first file is read. No trained
-detector was available to try it with.
+``truth`` is the simulator's own depth and masks (the paper's OPEx-P), and ``noisy:miss=0.2,confuse=0.1`` adds errors to them.
+``onnx:objects=FILE`` and ``maskrcnn:objects=FILE`` are the user's own detectors, with the classes of ALFWorld's detectors and a
+file for each list of classes: Mask R-CNNs of torchvision (extra ``maskrcnn``), or these exported to ONNX (extra ``detect``).
+Libraries are imported when the first file is read. It was never tried with a trained detector, since none was available.
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ from housequest.worlds.options import option, read_options
 from housequest.worlds.rooms.render import Frame
 
 SIZE = (150, 150)  # Columns and rows of the frames: half of ALFRED's each way, at a quarter of the cost.
-SMALL = 100 / 90_000  # Things that fill less of the picture than this are missed twice as often: 100 pixels of 300 x 300.
+SMALL = 100 / 90_000  # Objects that fill less of the picture than this are missed twice as often: 100 pixels of 300 x 300.
 MOST_MISSED = 0.95
 _KINDS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text("utf-8"))
-LOOK_ALIKES: tuple[str, ...] = tuple(_KINDS["look_alikes"]["groups"])  # Kinds that are taken for one another.
-BLEED = 0.25  # Where depth jumps by more than this, in metres, a worse depth is a mixture of both sides.
+LOOK_ALIKES: tuple[str, ...] = tuple(_KINDS["look_alikes"]["groups"])  # Kinds that are confused with each other.
+BLEED = 0.25  # Where depth jumps by more than this, in metres, noisy depth mixes both sides.
 _COARSE = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Detection:
-    """Something seen: its kind in lower case without spaces, how sure the perception is (0 to 1), and its pixels."""
+    """A detected object: its kind in lower case without spaces, a score from 0 to 1, and the mask of its pixels."""
 
     kind: str
     score: float
@@ -46,7 +45,7 @@ class Detection:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Percept:
-    """A frame as it was perceived: depth in metres along the camera's axis, and what was detected."""
+    """A perceived frame: depth in metres along the camera's axis, and the detections."""
 
     depth: NDArray[float32]
     detections: tuple[Detection, ...]
@@ -57,9 +56,10 @@ class Percept:
 
 
 class Perception(Protocol):
-    """Makes a `Percept` of the frame with a ``number`` in its episode; equal frames with equal numbers are perceived alike.
-    Only perceptions that say so in their name read the frame's depth and owners of pixels. ``size`` are columns and rows of the
-    frames that it wants."""
+    """Turns a frame into a `Percept`. Only `Truth` and `Noisy` read the frame's own masks.
+
+    ``size`` has the columns and rows of the frames it wants. ``number`` is the frame's place in its episode: equal frames with
+    equal numbers give equal percepts."""
 
     @property
     def size(self) -> tuple[int, int]: ...
@@ -77,8 +77,8 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Noisy:
-    """The truth made worse, drawn anew for each thing in each frame. Everything is drawn by seed, number of the frame and
-    thing, so that it does not matter what else is in the picture."""
+    """The truth with errors. They are drawn from the seed, the frame's number and the object, so they do not depend on the
+    other objects in the picture."""
 
     miss: float = option(0.0, "the probability that a thing is not seen in a frame; twice that if it is small", most=1)
     confuse: float = option(0.0, "the probability that a thing is taken for one of another kind", most=1)
@@ -106,7 +106,7 @@ class Noisy:
     def _depth(self, depth: NDArray[float32], number: int) -> NDArray[float32]:
         if not self.depth:
             return depth
-        # One factor for each corner of a coarse grid, and what lies between in proportion: errors of depth are not grain.
+        # Errors of depth vary smoothly: factors are drawn at the corners of a coarse grid and interpolated.
         draw = Random(f"{self.seed}/{number}/depth")
         corners = np.array(
             [[1 + self.depth * draw.gauss() for _ in range(_COARSE + 1)] for _ in range(_COARSE + 1)], np.float32
@@ -118,7 +118,7 @@ class Noisy:
         below = corners[rows + 1][:, columns] * (1 - right) + corners[rows + 1][:, columns + 1] * right
         worse = np.maximum(depth * (above * (1 - down) + below * down), np.float32(0.05))
         for here, there in ((np.s_[:, :-1], np.s_[:, 1:]), (np.s_[:-1], np.s_[1:])):
-            # Beyond the room, everything is infinitely far, and no edge.
+            # Outside the room depth is infinite, which is no edge.
             with np.errstate(invalid="ignore"):
                 jumps = np.abs(depth[here] - depth[there]) > BLEED
             between = (worse[here] + worse[there]) / 2
@@ -147,21 +147,21 @@ LARGEST = 2 << 30
 PICTURE = (300, 300)  # Columns and rows of ALFRED's pictures, on which ALFWorld's detectors were trained.
 _OUTPUTS = 4
 _LEVELS = 5
-# How many anchors a place of the picture has tells which they are: those of ALFWorld's detectors, or torchvision's own.
+# The number of anchors at a position identifies them: those of ALFWorld's detectors, or torchvision's own.
 _ANCHORS = {
     32: ((tuple(4 << power for power in range(8)),) * _LEVELS, ((0.25, 0.5, 1.0, 2.0),) * _LEVELS),
     3: (tuple((32 << level,) for level in range(_LEVELS)), ((0.5, 1.0, 2.0),) * _LEVELS),
 }
 _ANCHORED, _CLASSIFIED = "rpn.head.cls_logits.weight", "roi_heads.box_predictor.cls_score.weight"
 Network = Callable[["NDArray[float32]"], "tuple[NDArray[Any], NDArray[Any], NDArray[Any]]"]
-"""Labels, scores and masks, (number, 1, height, width) from 0 to 1, of a picture of 3 x height x width from 0 to 1."""
+"""Takes a picture (3, height, width) with values from 0 to 1; returns labels, scores and masks (number, 1, height, width)."""
 Reader = Callable[[Path, int], Network]
-"""Reads a network with so many classes from a file. Raises ``ConfigurationError``, or anything at all for a broken file."""
+"""Reads a network with a number of classes from a file. Raises ``ConfigurationError``, or any exception for a broken file."""
 
 
 @dataclass(frozen=True, slots=True)
 class DetectorPerception:
-    """Detections by one or two networks, those of objects and those of receptacles. Depth stays the simulator's own."""
+    """Detections by one or two networks, for objects and for receptacles. Depth is the simulator's own."""
 
     networks: tuple[tuple[tuple[str, ...], Network], ...]
     size: tuple[int, int] = PICTURE
@@ -201,7 +201,7 @@ class DetectorPerception:
 
 def read_onnx(path: Path, _classes: int) -> Network:
     """Read a network exported to ONNX: one picture goes in; boxes, labels, scores and masks come out. Raises
-    ``ConfigurationError``, and what onnxruntime raises for a broken file."""
+    ``ConfigurationError``, and onnxruntime's own errors for a broken file."""
     onnxruntime = _imported("onnxruntime", "onnxruntime", "detect")
     session: Any = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     if len(session.get_inputs()) != 1 or len(session.get_outputs()) != _OUTPUTS:
@@ -219,8 +219,8 @@ def read_onnx(path: Path, _classes: int) -> Network:
 
 
 def read_maskrcnn(path: Path, classes: int) -> Network:
-    """Read the weights (a state dict, as ``torch.save`` writes it) of a Mask R-CNN over a ResNet-50 with feature pyramid. Only
-    tensors are read, and no code is run. Raises ``ConfigurationError``, and what torch raises for a broken file."""
+    """Read the weights (a state dict, as ``torch.save`` writes it) of a Mask R-CNN on a ResNet-50 with a feature pyramid. Only
+    tensors are read, and no code is run. Raises ``ConfigurationError``, and torch's own errors for a broken file."""
     torch = _imported("torch", "torch and torchvision", "maskrcnn")
     detection = _imported("torchvision.models.detection", "torch and torchvision", "maskrcnn")
     weights: Any = torch.load(path, map_location="cpu", weights_only=True)
@@ -232,7 +232,7 @@ def read_maskrcnn(path: Path, classes: int) -> Network:
         raise ConfigurationError(
             f"{shown(str(path), 400)} has neither the anchors of ALFWorld's detectors nor those of torchvision's Mask R-CNN."
         )
-    # As in the weights from which ALFWorld's detectors were trained, nothing is added to variances.
+    # ALFWorld's detectors were trained from weights that add no epsilon to variances.
     frozen = partial(import_module("torchvision.ops").FrozenBatchNorm2d, eps=0.0)
     backbone = detection.backbone_utils.resnet_fpn_backbone(backbone_name="resnet50", weights=None, norm_layer=frozen)
     generator = detection.anchor_utils.AnchorGenerator(*anchors)
@@ -269,8 +269,8 @@ _DETECTORS: dict[str, Reader] = {"onnx": read_onnx, "maskrcnn": read_maskrcnn}
 
 
 def make_perception(text: str, *, pictures: str = "boxes") -> Perception:
-    """The perception that ``text`` names; ``pictures`` is what draws the frames, such as ``boxes``. Raises
-    ``ConfigurationError``, and ``Unsupported`` for a detector of photographs where pictures are of boxes."""
+    """Make the perception that ``text`` names; ``pictures`` is the engine that draws the frames, such as ``boxes``. Raises
+    ``ConfigurationError``, and ``Unsupported`` for a detector trained on photographs with the engine ``boxes``."""
     kind, _, rest = text.strip().partition(":")
     if kind == "truth" and not rest:
         return Truth()

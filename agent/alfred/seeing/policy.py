@@ -1,9 +1,9 @@
-"""The deterministic action policy: turns a skill into ALFRED's low-level actions, by what is seen and the semantic map; and
-what becomes of an agent's state when such an action was carried out, or was not accepted: its own, or a person's.
+"""The deterministic action policy: turns a skill into ALFRED's low-level actions, from the frame and the semantic map.
 
-It follows OPEx (section 3, "Deterministic Action Policy"): a target on M', else on M, is walked to by fast marching; else the
-room is explored, its four corners first. A target in reach is acted on through its mask. What fails is tried from another
-place. Every method is a pure function of state::
+It follows OPEx (section 3, "Deterministic Action Policy"): if the target is on M', or else on M, it walks there by fast
+marching; otherwise it explores the room, the four corners first. It acts on a target in reach through its mask, and after a
+failure it tries again from another place. `carried_out` and `played` update the state after the agent's own action or a
+person's. Every method is a pure function of state::
 
     state = policy.begin(frame, pose)
     state = policy.start(state, Skill("pick", "mug"))
@@ -42,21 +42,21 @@ from housequest.worlds.household.goals import CONTAINERS
 from housequest.worlds.rooms.render import Frame
 from housequest.worlds.rooms.room import AHEAD, EYE, GRID, Pose
 
-LIKELY = 0.005  # How likely something must be in a receptacle that is opened to look for it, unless it is to be picked up.
+LIKELY = 0.005  # The least probability for which a receptacle is opened in a search, unless the object is to be picked up.
 MOST_ACTIONS = 350  # Low-level actions until a skill fails.
 MOST_REFUSED = 4
-MOST_STANDS = 4  # Places from which one thing is tried before it is taken for a mistake of the map.
+MOST_STANDS = 4  # Places from which an object is tried before the map counts as wrong.
 MOST_WANDERED = 6
 CORNERS = 4
-MOST_THOUGHTS = 200  # States without an action that a skill may go through; more would be a fault of the policy.
-Chance = Callable[[str, str], float]  # The prior that one receptacle of the second kind holds a thing of the first.
+MOST_THOUGHTS = 200  # States that a skill may pass through without an action; more would be a bug in the policy.
+Chance = Callable[[str, str], float]  # The prior probability that a receptacle of the second kind holds the first.
 Outcome = LowLevelAction | Done | Failed
 _Next = tuple[LowLevelAction | None, SeeingState]
 
 
 class ActionPolicy:
-    """Carries out skills by low-level actions; without one of the ``heuristics`` it is a line of OPEx's table 2. ``chance``
-    orders the receptacles that are opened to look for a thing."""
+    """Carries out skills by low-level actions. Each ablation of the ``heuristics`` is a line of OPEx's table 2. ``chance``
+    orders the receptacles that are opened in a search."""
 
     def __init__(self, perception: Perception, heuristics: Heuristics, chance: Chance, *, seed: int = 0) -> None:
         self._perception, self._has, self._chance, self._seed = perception, heuristics, chance, seed
@@ -72,7 +72,7 @@ class ActionPolicy:
         return self._perception.see(frame, state.frames)
 
     def perceived(self, state: SeeingState, percept: Percept, pose: Pose) -> SeeingState:
-        """The state after ``percept`` was perceived of the next frame, from ``pose``."""
+        """The state after the next frame, perceived as ``percept`` from ``pose``."""
         seen = state.map.seen(percept, pose)
         state = replace(state, map=seen, percept=percept, pose=pose, frames=state.frames + 1)
         return replace(state, stood=state.stood | {state.stand})
@@ -84,7 +84,7 @@ class ActionPolicy:
         return replace(state, skill=skill, steps=steps, given=0).afresh()
 
     def next(self, state: SeeingState) -> tuple[Outcome, SeeingState]:
-        """The next action of the skill in progress, or how it ended; after that the state has no skill."""
+        """The next action of the skill in progress, or its end, after which the state has no skill."""
         skill = state.skill
         if skill is None:
             return Failed("there is no skill to carry out"), state
@@ -100,7 +100,7 @@ class ActionPolicy:
                 return Failed(f"{gerund(state.steps[0])} failed {state.refused} times"), replace(over, errors=state.errors)
             found = self._act(state)
             if isinstance(found, Failed):
-                # What was put down for a treatment is where it was put.
+                # An object put down for a treatment cannot be hidden in another receptacle.
                 closed = state.steps[-1].kind and not state.steps[0].inside and state.unopened
                 mode: ErrorMode = "closed receptacle" if closed else "not found"
                 return found, replace(over, errors=state.errors).erred(mode)
@@ -128,14 +128,14 @@ class ActionPolicy:
                 return self._pursue(state, step, lambda spot: self.targets.meant(state, step, spot))
 
     def _pursue(self, state: SeeingState, step: PolicyStep, wanted: Callable[[Spot], bool]) -> _Next | Failed:
-        """Act on a thing that is in reach; else go there; else look for it."""
+        """Act on an object in reach; otherwise go to it, or search for it."""
         in_reach = self.targets.in_reach(state, step, wanted)
         if in_reach is not None and not (self._has.adjust and state.stand in state.vain):
             if step.primitive == "go":
                 return None, state.advanced()
             return LowLevelAction(ACTIONS[step.primitive], in_reach.detection.mask, in_reach.spot), state
         if state.turns:
-            # While it looks round, what comes into the picture ends that, if there is a way to it.
+            # Looking around ends when the object comes into the picture and can be approached.
             if self.targets.approach(state, step, wanted) is None:
                 return LowLevelAction("RotateRight"), replace(state, turns=state.turns - 1)
             state = replace(state, turns=0)
@@ -162,11 +162,11 @@ class ActionPolicy:
             if move is not None:
                 return LowLevelAction(maps.walking(state.pose, move)), state
             if self._has.traversable:
-                # No way leads there after all.
+                # There is no path after all.
                 return None, replace(state, aim=None, tried=state.tried | {aim.stand})
         if state.sweep is None:
             if aim.height is None:
-                # A place of the search: look round there, straight ahead, since things hang on walls.
+                # At a place of the search, look around at eye level, since objects hang on walls.
                 action = maps.looked(state.pose, (state.pose.quarter, 0))
                 if action is not None:
                     return LowLevelAction(action), state
@@ -194,12 +194,12 @@ class ActionPolicy:
         return None
 
     def _seek(self, state: SeeingState, step: PolicyStep) -> _Next | Failed:
-        """Look for a thing that is not on the map: round about, in the corners, in what is closed, then anywhere."""
+        """Search for an object that is not on the map: all around, in the corners, in closed receptacles, then anywhere."""
         search = state.search
         if step.inside and step.primitive == "pick":
             return Failed(f"the {step.kind} was not found any more")
         if state.refused and state.avoided and (step.kind in APART or step.primitive not in ("open", "pick")):
-            # There is no other, so it is the one that was refused.
+            # There is no other candidate, so try the refused ones again.
             return None, replace(state, avoided=(), tried=frozenset[maps.Stand]())
         if not search.looked:
             turns = 3 if self._has.look_around else 0
@@ -221,7 +221,7 @@ class ActionPolicy:
             state = replace(state, search=replace(search, wandered=search.wandered + 1))
             return None, state if goal is None else replace(state, aim=maps.Aim(goal))
         if search.retried == 0 and (state.avoided or state.placed):
-            # What was ruled out may have been it.
+            # One of the objects ruled out may have been the right one.
             again = replace(search, retried=1)
             return None, replace(state, avoided=(), placed=(), tried=frozenset[maps.Stand](), search=again)
         return Failed(f"no {step.kind} was found")
@@ -244,7 +244,7 @@ class ActionPolicy:
         return None, replace(state, turns=3) if goal is None else replace(state, aim=maps.Aim(goal))
 
     def _peek(self, state: SeeingState) -> _Next | Failed:
-        """Open one receptacle of a kind after the other, until what is looked for is seen or all were open."""
+        """Open the receptacles of a kind one by one, until the object is seen or all were open."""
         step = state.steps[0]
         goal = next(one for one in state.steps if one.primitive != "peek")
 
@@ -254,7 +254,7 @@ class ActionPolicy:
         if self.targets.in_reach(state, goal, sought) or self.targets.claims(state, goal.kind, sought):
             left = tuple(one for one in state.steps if one.primitive != "peek")
             return None, replace(state, steps=left, aim=None, sweep=None, turns=0, tried=frozenset[maps.Stand](), refused=0)
-        # It looks up and down into what was just opened.
+        # Look up and down into the receptacle that was just opened.
         if state.aim is None and (swept := self._swept(state)):
             return swept
 
@@ -269,7 +269,7 @@ class ActionPolicy:
         return (None, state.advanced()) if found is None or isinstance(found, Failed) else found
 
 
-_BEFORE = 0.8  # How far ahead, and below the eye, a thing is taken to be that a person acted on and no map has, in metres.
+_BEFORE = 0.8  # The assumed distance ahead and below the eye of an object that a person used and the map lacks, in metres.
 _PREPARING = ("go", "look", "explore", "peek", "open")
 _TURNS = {"RotateRight": 90, "RotateLeft": -90}
 _TILTS = {"LookDown": maps.TILT, "LookUp": -maps.TILT}
@@ -292,7 +292,7 @@ def carried_out(state: SeeingState, action: LowLevelAction, targets: Targets, *,
             held = state.held or ""
             if step is not None and step.inside:
                 others = tuple(one.spot for one in targets.seen(state, held))
-                # An open door is not where things are put.
+                # Things are put behind an open door, not on it.
                 front = [one for one in state.opened if one.near(spot, 1.5)]
                 state = replace(state, held=None, treated=front[-1] if front else spot, others=others)
             else:
@@ -300,7 +300,7 @@ def carried_out(state: SeeingState, action: LowLevelAction, targets: Targets, *,
         case "OpenObject":
             state = replace(state, opened=(*state.opened, spot))
         case "CloseObject":
-            # The nearest of the same kind: that of a door or drawer moves as it opens.
+            # The nearest of the same kind, since a door or drawer moves as it opens.
             mine = [one for one in state.opened if one.kind == spot.kind]
             nearest = min(mine, key=lambda one: one.apart(spot), default=None)
             state = replace(state, opened=tuple(one for one in state.opened if one is not nearest))
@@ -317,8 +317,8 @@ def carried_out(state: SeeingState, action: LowLevelAction, targets: Targets, *,
 
 
 def played(state: SeeingState, name: str, kind: str, targets: Targets, *, accepted: bool) -> SeeingState:
-    """The state after somebody else acted in the agent's stead, on a thing of this ``kind``, from ``state.pose``. A failure of
-    theirs is none of the agent's: a step that is refused says that the way is blocked there, and no more."""
+    """The state after a person acted for the agent, on an object of this ``kind``, from ``state.pose``. A person's failure is
+    not counted as the agent's: a refused step only marks the cell as blocked."""
     state = replace(state, aim=None, sweep=None)
     if not accepted:
         return replace(state, bumped=state.bumped | {state.ahead}) if name == "MoveAhead" else state
@@ -328,9 +328,9 @@ def played(state: SeeingState, name: str, kind: str, targets: Targets, *, accept
     ahead = Spot(kind, state.pose.x + _BEFORE * dx, state.pose.z + _BEFORE * dz, EYE - _BEFORE)
     claims = (Spot(kind, *row) for row in state.map.points(kind, voted=False).tolist())
     near = [one for one in claims if hypot(one.x - state.pose.x, one.z - state.pose.z) <= VISIBLE]
-    # The thing of this kind on the map that is nearest to what is ahead is meant, else that place itself.
+    # The object on the map that is nearest to the place ahead, or that place itself.
     action = LowLevelAction(name, spot=min(near, key=lambda one: one.apart(ahead), default=ahead))
-    # Somebody else did a step of it, if only preparations for that come before.
+    # The person did a step of the skill if only preparations come before that step.
     for number, step in enumerate(state.steps):
         if step.primitive != "peek" and ACTIONS.get(step.primitive) == name and step.kind == kind:
             return carried_out(replace(state, steps=state.steps[number:]), action, targets, accepted=True)
@@ -339,12 +339,12 @@ def played(state: SeeingState, name: str, kind: str, targets: Targets, *, accept
     after = replace(carried_out(replace(state, steps=()), action, targets, accepted=True), steps=state.steps)
     if state.skill is None or after.held == state.held:
         return after
-    # What is left of the skill is another thing with another thing in the hand.
+    # The remaining steps depend on what is in the hand.
     return replace(after, steps=tuple(steps_of(state.skill, after.held)), given=0).afresh()
 
 
 def before(pose: Pose, name: str) -> Pose:
-    """Where somebody was who is at ``pose`` after this action was carried out."""
+    """The pose before this action was carried out and led to ``pose``."""
     dx, dz = AHEAD[pose.quarter] if name == "MoveAhead" else (0, 0)
     yaw, pitch = (pose.yaw - _TURNS.get(name, 0)) % 360, pose.pitch - _TILTS.get(name, 0)
     return replace(pose, x=pose.x - GRID * dx, z=pose.z - GRID * dz, yaw=yaw, pitch=pitch)
@@ -353,7 +353,7 @@ def before(pose: Pose, name: str) -> Pose:
 def _failed(state: SeeingState, action: LowLevelAction, *, adjust: bool) -> SeeingState:
     if action.name == "MoveAhead":
         x, z = ahead = state.ahead
-        # What could not be seen is often a wall, which goes on to both sides.
+        # An unseen obstacle is often a wall, which continues to both sides.
         beside = {(x, z - 1), (x, z + 1)} if state.pose.quarter % 2 else {(x - 1, z), (x + 1, z)}
         bumped, suspected = state.bumped | {ahead}, state.suspected | beside - state.stood
         return replace(state, bumped=bumped, suspected=suspected, aim=None, sweep=None).erred("collision")
@@ -366,7 +366,7 @@ def _failed(state: SeeingState, action: LowLevelAction, *, adjust: bool) -> Seei
     state = replace(state, tried=state.tried | {state.stand}, vain=vain, aim=None, sweep=None)
     opening = action.name == "OpenObject"
     if state.refused % 2 == 0 or opening:
-        # It was tried from two places, or does not open: it is another thing that is meant.
+        # It failed from two places, or does not open, so another object must be meant.
         other, peeked = (*state.avoided, action.spot), (*state.peeked, action.spot)
         if opening:
             state = replace(state, shut=(*state.shut, action.spot))

@@ -1,15 +1,13 @@
-"""The semantic map: what was seen, from above, and from how many viewpoints (OPEx, section 3, "Semantic Mapping Module"). And
-by it where somebody can walk, where to stand before a thing, the next move towards that, and where to look.
+"""The semantic map (OPEx, section 3, "Semantic Mapping Module"), and navigation on it: paths, stands, moves and looks.
 
 Each pixel becomes a point in space; points are binned into voxels, and summed over their height. The map M has a kind at a cell
-if any frame did; M' only if at least two viewpoints did, and more than for any other kind in some voxel of the cell. A map is a
-value: it holds a sorted array of what was claimed and one of votes, 100 to 200 KB for a room that was walked through, so an
-agent's memory can be kept for each turn.
+if any frame did; M' only if at least two viewpoints did, and more than for any other kind in some voxel of the cell. A map is
+immutable: a sorted array of claims and one of votes, 100 to 200 KB for a whole room, so an agent can keep one for each turn.
 
-Moves are a quarter metre along the axes, so ways lead over a grid of *stands*, counted from where the episode began. How far it
-is to the nearest goal over free cells is measured by the fast marching method (Sethian 1996), first order: a front spreads from
-the goals, and a cell's distance solves ``|grad d| = 1`` from those of its neighbours that the front has passed. So ways are
-measured at any angle, and not by the turns of a grid.
+Moves are a quarter metre along the axes, so paths lead over a grid of *stands*, counted from where the episode began. Distances
+to the nearest goal are measured by the first-order fast marching method (Sethian 1996): a front spreads from the goals, and a
+cell's distance solves ``|grad d| = 1`` from the neighbours that the front has passed. Distances therefore do not depend on the
+direction of the grid.
 """
 
 from __future__ import annotations
@@ -33,22 +31,22 @@ from housequest.worlds.rooms.room import AHEAD, EYE, GRID, Point, Pose
 Metres = NDArray[floating[Any]]
 SIDE = 240  # Cells along each side of the map.
 CELL = 0.05  # The length of a cell, in metres.
-LEAST_VOTES = 2  # Viewpoints that M' wants.
-FAR = 5.0  # Points further away than this, in metres along the camera's axis, do not count.
-LOW, HIGH = 0.1, 1.7  # What has points between these heights, in metres, is in the way of a robot.
+LEAST_VOTES = 2  # Viewpoints that M' needs.
+FAR = 5.0  # Points farther away than this, in metres along the camera's axis, are ignored.
+LOW, HIGH = 0.1, 1.7  # Points between these heights, in metres, are obstacles.
 FREE, OBSTACLE = "floor", "obstacle"
-"""What is kept of every cell beside the kinds of things: whether floor was seen, and whether something in the way."""
+"""The two kinds that are kept beside those of objects: floor that was seen, and obstacles."""
 _LAYER = 0.1
 _LAYERS = 32
 _CELLS = SIDE * SIDE
 _VOXELS = _CELLS * _LAYERS
-_PIXELS = 90  # Rows of a frame that are used: of more, every second, third, and so on.
+_PIXELS = 90  # Rows of a frame that are used; larger frames are subsampled.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SemanticMap:
-    """M and M'. ``origin`` is where the episode began; ``kinds`` are those that were ever claimed, in that order. ``claims``
-    are sorted, each a kind and a voxel as one number; ``votes`` has the viewpoints of each claim."""
+    """M and M'. ``origin`` is where the episode began, and ``kinds`` are all kinds in the order of first claims. ``claims``
+    are sorted numbers, each for a kind and a voxel, and ``votes`` counts the viewpoints of each claim."""
 
     origin: Pose
     kinds: tuple[str, ...]
@@ -64,12 +62,12 @@ class SemanticMap:
         return cls(origin, (FREE, OBSTACLE), np.empty(0, np.int32), np.empty(0, np.uint16))
 
     def seen(self, percept: Percept, pose: Pose) -> SemanticMap:
-        """The map after a frame from ``pose``. A viewpoint votes once: what is seen from it again adds claims, and no votes."""
+        """The map after a frame from ``pose``. A viewpoint votes once: seeing from it again adds claims, but no votes."""
         every = max(1, round(len(percept.depth) / _PIXELS))
         some = np.s_[every // 2 :: every, every // 2 :: every]
         x, y, z = (part[some] for part in points(np.minimum(percept.depth, 2 * FAR), pose))
         columns, rows = (np.floor((at - own) / CELL + SIDE / 2) for at, own in ((x, self.origin.x), (z, self.origin.z)))
-        # Which points count, and the cell and the layer of each.
+        # Select the points that count, with the cell and the layer of each.
         there = (percept.depth[some] < FAR) & (columns >= 0) & (columns < SIDE) & (rows >= 0) & (rows < SIDE)
         cells = np.where(there, columns * SIDE + rows, 0).astype(np.int64)
         layers = np.clip(np.where(there, y, 0) / _LAYER, 0, _LAYERS - 1).astype(np.int64)
@@ -92,7 +90,7 @@ class SemanticMap:
         return replace(self, kinds=tuple(kinds), claims=claims, votes=votes, viewpoints=self.viewpoints | {pose})
 
     def without(self, kind: str, x: float, z: float, radius: float) -> SemanticMap:
-        """The map without claims of ``kind`` within ``radius`` metres of a point: it was picked up, or is not there."""
+        """The map without the claims of ``kind`` within ``radius`` metres of a point, after it was picked up or not found."""
         if kind not in self.kinds:
             return self
         own, kept = self._part(kind), np.ones(len(self.claims), bool)
@@ -101,11 +99,11 @@ class SemanticMap:
 
     @property
     def found(self) -> tuple[str, ...]:
-        """The kinds of thing on M, in the order in which they were found."""
+        """The kinds of objects on M, in the order in which they were found."""
         return tuple(kind for kind in self.kinds[2:] if len(self.claims[self._part(kind)]))
 
     def points(self, kind: str, *, voted: bool) -> Metres:
-        """Where ``kind`` is on M' (``voted``) or on M: rows of x, z and a height in metres, one for each cell."""
+        """The cells of ``kind`` on M' (``voted``) or M, as rows of x, z and height in metres."""
         if kind not in self.kinds[2:]:
             return np.empty((0, 3))
         own = self._part(kind)
@@ -124,8 +122,8 @@ class SemanticMap:
         return np.column_stack([self._points(cells), (layers + 0.5) * _LAYER])
 
     def grid(self, *, voted: bool) -> tuple[NDArray[bool_], NDArray[bool_]]:
-        """Cells with something in the way, and cells that were seen at all; arrays by (x, z). With ``voted``, what is in the
-        way was seen from more viewpoints than floor in its place."""
+        """The cells with an obstacle, and the cells that were seen, as arrays by (x, z). With ``voted``, an obstacle needs more
+        viewpoints than the floor in the same cell."""
         counts = np.zeros((2, _CELLS), np.uint16)
         for number, kind in enumerate((FREE, OBSTACLE)):
             own = self._part(kind)
@@ -143,7 +141,7 @@ class SemanticMap:
 
 
 def points(depth: Metres, pose: Pose) -> tuple[Metres, Metres, Metres]:
-    """The point in space of each pixel of ALFRED's camera: x, height and z in metres."""
+    """The position of each pixel of ALFRED's camera: arrays of x, height and z in metres."""
     rows: int = depth.shape[0]
     columns: int = depth.shape[1]
     scale = scale_of(FIELD)
@@ -157,29 +155,28 @@ def points(depth: Metres, pose: Pose) -> tuple[Metres, Metres, Metres]:
 
 
 Stand = tuple[int, int]  # A place to stand, in steps (x, z) from where the episode began.
-REACH = 23  # Stands to each side of the start: as many as the map has room for.
+REACH = 23  # Stands to each side of the start that fit on the map.
 BODIES = (0.2, 0.1, 0.04)
-"""How far from what is in the way one stands, in metres: as far as there is a way, since maps are not exact."""
+"""Distances to keep from obstacles, in metres. The largest with a path is taken, since maps are not exact."""
 NEAREST, FURTHEST = 0.3, 1.2
-"""From how far away one acts on a thing, in metres (FILM's and OPEx's policies choose among such stands)."""
-TILT = 15
+"""Distances from which to act on an object, in metres (FILM's and OPEx's policies choose among such stands)."""
+TILT = 15  # Degrees of one look up or down.
 PITCHES = (-30, 60)
-WALKING = 30  # Degrees by which one tilts, from where to where, and how one looks while walking.
-Look = tuple[int, int]  # A side and a pitch to look at.
+WALKING = 30  # The pitch while walking.
+Look = tuple[int, int]  # A quarter turn and a pitch.
 _STEP = round(GRID / CELL)
-_PATH = 0.2  # What a metre of path costs beside a metre of distance from the thing.
-_ASIDE = 0.03
-"""What each degree costs by which a thing stands aside from straight ahead, beyond those in which it is well in the picture."""
+_PATH = 0.2  # The cost of a metre of path, where a metre of distance from the object costs 1.
+_ASIDE = 0.03  # The cost of each degree that an object is off straight ahead, beyond `_AHEAD` degrees.
 _AHEAD = 18.0
 _TURN = 0.5
-_UNKNOWN = 0.5  # What it costs to stand where nothing was seen yet.
+_UNKNOWN = 0.5  # The cost of standing at a place that was not seen yet.
 _MARGIN = 2
 _MOST_POINTS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """To stand at ``stand`` and look at the point (x, z) at a ``height``, in metres; without a point, to stand there alone."""
+    """A stand to go to, and the point (x, z) at a ``height`` to look at, in metres; without a height, there is no point."""
 
     stand: Stand
     x: float = 0.0
@@ -189,11 +186,11 @@ class Aim:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ground:
-    """Where one can stand, by the map, what was bumped into and where one stood; arrays by stand, from ``-REACH`` on."""
+    """The stands that are free by the map, the collisions and the stands taken before; arrays by stand, from ``-REACH`` on."""
 
     free: NDArray[bool_]
     known: NDArray[bool_]
-    far: NDArray[float64]  # How far each stand is from ``at``, in steps.
+    far: NDArray[float64]  # The distance of each stand from ``at``, in steps.
     at: Stand
 
     def reached(self, stand: Stand) -> bool:
@@ -201,7 +198,7 @@ class Ground:
         return 0 <= x <= 2 * REACH and 0 <= z <= 2 * REACH and bool(self.far[x, z] < inf)
 
     def stands(self, *, frontier: bool = False) -> list[Stand]:
-        """All stands that can be reached, or those of them next to which is something that was not seen yet; sorted."""
+        """All stands that can be reached, sorted; with ``frontier``, only those next to a place that was not seen yet."""
         there = np.isfinite(self.far)
         if frontier:
             unknown = np.pad(~self.known, 1, constant_values=False)
@@ -214,10 +211,10 @@ def stand_of(pose: Pose, origin: Pose) -> Stand:
 
 
 def distances(free: NDArray[bool_], goals: Iterable[tuple[int, int]]) -> NDArray[float64]:
-    """How far each cell is from the nearest of ``goals`` that is ``free``, over such cells; infinite where no way leads."""
+    """The distance of each cell from the nearest free goal over ``free`` cells; infinite without a path."""
     rows: int = free.shape[0]
     columns: int = free.shape[1]
-    # A border that is never free saves asking where the grid ends.
+    # A border that is never free saves checks for the end of the grid.
     width = columns + 2
     bordered = np.zeros((rows + 2, width), bool)
     bordered[1:-1, 1:-1] = free
@@ -251,7 +248,7 @@ def distances(free: NDArray[bool_], goals: Iterable[tuple[int, int]]) -> NDArray
 def ground(
     seen: SemanticMap, at: Stand, stood: Collection[Stand], bumped: Collection[Stand], *, voted: bool, body: float
 ) -> Ground:
-    """The ground for somebody who keeps ``body`` metres away from what is in the way; a little of the unseen counts as free."""
+    """The ground for an agent that keeps ``body`` metres from obstacles; a margin of unseen cells counts as free."""
     blocked, explored = seen.grid(voted=voted)
     edge = 2 * _STEP
     blocked, explored = np.pad(blocked, edge), np.pad(explored, edge)
@@ -265,7 +262,7 @@ def ground(
             if (a + 0.5) ** 2 + (b + 0.5) ** 2 <= (body / CELL) ** 2 + 0.5:
                 near |= blocked[part]
             known |= explored[part]
-    # What is known, in its rectangle with a margin.
+    # The rectangle around the known cells, with a margin.
     within, (rows, columns) = np.zeros_like(known), (np.flatnonzero(known.any(axis=axis)) for axis in (1, 0))
     if len(rows):
         first = max(0, int(rows[0]) - _MARGIN), max(0, int(columns[0]) - _MARGIN)
@@ -281,9 +278,10 @@ def ground(
 def approach(
     around: Ground, origin: Pose, targets: NDArray[floating[Any]], tried: Collection[Stand], *, traversable: bool
 ) -> Aim | None:
-    """Where to go to act on the nearest of ``targets``, rows of x, z and height in metres. With ``traversable`` it is a stand
-    that can be reached and from which the target is well in the picture, or if there is none the nearest, without a point to
-    look at; else it is the target's own place, whatever is in the way."""
+    """Choose a stand from which to act on one of ``targets``, rows of x, z and height in metres.
+
+    With ``traversable`` it is a stand that can be reached and from which the target is well in the picture. If there is none,
+    it is the nearest stand, without a point to look at. Otherwise it is the target's own place, even if that is blocked."""
     if not len(targets):
         return None
     targets = targets[:: max(1, len(targets) // _MOST_POINTS)]
@@ -306,7 +304,7 @@ def approach(
     walk = around.far[stands[:, 0], stands[:, 1]][:, None] * GRID
     cost = away + _PATH * walk + _ASIDE * np.maximum(0, aside - _AHEAD)
     cost += _UNKNOWN * ~around.known[stands[:, 0], stands[:, 1]][:, None]
-    # Not quite as near, or nearer than one wants to be, only if there is nothing else.
+    # Stands that are too near or too far only count if there are no others.
     cost += np.where((away < NEAREST) | (away > FURTHEST), 10 + 10 * away, 0)
     stand, target = divmod(int(cost.argmin()), len(targets))
     x, z, height = targets[target].tolist()
@@ -315,7 +313,7 @@ def approach(
 
 
 def next_move(around: Ground, quarter: int, goal: Stand) -> str | None:
-    """The action that leads towards ``goal``, be it free or not; None if one is there, or no way leads there."""
+    """The action that leads towards ``goal``, which need not be free; None at the goal or without a path."""
     if goal == around.at:
         return None
     left = _left(around, goal)
@@ -325,7 +323,7 @@ def next_move(around: Ground, quarter: int, goal: Stand) -> str | None:
 
 
 def way_to(around: Ground, goal: Stand) -> tuple[Stand, ...]:
-    """The stands on the way to ``goal``, be it free or not, both ends included; the first alone if no way leads there."""
+    """The stands on the path to ``goal``, which need not be free, with both ends; only the first without a path."""
     left = _left(around, goal)
     way = [around.at]
     while left(way[-1]):
@@ -337,7 +335,7 @@ def way_to(around: Ground, goal: Stand) -> tuple[Stand, ...]:
 
 
 def _left(around: Ground, goal: Stand) -> Callable[..., float]:
-    """How far ``goal`` is from a stand, or from the one beside it: in steps, infinite where no way leads there."""
+    """A function for the distance from a stand, or one beside it, to ``goal``: in steps, infinite without a path."""
     free = around.free.copy()
     x, z = (min(max(part + REACH, 0), 2 * REACH) for part in goal)
     free[x, z] = True
@@ -350,7 +348,7 @@ def _left(around: Ground, goal: Stand) -> Callable[..., float]:
 
 
 def turned(quarters: int) -> str | None:
-    """The action by which one turns by some quarters to the right; None for none."""
+    """The action that begins a turn by some quarters to the right; None for no turn."""
     return (None, "RotateRight", "RotateRight", "RotateLeft")[quarters % 4]
 
 
@@ -370,7 +368,7 @@ def corners(seen: SemanticMap, around: Ground) -> tuple[Stand, ...]:
 
 
 def looks_at(aim: Aim, pose: Pose) -> Iterator[Look]:
-    """The looks by which something at ``aim`` is looked for: straight at it, up and down, and beside it."""
+    """The looks to search for an object at ``aim``: straight at it, up and down, and beside it."""
     bearing = degrees(atan2(aim.x - pose.x, aim.z - pose.z))
     side, away = round(bearing / 90) % 4, max(0.2, hypot(aim.x - pose.x, aim.z - pose.z))
     straight = degrees(atan2(EYE - (aim.height or 0.0), away))
@@ -384,19 +382,19 @@ def _tilts(pitch: int) -> bool:
 
 
 def up_and_down(pose: Pose) -> Iterator[Look]:
-    """A look below and one above where somebody at ``pose`` looks, where heads go so far."""
+    """The looks one tilt below and above ``pose``, as far as the head tilts."""
     return ((pose.quarter, pitch) for more in (TILT, -TILT) if _tilts(pitch := round(pose.pitch) + more))
 
 
 def looked(pose: Pose, look: Look) -> str | None:
-    """The action that brings somebody closer to such a look; None if they look there."""
+    """The action that turns or tilts towards ``look``; None if the pose looks there already."""
     side, pitch = look
     tilt = None if abs(pose.pitch - pitch) < TILT / 2 else "LookDown" if pose.pitch < pitch else "LookUp"
     return turned(side - pose.quarter) or tilt
 
 
 def walking(pose: Pose, move: str) -> str:
-    """The ``move``, or first to look where one goes."""
+    """The ``move``, or a tilt that is needed first to see the way."""
     if move == "MoveAhead" and abs(pose.pitch - WALKING) > 2 * TILT:
         return "LookUp" if pose.pitch > WALKING else "LookDown"
     return move

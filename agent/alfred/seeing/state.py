@@ -1,9 +1,8 @@
-"""What an agent that sees knows, and the skill in progress: immutable values. And what a step of a skill is about: things in
-the picture, things on the map, and the ground on which one gets to them.
+"""The knowledge of an agent with a camera and its skill in progress, as immutable values; and the objects its steps need.
 
-Skills are made of primitives, each walked to, looked for, and done by one of ALFRED's actions. The oracle planner takes its
-skills from the subgoals of an annotated plan, so that the action policy can be measured by itself: OPEx's own planner is a
-language model, and what people annotated is hidden knowledge, which has to be granted.
+A skill is a list of primitives, each done by one of ALFRED's actions. The oracle planner takes its skills from the subgoals of
+an annotated plan, so that the action policy can be measured by itself. OPEx's own planner is a language model. Annotations are
+hidden knowledge, which has to be granted.
 """
 
 from __future__ import annotations
@@ -31,18 +30,18 @@ if TYPE_CHECKING:
     from numpy import bool_
 
 Primitive = Literal["go", "look", "explore", "pick", "put", "open", "close", "on", "off", "slice", "peek"]
-"""What skills are made of: each is walked to, looked for, and done by one action, but for those without a thing. To ``peek``
-is to open one receptacle of a kind after the other, to look for what the next step is about."""
+"""The parts of skills. Each but ``look`` and ``explore`` is done on an object, which is searched for and approached first.
+``peek`` opens the receptacles of a kind one by one, to look for the object of the next step."""
 _TABLE: dict[str, Any] = tomllib.loads(Path(__file__).with_name("primitives.toml").read_text("utf-8"))
 ACTIONS: dict[Primitive, str] = {primitive: action for primitive, (action, _) in _TABLE["primitives"].items() if action}
-"""ALFRED's action of each primitive that acts on a thing."""
-UNRECOGNISED = "something"  # The kind of what somebody else put into the hand if perception has not reported it.
+"""ALFRED's action of each primitive that acts on an object."""
+UNRECOGNISED = "something"  # The kind of an object that a person picked up and perception has not reported.
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyStep:
-    """One primitive of the skill in progress, with the kind of thing that it is about. ``inside``: it belongs to a treatment,
-    so what is put somewhere does not stay there."""
+    """One primitive of the skill in progress, with the kind of its object. ``inside`` marks a part of a treatment, in which
+    an object that is put somewhere does not stay there."""
 
     primitive: Primitive
     kind: str = ""
@@ -50,11 +49,11 @@ class PolicyStep:
 
 
 def steps_of(skill: Skill, held: str | None, *, left: bool = False) -> Iterator[PolicyStep]:
-    """A skill as primitives, for somebody who holds ``held``; ``left``: what was put down for a treatment that failed."""
+    """A skill as primitives, for an agent that holds ``held``; ``left`` if the object was left behind by a failed treatment."""
     thing, place = skill.object or "", skill.receptacle or ""
     match skill.verb:
         case "find" | "go" | "examine":
-            # What is in the hand is found: another one has no room there.
+            # An object in the hand is found already, and there is no room for another.
             if (thing or place) != held:
                 yield PolicyStep("go", thing or place)
         case "look" | "explore":
@@ -84,7 +83,7 @@ def steps_of(skill: Skill, held: str | None, *, left: bool = False) -> Iterator[
 
 
 def impossible(steps: Sequence[PolicyStep], held: str | None) -> str | None:
-    """Why steps cannot be done with what is in the hand, by the first that needs it; None if they can."""
+    """The reason why the hand rules out the steps, by the first that needs it; None if they can be done."""
     match next((step.primitive for step in steps if step.primitive in ("pick", "put", "slice")), None):
         case "pick" if held:
             return f"the hand is full: it holds {held if held == UNRECOGNISED else f'the {held}'}"
@@ -97,11 +96,11 @@ def impossible(steps: Sequence[PolicyStep], held: str | None) -> str | None:
 
 
 def gerund(step: PolicyStep) -> str:
-    """What somebody is doing who carries this step out, in words."""
+    """The step in words, such as "picking up the mug"."""
     return _TABLE["primitives"][step.primitive][1].format(step.kind)
 
 
-SLICED = {"egg": "eggcracked"}  # What a kind is called when it was sliced, if it is not the kind with ``sliced`` after it.
+SLICED = {"egg": "eggcracked"}  # The names of sliced kinds that do not end in ``sliced``.
 
 
 def sliced(kind: str) -> str:
@@ -109,8 +108,8 @@ def sliced(kind: str) -> str:
 
 
 def skills_of(plan: Sequence[tuple[str, ...]]) -> tuple[Skill, ...]:
-    """The skills of an annotated plan: subgoals of ALFRED's, each an action with its names, such as ``PutObject apple fridge``.
-    A ``GotoLocation`` says where the next subgoal takes place; what is sliced is a slice from then on."""
+    """The skills of an annotated plan: ALFRED's subgoals, each an action with its names, such as ``PutObject apple fridge``.
+    A ``GotoLocation`` gives the place of the next subgoal, and a sliced object is named as a slice from then on."""
     skills: list[Skill] = []
     cut: set[str] = set()
     place: str | None = None
@@ -137,12 +136,12 @@ def skills_of(plan: Sequence[tuple[str, ...]]) -> tuple[Skill, ...]:
 
 
 ErrorMode = Literal["not found", "collision", "interaction failed", "closed receptacle", "planner's fault"]
-"""What went wrong, in the terms of OPEx's table 4, and what the table sums up as others."""
+"""The kinds of errors in OPEx's table 4, including those that the table sums up as others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heuristics:
-    """Which of the heuristics of `CameraSettings` the action policy has; without one it is a line of OPEx's table 2."""
+    """The heuristics of the action policy, as in `CameraSettings`; each ablation is a line of OPEx's table 2."""
 
     votes: bool = True
     traversable: bool = True
@@ -154,7 +153,7 @@ class Heuristics:
 
 
 class Spot(NamedTuple):
-    """Where a thing of a kind is or was: a point in metres."""
+    """The position of an object of a kind, now or before, in metres."""
 
     kind: str
     x: float
@@ -165,22 +164,22 @@ class Spot(NamedTuple):
         return hypot(self.x - other.x, self.z - other.z, self.height - other.height)
 
     def near(self, other: Spot, within: float) -> bool:
-        """Whether both are of one kind and within this distance, in metres."""
+        """True if both are of one kind and within this distance, in metres."""
         return self.kind == other.kind and self.apart(other) <= within
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LowLevelAction:
-    """One of ALFRED's low-level actions. What an interaction is about is a ``mask``, never a name or an id."""
+    """One of ALFRED's low-level actions. An interaction gives its object as a ``mask``, never as a name or an id."""
 
     name: str
     mask: NDArray[bool_] | None = None
-    spot: Spot | None = None  # Where the thing is, as far as was perceived.
+    spot: Spot | None = None  # The position of the object, as perceived.
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """How far the search for a thing has come: corners and places gone to, and rotations left at this one."""
+    """The progress of a search: whether it looked around, the corners left, and the places it wandered to."""
 
     looked: bool = False
     corners: tuple[maps.Stand, ...] | None = None
@@ -191,18 +190,17 @@ class Search:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeeingState:
-    """What was seen, what was done, and the skill in progress.
+    """The agent's observations and actions so far, and the skill in progress.
 
-    ``stood`` are stands that are free, ``bumped`` those that proved blocked, ``suspected`` those beside them. ``opened`` stand
-    open by the agent's own doing; ``placed`` was put down, the last time into what is at ``filled`` if nothing was picked up
-    since; ``treated`` is where a thing was put to be treated, and ``others`` of its kind lay there before. ``sliced`` says
-    where it stood when it sliced something. ``avoided`` are claims of the map that proved wrong, ``peeked`` receptacles that
-    were looked into, ``shut`` those that do not open. ``surveyed`` counts the corners that `explore` went to, ``frames`` what
-    was seen, which seeds perception; ``errors`` have their modes.
+    ``stood`` has the stands that are known to be free, ``bumped`` those that proved blocked, and ``suspected`` those beside
+    them. The agent ``opened`` receptacles and ``placed`` objects, the last one into the receptacle at ``filled`` unless it
+    picked something up since. An object was ``treated`` at this place, where ``others`` of its kind lay before. ``sliced``
+    keeps the pose of each slicing. ``avoided`` claims of the map proved wrong, ``peeked`` receptacles were looked into, and
+    ``shut`` ones do not open. ``surveyed`` counts the corners of `explore`, and ``frames``, which seeds perception, the frames.
 
-    Of the skill: ``steps`` are left to do, ``given`` counts its actions. Of the first step: ``aim`` is where it goes, ``sweep``
-    the looks that are left there, ``tried`` where it looked in vain, ``vain`` where its action failed, ``refused`` how often,
-    ``turns`` the rotations left of looking round."""
+    Of the skill, ``steps`` are left to do, and ``given`` counts its actions. Of its first step, ``aim`` is the destination,
+    ``sweep`` the looks left there, ``tried`` the stands without success, ``vain`` those where the action failed, ``refused``
+    the number of failures, and ``turns`` the rotations left of looking around."""
 
     map: maps.SemanticMap
     percept: Percept
@@ -245,7 +243,7 @@ class SeeingState:
 
     @property
     def unopened(self) -> tuple[str, ...]:
-        """The kinds of closed receptacle that were found, of which none was opened."""
+        """The kinds of closed receptacles that were found but never opened."""
         opened = {spot.kind for spot in (*self.peeked, *self.opened)}
         return tuple(kind for kind in self.map.found if kind in CONTAINERS and kind not in opened)
 
@@ -260,26 +258,26 @@ class SeeingState:
     def advanced(self) -> SeeingState:
         first, *left = self.steps
         fresh = replace(self, steps=tuple(left)).afresh()
-        # What comes after opening receptacles one by one goes on with the search that led to it.
+        # The step after a ``peek`` continues the search that led to it.
         goes_on = first.primitive == "peek" or any(one.primitive == "peek" for one in left)
         return replace(fresh, search=self.search) if goes_on else fresh
 
 
-REACH = 1.45  # How near something must be to be acted on, in metres: a little less than what ALFRED allows.
+REACH = 1.45  # The greatest distance to act from, in metres: a little less than ALFRED allows.
 LEAST_PIXELS = 1 / 6_000
-"""The share of the picture that something must fill to be acted on; twice what ALFRED's visibility takes."""
-NEARLY = 3  # Steps from a place of the search at which one is there.
-SAME = 0.25  # Two points of one kind that are nearer than this are taken for one thing, in metres.
-TREATED = 1.0  # How far from where it was put a thing may lie that was treated, in metres.
-MOVED = 0.08  # How far two points of one thing are apart at most, seen twice from one place, in metres.
-LEVEL, ROW = 0.3, 1.2  # How much higher and how far apart two cabinets or drawers of one row may be, in metres.
+"""The share of the picture that an object must fill to be acted on: twice that of ALFRED's visibility."""
+NEARLY = 3  # Steps from a place of the search that count as being there.
+SAME = 0.25  # Two points of one kind that are nearer than this, in metres, count as one object.
+TREATED = 1.0  # The greatest distance of a treated object from where it was put, in metres.
+MOVED = 0.08  # The greatest distance between two sightings of one object from one place, in metres.
+LEVEL, ROW = 0.3, 1.2  # The greatest differences in height and place of two cabinets or drawers of one row, in metres.
 APART = {"fridge": 1.2, "microwave": 0.8, "safe": 0.8}
-"""From how far on two openings are those of two receptacles, in metres, where it is more than for other things."""
+"""Like `SAME`, for receptacles whose open doors are farther away."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A detection within the picture, with where it is: its distance along the floor and its middle."""
+    """A detection with its distance along the floor and its middle."""
 
     detection: Detection
     away: float
@@ -288,12 +286,12 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Finds what a step is about, by pure functions of state."""
+    """Finds the object of a step, by pure functions of state."""
 
     has: Heuristics
 
     def meant(self, state: SeeingState, step: PolicyStep, spot: Spot) -> bool:
-        """Whether a step may be about the thing at ``spot``: not if it proved wrong, or was put where it is."""
+        """True if a step may mean the object at ``spot``: it did not prove wrong, and was not put there on purpose."""
         if any(one.near(spot, SAME) for one in state.avoided):
             return False
         if step.primitive in ("open", "peek") and any(in_row(one, spot) for one in state.shut):
@@ -307,14 +305,14 @@ class Targets:
             return not any(one._replace(height=spot.height).near(spot, 2 * SAME) for one in state.placed)
         opened = [one for one in state.opened if one.kind == step.kind]
         if step.primitive in ("close", "put") and opened:
-            # An open door or drawer stands out from where it was.
+            # An open door or drawer sticks out from its closed place.
             return any(one.near(spot, 3 * SAME) for one in opened)
         if step.primitive == "close":
             return not state.opened
         return True
 
     def claims(self, state: SeeingState, kind: str, wanted: Callable[[Spot], bool]) -> list[tuple[float, float, float]]:
-        """Where things of this kind are by M', else by M, without those that are not ``wanted``."""
+        """The positions of the ``wanted`` objects of this kind on M', or else on M."""
         for voted in (True, False) if self.has.votes else (False,):
             rows = state.map.points(kind, voted=voted).tolist()
             left = [(x, z, height) for x, z, height in rows if wanted(Spot(kind, x, z, height))]
@@ -336,12 +334,12 @@ class Targets:
                 if aim is not None and (aim.height is not None or not self.has.traversable):
                     return aim
                 far = far or aim
-        # No way leads there yet, as far as is known: get nearer, and see.
+        # No path is known yet, so get nearer first.
         apart = 0 if far is None else abs(far.stand[0] - state.stand[0]) + abs(far.stand[1] - state.stand[1])
         return far if apart > NEARLY and far is not None and far.stand not in state.tried else None
 
     def replayed(self, state: SeeingState, step: PolicyStep) -> maps.Aim | None:
-        """Where the agent stood when it sliced what ``step`` is about, unless it was there since."""
+        """The stand from which the agent sliced the object of ``step``, unless it went there since."""
         if not self.has.replay or not step.kind.endswith("sliced") or state.search.looked:
             return None
         for kind, pose in reversed(state.sliced):
@@ -352,10 +350,10 @@ class Targets:
         return None
 
     def in_reach(self, state: SeeingState, step: PolicyStep, wanted: Callable[[Spot], bool]) -> Seen | None:
-        """The nearest thing of the step's kind in the picture that is large and near enough to be acted on."""
+        """The nearest object of the step's kind in the picture that is large and near enough to act on."""
         found = [one for one in self.seen(state, step.kind) if one.away <= REACH and wanted(one.spot)]
         if step.inside and step.primitive == "pick":
-            # What lay there before is not what was treated, unless nothing else is found.
+            # Objects that lay there before are not the treated one, unless no other is found.
             old = () if state.avoided else state.others
             found = [one for one in found if not any(one.spot.near(other, MOVED) for other in old)]
             there = state.treated
@@ -375,12 +373,12 @@ class Targets:
                 yield Seen(one, float(np.quantile(mine, 0.1)), Spot(kind, *middle))
 
     def stands_open(self, state: SeeingState, kind: str) -> bool:
-        """Whether the receptacle of this kind that is meant stands open by the agent's doing."""
+        """True if the agent opened a receptacle of this kind near by."""
         opened = [one for one in state.opened if one.kind == kind]
         return any(hypot(one.x - state.pose.x, one.z - state.pose.z) < 3.0 for one in opened)
 
     def ground(self, state: SeeingState, wanted: maps.Stand | None = None) -> maps.Ground:
-        """The ground, kept away from what is in the way as far as there is a way to where one wants to go."""
+        """The ground at the largest distance from obstacles that leaves a path to ``wanted``, or enough free stands."""
         found: maps.Ground | None = None
         for body in maps.BODIES:
             found = self._around(state, body)
@@ -394,7 +392,7 @@ class Targets:
         return maps.ground(state.map, state.stand, state.stood, bumped, voted=self.has.votes, body=body)
 
     def wander(self, state: SeeingState, seed: str) -> maps.Stand | None:
-        """A place next to what was not seen yet, drawn with the seed; else any place."""
+        """A random place next to an unseen one, drawn with the seed; if there is none, any place."""
         around = self.ground(state)
         for places in (around.stands(frontier=True), around.stands()):
             if left := [one for one in places if one not in state.stood]:
@@ -403,6 +401,6 @@ class Targets:
 
 
 def in_row(one: Spot, other: Spot) -> bool:
-    """Whether two receptacles are of one kind and in one row, as those are of which none opens."""
+    """True if two receptacles are of one kind and in one row, where none opens if one does not."""
     level = one.kind == other.kind not in APART and abs(one.height - other.height) < LEVEL
     return level and hypot(one.x - other.x, one.z - other.z) < ROW

@@ -61,8 +61,8 @@ def data(tmp_path: Path) -> Path:
     return small_world(tmp_path / "data")
 
 
-def play(run: PlanRun, folder: Path, *, budget: Budget | None = None, workers: int = 1) -> list[PlanResult]:
-    return asyncio.run(score_plans(run, folder, RunOptions(concurrency=workers), BudgetTracker(budget)))
+def play(run: PlanRun, folder: Path, *, budget: Budget | None = None, concurrency: int = 1) -> list[PlanResult]:
+    return asyncio.run(score_plans(run, folder, RunOptions(concurrency=concurrency), BudgetTracker(budget)))
 
 
 def in_context(server: Server, data: Path, **settings: str | int) -> PlanRun:
