@@ -1,4 +1,4 @@
-"""What is known about the world, and the evidence for it. No module here calls a model.
+"""Knowledge about the world, with its evidence. No module here calls a model.
 
 - Rules: ``rules`` (a rule, its history and the language of its check), ``rulebook`` (a YAML file of rules, and books by name),
   ``page`` (its text) and ``choosing`` (which rules and examples a prompt shows).

@@ -147,14 +147,14 @@ def _rank(rule: Rule, topic: Topic) -> int | None:
 
 
 def _of_type(rule: Rule, topic: Topic) -> bool:
-    """Whether a rule may apply to this task type; rules name types in full or by one word, such as ``heat``."""
+    """True if a rule may apply to this task type; rules name types in full or by one word, such as ``heat``."""
     if not rule.types or topic.type is None:
         return True
     return not {topic.type, *topic.type.split("_")}.isdisjoint(rule.types)
 
 
 def _of_things(rule: Rule, topic: Topic) -> bool:
-    """Whether a rule is about a thing that the task names, or names no things."""
+    """True if a rule is about a thing that the task names, or about no thing in particular."""
     return not rule.objects or not (topic.kinds | topic.needed).isdisjoint(_kinds(rule))
 
 

@@ -1,4 +1,4 @@
-"""In-context examples: won tasks with their commands and answers, for use in prompts; and from what may be learned at all.
+"""In-context examples: won tasks with their commands and answers, for prompts; and the splits that may be learned from.
 
 All agents share one store. The shipped one was played by the expert in made-up houses (``scripts/make_examples.py``);
 ``from_world`` makes one from a world's ``train`` split. ``housequest.knowledge.choosing`` chooses examples for a task.
@@ -56,7 +56,8 @@ class Example:
         return self.trajectory.goal
 
     def subgoals(self) -> tuple[GoalStep, ...]:
-        """What was taken, treated, used and put, with the way there; searching, which differs by house, is left out."""
+        """The things that were taken, treated, used and put, with the way there. Searching is left out, since it differs by
+        house."""
         return tuple(each for one in self.trajectory.transitions for each in _subgoals(one.command))
 
 
@@ -119,13 +120,13 @@ _KEPT = ("valid", "test")
 
 
 def evaluates(split: str, number: int = 0) -> bool:
-    """Whether agents are evaluated on this task, in any world, so that no rule may be learned from it; ``number`` is the seed
-    of a made-up house."""
+    """True if agents are evaluated on this task in any world, so no rule may be learned from it; ``number`` is the seed of a
+    made-up house."""
     return split.startswith(_KEPT) or (split == "generated" and number >= EVALUATION_SEEDS)
 
 
 def may_be_learned(split: str, number: int) -> bool:
-    """Whether a task of ``split`` may be learned from; ``number`` is the seed of a made-up house."""
+    """True if a task of ``split`` may be learned from; ``number`` is the seed of a made-up house."""
     return split in LEARNT_FROM and not evaluates(split, number)
 
 
@@ -277,7 +278,7 @@ def tasks_of(world: World, split: str) -> tuple[Example, ...]:
 
 
 KEYS: Mapping[TaskType, str] = dict(zip(TASK_TYPES, ("put", "examine", "clean", "heat", "cool", "puttwo"), strict=True))
-"""What a file calls each task type."""
+"""The name of each task type in a file."""
 EXEMPLARS_EACH = 3
 LARGEST_EXEMPLARS = 2_000_000
 LONGEST_EXEMPLAR = 20_000
@@ -338,12 +339,12 @@ def _present(text: str, household: Household) -> str:
 
 
 def without_arrival(answer: str) -> str:
-    """An answer as ReAct shows it: where somebody has arrived is not said again."""
+    """An answer as ReAct shows it, without the sentence that repeats the place of arrival."""
     return _ARRIVED.sub("", answer, count=1) if answer.startswith("You arrive at ") else answer
 
 
 def without_thoughts(exemplar: str) -> str:
-    """An exemplar whose player only acts (ReAct's table 3, "Act")."""
+    """An exemplar without its thoughts (ReAct's table 3, "Act")."""
     kept: list[str] = []
     thought = False
     for line in exemplar.splitlines():
@@ -419,7 +420,7 @@ def _thoughtful(example: Example, household: Household) -> Iterator[tuple[str, T
 
 
 def _likely(example: Example, thing: str, household: Household) -> str:
-    """Where ``thing`` most likely is in the example's house, by the counts from ``train``, in a sentence."""
+    """A sentence with the likeliest places for ``thing`` in the example's house, by the counts from ``train``."""
     counts = household.counts()
     kinds = sorted({one.kind for one in household.begin(example.trajectory.opening).receptacles})
     room = counts.room_of(kinds)

@@ -58,7 +58,7 @@ class BeliefView:
         return {one.name: one for one in self.belief.here()}
 
     def at(self, name: str) -> Truth:
-        """Whether the agent is at the location of this receptacle."""
+        """True if the agent is at the location of this receptacle."""
         if name in self.here:
             return True
         if name not in self._elsewhere:
@@ -66,7 +66,7 @@ class BeliefView:
         return False if self._elsewhere[name] else None
 
     def holds(self, receptacle: str, fits: Callable[[str], bool]) -> Truth:
-        """Whether something that ``fits`` is in this receptacle, fixed or movable."""
+        """True if something that ``fits`` is in this receptacle, fixed or movable."""
         fixed = self.receptacles.get(receptacle)
         if fixed is None:
             movable = self.items.get(receptacle)
@@ -76,7 +76,7 @@ class BeliefView:
         return True if any(map(fits, self.belief.inside(fixed))) else None
 
     def present(self, name: str) -> Truth:
-        """Whether this object lies in a receptacle at the agent's location."""
+        """True if this object lies in a receptacle at the agent's location."""
         if self.belief.at is None:
             return False
         if any(self.holds(one, name.__eq__) for one in self.here):
@@ -224,7 +224,7 @@ def _things(term: Term, view: BeliefView, names: Bindings) -> Iterable[str]:
 
 
 def _any(truths: Iterable[Truth]) -> Truth:
-    """Whether one of them is true; unknown if there are none, because unseen things may exist."""
+    """True if one of them is true; unknown if there are none, because unseen things may exist."""
     found: Truth = None
     for truth in truths:
         if truth:

@@ -1,5 +1,4 @@
-"""Learns rules by counting, without a model: where things lie, and what each command needs; and puts them into sentences that a
-person would write.
+"""Learns rules by counting, without a model: where things lie, and what each command needs; and states them in plain sentences.
 
 A command needs a fact without which it was always refused, and with which it was accepted.
 """
@@ -138,7 +137,7 @@ class _House:
 
 
 class Sightings:
-    """Where things were seen to lie, over moments of many houses."""
+    """The places where things were seen, over moments of many houses."""
 
     def __init__(self) -> None:
         self._houses: dict[str, _House] = {}
@@ -150,7 +149,7 @@ class Sightings:
         house.see(moment.before, moment.after, moment.origin)
 
     def locations(self) -> Iterator[Location]:
-        """Where each kind of object lies, by name.
+        """The places of each kind of object, by name.
 
         Players look where they expect things, so raw sightings are biased. To correct this, receptacles looked into are counted
         too, once a house: the number of objects per receptacle looked into, times the receptacles of that kind in the houses,
@@ -186,7 +185,7 @@ def _location(
 
 
 class _CommandCounts:
-    """What one form of command needs: its refusals, by origin and by the kinds that it named, and the kinds accepted."""
+    """Counts for one form of command: its refusals, by origin and by the kinds that it named, and the kinds accepted."""
 
     def __init__(self, form: CommandForm) -> None:
         self.form = form
@@ -219,7 +218,8 @@ class _CommandCounts:
                 tried.without.append(number)
 
     def needs(self, least: int, *, alone: bool) -> Iterator[Rule]:
-        """What the command needs, by ``least`` refusals and as many accepted; alone with its verb, that names the ids."""
+        """The needs that at least ``least`` refusals and as many accepted commands show. A form that is ``alone`` with its verb
+        is named by that in ids."""
         words = [word for word in self.form.pattern.split(" ") if not word.startswith("{")]
         name = words[0] if alone else "-".join(words)
         needed = [each for each in self.tried if not each.spoilt and min(each.taken, len(each.without)) >= least]
@@ -298,7 +298,7 @@ _SENTENCE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PlaceShare:
-    """How many of a kind were ``seen`` in a kind of receptacle, the estimated share, and the first steps that showed one."""
+    """The number of a kind ``seen`` in a kind of receptacle, the estimated share, and the first steps that showed one."""
 
     receptacle: str
     seen: int
@@ -309,7 +309,7 @@ class PlaceShare:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where objects of one kind lie, the likeliest place first; ``number`` objects were counted."""
+    """The places of objects of one kind, the likeliest first; ``number`` objects were counted."""
 
     thing: str
     number: int
@@ -360,7 +360,7 @@ def read_sentence(statement: str) -> Location | None:
 
 _NOUNS = {"object": "a thing", "receptacle": "a place", "thing": "a thing", "tool": "a tool"}
 _WITH = "something"
-"""What a place is called that something is done with: one does not heat an egg with a place."""
+"""The word for a place that is used as a tool: nobody heats an egg "with a place"."""
 _VARIABLE = re.compile(r"\{([a-z]+)\}")
 
 
@@ -384,7 +384,7 @@ def refusal(pattern: str, fact: Fact, *, whole: bool = False) -> str:
 
 
 def _clause(fact: Fact) -> str:
-    """What is so of a thing while ``fact`` is false."""
+    """The words for a thing while ``fact`` is false."""
     no = "" if fact.negated else "not "
     match fact.relation:
         case "holding":

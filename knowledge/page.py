@@ -70,7 +70,7 @@ def read_page(text: str, where: str) -> Page:
 
 
 def _named(wrong: Invalid) -> str:
-    """Where in a book something is wrong, such as "rule 2, origin.source"."""
+    """The place of a fault in a book, such as "rule 2, origin.source"."""
     path = wrong.path
     rule = [f"rule {int(path[1]) + 1}"] if len(path) > 1 and path[0] == "rules" else []
     names = [unquoted(part, 40) for part in (path[2:] if rule else path) if isinstance(part, str)]
@@ -78,7 +78,7 @@ def _named(wrong: Invalid) -> str:
 
 
 def _content(root: YamlNode) -> tuple[dict[str, Any], YamlNode | None]:
-    """What a book holds, with what is understood filled in, and the node of its list. Raises ``Invalid``."""
+    """A book's content with its defaults filled in, and the node of its list. Raises ``Invalid``."""
     if root.id != "mapping":
         what, then = (
             ("a bare list", "above its first rule") if root.id == "sequence" else ("only a text", "and a list of rules")
@@ -120,7 +120,7 @@ def _understood(item: Any, number: int) -> Any:
 
 
 class _Change(NamedTuple):
-    """What comes in place of a part of a text; a part of no length is an insertion."""
+    """A replacement for a part of a text; a part of no length is an insertion."""
 
     start: int
     end: int
@@ -167,13 +167,13 @@ def _applied(text: str, changes: Iterable[_Change]) -> str:
 
 
 def _is_lines(node: YamlNode) -> bool:
-    """Whether the parts of a node have lines of their own."""
+    """True if the parts of a node have lines of their own."""
     # Nothing, where a list might be, is at the beginning of what comes next.
     return node.start_mark.index == node.end_mark.index if node.id == "scalar" else not node.flow_style
 
 
 def _of_rule(text: str, node: YamlNode, old: Rule, new: Rule) -> _Change:
-    """What makes ``new`` of the ``old`` rule at ``node``: field by field where each has lines of its own."""
+    """The change from the ``old`` rule at ``node`` to the ``new`` one: field by field where each has lines of its own."""
     column, start, end = node.start_mark.column, node.start_mark.index, node.end_mark.index
     margin, began = " " * column, start - column
     if not _is_lines(node):
@@ -188,7 +188,7 @@ def _of_rule(text: str, node: YamlNode, old: Rule, new: Rule) -> _Change:
 def _changes(
     text: str, node: YamlNode, old: Mapping[str, Plain], new: Mapping[str, Plain], order: Sequence[str]
 ) -> Iterator[_Change]:
-    """What makes the fields ``new`` of the ``old`` ones of a mapping in block style; ``order`` is that of all names."""
+    """The changes from the fields ``old`` of a mapping in block style to ``new``; ``order`` is that of all names."""
     present: dict[str, tuple[YamlNode, YamlNode]] = {key.value: (key, value) for key, value in node.value}
     kept = [name for name in present if name in new or name not in old]
     column = node.start_mark.column
@@ -225,7 +225,7 @@ def _is_block(node: YamlNode, id: str) -> bool:
 
 
 def _end(text: str, node: YamlNode) -> int:
-    """Where what ``node`` says ends; the marks of a collection end where the next thing begins."""
+    """The end of the content of ``node``; the marks of a collection end where the next thing begins."""
     if node.id == "scalar" or node.flow_style:
         return len(text[: node.end_mark.index].rstrip())
     last = node.value[-1]

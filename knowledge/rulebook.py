@@ -30,7 +30,7 @@ LARGEST_FILE = 1_000_000
 PATIENCE = 5.0
 """Seconds to wait for another command that is saving the same book."""
 NEAR = 4
-"""Ids that are named where none is spelled nearly as the one that was asked for."""
+"""The number of ids that an error names if none is spelled like the one asked for."""
 SUFFIX = ".yaml"
 WITNESSES = "witnesses.zip"
 """Beside the books that ship: the records that they name as witnesses, as run/task.jsonl."""
@@ -253,7 +253,7 @@ class RuleLibrary:
 
 
 def is_book_name(text: str) -> bool:
-    """Whether ``text`` can be the name of a rulebook; other texts are files."""
+    """True if ``text`` can be the name of a rulebook; other texts are files."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -318,7 +318,7 @@ def sealed(rule: Rule) -> Rule:
 
 
 def is_counted(rule: Rule) -> bool:
-    """Whether ``rule`` is as counting wrote it, and judged by evidence alone."""
+    """True if ``rule`` is as counting wrote it, and judged by evidence alone."""
     decided = rule.status != "candidate" and rule.by != "evidence"
     touched = decided or any(edit.by != "evidence" for edit in rule.history)
     return rule.origin.source == "run" and not touched and sealed(rule) == rule

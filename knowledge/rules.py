@@ -47,7 +47,7 @@ ANYTHING = "..."
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What a fact is about: ``words`` holds a variable's name, a thing's name, or kinds of which any will do."""
+    """The subject of a fact: ``words`` holds a variable's name, a thing's name, or kinds of which any will do."""
 
     shape: TermShape
     words: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What recorded play can decide: a pattern of commands, the facts before, and what then happens."""
+    """A statement that recorded play can decide: a pattern of commands, the facts before, and what then happens."""
 
     command: str
     before: tuple[Fact, ...]
@@ -98,7 +98,7 @@ class Check:
 
     @property
     def occasion(self) -> str:
-        """When the check applies: its command pattern and the facts before, in any order."""
+        """The condition under which the check applies: its command pattern and the facts before, in any order."""
         return " and ".join([self.command, *sorted(map(str, self.before))])
 
     def __str__(self) -> str:
@@ -107,7 +107,7 @@ class Check:
 
 
 def exclude(one: Check | None, other: Check | None) -> bool:
-    """Whether two checks state opposite facts for the same commands and facts before."""
+    """True if two checks state opposite facts for the same commands and facts before."""
     if one is None or other is None or one.occasion != other.occasion:
         return False
     return any(replace(fact, negated=not fact.negated) in other.then for fact in one.then)
@@ -128,7 +128,7 @@ _EXAMPLE = "for example: open {receptacle}; when {receptacle} is closed; then {r
 
 
 def parse_check(text: str) -> Check:
-    """Parse a check. Raises ``KnowledgeError`` with what cannot be read and what would be."""
+    """Parse a check. Raises ``KnowledgeError`` with the part that cannot be read and a form that can."""
     if len(text) > LONGEST:
         raise KnowledgeError(f"a check has at most {LONGEST} characters, not {len(text)}.")
     if not text.replace("\n", " ").isprintable():
@@ -265,7 +265,7 @@ EDITED: tuple[RuleField, ...] = get_args(RuleField)
 USUAL: tuple[RuleKind, ...] = ("location", "strategy")
 """Kinds of rule about what is usual: a single exception does not refute them."""
 WITNESSES = 5
-"""How many transitions are named for and against a rule; the others are only counted."""
+"""The number of transitions named for and against a rule; the others are only counted."""
 LONGEST_STATEMENT = 2_000
 LONGEST_ID = 64
 LONGEST_WORD = 300
@@ -336,8 +336,8 @@ _WITNESS = re.compile(r"[^/]+/[0-9]{4,}-(?P<split>[a-z_]+)-((?P<seed>[0-9]+)|[^/
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who stated a rule first; ``name`` is the name of the run or the model, and ``splits`` are the splits and ranges of the
-    tasks that it was learned from."""
+    """The first source of a rule; ``name`` is the run or the model, and ``splits`` are the splits and ranges of the tasks that
+    it was learned from."""
 
     source: Source = "person"
     name: Word = ""
@@ -352,7 +352,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """How many transitions support and contradict a rule, and the first ``WITNESSES`` of each, as run/task/step."""
+    """The numbers of transitions for and against a rule, and the first ``WITNESSES`` of each, as run/task/step."""
 
     supports: int = field(default=0, metadata=_COUNT)
     contradicts: int = field(default=0, metadata=_COUNT)
@@ -365,7 +365,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What was done to a rule, and by whom.
+    """A change to a rule, and who made it.
 
     ``was`` is the old value of ``field`` (older books do not name it: the statement or the check), the statement that was
     merged into the rule, or the id of the rule that it was merged into or contradicts. ``date`` is the day; edits by programs
@@ -385,7 +385,7 @@ _IN_BOOKS = {"exclude": True}
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A statement about the world, for task ``types`` and kinds of thing (empty: all). Recorded play can decide ``check``. A
-    run freezes what it shows a rule by; by what the rule was judged stays in the book."""
+    run freezes the fields that an agent is shown or selected by; the others stay in the book."""
 
     id: Name
     statement: Annotated[str, Before(_statement)]

@@ -1,7 +1,8 @@
-"""What can be played, and what is observed in it. Imports nothing else of housequest.
+"""Worlds: the tasks that can be played and the texts that players observe. Imports nothing else of housequest.
 
-`base` holds the contract of a world, `registry` finds worlds by name, `options` reads what can be set of them, `checking`
-checks the contract. `household` is what household worlds share, and `rooms` draws their houses; `alfworld` and `scripted` are
-worlds, `env` is what envs are made of, `tasks` are what they play; `errors`, `paths`, `text` and `workers` serve all of
-housequest. `alfred`, `dropin`, `graphs` and `gym_env` are optional, and nothing imports them.
+`base` has the contract of a world and `checking` checks it; `registry` finds worlds by name, `options` reads their options.
+`household` has the parts that household worlds share, and `rooms` draws their houses; `alfworld` and `scripted` are worlds.
+`env` has base classes and wrappers of envs, `tasks` splits without end and goal sentences; `errors`, `paths`, `text`,
+`validation` and `workers` serve all of housequest. `alfred`, `dropin`, `graphs` and `gym_env` are optional, and nothing imports
+them.
 """

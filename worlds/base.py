@@ -4,9 +4,9 @@ A *world* is a family of tasks with one way of acting. A *task* is one problem; 
 is the text that a player reads, never hidden state. A *household* world also reads its texts into values of
 `housequest.worlds.household`.
 
-To add a world, write a subclass of `World` and declare it as an entry point in the group ``housequest.worlds``. More that a
-world can do is a protocol of its own, such as `HasExpert` or `Drawable`: a world fulfils it by having its methods, and callers
-ask by ``isinstance``. `housequest.worlds.checking.check_world` says whether a world keeps the contract.
+To add a world, write a subclass of `World` and declare it as an entry point in the group ``housequest.worlds``. Everything else
+that a world can do is a protocol of its own, such as `HasExpert` or `Drawable`: a world fulfils it by having its methods, and
+callers ask by ``isinstance``. `housequest.worlds.checking.check_world` checks the contract.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Task:
 class Observation:
     """The text after a command, or at the start. It never shows hidden state. ``accepted`` is False if the world refused the
     command; the text says so too ("Nothing happens."). ``explanation`` is the diagnosis of a refusal, if the player was granted
-    one. ``belief`` is what is known of a household after this text. Whoever plays adds it, so that each text is read once
-    (`housequest.worlds.household.base.with_belief`); it is never recorded, and no part of a comparison."""
+    one. ``belief`` is the belief about a household after this text. The loop adds it, so that each text is read once
+    (`housequest.worlds.household.base.with_belief`); it is never recorded or compared."""
 
     text: str
     accepted: bool = True
@@ -65,7 +65,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What an env answers to a command. ``terminated``: the game ended by its own rules; ``truncated``: a limit ended it."""
+    """An env's answer to a command. ``terminated``: the game ended by its own rules; ``truncated``: a limit ended it."""
 
     observation: Observation
     won: bool = False
@@ -74,7 +74,7 @@ class Step:
 
     @property
     def done(self) -> bool:
-        """Whether the game is over, so that no further step is allowed."""
+        """True if the game is over, so that no further step is allowed."""
         return self.terminated or self.truncated
 
 
@@ -116,7 +116,7 @@ class Env(Protocol):
         """The commands that would be accepted now, sorted; None if the world cannot list them."""
 
     def goal_conditions(self) -> tuple[int, int] | None:
-        """How many of the goal's conditions are met, and how many there are; for the recorder, never for an agent."""
+        """The number of the goal's conditions that are met, and the number of all; for the recorder, never for an agent."""
 
     def copy(self) -> Env:
         """An independent env in the same state. Raises ``Unsupported`` if that is impossible."""
@@ -131,17 +131,17 @@ class Pictured(Protocol):
     """An env that also shows what the player's camera sees; like the text, the picture shows nothing hidden."""
 
     def frame(self, size: tuple[int, int] = (300, 300)) -> Frame:
-        """What the camera sees now; ``size`` is columns and rows of pixels. Things have the names that commands take."""
+        """The camera's picture now; ``size`` is columns and rows of pixels. Things have the names that commands take."""
         ...
 
     def pose(self) -> Pose:
-        """Where the player stands and looks: a robot knows this about itself."""
+        """The player's own pose, which a robot knows about itself."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What can be done with the thing in the middle of the picture: commands, the likeliest first, or ``why`` nothing."""
+    """Commands for the thing in the middle of the picture, the likeliest first; if there are none, ``why`` not."""
 
     commands: tuple[str, ...]
     why: str = ""
@@ -152,7 +152,7 @@ class Reaching(Protocol):
     """A `Pictured` env in which people can act on the thing in the middle of the picture with one key."""
 
     def reach(self) -> Reach:
-        """What can be done now with the thing in the middle."""
+        """The commands for the thing that is in the middle now."""
         ...
 
 
@@ -203,10 +203,9 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """What a benchmark computes of its episodes by its own name: a ratio of two sums over all played tasks, in [0, 1].
-    ``terms`` gives what a task adds above and below the line, None where that is not known. ``label`` names it in tables,
-    ``key`` in JSON, and ``about`` says in a sentence what it is. A ``main`` one stands in every table, the others only in the
-    table of all tasks."""
+    """A metric of a benchmark: a ratio of two sums over all played tasks, in [0, 1]. ``terms`` gives the numbers that a task
+    adds above and below the line, None if they are not known. ``label`` names it in tables, ``key`` in JSON, and ``about``
+    explains it in a sentence. A ``main`` one is in every table, the others only in the table of all tasks."""
 
     key: str
     label: str
@@ -382,7 +381,7 @@ class Demonstrated(Protocol):
     """A world of a benchmark that has demonstrations of its own."""
 
     def annotated(self, task: Task) -> Annotated | None:
-        """Hidden: what the benchmark says of ``task``, for its metrics; None if it says nothing. Raises ``GameError``."""
+        """Hidden: the benchmark's own figures of ``task``, for its metrics; None if it has none. Raises ``GameError``."""
 
     def annotated_plan(self, task: Task) -> tuple[tuple[str, ...], ...] | None:
         """Hidden: subgoals that people annotated, such as ``("PutObject", "apple", "fridge")``. Raises ``GameError``."""

@@ -1,4 +1,4 @@
-"""Checks by playing whether a world keeps its contract (`housequest.worlds.base`), and says each demand in words."""
+"""Checks a world's contract (`housequest.worlds.base`) by playing, and states each demand in words."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _OF_ENVS = (Pictured, Reaching)
 
 
 class ContractReport(NamedTuple):
-    """The demands of the contract by name, each with what is wrong, "" if it is met; and the protocols that the world fulfils
+    """The demands of the contract by name, each with its fault, "" if it is met; and the protocols that the world fulfils
     beyond it, such as ``HasExpert``."""
 
     demands: Mapping[str, str]
@@ -58,8 +58,8 @@ class ContractReport(NamedTuple):
 
 
 def check_world(world: World, *, split: str | None = None, wrap: Wrap = lambda env: env) -> ContractReport:
-    """Play one task of each type of ``split`` (the default split if it is installed, else the example split), and report which
-    demands of the contract are not met; one whose check raises is not. ``wrap`` wraps each env, to check a wrapper as well."""
+    """Check a world by playing one task of each type of ``split`` (the default split if it is installed, else the example
+    split). A demand whose check raises is not met. ``wrap`` wraps each env, to check a wrapper as well."""
     report: dict[str, str] = {}
     check = _Check(world, split, wrap)
     for what, demand in _DEMANDS.items():
@@ -80,7 +80,7 @@ def _wander(env: Env, seed: int, steps: int = 40) -> list[tuple[str, Step]]:
 
 
 def _raises(error: type[Exception], call: Callable[[], object]) -> str:
-    """What is wrong if ``call`` does not raise ``error``; "" if it does."""
+    """The fault if ``call`` does not raise ``error``; "" if it does."""
     try:
         call()
     except error:
@@ -91,7 +91,7 @@ def _raises(error: type[Exception], call: Callable[[], object]) -> str:
 
 
 def _lacks(thing: object, protocol: type) -> Iterator[str]:
-    """What is missing or wrong if ``thing`` has some of the methods of ``protocol``."""
+    """The faults if ``thing`` has only some of the methods of ``protocol``, or others than it asks for."""
     methods = {name: method for name, method in inspect.getmembers(protocol, inspect.isroutine) if not name.startswith("_")}
     there = [name for name in methods if hasattr(thing, name)]
     for name, method in methods.items() if there else ():
@@ -116,7 +116,7 @@ def _supported(call: Callable[[], T]) -> T | None:
 
 
 class _Check:
-    """The demands on one world, each a method that yields what is wrong, tried on one task of each type of ``split``."""
+    """The demands on one world, each a method that yields faults, tried on one task of each type of ``split``."""
 
     def __init__(self, world: World, split: str | None, wrap: Wrap) -> None:
         self.world = world

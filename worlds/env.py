@@ -1,4 +1,4 @@
-"""What envs are made of: one whose state is a value, wrappers round any env, and what becomes of commands in a simulator."""
+"""Building blocks of envs: one whose state is a value, wrappers for any env, and the record of commands in a simulator."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ S = TypeVar("S")
 
 
 def open_env(world: World, task: Task, *, diagnosis: bool = False) -> Env:
-    """A new env for ``task``, with the diagnosis if it is wanted. Raises what `World.open` raises, and ``Unsupported``."""
+    """A new env for ``task``, with the diagnosis if it is wanted. Raises ``GameError`` and ``Unsupported``."""
     if not diagnosis:
         return world.open(task)
     if not isinstance(world, Explaining):
@@ -27,7 +27,7 @@ def open_env(world: World, task: Task, *, diagnosis: bool = False) -> Env:
 
 
 def sandbox(world: World, task: Task) -> Env:
-    """A quick env in this process, to try commands in. Raises what `World.open` raises, and ``Unsupported``."""
+    """A quick env in this process, to try commands in. Raises ``GameError`` and ``Unsupported``."""
     if isinstance(world, Sandboxed):
         return world.sandbox(task)
     if not world.info.inline:
@@ -43,7 +43,7 @@ def expert_of(world: World, **settings: Any) -> Policy:
 
 
 def steps_of(expert: Policy, task: Task, env: Env, step: Step, most: int) -> Iterator[tuple[str, Step]]:
-    """What ``expert`` does in ``task`` from the opening ``step`` on, ``most`` commands at most, and what comes of each."""
+    """The commands of ``expert`` in ``task`` from the opening ``step`` on, ``most`` at most, each with its answer."""
     memory = expert.begin(task.goal, step.observation)
     for _ in range(most):
         if step.done:
@@ -57,7 +57,7 @@ def steps_of(expert: Policy, task: Task, env: Env, step: Step, most: int) -> Ite
 
 
 class StateEnv(Generic[S]):
-    """An env whose steps replace ``_state``. A copy shares all that there is, so it is one small object."""
+    """An env whose steps replace ``_state``. A copy shares everything else, so it is one small object."""
 
     _state: S | None = None
 
@@ -77,7 +77,7 @@ class StateEnv(Generic[S]):
 
 
 class Wrapper:
-    """An env that hands everything on to another; subclasses change what they must."""
+    """An env that passes every call on to another; subclasses override what differs."""
 
     def __init__(self, env: Env) -> None:
         self.env = env
@@ -138,7 +138,7 @@ class StepLimit(Wrapper):
 
 
 class OrderChecked(Wrapper):
-    """Refuses a step before the first reset or after the end, where an env alone might play on."""
+    """Refuses a step before the first reset or after the end, since an env itself may play on."""
 
     def __init__(self, env: Env) -> None:
         super().__init__(env)
@@ -181,7 +181,8 @@ class Divergence(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Enacted:
-    """How many commands were enacted, in how many low-level actions, where the two parted, and the last command's moves."""
+    """The commands enacted in a simulator: their number and that of low-level actions, the divergences, and the last command's
+    moves."""
 
     commands: int = 0
     actions: int = 0
@@ -190,7 +191,7 @@ class Enacted:
 
     @property
     def count(self) -> str:
-        """How much was enacted, in a few words, for people."""
+        """The number of actions and divergences in a few words, for people."""
         parted = len(self.divergences)
         return f"{self.actions} actions, {parted or 'no'} divergence{'s' if parted > 1 else ''}"
 
@@ -208,14 +209,14 @@ def moves_in_words(moves: tuple[RobotMove, ...]) -> str:
 
 
 def enacted(env: Env) -> Enacted | None:
-    """What was enacted so far in the simulator, if one among the wrappers of ``env`` has its commands ``enacted`` there."""
+    """The commands enacted so far in a simulator; None if no wrapper of ``env`` has any ``enacted``."""
     while isinstance(env, Wrapper) and not hasattr(env, "enacted"):
         env = env.env
     return getattr(env, "enacted", None)
 
 
 def enacted_game(world: World, task: Task, commands: Sequence[str]) -> Enacted | None:
-    """What becomes of these commands, played from the beginning; None in a world that enacts nothing. Raises ``GameError``."""
+    """The enactment of these commands, played from the beginning; None in a world that enacts nothing. Raises ``GameError``."""
     env = world.open(task)
     try:
         if enacted(env) is None:

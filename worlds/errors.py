@@ -1,6 +1,5 @@
 """The errors that housequest raises on purpose, each at one boundary: world, model, agent, knowledge or configuration. Messages
-name the file or value and a way out; the command line prints it without a traceback.
-"""
+name the file or value and a way out; the command line prints them without a traceback."""
 
 from __future__ import annotations
 
@@ -38,8 +37,8 @@ class OrderError(WorldError):
 class ModelError(HousequestError):
     """A language model could not be reached, refused a call, or gave an answer that breaks its protocol. ``fatal``: every other
     call would fail too, so a run should stop; nothing answers at the address, the key or the model's name is refused, or the
-    account has no credit. Failures of one sort, such as a status, share a ``kind``; by default it is the message for records.
-    ``overflow``: the prompt does not fit into the model's context."""
+    account has no credit. Failures of one sort, such as an HTTP status, share a ``kind``; by default it is the message for
+    records. ``overflow``: the prompt does not fit into the model's context."""
 
     boundary: ClassVar[Boundary] = "model"
 

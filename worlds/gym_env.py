@@ -32,7 +32,7 @@ LONGEST = 8_192  # the longest observation and action, in characters. Published 
 
 
 def register() -> str:
-    """Make ``gymnasium.make`` know `HousequestEnv` as `ID`, which is returned; a second call changes nothing."""
+    """Register `HousequestEnv` with Gymnasium as `ID`, and return that; a second call changes nothing."""
     if ID not in gymnasium.registry:
         gymnasium.register(  # pyright: ignore[reportUnknownMemberType]
             ID, entry_point="housequest.worlds.gym_env:HousequestEnv"

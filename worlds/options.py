@@ -1,4 +1,4 @@
-"""Options as a frozen dataclass, in which worlds, agents and models declare what can be set, with types and defaults."""
+"""Options of worlds, agents and models, which declare them as a frozen dataclass with types and defaults."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def defaults(options: type[Any]) -> dict[str, Scalar | None]:
 
 
 def read_options(options: type[T], given: Mapping[str, object], *, owner: str, word: str = "option") -> T:
-    """Make ``options`` from the values ``given``, texts or numbers, each read as its field's type. ``owner`` and ``word`` say
-    in errors whose options these are and what they are called there. Raises ``ConfigurationError`` for an unknown key, a value
-    of another type, one out of bounds, and one that is none of a ``Literal``'s."""
+    """Make ``options`` from the values ``given``, texts or numbers, each read as its field's type. Errors name the ``owner``
+    and call an option a ``word``. Raises ``ConfigurationError`` for an unknown key and a value of another type, out of bounds,
+    or outside a ``Literal``."""
     known = tuple(defaults(options))
     for key in given:
         if key not in known:

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Literal, cast
 from housequest.worlds.errors import ConfigurationError, shown, unquoted
 
 _KINDS = {"l": "a link", "d": "a folder", "p": "a pipe", "s": "a socket", "c": "a device", "b": "a device"}
-"""What is no regular file, by the first letter of its mode."""
+"""The kinds of irregular file, by the first letter of their mode."""
 _NONBLOCK, _NOCTTY, _NOFOLLOW = (int(getattr(os, name, 0)) for name in ("O_NONBLOCK", "O_NOCTTY", "O_NOFOLLOW"))
 """Windows has none of them."""
 
@@ -48,7 +48,8 @@ def sha256_of(text: str) -> str:
 
 
 class IrregularFile(OSError):
-    """What is at a path is no regular file, or is a link where something is to be written; ``strerror`` says what it is."""
+    """A path leads to something other than a regular file, or to a link that would be written through; ``strerror`` names
+    it."""
 
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(errno.EINVAL, f"it is {what}, and only a regular file is used here", str(path))
@@ -58,9 +59,8 @@ class IrregularFile(OSError):
 
 
 def open_file(path: Path, mode: Literal["rb", "wb", "ab", "r+b"] = "rb") -> BinaryIO:
-    """Open a regular file, and refuse anything else at once: a pipe can keep a reader waiting, and a device need not end. A
-    link is followed for reading; it is never written through, nor is a hard link. Raises ``OSError``; ``IrregularFile`` says
-    what was found."""
+    """Open a regular file and refuse anything else at once: a pipe can block, and a device may never end. A link is followed
+    for reading; neither it nor a hard link is written through. Raises ``OSError``; ``IrregularFile`` names what was found."""
     if "\0" in str(path):
         raise OSError(errno.EINVAL, "No file has a null character in its name", str(path))
     writing = mode != "rb"
@@ -93,7 +93,7 @@ def read_file(path: Path, most: int = -1) -> bytes:
 
 
 def refuse_irregular(path: Path, *, writing: bool) -> None:
-    """Raise ``IrregularFile`` where ``path`` is something that `open_file` refuses; nothing may be there."""
+    """Raise ``IrregularFile`` if ``path`` is something that `open_file` refuses; a missing file is accepted."""
     try:
         found = path.lstat() if writing else path.stat()
     except OSError:  # whoever opens it is told
@@ -120,8 +120,8 @@ def sync_folder(folder: Path) -> None:
 
 
 def atomic_write(path: Path, content: bytes, *, sync: bool = True) -> None:
-    """Write ``content`` to ``path`` atomically, making its folder; a replaced file keeps its permissions, and what a link names
-    stays as it is. With ``sync``, the content also survives a crash of the machine, which takes longer."""
+    """Write ``content`` to ``path`` atomically and make its folder. A replaced file keeps its permissions; a link is replaced
+    and its target left alone. With ``sync``, the content also survives a crash of the machine, which takes longer."""
     import secrets
     from contextlib import suppress
 
@@ -150,7 +150,8 @@ def atomic_write(path: Path, content: bytes, *, sync: bool = True) -> None:
 
 
 def remove_unfinished(folder: Path, name: str = "*") -> None:
-    """Remove what killed processes left of their `atomic_write` to ``name`` in ``folder``, where nobody may be writing now."""
+    """Remove the unfinished files that killed processes left when they wrote ``name`` in ``folder``. Nobody may be writing
+    there now."""
     for part in folder.glob(f".{name}.????????.part"):
         part.unlink(missing_ok=True)
 
@@ -169,7 +170,7 @@ FORMAT: Format = "0.2"
 
 
 def other_format(content: bytes) -> str | None:
-    """What is wrong with ``content``, a JSON object or an event that begins a record, if it is in another format; else None."""
+    """The fault of ``content``, a JSON object or the first event of a record, if it is in another format; else None."""
     try:
         entries = cast("object", json.loads(content))
     except (ValueError, RecursionError):

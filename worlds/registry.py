@@ -1,8 +1,8 @@
-"""Plugins by name, and the worlds among them: whatever an installed package declares as an entry point.
+"""Plugins by name, and the worlds among them, as installed packages declare them by entry points.
 
-What ships with housequest is declared the same way, in its own ``pyproject.toml``, and has no other way in; code is imported
-when it is asked for. Its optional parts are folders that can be taken out of the tree: what such a part declares is then not
-installed, and an error says so.
+Everything that ships with housequest is declared the same way, in its own ``pyproject.toml``; code is imported on first use.
+Its optional parts are folders that can be taken out of the tree: their plugins then count as not installed, and an error says
+so.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def plugins(group: Group) -> Mapping[str, EntryPoint]:
 
 
 def is_out(group: Group, name: str) -> bool:
-    """Whether ``name`` belongs to a part of housequest that was taken out of this tree."""
+    """True if ``name`` belongs to a part of housequest that was taken out of this tree."""
     return name in _declared(group) and not _present(group, name)
 
 
@@ -69,12 +69,12 @@ def outs(group: Group) -> tuple[str, ...]:
 
 
 def ships(group: Group, name: str) -> bool:
-    """Whether ``name`` comes with housequest, and from no other package too."""
+    """True if ``name`` comes with housequest, and from no other package too."""
     return {_package(point) for point in _declared(group).get(name, ())} == {_SHIPPED}
 
 
 def load_plugin(group: Group, name: str, what: str) -> Any:
-    """Import and return what ``name`` stands for, a ``what`` ("world", "agent") in errors. Raises ``ConfigurationError``."""
+    """Import and return the plugin ``name``; errors call it a ``what`` ("world", "agent"). Raises ``ConfigurationError``."""
     known = plugins(group)
     if name not in known:
         is_known = f"The {what} {shown(name)} is not installed here"
@@ -149,7 +149,7 @@ def replay_options(name: str, engine: str) -> dict[str, str]:
 
 
 def shows_pictures(name: str) -> bool:
-    """Whether one plays by a camera in the world of this name; False for an unknown one."""
+    """True if players see by a camera in the world of this name; False for an unknown one."""
     try:
         return world_class(name).info.pictured
     except ConfigurationError:
@@ -157,7 +157,7 @@ def shows_pictures(name: str) -> bool:
 
 
 def enacts(name: str, engine: str) -> bool:
-    """Whether commands are enacted where the world of this name has this ``engine``."""
+    """True if commands are enacted in the world of this name with this ``engine``."""
     try:
         return make_world(name, **replay_options(name, engine)).info.enacts
     except HousequestError:
@@ -165,5 +165,5 @@ def enacts(name: str, engine: str) -> bool:
 
 
 def household(name: str) -> Household | None:
-    """What reads the texts of the world ``name``; None if it reads none or is not installed."""
+    """The reader of the texts of the world ``name``; None if it has none or is not installed."""
     return world_class(name).household if name in plugins("housequest.worlds") else None

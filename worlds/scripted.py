@@ -22,7 +22,7 @@ _HAND, _BOX = "hand", "box"
 
 @dataclass(frozen=True, slots=True)
 class ScriptedState:
-    """Where the player and the three things are (a room, ``hand`` or ``box``), and what was done."""
+    """The places of the player and the three things (a room, ``hand`` or ``box``), and what was done."""
 
     room: str = "hall"
     coin: str = _BOX
@@ -42,7 +42,7 @@ class _Problem(NamedTuple):
     wanted: Mapping[str, object]
 
     def conditions(self, state: ScriptedState) -> tuple[bool, ...]:
-        """Whether each of the goal's conditions holds in ``state``."""
+        """True for each of the goal's conditions that holds in ``state``."""
         return tuple(getattr(state, name) == value for name, value in self.wanted.items())
 
 

@@ -1,4 +1,4 @@
-"""What worlds share about their tasks: splits without end, and whose sentence a goal is.
+"""Shared by worlds: splits without end, and the choice of whose sentence states a goal.
 
 People's sentences come from files of the user's and are untrusted, so each is cut to one plain line.
 """
@@ -18,9 +18,9 @@ from housequest.worlds.base import Task, World
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 
 TRAINED = range(500_000)
-"""Seeds of made-up tasks that what ships has learned from, and that clients of servers learn from."""
+"""Seeds of made-up tasks for training: the shipped models learned from them, and clients of servers do."""
 EXPLORED = range(500_000, 1_000_000)
-"""Seeds that rules are learned from, and no model by itself."""
+"""Seeds for learning rules, and never for training a model."""
 HELD_OUT = range(1_000_000, 2**63 - 1)
 """Seeds of made-up tasks for evaluation: nothing may be learned from them."""
 _RANGES = 20
@@ -47,7 +47,7 @@ def read_split(text: str, endless: Sequence[str], usual: range = HELD_OUT) -> tu
 
 
 def covers(parts: Iterable[str], split: str, number: int) -> bool:
-    """Whether a task is among ``parts``, which are splits as `read_split` reads them."""
+    """True if a task is among ``parts``, which are splits as `read_split` reads them."""
     found = (read_split(part, (split,), range(0)) for part in parts)
     return any(name == split and (not seeds or number in seeds) for name, seeds in found)
 
@@ -112,7 +112,7 @@ class MadeUpTasks(_ByNumber):
 
     @property
     def endless(self) -> bool:
-        """Whether no last seed was named."""
+        """True if no last seed was named."""
         return self.seeds.stop >= HELD_OUT.stop
 
     def made(self, seed: int) -> Task:

@@ -1,4 +1,4 @@
-"""What games and models say, made safe to show, since it is untrusted; and shares and names as people read them."""
+"""Makes the untrusted text of games and models safe to show; and writes shares and names as people read them."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def with_article(noun: str) -> str:
 
 
 def percentage(share: float, places: int = 0) -> str:
-    """A share in [0, 1] in per cent, without the sign: only none of it is 0, and only all of it 100."""
+    """A share in [0, 1] in per cent, without the sign; only exactly 0 shows as 0, and only exactly 1 as 100."""
     least = 10**-places
     return f"{min(max(100 * share, least), 100 - least) if 0 < share < 1 else 100 * share:.{places}f}"
 
 
 def cut(text: str, longest: int) -> str:
-    """At most ``longest`` characters of ``text``, and how many there were beyond them."""
+    """At most ``longest`` characters of ``text``, and the number of those cut off."""
     return text if len(text) <= longest else f"{text[:longest]}... ({len(text) - longest} characters more)"
 
 

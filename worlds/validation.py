@@ -206,7 +206,7 @@ class YamlNode(Protocol):
 
 
 class Unquoted(str):
-    """A scalar that YAML takes for something other than text, as it is written; ``kind``: for what."""
+    """A scalar that YAML does not take for text, as it is written; ``kind`` is YAML's type."""
 
     kind: str = ""
 
@@ -258,7 +258,7 @@ def parse_yaml(content: bytes, name: str) -> Any:
 
 
 def _careful(use: Callable[[Any], T]) -> T:
-    """What ``use`` makes of ruamel's parser, which refuses tags, aliases and deep nesting as soon as they come."""
+    """The result of ``use`` with ruamel's parser, which refuses tags, aliases and deep nesting as soon as they come."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 

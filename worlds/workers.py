@@ -33,7 +33,7 @@ _SCRATCH = "housequest-worker-"
 
 
 class WorkerError(Exception):
-    """The process ended, hangs, or says what no worker says; it is stopped. The message goes on from "its process ..."."""
+    """The process ended, hangs, or broke the protocol; it is stopped. The message continues "its process ..."."""
 
 
 class Refused(Exception):
@@ -83,11 +83,11 @@ class WorkerProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked."""
+        """True while it can be asked."""
         return self._ended is None and self._process.poll() is None
 
     def ready(self) -> Future[Any]:
-        """What the process says once it is ready. Fails with `WorkerError` or `Refused`."""
+        """The first answer of the process, once it is ready. Fails with `WorkerError` or `Refused`."""
         copy: Future[Any] = Future()  # so that one who stops waiting does not cancel it for the others
 
         self._ready.add_done_callback(lambda done: _settle(copy, done.exception() or done.result()))
@@ -208,7 +208,7 @@ class WorkerProcess:
                 self._words = (self._words + chunk)[-_LAST_WORDS:]
 
     def _ending(self) -> str:
-        """How the process came to close its output."""
+        """The reason why the process closed its output, in words."""
         try:
             status = self._process.wait(_ENDING)
         except subprocess.TimeoutExpired:
@@ -224,13 +224,13 @@ class WorkerProcess:
 
 
 def _settle(answer: Future[Any], outcome: object) -> None:
-    """Hand an outcome to whoever asked, who may have stopped waiting at this very moment."""
+    """Pass an outcome to the caller, who may have stopped waiting at this very moment."""
     if not answer.done() and answer.set_running_or_notify_cancel():
         answer.set_exception(outcome) if isinstance(outcome, Exception) else answer.set_result(outcome)
 
 
 class Asking(threading.Event):
-    """Who asks, for the handler of a request: set once nobody waits for the answer any more."""
+    """The caller, for the handler of a request: set once nobody waits for the answer any more."""
 
     def __init__(self, tell: Callable[[object], None]) -> None:
         super().__init__()
@@ -241,9 +241,9 @@ Handler = Callable[[Any, Asking], Any]  # answers a request
 
 
 def serve(start: Callable[[Any], tuple[Any, Handler]], threads: int = 1) -> NoReturn:
-    """Be a worker: make what answers from the first line, and answer until the input ends. ``start`` returns what the process
-    says once it is ready, and the handler. With several ``threads``, requests are handled at once; with one, in the main
-    thread. Both may raise `Refused`; any other exception ends the process."""
+    """Run as a worker: ``start`` gets the value in the first line and returns the first answer and the handler of requests,
+    which are answered until the input ends. With several ``threads``, requests are handled at once; with one, in the main
+    thread. Both functions may raise `Refused`; any other exception ends the process."""
     sys.excepthook = lambda _kind, error, _trace: _end_on(error)
     threading.excepthook = lambda fault: _end_on(fault.exc_value)
     requests = os.fdopen(os.dup(0), encoding="utf-8")
@@ -301,7 +301,7 @@ def serve(start: Callable[[Any], tuple[Any, Handler]], threads: int = 1) -> NoRe
 
 
 def _end_on(error: BaseException | None) -> NoReturn:
-    """End the process with ``error`` on stderr: if only one of its threads ended, its caller would wait for ever."""
+    """End the process with ``error`` on stderr; if only one thread ended, its caller would wait for ever."""
     traceback.print_exception(error)
     sys.stderr.flush()
     os._exit(1)
