@@ -1,6 +1,5 @@
-"""Explains why a command was refused, for players who are granted it, as far as belief and the rules of the game show it; the
-game itself answers every refused command with the same two words. Hidden state is never used.
-"""
+"""Explains why a command was refused, for players who are granted that, from belief and the rules of the game alone. The game
+itself answers every refused command with the same two words."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ _PATTERNS = dict(zip(_BARE, _BARE, strict=True)) | {form.pattern.partition(" ")[
 
 
 def explain(belief: Belief, command: str) -> str | None:
-    """Why ``command`` was refused, which led to ``belief``, in one printable line; None if that does not show it."""
+    """The reason why ``command`` was refused, in one printable line; None if the ``belief`` after it does not show one."""
     bare = canonical(command.strip())
     if len(bare) > MAX_COMMAND:
         return f"A command has a few words, not {len(bare):,} characters."
@@ -69,7 +68,7 @@ def _meant(name: str, known: Sequence[str]) -> str:
 
 
 class _Reasons:
-    """Why a command of the right form was refused: what the game asks first comes first."""
+    """The reasons why a command of the right form was refused, in the order in which the game checks."""
 
     def __init__(self, belief: Belief) -> None:
         self.belief = belief

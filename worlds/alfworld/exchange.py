@@ -65,7 +65,7 @@ _LONGEST_PAUSE = 30.0
 
 
 class DownloadProgress(NamedTuple):
-    """How far a download is, in bytes; ``total`` is None if the server does not say. ``note`` announces a new attempt."""
+    """The progress of a download, in bytes; ``total`` is None if the server does not say. ``note`` announces a new attempt."""
 
     url: str
     received: int
@@ -123,7 +123,7 @@ def download_archive(
 
 
 def _fetch(client: httpx2.Client, address: httpx2.URL, url: str, part: Path, report: Callable[[int, int | None], None]) -> None:
-    """Fetch what is missing of ``part``; all, where it is not known of which version of the file it is."""
+    """Fetch the rest of ``part``; the whole file if the version of that part is not known."""
     version, have, headers = part.with_suffix(".version"), 0, {"Accept-Encoding": "identity"}
     with suppress(OSError, UnicodeError):
         if size := part.stat().st_size:
@@ -173,8 +173,8 @@ _BROKEN = (*_BROKEN_FORMATS, EOFError, RuntimeError, OverflowError, MemoryError,
 
 @dataclass(slots=True)
 class Imported:
-    """What an import did: ``games`` and ``trajectories`` written and files ``kept``, counted by split; the ``refused`` members
-    with the reason, and how many files were ``ignored``, which are neither game nor annotation."""
+    """The result of an import: ``games`` and ``trajectories`` written and files ``kept``, counted by split; the ``refused``
+    members with the reason, and the number of files ``ignored``, which are neither game nor annotation."""
 
     games: Counter[str] = field(default_factory=Counter[str])
     trajectories: Counter[str] = field(default_factory=Counter[str])
@@ -218,7 +218,7 @@ def import_games(source: Path, data: Path, *, force: bool = False, report: Calla
 
 
 def _take(member: _Member, data: Path, force: bool, done: Imported) -> str:
-    """Import one file; why it is refused, if it is."""
+    """Import one file; return the reason if it is refused, else ""."""
     match = _MEMBER.fullmatch(member.name)
     if stat.S_IFMT(member.mode) not in (0, stat.S_IFREG):
         return "it is a link" if stat.S_ISLNK(member.mode) else "it is a device"

@@ -1,7 +1,6 @@
 """The expert, which plays from goal sentence and belief alone. It searches in order of cost over chance, the best order for
-opening independent boxes; costs are commands, chances come from the table of counts. As a baseline it knows nothing of where
-things lie, and searches in a drawn order or by name.
-"""
+opening independent boxes; costs are commands, chances come from the table of counts. As a baseline it searches in a random
+order or by name instead."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ AT_ITS_GOAL = 0.001
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HouseholdExpertMemory(ExpertMemory):
-    """What this expert knows beside: the goal, read or guessed, the kind of room, and what is searched first and last."""
+    """The memory, with the goal, read or guessed, the kind of room, and the places to search first and last."""
 
     goal: Goal | None
     guessed: bool
@@ -42,7 +41,7 @@ def make_expert(search: str = "counts", table: Path | None = None, seed: int = 0
 
 
 class HouseholdExpert(Expert[HouseholdExpertMemory]):
-    """ALFWorld's expert. From ``counts`` it takes the kinds of thing, and unless it searches otherwise the prior."""
+    """ALFWorld's expert. It takes the kinds of thing from ``counts``, and for the search by counts the prior too."""
 
     def __init__(self, counts: Counts, search: SearchPrior = "counts", seed: int = 0) -> None:
         super().__init__(HOUSEHOLD, search, seed)
@@ -100,7 +99,7 @@ class _Decision:
                 yield from self._at(one, f"move {held.name} to {one.name}", thought, inside=True)
 
     def _met(self, goal: Goal) -> bool:
-        """Whether the goal is believed reached; if the game goes on, the goal was misread."""
+        """True if the goal is believed reached; if the game goes on, the goal was misread."""
         if goal.lamp:
             held = self.belief.item(self.belief.held)
             lit = [item.name for item in self.belief.items if item.kind == goal.lamp and item.lit]

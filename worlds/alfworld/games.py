@@ -1,6 +1,5 @@
-"""The index of the games under a data folder: what each says is kept in the user's cache folder by path, size and modification
-time, so only new and changed files are read. A missing or damaged cache is rebuilt.
-"""
+"""The index of the games under a data folder. The user's cache folder keeps the facts about each game by path, size and
+modification time, so only new and changed files are read. A missing or damaged cache is rebuilt."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ from housequest.worlds.paths import atomic_write, cache_folder, read_file, sha25
 from housequest.worlds.tasks import joined_sentences, plain_sentence
 
 PUBLISHED = {"train": 3553, "valid_train": 200, "valid_seen": 140, "valid_unseen": 134}
-"""How many games each published split has, in the order in which splits are shown."""
+"""The number of games in each published split, in the order in which splits are shown."""
 EVALUATED, TRAINING = "valid_seen", "train"  # the splits that are evaluated and learned from if none is named
 DEFAULT_SPLITS: dict[Purpose, str] = {"evaluate": EVALUATED, "play": EXAMPLE, "explore": TRAINING}
 FILE = "file"  # the unlisted split of games named by a path outside the data folder
@@ -37,7 +36,7 @@ _NUMBERED = re.compile(r"(?P<split>[^/\\:]+):(?P<number>[0-9]{1,19})", re.ASCII)
 
 
 def splits_of(folders: Iterable[str]) -> tuple[str, ...]:
-    """The splits in folders of these names, in order; those of which a reference would mean something else are left out."""
+    """The splits in folders of these names, in order, without names that would make a reference ambiguous."""
     ours = (EXAMPLE, FILE, GENERATED)
     return in_order(name for name in folders if name not in ours and ":" not in name and name.isprintable())
 
@@ -49,7 +48,7 @@ def in_order(splits: Iterable[str]) -> tuple[str, ...]:
 
 
 def type_of_trial(trial: str) -> str:
-    """What ``<task>/<trial>`` starts with, up to the first hyphen: a task type, or anything else."""
+    """The start of ``<task>/<trial>``, up to the first hyphen: a task type, or anything else."""
     return trial.partition("/")[0].partition("-")[0]
 
 
@@ -105,8 +104,8 @@ _COLUMNS = (str, int, int, str, str, str, str, str)
 
 class Entry(NamedTuple):
     """One game file of a split. ``trial`` is ``<task>/<trial>``, its place under the split; ``digest`` the SHA-256 of its
-    content. ``status`` is ``left out`` for what ALFWorld itself leaves out (movable receptacles, sliced objects, no known
-    solution) and ``refused`` for what should be playable and is not (damaged, another grammar); ``reason`` then says why. A
+    content. ``status`` is ``left out`` for games that ALFWorld itself leaves out (movable receptacles, sliced objects, no known
+    solution) and ``refused`` for those that should be playable and are not (damaged, another grammar), with the ``reason``. A
     refused game stays among its split's tasks, so that it is counted; one that is left out does not."""
 
     trial: str
@@ -129,7 +128,7 @@ class Index:
         self._entries: dict[str, tuple[Entry, ...]] = {}
 
     def there(self) -> bool:
-        """Whether the data folder has the layout. Raises ``WorldError`` if it cannot be read."""
+        """True if the data folder has the layout. Raises ``WorldError`` if it cannot be read."""
         try:
             # Not by pathlib, which passes over every error from Python 3.14 on.
             return stat.S_ISDIR(self.root.stat().st_mode)
@@ -256,7 +255,7 @@ class SplitReport(NamedTuple):
 
     @property
     def sound(self) -> bool:
-        """Whether every game is playable and none of the published ones is missing."""
+        """True if every game is playable and none of the published ones is missing."""
         return not self.refused and self.games == (self.published or self.games)
 
 

@@ -30,7 +30,7 @@ _MAX_SENTENCE = 1_000
 
 
 def refused(observation: Observation) -> bool:
-    """Whether the world did not take the command."""
+    """True if the world did not take the command."""
     return not observation.accepted or observation.text.strip() == REFUSAL
 
 
@@ -182,7 +182,7 @@ class _Reading(BeliefBuilder):
         self._see(inside)
 
     def here(self, *names: str) -> None:
-        """Take in that the receptacles of these names are at the agent's location, with all others there."""
+        """Record that the receptacles of these names are at the agent's location, with all others there."""
         if self.at not in self.places:
             self.at = next(iter(names), None)
         for name in names:
@@ -192,7 +192,7 @@ class _Reading(BeliefBuilder):
             self.change(one.name, place=min(together), visited=True)
 
     def _stand(self, name: str, openness: Openness) -> None:
-        """Take in how a receptacle is at which the agent stands."""
+        """Record the openness of a receptacle at which the agent stands."""
         self.here(name)
         self.change(name, openness=openness)
 
@@ -210,7 +210,7 @@ class _Reading(BeliefBuilder):
             self.learn(name, **where)
 
     def _part(self, some: Collection[str], others: Collection[str]) -> None:
-        """Take in that none of ``some`` shares a location with any of ``others``; real houses stay below ``MAX_PAIRS``."""
+        """Record that none of ``some`` shares a location with any of ``others``; real houses stay below ``MAX_PAIRS``."""
         if len(some) * len(others) + len(self._apart) <= MAX_PAIRS:
             pairs = {pair for one in some for other in others for pair in ((one, other), (other, one))}
             self._apart = self._apart if pairs <= self._apart else self._apart | pairs
@@ -308,7 +308,8 @@ def guess_goal(sentence: str, *, objects: Sequence[str], receptacles: Sequence[s
 
 
 def _named(words: Sequence[str], kinds: Collection[str], receptacles: Sequence[str]) -> list[tuple[str, bool]]:
-    """The things that ``words`` name, in up to three words, but for what something is taken from, and whether in the plural."""
+    """The things that ``words`` name, in up to three words each, and True for a plural; things to take something from are left
+    out."""
     tables = [name for name in receptacles if name.endswith("table")]
     known = {name: name for name in kinds} | goals.SYNONYMS | ({"table": tables[0]} if len(tables) == 1 else {})
     found: list[tuple[str, bool]] = []
@@ -334,7 +335,8 @@ COUNTS_FILE = Path(__file__).with_name("counts.json")  # the table of counts tha
 
 
 def load_counts(path: Path | None = None) -> Counts:
-    """Where things are in the games of ``train``: the shipped table, or the one at ``path``. Raises ``KnowledgeError``."""
+    """The counts of where things are in the games of ``train``: the shipped table, or the one at ``path``. Raises
+    ``KnowledgeError``."""
     return _shipped_counts() if path is None else read_counts(path)
 
 

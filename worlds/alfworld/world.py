@@ -54,8 +54,8 @@ _HOUSES = Path(__file__).parent / "houses"
 
 
 class Engine(Protocol):
-    """What may play ALFWorld's games in place of the native engine: an entry point of the group ``housequest.engines``, made
-    without arguments once a world needs it. Raises ``ConfigurationError`` where something is not installed."""
+    """Another engine for ALFWorld's games: an entry point of the group ``housequest.engines``, made without arguments once a
+    world needs it. Raises ``ConfigurationError`` if something is not installed."""
 
     enacts: bool  # whether its envs also carry out their commands in a simulator (`housequest.worlds.env`)
 
@@ -65,7 +65,7 @@ class Engine(Protocol):
         ...
 
     def open(self, task: Task, game: Game, file: GameFile) -> Env:
-        """A new env for ``task``. ``game`` is what the native engine makes of the ``file``. Raises ``GameError``."""
+        """A new env for ``task``. ``game`` is the native engine's reading of the ``file``. Raises ``GameError``."""
         ...
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AlfworldOptions:
-    """What can be set of ALFWorld."""
+    """The options of ALFWorld."""
 
     engine: str = option(
         _NATIVE, "Who plays the game: native, textworld (the reference, much slower), or boxes (native, enacted)."
@@ -86,7 +86,7 @@ class AlfworldOptions:
 
 class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
     """The games in a data folder and, as the split ``example``, the houses that ship with housequest. ``data`` is the folder
-    that holds ``json_2.1.1`` (else ``$ALFWORLD_DATA``, else ``~/.cache/alfworld``); ``goals`` says whose sentences are shown
+    that holds ``json_2.1.1`` (else ``$ALFWORLD_DATA``, else ``~/.cache/alfworld``); ``goals`` chooses whose sentences are shown
     (see `parse_goal_source`). A task without such a sentence keeps its template's, as its ``wording`` says. The unlisted split
     ``generated`` has a made-up house for every seed, drawn by ``habits`` (those of ``train`` by default). Raises
     ``ConfigurationError`` for invalid settings."""
@@ -190,7 +190,7 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
         return room_of(self.source(known)[0], self._game(known))
 
     def situation(self, env: Env, room: Room) -> Situation | None:
-        """Hidden: all of a state of the native engine; None for that of textworld, which does not show its own."""
+        """Hidden: the whole state of the native engine; None for textworld, which does not show its own."""
         inner = unwrapped(env)
         return situation(inner.game, inner.state, room) if isinstance(inner, NativeEnv) else None
 
@@ -256,7 +256,7 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
         return task
 
     def _file(self, task: Task) -> GameFile:
-        """What the file of ``task`` has, or would have for a made-up house. Raises ``GameError``."""
+        """The content of the file of ``task``, also for a made-up house, which has none. Raises ``GameError``."""
         if task.split == GENERATED:
             house = self.generated.house(task.number)
             return GameFile(house.problem, house.sentence)

@@ -1,4 +1,5 @@
-"""What alfworld's users take from ``textworld.core``: environments that are loaded, reset and stepped, and their wrappers."""
+"""The parts of ``textworld.core`` that alfworld's users need: environments that are loaded, reset and stepped, and their
+wrappers."""
 
 from __future__ import annotations
 
@@ -19,30 +20,30 @@ INFOS = (
     *("command_templates", "admissible_commands", "possible_admissible_commands", "possible_commands", "intermediate_reward"),
     "policy_commands",
 )
-"""What can be requested of a game; what ALFWorld's games do not have is None."""
+"""The information that can be requested of a game; ALFWorld's games have None for some of it."""
 
 
 class CommandError(WorldError, AssertionError):
-    """What was given is no command, or not one for each game. textworld raises ``AssertionError`` here."""
+    """The value is no command, or not one for each game. textworld raises ``AssertionError`` here."""
 
 
 class WrongValue(ConfigurationError, ValueError):
-    """What was given names nothing that there is, or is a number that does not serve. alfworld's users know ``ValueError``."""
+    """The value is an unknown name, or a number out of range. alfworld's users know ``ValueError``."""
 
 
 class UnknownInfo(WorldError, ValueError):
-    """An information was requested that textworld does not know."""
+    """Information was requested that textworld does not know."""
 
 
 class EnvInfoMissingError(NameError):
-    """A wrapper needs an information that was not requested. Nothing here raises it; wrappers of others may."""
+    """A wrapper needs information that was not requested. Nothing here raises it; other people's wrappers may."""
 
     def __init__(self, requester: str, info: str) -> None:
         super().__init__(f"{requester} needs the information {info}; request it with EnvInfos({info}=True).")
 
 
 class EnvInfos:
-    """What to tell beside the text: ``EnvInfos(won=True, admissible_commands=True, extras=["gamefile"])``."""
+    """The information requested beside the text: ``EnvInfos(won=True, admissible_commands=True, extras=["gamefile"])``."""
 
     __slots__ = (*INFOS, "extras")
 
@@ -75,7 +76,7 @@ class EnvInfos:
 
 
 class GameState(dict[str, Any]):
-    """What is so after a step; ``state.won`` is ``state["won"]``, and None where there is no such entry."""
+    """The state after a step; ``state.won`` is ``state["won"]``, and None if there is no such entry."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -110,7 +111,7 @@ class Environment:
         raise NotImplementedError
 
     def seed(self, seed: int | None = None) -> Any:
-        """Seed what the environment draws, which is nothing here."""
+        """Do nothing: this environment draws nothing."""
         del seed
         return []
 
@@ -127,7 +128,7 @@ class Environment:
 
 
 class TextworldWrapper:
-    """Hands everything on to the environment within; subclasses change what they must. Calling one wraps an environment."""
+    """Passes every call on to the environment within; subclasses override what differs. Calling one wraps an environment."""
 
     def __init__(self, env: Any = None) -> None:
         self._wrap(env)
@@ -173,7 +174,7 @@ class TextworldWrapper:
 
 
 class Filter(TextworldWrapper):
-    """Tells text and the requested ``infos`` in place of a whole state: for callers, not for wrappers."""
+    """Returns text and the requested ``infos`` instead of a whole state: for callers, not for wrappers."""
 
     def reset(self) -> tuple[str, dict[str, Any]]:
         state = self._wrapped_env.reset()
@@ -237,7 +238,7 @@ class GymAgent:
 
     @property
     def infos_to_request(self) -> EnvInfos:
-        """What it wants to be told beside the text."""
+        """The information that it needs beside the text."""
         return EnvInfos()
 
     def act(self, obs: str, score: int, done: bool, infos: Mapping[str, Any]) -> str:

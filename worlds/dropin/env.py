@@ -1,16 +1,15 @@
 """alfworld's own interface over the native engine: training and evaluation code runs on it by changing one import.
 
-``from alfworld.agents.environment import get_environment`` becomes ``from housequest.worlds.dropin import
-get_environment``; `housequest.as_alfworld` does without even that. The configuration, the order of the games for a seed, every
-observation, score and end, and what is in ``infos`` are those of alfworld 0.4.2 over textworld 1.7.0. What differs, on purpose:
+``from alfworld.agents.environment import get_environment`` becomes ``from housequest.worlds.dropin import get_environment``;
+`housequest.as_alfworld` does without even that. The configuration, the order of the games for a seed, every observation, score
+and end, and ``infos`` are those of alfworld 0.4.2 over textworld 1.7.0. The intended differences:
 
-- Nothing is printed, a batch is played in one process, and mistakes raise the errors of `housequest.worlds.errors`.
-- ``infos["extra.expert_plan"]`` is the next command of our own expert, whatever ``env.expert_type`` says (alfworld ignores it
-  too). It is always admissible and follows from what was really executed; at a reset it is a first command, not ``look``. No
-  plan wins once the agent holds something that no receptacle of the house takes, such as some teddybears.
-- ``infos`` has no ``facts``, the hidden state that alfworld's expert leaves there.
-- ``env.domain_randomization`` uses the env's own seed, not Python's global generator.
-- Games of the older grammar (``put X in/on Y``) are refused when they are collected or registered.
+- Nothing is printed, a batch is played in one process, and mistakes raise the errors of `housequest.worlds.errors`. -
+``infos["extra.expert_plan"]`` is the next command of our own expert, whatever ``env.expert_type`` says (alfworld ignores it
+too). It is always admissible and follows from the commands really executed; at a reset it is a first command, not ``look``. No
+plan wins once the agent holds something that no receptacle of the house takes, such as some teddybears. - ``infos`` has no
+``facts``, the hidden state that alfworld's expert leaves there. - ``env.domain_randomization`` uses the env's own seed, not
+Python's global generator. - Games of the older grammar (``put X in/on Y``) are refused when they are collected or registered.
 """
 
 from __future__ import annotations
@@ -100,7 +99,7 @@ class AlfredExpertType:
 
 
 class ExpertPlan:
-    """What our expert would do next in a running game, from what the player was told alone."""
+    """The next command of our expert in a running game, from the player's texts alone."""
 
     def __init__(self, expert: HouseholdExpert, opening: str) -> None:
         self._expert = expert

@@ -1,6 +1,5 @@
-"""A game of ALFWorld as textworld's environment for PDDL, played by the native engine; and several at once under
-``textworld.gym``'s interface, in one process: each reset starts the next game in every slot.
-"""
+"""ALFWorld's games as textworld's environment for PDDL, played by the native engine; and several at once with
+``textworld.gym``'s interface, in one process: each reset starts the next game in every slot."""
 
 from __future__ import annotations
 

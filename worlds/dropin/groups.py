@@ -25,7 +25,7 @@ WON = 10.0  # The reward of every step after which a game is won, as verl-agent 
 _KWARGS = ("eval_dataset", "expert_plan")
 _PLACES_KEPT = 64
 _WINS_NOTHING = frozenset({"go", "open", "close", "slice", "use"})
-"""What changes no goal but that of looking at a thing in light."""
+"""Verbs that can only help the goal of looking at a thing in light."""
 
 
 def build_alfworld_envs(
@@ -90,7 +90,7 @@ class AlfworldEnvs:
 
     @property
     def get_admissible_commands(self) -> list[list[str] | None]:
-        """What is possible now in each game; None before the first reset."""
+        """The commands possible now in each game; None before the first reset."""
         if not self._slots:
             return [None] * self.num_processes
         return [list(slot.listed) for slot in self._slots]
@@ -166,7 +166,7 @@ class _Place:
         self._known: dict[object, tuple[dict[str, GroundAction], tuple[str, ...]]] = {}
 
     def commands(self, state: State) -> tuple[dict[str, GroundAction], tuple[str, ...]]:
-        """What is possible in ``state``, and its names in order. It follows from what is at hand alone."""
+        """The commands possible in ``state``, and their texts in order. They depend only on the things at hand."""
         game, held, place = self.game, state.held, state.place
         here = game.receptacles_at[place]
         lying = state.lying[place] if held in game.knives else None

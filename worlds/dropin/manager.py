@@ -27,7 +27,7 @@ _TYPES = (
     *("pick_and_place", "pick_two_obj_and_place", "look_at_obj_in_light"),
     *(f"pick_{treatment}_then_place_in_recep" for treatment in ("heat", "cool", "clean")),
 )
-"""What files of games are named after, in verl-agent's words for its figures."""
+"""The task types in the names of game files, in verl-agent's words for its figures."""
 _PROMPTS: Mapping[str, str] = tomllib.loads(Path(__file__).with_name("prompts.toml").read_text("utf-8"))
 
 

@@ -62,7 +62,7 @@ def versions() -> str:
 
 
 class Reference:
-    """The real game, one at a time, with alfworld's ``domain`` and ``grammar``. What the packages raise comes through."""
+    """The real game, one at a time, with alfworld's ``domain`` and ``grammar``. The packages' errors are passed on."""
 
     def __init__(self) -> None:
         with _own_data():
@@ -98,7 +98,7 @@ class Reference:
 
 @contextmanager
 def _own_data() -> Generator[None]:
-    """Let alfworld make a data folder of one that is there, so that none is left behind; then the environment as it was."""
+    """Give alfworld an existing data folder, so that it makes none; afterwards the environment is as before."""
     before = os.environ.get("ALFWORLD_DATA")
     os.environ["ALFWORLD_DATA"] = str(Path(__file__).parent)
     try:
@@ -141,7 +141,7 @@ class GameWorker(workers.WorkerProcess):
 
     @property
     def fit(self) -> bool:
-        """Whether it lives, and has not grown too large for one more game."""
+        """True if it lives, and has not grown too large for one more game."""
         return self.alive and self._games < _GAMES
 
     def played(self, request: dict[str, Any]) -> GameOutput:
@@ -217,10 +217,10 @@ class TextworldEngine(Workers):
 class TextworldEnv:
     """A game of the reference. It takes a worker with its first reset and gives it back when it is closed, or is garbage.
 
-    ``game`` is what the native engine makes of the ``file``, and vouches for it: the reference would run code that a grammar
+    ``game`` is the native engine's reading of the ``file``, and vouches for it: the reference would run code that a grammar
     holds. A goal that the file does not state (a person's, a house's) never becomes grammar; it is put into the opening's text.
-    When the worker dies or hangs, `reset` raises ``GameError`` and `step` ``WorldError``; a reset starts again in another
-    one."""
+    When the worker dies or hangs, `reset` raises ``GameError`` and `step` ``WorldError``; a reset starts again in another one.
+    """
 
     def __init__(self, task: Task, game: Game, file: GameFile, workers: Workers) -> None:
         self.task, self._workers = task, workers
@@ -266,7 +266,7 @@ class TextworldEnv:
         return self._commands
 
     def goal_conditions(self) -> None:
-        """The reference does not give them."""
+        """None: the reference does not list them."""
 
     def copy(self) -> TextworldEnv:
         """Raises ``Unsupported``; before the first reset there is nothing to copy but the order."""

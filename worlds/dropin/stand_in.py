@@ -32,8 +32,8 @@ def _modules() -> Mapping[str, Mapping[str, object]]:
 
 
 def _logic(name: str) -> Path:
-    """Where ALFWorld's domain or grammar is: with the games, as ``alfworld-download`` puts it, or in an installed alfworld.
-    Where there is neither, the first of these, so that whoever opens it reads what is missing."""
+    """The path of ALFWorld's domain or grammar: with the games, as ``alfworld-download`` puts it, or in an installed alfworld.
+    If neither is there, the first of these, so that opening it says what is missing."""
     installed = PathFinder.find_spec("alfworld")  # looks at no module that is loaded, so not at what stands in for it
     folders = (installed and installed.submodule_search_locations) or []
     paths = [alfworld_data() / "logic" / name, *(Path(folder, "data", name) for folder in folders)]

@@ -1,14 +1,14 @@
-"""One running task of the world ``household-graph``: by commands, or by LoTa-Bench's skills for VirtualHome.
+"""One running task of the world ``household-graph``, played by commands or by LoTa-Bench's skills for VirtualHome.
 
-Skills (find, pick up, put down, open, close and switch on, each with a class of thing) are composed of the classes in an
-apartment, and a robot carries them out that knows where everything is, as LoTa-Bench's does ("we assume that the agent is fully
-aware of object locations", section 4.2). So figures tell what a planner is worth, and nothing of searching.
+Skills (find, pick up, put down, open, close and switch on) each name a class of thing in the apartment. The robot that executes
+them knows where everything is, as LoTa-Bench's does ("we assume that the agent is fully aware of object locations", section
+4.2). So results measure planning and not searching.
 
-The shortest way to a goal is searched for among real actions, seeing the whole apartment, so it is for proofs and metrics
-alone. Only what can help is tried: walking to rooms, to what is wanted, to what that lies in or on and to where it should be;
-opening that; grabbing and putting what is wanted. Closing is tried only of what is to be switched on, and of things that are
-alike in one place the first is taken. A way found among these actions can be played; that there is no shorter one holds as long
-as nothing else helps. How many actions are left is estimated by the cheapest set of places that have all that is lacking.
+The search for a shortest way to a goal sees the whole apartment, so it is for proofs and metrics alone. It tries only actions
+that can help: walking to rooms, to wanted things, to the things that hold these and to their targets; opening the latter two;
+grabbing and putting wanted things. It closes only things to be switched on, and takes the first of equal things in one place.
+Every way found can be played; it is the shortest as long as no other action helps. The estimate of the remaining actions uses
+the cheapest set of places that have everything missing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from housequest.worlds.household.planner import SearchProblem, shortest_way
 
 
 class GraphState(NamedTuple):
-    """An apartment now, and what the robot has seen of it, which alone it can name."""
+    """An apartment now, and the things that the robot has seen; commands can name only these."""
 
     graph: Graph
     seen: frozenset[int]
@@ -108,7 +108,7 @@ _PUTS: tuple[Verb, ...] = ("put in", "put on")
 
 
 def possible(state: GraphState, near: frozenset[int]) -> Iterator[Action]:
-    """The actions that are possible now, where ``near`` is in reach and in sight."""
+    """The actions that are possible now; ``near`` are the things in reach and in sight."""
     graph = state.graph
     tried = [Action("walk to", id) for id in state.seen]
     tried += [Action(verb, id) for id in near for verb in _USES]
@@ -125,7 +125,7 @@ _VERBS: Mapping[SkillVerb, tuple[str | None, Verb | None]] = {
     "close": ("CAN_OPEN", "close"),
     "switch on": ("HAS_SWITCH", "switch on"),
 }
-"""What each skill needs of a thing, and what it does with it; where something is put down says which of two it is."""
+"""The property that each skill needs of a thing, and its action; "put down" is one of two, by the place."""
 TURNS = 30  # Skills until an episode is lost, as in LoTa-Bench.
 FORMS = ("find a THING", "pick up the THING", "put down the THING", "open the THING", "close the THING", "switch on the THING")
 NO_SKILL = f"This is no skill of this apartment. Skills are: {', '.join(FORMS)}."
@@ -139,13 +139,13 @@ _LIST = re.compile(rf"({'|'.join(_LISTS)}): ([^.\n]*)\.")
 
 
 def skills_in(opening: str) -> tuple[str, ...]:
-    """The skills of an apartment, as its opening lists what they are about, verb by verb."""
+    """The skills of an apartment, read from the lists of classes in its opening, verb by verb."""
     found = {verb: said.split(", ") for kind, said in _LIST.findall(opening) for verb in _LISTS[kind]}
     return tuple(skill_words(verb, name) for verb in _VERBS for name in found.get(verb, ()))
 
 
 def _called(apartment: Apartment) -> Mapping[str, str]:
-    """What each class is called: its words, or itself where another class has the same words."""
+    """The name of each class: its words, or the class itself if another one has the same words."""
     alike = Counter(map(spoken, apartment.kinds))
     return {kind: spoken(kind) if alike[spoken(kind)] == 1 else kind for kind in apartment.kinds}
 
@@ -158,7 +158,7 @@ def _kinds(apartment: Apartment, verb: SkillVerb) -> list[str]:
 
 
 class GraphSkillEnv(GraphEnv):
-    """One running task, played by skills. Hidden state tells where things are, so nothing is searched for."""
+    """One running task, played by skills. The hidden state tells it where things are, so it never searches."""
 
     _found: int | None = None
     _put: frozenset[int] = frozenset()
@@ -217,9 +217,9 @@ class GraphSkillEnv(GraphEnv):
         return Action("put in" if inside else "put on", held, self._found)
 
     def _order(self, graph: Graph, action: Action) -> tuple[bool | int, ...]:
-        """Which of several things of one class: to go to the one where something was put down before, else to one that nothing
-        hides; for the rest one with which it can be done now, and of these the one that the robot went to. What is in a hand or
-        was put down before is neither found nor picked up again while there is another one."""
+        """A sort key that chooses among things of one class. Find prefers the one where something was put down before, then one
+        that nothing hides. Other skills prefer a thing with which the action is possible now, and of these the one that the
+        robot went to. Things in a hand or put down before are found or picked up again only if there is no other."""
         verb, id, _ = action
         brought = id in graph.held or id in self._put
         hidden, far, away = graph.enclosed(id), not graph.reached(id), graph.room_of(id) != graph.room_of(graph.robot)
@@ -267,7 +267,6 @@ class _Search(SearchProblem[GraphState, Action]):
         self.at_room = next(iter(rooms)) if len(rooms) == 1 else None
 
     def estimate(self, state: GraphState) -> int:
-        """Never more than the actions that are left until the goal is reached."""
         graph = state.graph
         reached, total = met(self.goal, graph)
         switching = int(bool(self.switched) and not any("ON" in graph.state(id) for id in self.switched))
@@ -280,7 +279,7 @@ class _Search(SearchProblem[GraphState, Action]):
         return missing + (missing - held) + switching + walks
 
     def _walks(self, state: GraphState, unheld: int, held: int) -> int:
-        """How often one must still walk and open, where nothing is within reach of two places: two things go in a trip."""
+        """The walks and openings left, if nothing is within reach of two places; a trip carries two things."""
         graph = state.graph
         near = graph.close.get(graph.robot, frozenset())
         at_target = not near.isdisjoint(self.targets)
@@ -311,7 +310,6 @@ class _Search(SearchProblem[GraphState, Action]):
         return arrivals + fetches + opening + int(entered)
 
     def key(self, state: GraphState) -> Hashable:
-        """What tells one state from another, as far as the goal is concerned."""
         graph = state.graph
         near = graph.close.get(graph.robot, frozenset())
         placed = ((id, graph.placed.get(id, ()) if id not in graph.held else (("held", 0),)) for id in self.things)
@@ -324,7 +322,7 @@ class _Search(SearchProblem[GraphState, Action]):
         return lying, fixed, opened, lit, held, rooms, graph.room_of(graph.robot)
 
     def steps(self, state: GraphState) -> Iterator[tuple[Action, int, GraphState]]:
-        """The actions worth trying. What is wanted at the one place within reach is put there at once: it must be some time."""
+        """The actions worth trying. A thing wanted at the only target is put there as soon as that is within reach."""
         graph = state.graph
         if len(self.targets) == 1 and (putting := next(self._puts(graph), None)) is not None:
             yield putting, 1, advance(state, putting)
@@ -351,7 +349,7 @@ class _Search(SearchProblem[GraphState, Action]):
         yield from ((action, 1, advance(state, action)) for action in possible)
 
     def _puts(self, graph: Graph) -> Iterator[Action]:
-        """What is held and still wanted, put at a target that is within reach."""
+        """Actions that put a wanted thing in the hand at a target within reach."""
         for id in graph.held:
             if (how := self.how.get(graph.node(id).kind)) is not None:
                 puts = (Action("put in" if how == "inside" else "put on", id, target) for target in self.targets)
@@ -367,7 +365,7 @@ _Offer = tuple[int, tuple[int, ...]]  # What it costs to reach into a place, and
 
 @lru_cache(maxsize=100_000)
 def _collecting(lacking: tuple[int, ...], rooms: tuple[tuple[bool, tuple[_Offer, ...]], ...]) -> int:
-    """The least that it costs to reach into places that together have what is lacking; an unknown room costs one more."""
+    """The least cost of reaching into places that together have everything ``lacking``; an unknown room costs one more."""
     best = {lacking: 0}
     for unknown, offers in rooms:
         within = {need: cost + unknown for need, cost in best.items()}
@@ -381,7 +379,7 @@ def _collecting(lacking: tuple[int, ...], rooms: tuple[tuple[bool, tuple[_Offer,
 
 
 def _places(graph: Graph, id: int) -> tuple[int, ...]:
-    """What a thing is on or in, but for rooms."""
+    """The things that a thing is on or in, without rooms."""
     return tuple(other for other in graph.parents(id) if not graph.node(other).room)
 
 

@@ -1,4 +1,4 @@
-"""Reads graphs as VirtualHome writes them, and tasks as LoTa-Bench does (WAH-NL); what is damaged is refused with its place.
+"""Reads VirtualHome's graphs and LoTa-Bench's tasks (WAH-NL). Errors name the line and key of a fault.
 
 The files are the user's, and untrusted. A task's graph is only read when the task is opened, since each has hundreds of nodes.
 """
@@ -26,7 +26,7 @@ Keys = tuple[str | int, ...]  # The way to a value through tables and lists.
 
 
 class _Fault(ValueError):
-    """What is wrong, and at which key or index of the JSON."""
+    """A fault, and its path of keys and indices in the JSON."""
 
     def __init__(self, where: Keys, what: str) -> None:
         super().__init__(what)
@@ -34,7 +34,7 @@ class _Fault(ValueError):
 
 
 class JsonPosition(NamedTuple):
-    """Where a value begins in a text, and what it is ``called`` in errors, such as "task 3"; "" for all of the text."""
+    """The start of a value in a text, and its name in errors (``called``), such as "task 3"; "" for all of the text."""
 
     at: int
     called: str = ""
@@ -48,8 +48,8 @@ class JsonText:
     text: str
 
     def elements(self, called: str) -> Iterator[tuple[JsonPosition, Any]]:
-        """The elements of a list, ``called`` by this word and their number, or the one value that the text is, without a name.
-        Raises ``GameError`` with the line."""
+        """The elements of a list, each named by ``called`` and its number; or the text's one value, without a name. Raises
+        ``GameError`` with the line."""
         at = self._skip(0)
         if self.text[at : at + 1] != "[":
             yield self.whole()
@@ -68,7 +68,7 @@ class JsonText:
         self._ends(at + 1)
 
     def whole(self) -> tuple[JsonPosition, Any]:
-        """The one value that the text is. Raises ``GameError`` with the line."""
+        """The text's one value. Raises ``GameError`` with the line."""
         place = JsonPosition(self._skip(0))
         value, end = self._decoded(place)
         self._ends(end)
@@ -104,7 +104,7 @@ class JsonText:
         return at if found is None else found.end()
 
     def _at(self, at: int, where: Keys) -> int:
-        """Where the value begins to which these keys lead, or the nearest around it that is there."""
+        """The start of the value that these keys lead to, or of the innermost one around it that exists."""
         text = self.text
         for step in where:
             start, at = at, self._skip(at + 1)
@@ -181,8 +181,8 @@ _HOW: Mapping[str, How] = {"on": "on", "inside": "inside", "turnon": "turnOn"}
 
 
 class WahTask(NamedTuple):
-    """A task of WAH-NL without its graph: ``place`` is where it stands in the text of its file, ``keys`` where each condition
-    of its goal stands in it."""
+    """A task of WAH-NL without its graph: ``place`` is its place in the text of its file, ``keys`` the path to each condition
+    of its goal."""
 
     id: str
     name: str
@@ -201,7 +201,7 @@ class TaskFile:
 
     @cached_property
     def properties(self) -> Classes:
-        """The classes of what can be named in the apartments. Raises ``GameError`` with the line."""
+        """The classes that can be named in the apartments. Raises ``GameError`` with the line."""
         found: dict[int, Node] = {}
         for task in self.tasks:
             graph = self.source.value(task.place).get("init_graph")
@@ -267,10 +267,10 @@ def parse_apartment(text: str, origin: str) -> Graph:
 
 
 def read_graph(value: object, where: Keys = (), *, room: object = None) -> Graph:
-    """A graph of nodes and edges, with the robot in ``room`` (a class or an id) if one is given. Of several characters the
-    first by id is the robot, and the others are left out. Without one, or where it is in no room, it stands in ``room``, else
-    in the first. What can be opened or switched and does not say how it stands is closed or off, as VirtualHome takes it, and
-    what is CLOSE is so both ways. Edges that no action depends on (FACING, BETWEEN, SITTING) are left out."""
+    """A graph of nodes and edges. The character with the lowest id is the robot, and others are left out. If there is none, or
+    it is in no room, the robot stands in ``room`` (a class or an id), else in the first room. Things that can be opened or
+    switched are closed or off if they have no such state, as in VirtualHome, and CLOSE holds both ways. Edges that no action
+    depends on (FACING, BETWEEN, SITTING) are left out."""
     table = table_at(value, where)
     nodes: dict[int, Node] = {}
     states: dict[int, frozenset[str]] = {}
@@ -393,8 +393,8 @@ def _task(value: object, place: JsonPosition) -> WahTask:
 
 
 def _goal(value: object, where: Keys, kinds: frozenset[str]) -> tuple[GraphGoal, tuple[Keys, ...]]:
-    """``{"on_apple_coffeetable": 1}``, or the same as the goal of agent 0, as Watch-And-Help has it, and the way to each
-    condition; what is wanted 0 times is not."""
+    """The goal in ``{"on_apple_coffeetable": 1}``, which may be the value of agent "0", as in Watch-And-Help, and the path to
+    each condition. Conditions with the count 0 are left out."""
     table = table_at(value, where)
     if isinstance(table.get("0"), dict):
         where, table = (*where, "0"), table_at(table["0"], where)
@@ -406,7 +406,7 @@ def _goal(value: object, where: Keys, kinds: frozenset[str]) -> tuple[GraphGoal,
 
 
 def _out_of_question(one: Condition, graph: Graph) -> str | None:
-    """Why nobody can ever meet a condition in this apartment; None if it may be possible."""
+    """The reason why a condition can never be met in this apartment; None if it may be possible."""
     for kind in (one.kind, one.at):
         if kind not in graph.apartment.classes:
             return f"a {kind} is wanted, which is not in the graph"

@@ -1,8 +1,8 @@
-"""Goals: counts of things on or in something, and what is switched on; and as sentences, our own and people's.
+"""Goals: counts of things on or in something, and things switched on; and their sentences, our own and people's.
 
-They are counted as LoTa-Bench does: all is measured at one instance of what the first condition names, such as one of two
-kitchen tables, the one at which the conditions are met best, by the mean of ``min(n, wanted) / wanted``. Our own sentences are
-read exactly, and people's by the words in them.
+They are counted as in LoTa-Bench: all conditions are measured at one instance of the class that the first one names, such as
+one of two kitchen tables. It is the one with the best mean of ``min(n, wanted) / wanted``. Our own sentences are read exactly,
+and people's by the words in them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Condition:
 
     @property
     def at(self) -> str:
-        """The class of the thing at which this is measured."""
+        """The class of thing at which this is measured."""
         return self.where or self.kind
 
 
@@ -52,8 +52,8 @@ class GraphGoal(NamedTuple):
 
 
 def met(goal: GraphGoal, graph: Graph) -> tuple[int, int]:
-    """How much of a goal is met, and how much there is: sums of ``min(n, wanted)`` and of ``wanted``. Of places that are as
-    good by the mean the one counts at which more is met, so that no ids decide."""
+    """The met part of a goal and the whole: sums of ``min(n, wanted)`` and of ``wanted``. Among places with the same mean, the
+    one with the larger sum counts, so that ids never decide."""
     at, whole, best = goal.at.at, lcm(*(one.count for one in goal.conditions)), (0, 0)
     for id in graph.apartment.classes.get(at, ()):
         there = [min(one.count, _count(one, graph, id if one.at == at else None)) for one in goal.conditions]
@@ -85,7 +85,7 @@ _MAX_SENTENCE = 4_000
 
 
 class Wanted(NamedTuple):
-    """A goal as a sentence tells it: how many of what, where, and whether that is switched on in the end."""
+    """A goal as read from a sentence: the number of each thing, the place, and whether that is switched on in the end."""
 
     things: Mapping[str, int]
     how: How
@@ -104,7 +104,7 @@ def spoken(kind: str) -> str:
 
 
 def modern(kind: str) -> str:
-    """What a class of VirtualHome's older graphs, such as ``coffee_table`` or ``freezer``, is called in WAH-NL's."""
+    """WAH-NL's name for a class of VirtualHome's older graphs, such as ``coffee_table`` or ``freezer``."""
     return _OLDER.get(kind, kind.replace("_", ""))
 
 
@@ -124,9 +124,9 @@ def sentence(goal: GraphGoal) -> str:
 
 
 def read_sentence(said: str, kinds: Collection[str]) -> Wanted | None:
-    """What a sentence wants, of things that are among ``kinds``; None if no one place and no thing can be made out. Kinds are
-    classes or what these are called: "wineglass" or "wine glass". Our own are read as they are meant. In others each thing that
-    is named is wanted as often as a number before it says, at the last place that is named after ``on``, ``in`` or ``into``."""
+    """The goal in a sentence, about things among ``kinds``; None if it names no place or no thing. Kinds are classes or their
+    names: "wineglass" or "wine glass". Our own sentences are read exactly. In others each named thing is wanted in the number
+    before it, at the last place named after ``on``, ``in`` or ``into``."""
     words = said[:_MAX_SENTENCE].lower()
     names = {form: kind for kind in kinds for form in _forms(kind)}
     called = {_CLASSES.get(kind, kind): kind for kind in kinds}

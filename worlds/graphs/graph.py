@@ -1,9 +1,9 @@
-"""An apartment as a graph: what is there, how it stands now, and what a robot with two hands can do in it.
+"""An apartment as a graph: its things, their state now, and the actions of a robot with two hands.
 
-Nodes have a class, properties and states; edges say what is ON or INSIDE what, what is CLOSE to what, and what the robot HOLDS,
-as in VirtualHome (Puig et al., CVPR 2018). All of it is immutable: a step makes a new graph, which shares what did not change.
-When an action is possible is what LoTa-Bench's wrapper checks (its ``check_step``), and what comes of it is what VirtualHome's
-own ``evolving_graph`` does; `tests/worlds/graphs/test_evolving_graph.py` lists where the two and this differ, and why.
+As in VirtualHome (Puig et al., CVPR 2018), nodes have a class, properties and states, and edges are ON, INSIDE, CLOSE and
+HOLDS. Everything is immutable: a step makes a new graph, which shares the unchanged parts. An action is possible by the rules
+of LoTa-Bench's wrapper (its ``check_step``), and has the effect of VirtualHome's own ``evolving_graph``;
+`tests/worlds/graphs/test_evolving_graph.py` lists the differences and their reasons.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Placing = Literal["ON", "INSIDE"]  # How one thing can be at another.
 Placed = frozenset[tuple[Placing, int]]  # What a thing is on or inside of, as ids.
 ROOMS, ROBOT = "Rooms", "character"
 BUILT = frozenset({"ceiling", "ceilings", "characters", "doors", "floor", "floors", "walls"})
-"""Categories of what a home is built of: nothing is done with it, and so nobody is told of it."""
+"""Categories of the parts of a building: no action uses them, so no text names them."""
 USED = frozenset({"CAN_OPEN", "CONTAINERS", "GRABBABLE", "HAS_SWITCH", "SURFACES"})
-"""Properties of what something can be done with."""
+"""Properties that make a thing usable."""
 Classes = Mapping[str, frozenset[str]]  # Classes of what can be used, each with all the properties that things of it have.
 HOLDING = frozenset({"CAN_OPEN", "CONTAINERS", "SURFACES"})
 
@@ -40,7 +40,7 @@ class Node:
 
     @property
     def used(self) -> bool:
-        """Whether something can be done with it, so that it has a name."""
+        """True if something can be done with it, so that it has a name."""
         return self.room or (self.category.lower() not in BUILT and not USED.isdisjoint(self.properties))
 
     @property
@@ -49,20 +49,20 @@ class Node:
 
     @property
     def furniture(self) -> bool:
-        """Whether it stays where it is."""
+        """True if it stays where it is."""
         return self.used and not self.room and not self.carried
 
 
 @dataclass(frozen=True)
 class Apartment:
-    """What never changes: the nodes by id, and which of them is the robot."""
+    """The constant part: the nodes by id, and which of them is the robot."""
 
     nodes: Mapping[int, Node]
     robot: int
 
     @cached_property
     def names(self) -> Mapping[int, str]:
-        """What can be named, by id: a class and a number, counted from 1 in the order of the ids."""
+        """The names by id: a class and a number, counted from 1 in the order of the ids."""
         counted, names = Counter[str](), dict[int, str]()
         for id in sorted(self.nodes):
             if id != self.robot and (node := self.nodes[id]).used:
@@ -81,7 +81,7 @@ class Apartment:
 
     @cached_property
     def classes(self) -> Mapping[str, tuple[int, ...]]:
-        """The ids of all that there is, by class."""
+        """All ids, by class."""
         found: dict[str, tuple[int, ...]] = {}
         for id in sorted(self.nodes):
             found[self.nodes[id].kind] = (*found.get(self.nodes[id].kind, ()), id)
@@ -89,7 +89,7 @@ class Apartment:
 
     @cached_property
     def properties(self) -> Classes:
-        """The classes of what can be named, but for rooms."""
+        """The classes that can be named, without rooms."""
         found: dict[str, frozenset[str]] = {}
         for node in (self.nodes[id] for ids in self.kinds.values() for id in ids):
             found |= {} if node.room else {node.kind: found.get(node.kind, frozenset[str]()) | node.properties}
@@ -97,15 +97,15 @@ class Apartment:
 
     @cached_property
     def kinds(self) -> Mapping[str, tuple[int, ...]]:
-        """The ids of what can be named, by class."""
+        """The ids of things with a name, by class."""
         named = {kind: tuple(id for id in ids if id in self.names) for kind, ids in self.classes.items()}
         return {kind: ids for kind, ids in named.items() if ids}
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """An apartment as it is now. Nothing here is ever changed; `Changes` makes another one. ``placed`` says what each thing is
-    on and inside of, ``close`` what is within reach of what, ``states`` what is open or on. ``hands`` are the right and the
+    """An apartment as it is now; `Changes` makes another one. ``placed`` has the things that each thing is on and inside
+    of, ``close`` those that are close to it, and ``states`` is, for example, OPEN or ON. ``hands`` are the right and the
     left one."""
 
     apartment: Apartment
@@ -128,14 +128,14 @@ class Graph:
 
     @property
     def held(self) -> tuple[int, ...]:
-        """What is in the hands, the right one first."""
+        """The things in the hands, the right one first."""
         return tuple(one for one in self.hands if one is not None)
 
     def node(self, id: int) -> Node:
         return self.apartment.nodes[id]
 
     def state(self, id: int) -> frozenset[str]:
-        """What is said of the state of a thing: CLOSED or OPEN, OFF or ON, and others that no action here depends on."""
+        """The states of a thing: CLOSED or OPEN, OFF or ON, and others that no action here depends on."""
         return self.states.get(id, frozenset())
 
     def parents(self, id: int, how: Placing | None = None) -> tuple[int, ...]:
@@ -146,7 +146,8 @@ class Graph:
         return tuple(inside if how is None else (one for one in inside if (how, id) in self.placed[one]))
 
     def above(self, id: int) -> Iterator[tuple[Placing, int]]:
-        """What a thing is on or inside of, and then what that is on or inside of: the nearest first, from each thing once."""
+        """The things that a thing is on or inside of, then those that these are on or inside of: the nearest first, each
+        followed once."""
         waiting, known = [id], {id}
         for one in waiting:
             for how, other in sorted(self.placed.get(one, ())):
@@ -162,16 +163,16 @@ class Graph:
         return next((other for _, other in self.above(id) if self.node(other).room), None)
 
     def enclosed(self, id: int) -> bool:
-        """Whether something lies behind a closed door."""
+        """True if something lies behind a closed door."""
         return self.door(id) is not None
 
     def door(self, id: int) -> int | None:
-        """The closed thing that something is inside of, or that what it is on or in is inside of; None if there is none."""
+        """The closed thing that something is inside of, directly or through other things; None if there is none."""
         behind = (other for how, other in self.above(id) if how == "INSIDE" and not self.node(other).room)
         return next((other for other in behind if "CLOSED" in self.state(other)), None)
 
     def load(self, id: int) -> frozenset[int]:
-        """What goes along when something is carried: all that lies on or in it."""
+        """Everything on or in a thing, which is carried with it."""
         waiting, found = [id], set[int]()
         for one in waiting:
             more = self.holds.get(one, frozenset()) - found
@@ -180,7 +181,7 @@ class Graph:
         return frozenset(found)
 
     def reached(self, id: int) -> bool:
-        """Whether something is within reach: close to the robot, to what is close to it, or on that."""
+        """True if something is within reach: close to the robot or to a thing close to it, or on a thing close to it."""
         near = self.close.get(self.robot, frozenset())
         if id in near or any(other in near for other in self.parents(id, "ON")):
             return True
@@ -192,26 +193,26 @@ def within(room: int) -> Placed:
 
 
 class Changes:
-    """A graph in the making: copies of what changes, until `graph` ends it."""
+    """Builds a changed graph: copies of the parts that change, until `graph` makes it."""
 
     def __init__(self, before: Graph) -> None:
         self.before, self.hands = before, before.hands
         self.placed, self.close = dict(before.placed), dict(before.close)
 
     def carry_into(self, id: int, room: int) -> None:
-        """Let a thing be in this room and no other, on and in whatever it is."""
+        """Put a thing into this room and no other; the things it is on and in stay."""
         nodes = self.before.apartment.nodes
         kept: Placed = frozenset((how, other) for how, other in self.placed.get(id, frozenset()) if not nodes[other].room)
         self.placed[id] = kept | within(room)
 
     def part(self, id: int, but: frozenset[int] = frozenset()) -> None:
-        """Let a thing be close to nothing ``but`` these."""
+        """Make a thing close to nothing ``but`` these."""
         for other in self.close.get(id, frozenset()) - but:
             self.close[other] = self.close.get(other, frozenset()) - {id}
         self.close[id] = self.close.get(id, frozenset()) & but
 
     def join(self, id: int, others: Iterable[int]) -> None:
-        """Let a thing be close to these, and they to it."""
+        """Make a thing close to these, and them to it."""
         others = frozenset(others) - {id}
         self.close[id] = self.close.get(id, frozenset()) | others
         for other in others:
@@ -227,7 +228,7 @@ _OPPOSITE = {"OPEN": "CLOSED", "CLOSED": "OPEN", "ON": "OFF", "OFF": "ON"}
 
 
 class Action(NamedTuple):
-    """A verb, the thing that it is done with, and for ``put in`` and ``put on`` the thing that this is put in or on."""
+    """A verb, its thing, and for ``put in`` and ``put on`` the target."""
 
     verb: Verb
     thing: int
@@ -235,7 +236,7 @@ class Action(NamedTuple):
 
 
 def problem(graph: Graph, action: Action) -> str | None:
-    """Why an action is not possible now, in words without its end mark; None if it is."""
+    """The reason why an action is not possible now, without a full stop; None if it is possible."""
     verb, id, where = action
     the, node = _the(graph, id), graph.node(id)
     match verb:
@@ -322,7 +323,7 @@ def after(graph: Graph, action: Action) -> Graph:
 
 
 def _walked(graph: Graph, id: int) -> Graph:
-    """Close to the thing, to what it is in or on, to what is in it, and to what is held; to nothing else any more."""
+    """The robot is now close to the thing, its holders, its contents and the things in its hands, and to nothing else."""
     node, robot, changes = graph.node(id), graph.robot, Changes(graph)
     room = graph.room_of(id)
     assert room is not None
@@ -342,7 +343,7 @@ def _walked(graph: Graph, id: int) -> Graph:
 
 
 def _grabbed(graph: Graph, id: int) -> Graph:
-    """The thing, and what lies on or in it, is nowhere but in the hand; what it was on or in stays within reach."""
+    """The thing and its load are now only in the hand; the thing that it was on or in stays within reach."""
     robot, changes, right_is_free = graph.robot, Changes(graph), graph.hands[0] is None
     room = graph.room_of(robot)
     assert room is not None

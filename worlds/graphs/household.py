@@ -1,7 +1,7 @@
-"""The world's texts, written and read: what the robot sees, commands, and answers; and what these tell, a belief in which rooms
-are receptacles that hold their furniture and what lies in none.
+"""Writes and reads the world's texts: views, commands and answers. In the belief read from them, rooms are receptacles that
+hold their furniture and the things that lie in none.
 
-The robot sees all that is in its room and not behind a closed door, and what it opens from there.
+The robot sees everything in its room that is not behind a closed door, and the contents of what it opens there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from housequest.worlds.text import with_article
 
 
 def visible(graph: Graph) -> frozenset[int]:
-    """What can be named and is in sight, with the room itself and what is held."""
+    """The named things in sight, with the room itself and the things in the hands."""
     room = graph.room_of(graph.robot)
     assert room is not None
     names, found, waiting = graph.apartment.names, {room, *graph.held}, [room, *graph.held]
@@ -43,25 +43,27 @@ def visible(graph: Graph) -> frozenset[int]:
 
 
 def shown_by(graph: Graph, id: int) -> frozenset[int]:
-    """What can be named of all that is on and in a thing, wherever that is, and not behind a closed door."""
+    """The named things on and in a thing, wherever it is, that are not behind a closed door."""
     return frozenset(one for one in graph.load(id) if one in graph.apartment.names and not graph.enclosed(one))
 
 
 def examinable(graph: Graph, seen: frozenset[int]) -> frozenset[int]:
-    """What of ``seen`` the robot can look at from close by: its room, and what is within reach and not behind a closed door."""
+    """The part of ``seen`` that the robot can look at closely: its room, and the things within reach that are not behind a
+    closed door."""
     here = graph.room_of(graph.robot)
     return frozenset(id for id in seen if (id == here if graph.node(id).room else graph.reached(id) and not graph.enclosed(id)))
 
 
 def lies(graph: Graph, id: int) -> tuple[Placing, int] | None:
-    """Where a thing is, as people say it: in what holds it, else on what is under it; None if it is only in a room."""
+    """The holder of a thing, as people say it: the one that it is in, else the one that it is on; None if it is only in a
+    room."""
     placed: Placed = graph.placed.get(id, frozenset())
     named = [one for one in placed if one[1] in graph.apartment.names]
     return min((one for one in named if not graph.node(one[1]).room), default=None)  # INSIDE sorts before ON
 
 
 def beside(graph: Graph, id: int, seen: frozenset[int]) -> tuple[list[int], list[int]]:
-    """What of ``seen`` lies on something, and what in it, by name."""
+    """The parts of ``seen`` that lie on something and in it, each sorted by name."""
     inner = sorted(
         seen.difference(graph.held).intersection(graph.children(id)), key=lambda one: by_name(graph.apartment.names[one])
     )
@@ -99,14 +101,14 @@ def written(graph: Graph, action: Action) -> str:
 
 
 def told_opening(graph: Graph) -> str:
-    """The apartment's rooms, what is seen at first, and what is held."""
+    """The apartment's rooms, the first view, and the things in the hands."""
     rooms = listed([with_article(graph.apartment.names[id]) for id in graph.apartment.rooms])
     parts = [f"You are in an apartment with {rooms}.", told_room(graph), *([told_held(graph)] if graph.held else [])]
     return " ".join((*parts, *(told for id in graph.held for told in _told_load(graph, id, visible(graph), empty=False))))
 
 
 def told_room(graph: Graph) -> str:
-    """The room in which the robot is, with all that it sees there."""
+    """The robot's room, with everything in sight there."""
     room, seen, names = graph.room_of(graph.robot), visible(graph), graph.apartment.names
     assert room is not None
     there = sorted(seen - {room, *graph.held}, key=lambda id: by_name(names[id]))
@@ -123,7 +125,7 @@ def told_held(graph: Graph) -> str:
 
 
 def told_thing(graph: Graph, id: int) -> str:
-    """A thing from close by: how it stands, and what is in and on it."""
+    """A thing from close by: its states and contents."""
     if graph.node(id).room:
         return told_room(graph)
     states, seen = _states(graph, id), shown_by(graph, id)
@@ -163,7 +165,7 @@ def _told_load(graph: Graph, id: int, seen: frozenset[int], *, empty: bool) -> I
 
 
 def _told_contents(graph: Graph, id: int, seen: frozenset[int], *, empty: bool) -> Iterator[str]:
-    """What lies on and in a thing; that nothing does only if it is open, or is asked for where it ``empty``."""
+    """The contents of a thing in words. "Nothing" is said only of an open one, or with ``empty``."""
     name, properties = graph.apartment.names[id], graph.node(id).properties
     on, inside = beside(graph, id, seen)
     shut = "CLOSED" in graph.state(id)
@@ -288,7 +290,7 @@ class _Reading(BeliefBuilder):
             self._rooms.append(room)
 
     def _stands(self, name: str, states: Sequence[str]) -> None:
-        """Furniture of the room: all that lies on it or in it is told after it, unless it is closed."""
+        """Read a piece of the room's furniture. The text lists its contents afterwards, unless it is closed."""
         openness: Openness = "closed" if "closed" in states else "open" if "open" in states else "surface"
         known = self.places.get(name) or Receptacle(name, place=name)
         contents = known.contents if openness == "closed" else ()
@@ -322,7 +324,7 @@ class _Reading(BeliefBuilder):
         self._lit(name, states)
 
     def _leave(self, name: str) -> None:
-        """A thing is no longer where it was; furniture that stands on something stays in its room."""
+        """Remove a thing from its place; furniture that stands on something stays in its room."""
         for place, one in self.places.items():
             if name in (one.contents or ()) and not (name in self.places and place in self._rooms):
                 self.places[place] = replace(one, contents=_without(one.contents, name))
@@ -340,7 +342,7 @@ class _Reading(BeliefBuilder):
             self.change(place.name, contents=(*(place.contents or ()), name))
 
     def _unknown(self, name: str) -> bool:
-        """Whether nobody has looked into what is closed; what lies on top of it says nothing of that."""
+        """True for a closed receptacle that nobody has looked into; things on top of it do not matter."""
         place = self.places[name]
         return place.openness == "closed" and place.contents is None
 
@@ -350,8 +352,8 @@ def _without(names: Sequence[str] | None, gone: str) -> tuple[str, ...]:
 
 
 class GraphHousehold(Household):
-    """Reads the world's texts, and no goals: these are of several things, which no `Goal` can say. ``classes`` are those of the
-    user's apartments, each with its properties; without them, and so what planners can name, they are those of made-up ones."""
+    """Reads the world's texts, but no goals: these name several things, which a `Goal` cannot. ``classes`` gives those of the
+    user's apartments, each with its properties; by default they are those of made-up ones. Planners can name only these."""
 
     def __init__(self, classes: Callable[[], Classes] | None = None) -> None:
         self._classes = classes
@@ -368,7 +370,6 @@ class GraphHousehold(Household):
         return _Reading(belief).read(observation.text) if observation.accepted else belief
 
     def refused(self, observation: Observation, /) -> bool:
-        """The world's answers are in words, so the observation says it."""
         return not observation.accepted
 
     def canonical(self, command: str, /) -> str:

@@ -1,6 +1,6 @@
 """Made-up apartments without end, and the tasks in them: five families, as Watch-And-Help and LoTa-Bench have them.
 
-The habits, what stands in which room and where things lie, were counted nowhere: they are written in ``habits.toml``. The
+The habits (the furniture of each room, and the places of things) are written by hand in ``habits.toml``, not counted. The
 families and what each is about are those of Watch-And-Help (Puig et al., ICLR 2021) in LoTa-Bench's reading (Choi et al., ICLR
 2024, table 5), with "wash dishes" ending in a dishwasher that runs, and without what only a second person can do.
 """
@@ -26,7 +26,7 @@ SEEDS = 1_000_000_000
 
 
 class Family(NamedTuple):
-    """What a family of tasks wants: ``least`` to ``most`` kinds of ``things``, up to ``each`` of one kind, at a place."""
+    """A family of tasks: ``least`` to ``most`` kinds of ``things``, up to ``each`` of one kind, at a place."""
 
     how: How
     place: str
@@ -45,7 +45,7 @@ FAMILIES: Mapping[str, Family] = {
 
 
 class Furniture(NamedTuple):
-    """What stands in a room: between ``least`` and ``most`` of it."""
+    """A kind of furniture in a room: between ``least`` and ``most`` of it."""
 
     kind: str
     properties: tuple[str, ...]
@@ -57,18 +57,18 @@ STANDING: Mapping[str, tuple[Furniture, ...]] = {
     room: tuple(Furniture(kind, **one)._replace(properties=tuple(one["properties"].split())) for kind, one in standing.items())
     for room, standing in _HABITS["standing"].items()
 }
-"""What stands in each room."""
+"""The furniture of each room."""
 LYING: Mapping[str, Mapping[str, int]] = _HABITS["lying"]  # Where each kind of thing lies, by weight.
 APARTMENT = "apartment"
 _FURNITURE = {one.kind: one for standing in STANDING.values() for one in standing}
 ROOM_OF = {one.kind: room for room, standing in STANDING.items() for one in standing}
 VOCABULARY = frozenset({*LYING, *_FURNITURE})
-"""The kinds that made-up apartments have; those of others are known once they were seen."""
+"""The kinds in made-up apartments; those of others are known once they are seen."""
 _NUMBERS = {0: 2, 1: 5, 2: 3}  # How many of a kind of thing there are, by weight; at least what the goal wants.
 
 
 class ApartmentTask(NamedTuple):
-    """A made-up task: its apartment and what is wanted."""
+    """A made-up task: its apartment and its goal."""
 
     graph: Graph
     type: str
@@ -86,8 +86,8 @@ def make_apartment(seed: int) -> ApartmentTask:
 
 
 def make_task(graph: Graph, seed: int) -> ApartmentTask:
-    """A task of one of the families in somebody's own apartment, where classes may have the names of older graphs; food and
-    dishes are laid out if there are too few. Raises ``ConfigurationError`` if the furniture allows of no task."""
+    """A task of one of the families in the user's own apartment, whose classes may have the names of older graphs. Food and
+    dishes are laid out if there are too few. Raises ``ConfigurationError`` if the furniture fits no family."""
     dice = Random(f"household-graph {VERSION} {seed}")
     kinds = graph.apartment.kinds
     for type in dice.sample(list(FAMILIES), len(FAMILIES)):
@@ -153,8 +153,8 @@ def _goal(dice: Random, family: Family, there: Mapping[str, int]) -> GraphGoal:
 
 
 class _Builder:
-    """An apartment in the making, or one ``before`` more was laid out in it. What is laid at a place is close to it, and to
-    nothing else."""
+    """Builds an apartment, or lays things out in the one ``before``. A thing laid at a place is close to that and to nothing
+    else."""
 
     def __init__(self, dice: Random, before: Graph | None = None) -> None:
         self.dice = dice
@@ -192,8 +192,8 @@ class _Builder:
             self.holding[id] = room
 
     def strew(self, goal: GraphGoal, kinds: Iterable[str] = LYING) -> None:
-        """What lies about of ``kinds``: at least what the goal wants, and none of that where it is wanted. Where an apartment
-        has none of the furniture that the habits name, things lie at any other, and without any on the floor."""
+        """Lay out things of ``kinds``: at least those that the goal wants, and none of these at its place. If an apartment
+        lacks the furniture that the habits name, things lie at any other, and without any on the floor."""
         wanted = {one.kind: one.count for one in goal.conditions if one.where}
         for kind in kinds:
             habits = LYING[kind]
@@ -219,7 +219,7 @@ class _Builder:
 
 
 def counts_of(classes: Classes) -> Counts:
-    """The written habits for apartments that have these ``classes``: of others than made-up ones have, nothing is known."""
+    """The written habits for apartments with these ``classes``; nothing is known of classes that made-up ones lack."""
     written, unknown = written_counts(), ObjectCount(1, 1, {})
     room = written.rooms[APARTMENT]
     standing = {kind: has for kind, has in classes.items() if "GRABBABLE" not in has}
@@ -240,7 +240,8 @@ def counts_of(classes: Classes) -> Counts:
 
 @cache
 def written_counts() -> Counts:
-    """The habits as a table: what a search by likelihood takes for the chance that a thing is at a place, or in a room."""
+    """The habits as a table of counts: a search by likelihood takes from it the chance that a thing is at a place or in a
+    room."""
     opened = {kind: "CAN_OPEN" in one.properties for kind, one in _FURNITURE.items()}
     number = {kind: max(1.0, (one.least + one.most) / 2) for kind, one in _FURNITURE.items()}
     objects: dict[str, ObjectCount] = {}

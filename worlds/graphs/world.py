@@ -1,7 +1,7 @@
 """Household graphs as a world: WAH-NL from the user's files, made-up apartments without end, and some of our own.
 
-Of its experts one plays from the goal sentence and the texts alone, two things at a time, and searches where things likely are;
-that of LoTa-Bench's skills can find what it can name, so it fetches one thing after the other.
+One expert plays from the goal sentence and the texts alone, carries two things at a time, and searches the likeliest places
+first. The expert of LoTa-Bench's skills can find everything that it can name, so it fetches one thing after the other.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class GeneratedApartments(EndlessTasks):
 
     def __init__(self, apartment: Graph | None) -> None:
         self.house = lru_cache(_KEPT)(houses.make_apartment if apartment is None else partial(houses.make_task, apartment))
-        """What a seed makes. Raises what `make_task` raises."""
+        """The apartment and task of a seed. Raises ``ConfigurationError``."""
 
     def made(self, seed: int) -> Task:
         house: houses.ApartmentTask = self.house(seed)
@@ -189,7 +189,7 @@ class GraphWorld(HouseholdWorld[GeneratedApartments]):
         return Task(f"{split}/{one.id}", _NAME, split, number, one.name, said, wording, self._paths[split])
 
     def _begun(self, task: Task) -> tuple[Graph, GraphGoal]:
-        """Hidden: where a task begins, and what it wants. Raises ``GameError``."""
+        """Hidden: the first graph and the goal of a task. Raises ``GameError``."""
         if task.split == GENERATED:
             house = self.generated.house(task.number)
             return house.graph, house.goal
@@ -198,7 +198,7 @@ class GraphWorld(HouseholdWorld[GeneratedApartments]):
         return file.graph(one), one.goal
 
     def _classes(self) -> Classes:
-        """The classes of the user's apartments, all together: of a single one, it would tell what is hidden there."""
+        """The classes of all the user's apartments together: those of a single one would tell what is hidden there."""
         files = [self._file(path).properties for split, path in self._paths.items() if split != EXAMPLE]
         apartment = None if self._apartment is None else read_apartment(self._apartment).apartment
         own = [] if apartment is None else [apartment.properties, houses.laid_out(apartment)]
@@ -243,7 +243,7 @@ def plan_of(graph: Graph) -> Room:
 
 
 def situation(graph: Graph, room: Room) -> Situation:
-    """Hidden: all of a state. The robot stands before furniture that it is close to, else in the middle of its room."""
+    """Hidden: the whole state. The robot stands before furniture that it is close to, else in the middle of its room."""
     from housequest.worlds.rooms.room import Holder, Situation
 
     names, here = graph.apartment.names, graph.room_of(graph.robot)
@@ -267,7 +267,7 @@ def situation(graph: Graph, room: Room) -> Situation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphExpertMemory(ExpertMemory):
-    """What is known, and the goal sentence, which is read anew as more is seen."""
+    """The memory, with the goal sentence, which is read again as more is seen."""
 
     goal: str
 
@@ -361,14 +361,14 @@ class _Decision:
             yield from self._at(target, f"put {name} {how} {target.name}", thought)
 
     def _lay_down(self, name: str, thought: str) -> Iterator[Move]:
-        """Put something somewhere, but not where such things are wanted: here if that is possible."""
+        """Put something down anywhere but at the kind of place that is the goal's: here if that is possible."""
         places = [one for one in self.belief.receptacles if one.openness == "surface" and one.kind != self.wanted.place]
         for one in sorted(places, key=self._nearness):
             for how in ("on", "in"):
                 yield from self._at(one, f"put {name} {how} {one.name}", thought)
 
     def _fetch(self, more: Counter[str]) -> Iterator[Move]:
-        """Grab what is wanted and was seen, the nearest first; what is where it should be stays."""
+        """Grab wanted things that were seen, the nearest first; those at their goal stay."""
         found: list[tuple[Receptacle, str]] = []
         for one in self.belief.receptacles:
             if self.target is not None and one.name == self.target.name:
@@ -427,8 +427,7 @@ _SO_ALREADY = re.compile(r"The .+ \d+ is (?:open|closed|on) already\.|You hold t
 
 @dataclass(frozen=True, slots=True)
 class SkillExpertMemory:
-    """The skills that are left, the ``names`` of things in skills, which were gone to ``again``, and why it gives up, if it
-    does."""
+    """The skills left, the ``names`` of things in skills, those gone to ``again``, and the reason to give up."""
 
     todo: tuple[str, ...]
     names: frozenset[str] = frozenset()

@@ -1,5 +1,5 @@
-"""What household worlds share, independent of their texts: `base` has the protocol that each implements.
+"""The parts that household worlds share, independent of their texts: `base` has the protocol that each implements.
 
-`belief` is what a player knows, `goals` what is wanted, `counts` where things are at the start, and `planner` the search of
-those who see the whole state.
+`belief` is a player's knowledge, `goals` are goals and skills, `counts` has the places of things at the start, and `planner` is
+the search of planners that see the whole state.
 """

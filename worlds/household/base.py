@@ -1,4 +1,4 @@
-"""What a household world adds to `housequest.worlds.base.World`: its texts read into values, and what experts share.
+"""The contract of household worlds beside `housequest.worlds.base.World`: a reader of their texts, and the base of experts.
 
 An expert keeps no plan: every decision is made from the current belief, whoever chose the last command. It never repeats a
 command that was refused without new information.
@@ -56,9 +56,9 @@ class Commands:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What holds in one household and not in another, for prompts: how many things are carried at a time, whether refusals are
-    answered with the reason, what each type of task wants, and what else a planner has to know, a sentence each; where
-    ``kinds`` and ``ways`` are empty, agents have words of their own for ALFWorld's."""
+    """Differences between households, for prompts: the number of ``hands``; whether a refusal ``explains`` its reason; the aim
+    of each type of task (``kinds``); and other advice for planners (``ways``), a sentence each. Where ``kinds`` and ``ways``
+    are empty, agents use their own words, which are about ALFWorld."""
 
     hands: int = 1
     explains: bool = False
@@ -82,7 +82,7 @@ class Household(Protocol):
         ...
 
     def refused(self, observation: Observation, /) -> bool:
-        """Whether the world refused the command."""
+        """True if the world refused the command."""
         ...
 
     def canonical(self, command: str, /) -> str:
@@ -96,13 +96,14 @@ class Household(Protocol):
         """The goal that a free sentence most likely means, given the kinds of object and receptacle; None if it is unclear."""
 
     def steps(self, sentence: str, /) -> tuple[GoalStep, ...] | None:
-        """What a goal sentence asks to be done, without the ways and searching; None if it is unclear."""
+        """The steps that a goal sentence asks for, without walking and searching; None if it is unclear."""
 
     def topic(self, sentence: str, receptacles: Sequence[str] | None = None, /) -> Topic | None:
-        """What a goal sentence is about, guessed of ``receptacles`` if it is not the world's own; None if it is unclear."""
+        """The topic of a goal sentence, guessed from the kinds in ``receptacles`` if it is not the world's own; None if it is
+        unclear."""
 
     def counts(self, path: Path | None = None, /) -> Counts:
-        """How often things lie where: the table that ships, or the one at ``path``. Raises ``KnowledgeError``."""
+        """The counts of where things lie: the shipped table, or the one at ``path``. Raises ``KnowledgeError``."""
         ...
 
 
@@ -128,7 +129,7 @@ def with_belief(
 
 
 class BelievingEnv(Wrapper):
-    """An env whose answers carry their beliefs, for whoever plays without the episode loop."""
+    """An env whose answers carry their beliefs, for players without the episode loop."""
 
     def __init__(self, env: Env, household: Household | None) -> None:
         super().__init__(env)
@@ -162,7 +163,8 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpertMemory:
-    """What an expert knows, as plain data: the belief, what was refused, what it chose last, and what draws a random order."""
+    """An expert's memory, as plain data: the belief, the commands that ``failed``, the last one ``chosen``, and the ``salt`` of
+    a random order."""
 
     belief: Belief
     failed: frozenset[str] = frozenset()
@@ -174,7 +176,7 @@ M = TypeVar("M", bound=ExpertMemory)
 
 
 class Expert(ABC, Generic[M]):
-    """A ``Policy`` without a model. ``search`` says by what places are looked into, and ``seed`` draws a random order."""
+    """A ``Policy`` without a model. ``search`` is the order in which it looks into places, and ``seed`` draws a random one."""
 
     def __init__(self, household: Household, search: SearchPrior = "counts", seed: int = 0) -> None:
         self.household = household
@@ -191,19 +193,19 @@ class Expert(ABC, Generic[M]):
 
     @abstractmethod
     def last_resort(self, memory: M) -> Move:
-        """What is done if all moves have failed."""
+        """The move if all others have failed."""
 
     def salt(self, belief: Belief) -> str:
-        """What draws the order of a random search in the house of this first belief."""
+        """The seed of a random search order in the house of this first belief."""
         return salt_of(self._seed, (one.name for one in belief.receptacles)) if self.search == "random" else ""
 
     def has_failed(self, memory: M, command: str, belief: Belief) -> bool:
-        """Whether a command that was just refused is not to be tried again; ``belief`` is the one after it."""
+        """True if a command that was just refused must not be tried again; ``belief`` is the one after it."""
         del memory, command, belief
         return True
 
     def worth_trying_again(self, command: str, failed: str) -> bool:
-        """Whether the command that was just accepted makes one that had failed worth another try."""
+        """True if the command that was just accepted makes one that ``failed`` worth another try."""
         del command, failed
         return False
 

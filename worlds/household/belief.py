@@ -1,7 +1,7 @@
-"""What a player knows of a house, as values, and the names in texts of which a world's reader makes them.
+"""A player's knowledge of a house, as values, and the builder with which a world's reader makes them.
 
-A belief holds what observations said and what follows from the rules of the game. Names are left out as PET's Eliminate module
-does (section 3.2): only lists are shortened ("you see a mug 1, and a pen 2."); sentences about an action stay.
+A belief holds what observations said and what follows from the rules of the game. Names can be hidden as in PET's Eliminate
+module (section 3.2): lists are shortened ("you see a mug 1, and a pen 2."), and sentences about an action stay.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """All that is known: receptacles in the order of the opening, items in the order they were first seen. ``at`` is the
+    """Everything known: receptacles in the order of the opening, items in the order they were first seen. ``at`` is the
     receptacle the agent went to last, None in the middle of the room; ``beside`` lists the objects that the last look here
-    showed. ``held`` is what was taken last; of somebody with several ``hands``, ``also`` is what the others hold. ``apart``
-    holds pairs of receptacles of which the first is known to be elsewhere for somebody at the second; it depends on how this
-    was found out, so comparisons ignore it. ``in_one_place``: in this world, a thing is where it was seen last and nowhere
-    else. ``rooms`` are the receptacles that are rooms, in a home of several: each holds its furniture, as far as that was seen,
-    and what lies on its floor."""
+    showed. ``held`` was taken last; ``also`` is in other hands, if there are several ``hands``. ``apart`` holds pairs of
+    receptacles: the first is known not to be at the location of the second. It depends on how this was found out, so
+    comparisons ignore it. ``in_one_place``: in this world, a thing is only where it was seen last. ``rooms`` are the
+    receptacles that are rooms, in a home of several: each holds its furniture, as far as that was seen, and the things on its
+    floor."""
 
     receptacles: tuple[Receptacle, ...] = ()
     items: tuple[Item, ...] = ()
@@ -82,7 +82,7 @@ class Belief:
 
     @property
     def carried(self) -> tuple[str, ...]:
-        """All that is held, what was taken last first."""
+        """Everything held, the last one taken first."""
         return (*(() if self.held is None else (self.held,)), *self.also)
 
     @property
@@ -97,7 +97,7 @@ class Belief:
 
     @property
     def elsewhere(self) -> Belief:
-        """The same without the present place: what is known, wherever one stands."""
+        """The same belief without the present place."""
         return replace(self, at=None, beside=())
 
     def receptacle(self, name: str | None) -> Receptacle | None:
@@ -114,12 +114,12 @@ class Belief:
         return () if standing is None else tuple([one for one in self.receptacles if one.place == standing.place])
 
     def is_here(self, name: str) -> bool:
-        """Whether the receptacle of this name is known to be at the agent's location."""
+        """True if the receptacle of this name is known to be at the agent's location."""
         there, standing = self.receptacle(name), self.receptacle(self.at)
         return there is not None and standing is not None and there.place == standing.place
 
     def is_elsewhere(self, name: str) -> bool:
-        """Whether the receptacle of this name is known not to be at the agent's location."""
+        """True if the receptacle of this name is known not to be at the agent's location."""
         there = self.receptacle(name)
         if there is None:
             return False
@@ -244,7 +244,7 @@ def without(belief: Belief, hidden: Collection[str]) -> Belief:
 
 
 class BeliefBuilder:
-    """A belief in the making: takes in what a text says, which may be anything at all, so that items are bounded."""
+    """Builds a belief from the facts in a text. Texts are untrusted, so items are bounded."""
 
     def __init__(self, belief: Belief) -> None:
         self.before = belief
@@ -253,21 +253,21 @@ class BeliefBuilder:
         self.at = belief.at
 
     def change(self, name: str, **known: Any) -> None:
-        """Take in what is known of a receptacle, if there is one of this name."""
+        """Update the receptacle of this name, if there is one."""
         if name in self.places:
             self.places[name] = _with(self.places[name], **known)
 
     def learn(self, name: str, **known: Any) -> None:
-        """Take in what is known of an item that was seen."""
+        """Update an item, or add it."""
         if name in self.items or len(self.items) < _MAX_ITEMS:
             self.items[name] = _with(self.items.get(name) or Item(name), **known)
 
     def whole(self, **known: Any) -> Belief:
-        """The belief as read so far, with what is ``known`` beside."""
+        """The belief as read so far, with the ``known`` fields replaced."""
         found = {"receptacles": tuple(self.places.values()), "items": tuple(self.items.values()), "at": self.at, **known}
         return replace(self.before, **found)
 
 
 def _with(one: T, **known: Any) -> T:
-    """``one`` with what is now known of it; most of a house is as it was, and is kept rather than made again."""
+    """``one`` with the ``known`` fields; the same object if none changed, as is usual."""
     return one if all(getattr(one, name) == value for name, value in known.items()) else replace(one, **known)

@@ -1,6 +1,6 @@
-"""Where things are at the start of a game, counted over a training split for each kind of room (kitchen, living room, bedroom,
-bathroom), for the expert, generated houses and mining. Kinds are names as the game writes them, without a number.
-"""
+"""Counts of where things are at the start of a game, over a training split, for each kind of room (kitchen, living room,
+bedroom, bathroom). The expert, generated houses and mining use them. Kinds are names as the game writes them, without a
+number."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SEARCHES: tuple[SearchPrior, ...] = get_args(SearchPrior)
 
 
 def salt_of(seed: int, places: Iterable[str]) -> str:
-    """What draws the order of a random search in the house that has these ``places``, however its task is worded."""
+    """The seed of a random search order in the house that has these ``places``; the wording of the task does not change it."""
     return "\n".join((str(seed), *places))
 
 
 def drawn(salt: str, name: str) -> str:
-    """A key that sorts names into an order drawn by ``salt``, which is the same whatever was searched before."""
+    """A key that sorts names into an order drawn by ``salt``, whatever was searched before."""
     return sha256(f"{salt}\n{name}".encode("utf-8", "replace")).hexdigest()
 
 
@@ -77,9 +77,9 @@ class FridgeCount:
 
 @dataclass(frozen=True, slots=True)
 class RoomCount:
-    """One kind of room: how many games and floor plans, and what stands and lies in them. ``goals`` counts games by task type,
-    object, and receptacle or lamp; ``together`` counts places by their receptacles (kinds joined by ``+``); ``nested`` counts
-    objects in a movable receptacle, by its kind and theirs; ``fridge`` is by task type."""
+    """One kind of room: the numbers of games and floor plans, and of the receptacles and objects in them. ``goals`` counts
+    games by task type, object, and receptacle or lamp; ``together`` counts places by their receptacles (kinds joined by ``+``);
+    ``nested`` counts objects in a movable receptacle, by its kind and theirs; ``fridge`` is by task type."""
 
     games: int
     scenes: int
@@ -93,7 +93,8 @@ class RoomCount:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The whole table (0 ``games``: it was written and not counted), with what objects can, and receptacles take."""
+    """The whole table (0 ``games``: written by hand), with the properties of objects (``can``) and the kinds that receptacles
+    take."""
 
     split: str
     games: int

@@ -1,8 +1,8 @@
-"""What household tasks ask for, as values: ALFRED's and ALFWorld's six task types, what each needs, and skills that do it.
+"""Goals of household tasks, as values: ALFRED's and ALFWorld's six task types, the steps of each, and skills for them.
 
-The skills are LoTa-Bench's (Choi et al., ICLR 2024, section 4.1), by which its planners call them. The 214 are those that
-demonstrations of ALFRED's ``train`` take at least once, counted anew: to find each kind that one goes to or acts on, to pick up
-and put down what is carried, to open, close, slice, and switch.
+The skills are LoTa-Bench's (Choi et al., ICLR 2024, section 4.1), by its names. The 214 are those that demonstrations of
+ALFRED's ``train`` use at least once, by our own count: find (each kind that is gone to or acted on), pick up, put down, open,
+close, slice and switch.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TYPES: dict[GoalForm, TaskType] = dict(zip(get_args(GoalForm), get_args(TaskType
 TASK_TYPES: tuple[TaskType, ...] = tuple(TYPES.values())  # the six task types, in ALFWorld's order
 ADJECTIVES: dict[Treatment, str] = {"clean": "clean", "heat": "hot", "cool": "cool"}  # what an object is that was treated so
 TREATMENTS: dict[TaskType, Treatment] = {TYPES[treatment]: treatment for treatment in ADJECTIVES}
-"""What must be done to the object, for the task types that ask for it."""
+"""The treatment of the object, for the task types that ask for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,8 @@ class GoalStep:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a task asks: ``count`` objects of one kind in one receptacle of another, or an object in the light of a ``lamp``."""
+    """The goal of a task: ``count`` objects of one kind in one receptacle of another, or an object in the light of a
+    ``lamp``."""
 
     type: TaskType
     object: str
@@ -54,11 +55,11 @@ class Goal:
 
     @property
     def treatment(self) -> Treatment | None:
-        """What must be done to the object before it is put down."""
+        """The treatment of the object before it is put down."""
         return TREATMENTS.get(self.type)
 
     def steps(self) -> tuple[GoalStep, ...]:
-        """What has to be done, one thing after the other, without the ways and searching."""
+        """The steps in order, without walking and searching."""
         treat = [GoalStep(self.treatment, self.object)] if self.treatment else []
         put = [GoalStep("put", self.object, self.receptacle)] if self.receptacle else []
         use = [GoalStep("use", self.lamp)] if self.lamp else []
@@ -73,7 +74,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What a task is about by its goal: its type, the kinds that it names (in lower case), and those ``needed`` besides."""
+    """The topic of a goal: its type, the kinds that it names (in lower case), and those ``needed`` besides."""
 
     type: str | None = None
     kinds: frozenset[str] = frozenset()
@@ -82,9 +83,9 @@ class Topic:
 
 APPLIANCES: dict[Treatment, str] = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}  # the receptacle that does it
 _WORDS: dict[str, Any] = json.loads(Path(__file__).with_name("words.json").read_text("utf-8"))
-"""Kinds by ALFWorld's names: what else people call them, and what LoTa-Bench's robot does with which."""
+"""Kinds by ALFWorld's names: people's other words for them, and the skills of LoTa-Bench's robot."""
 SYNONYMS: dict[str, str] = {said: kind for kind, words in _WORDS["synonyms"].items() for said in words.split()}
-"""What people call things, by the name that the game has for them."""
+"""The game's name for each word that people use."""
 KNIVES = ("knife", "butterknife")  # what slices
 SkillVerb = Literal["find", "pick up", "put down", "open", "close", "turn on", "turn off", "slice"]
 _SPOKEN: dict[str, str] = {
@@ -95,7 +96,7 @@ _SPOKEN: dict[str, str] = {
 _CARRIED, PLACES, _OPENED, _SLICED, _SWITCHED = (
     _WORDS[words].replace("-", "").split() for words in ("carried", "places", "opened", "sliced", "switched")
 )
-"""Kinds that one can do something with; ``PLACES`` are places and appliances."""
+"""Kinds by the actions that are possible; ``PLACES`` are places and appliances."""
 _TARGETS: dict[SkillVerb, list[str]] = {
     "find": sorted({*_CARRIED, *PLACES}),
     "pick up": _CARRIED,
@@ -107,7 +108,7 @@ _TARGETS: dict[SkillVerb, list[str]] = {
     "slice": _SLICED,
 }
 CONTAINERS = frozenset({"cabinet", "drawer", "fridge", "microwave", "safe"})
-"""What is opened before anything is taken out of it or put into it."""
+"""Receptacles that are opened before anything is taken out or put in."""
 
 
 class NamedSkill(NamedTuple):
@@ -121,7 +122,7 @@ class NamedSkill(NamedTuple):
 
 
 def skill_words(verb: str, name: str) -> str:
-    """What a planner calls a skill: "find an apple", "open the fridge"."""
+    """A skill in a planner's words: "find an apple", "open the fridge"."""
     return f"{verb} {with_article(name) if verb == 'find' else f'the {name}'}"
 
 

@@ -1,4 +1,4 @@
-"""The search of the planners, which see the hidden state: A* (Hart, Nilsson and Raphael, 1968), within limits."""
+"""The search of planners, which see the hidden state: A* (Hart, Nilsson and Raphael, 1968), within limits."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ class SearchLimitReached:
 
 
 class SearchProblem(ABC, Generic[N, A]):
-    """What is searched: states from ``start`` on. ``weight`` is the work of trying one step."""
+    """A search problem: states from ``start`` on. ``weight`` is the work of trying one step."""
 
     start: N
     weight = 1
 
     @abstractmethod
     def estimate(self, node: N, /) -> int:
-        """A lower bound on what it still costs: 0 exactly if the goal holds, ``NEVER`` if it cannot be reached."""
+        """A lower bound on the remaining cost: 0 exactly if the goal holds, ``NEVER`` if it cannot be reached."""
 
     @abstractmethod
     def steps(self, node: N, /) -> Iterator[tuple[A, int, N]]:
         """The actions worth trying, each with its cost and where it leads."""
 
     def key(self, node: N, /) -> Hashable:
-        """What tells one state from another, as far as the goal is concerned."""
+        """The part of a state that matters for the goal: states with equal keys count as one."""
         return node
 
 
@@ -65,9 +65,9 @@ def shortest_way(
     greed: float = 1.0,
     newest_first: bool = False,
 ) -> tuple[SearchNode[N, A], ...] | Unsolvable | SearchLimitReached:
-    """A way to the goal that costs at most ``greed`` times as much as the cheapest. ``most_work`` limits the steps that are
-    tried, ``most_states`` the states that are looked at, and ``seconds`` the time, not reproducibly. Of ways that seem as good,
-    the nearest to the goal goes first, or with ``newest_first`` the one that was found last."""
+    """A way to the goal that costs at most ``greed`` times as much as the cheapest. ``most_work`` limits the steps tried and
+    ``most_states`` the states looked at, both reproducibly; ``seconds`` limits the time. Among equally good ways, the nearest
+    to the goal is tried first, or with ``newest_first`` the one found last."""
     until = None if seconds is None else time.monotonic() + seconds
     number, work = count(), 0
     start, key, estimate = problem.start, problem.key(problem.start), problem.estimate(problem.start)

@@ -1,4 +1,4 @@
-"""What household worlds share of their splits: those in the user's files, ``example``, which ships, and ``generated``."""
+"""The splits of household worlds: those in the user's files, ``example``, which ships, and ``generated``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""A room from coordinates: boxes for its receptacles and scenery, walls round them, and the floor between. No coordinate of a
-thing that can be carried off gets into them, so that nobody learns from a picture where such a thing lies.
-"""
+"""Makes a room from coordinates: boxes for its receptacles and scenery, walls round them, and the floor between. It uses no
+coordinate of a movable thing, so that no picture tells where one lies."""
 
 from __future__ import annotations
 
@@ -23,7 +22,8 @@ _MOST_PIECES = 400
 
 
 def clear(box: Box, point: Point, stood: frozenset[Cell]) -> Box:
-    """The box cut so that nobody who stands touches it; each cut takes the side that costs least, never the point itself."""
+    """The box cut so that it touches nobody on the ``stood`` cells; each cut takes the cheapest side, never the point
+    itself."""
     for x, z in sorted((x * GRID, z * GRID) for x, z in stood):
         if not box.grown(BODY).over(x, z):
             continue
@@ -38,7 +38,7 @@ def clear(box: Box, point: Point, stood: frozenset[Cell]) -> Box:
 
 
 def _lifted(fixtures: Sequence[Fixture]) -> list[Fixture]:
-    """What stands on a counter, or is let into it, is lifted to its top where the counter would swallow it."""
+    """Lift things that stand on a counter or are let into it to its top, if the counter would swallow them."""
     tops = [one.box for one in fixtures if one.kind.form == "counter"]
     found: list[Fixture] = []
     for one in fixtures:
@@ -52,7 +52,7 @@ def _lifted(fixtures: Sequence[Fixture]) -> list[Fixture]:
 
 
 def _joined(fixtures: list[Fixture], stood: frozenset[Cell]) -> list[Fixture]:
-    """Counters as they run: under and over what is built in, and on through small gaps; open where a basin is."""
+    """Extend counters under and over built-in things and across small gaps, and cut holes for basins."""
     counters = [one for one in fixtures if one.kind.form == "counter"]
     if not counters:
         return fixtures
@@ -84,7 +84,7 @@ def _joined(fixtures: list[Fixture], stood: frozenset[Cell]) -> list[Fixture]:
 
 
 def _between(boxes: Sequence[Box], barred: Sequence[Box]) -> Iterator[Box]:
-    """What fills the small gaps of a counter, between two of its boxes along one wall."""
+    """Boxes that fill the small gaps of a counter, between two of its boxes along one wall."""
     for one, other in combinations(boxes, 2):
         for axis, along in ((0, 2), (2, 0)):
             low, high = max(one[axis], other[axis]), min(one[axis + 3], other[axis + 3])
@@ -97,14 +97,14 @@ def _between(boxes: Sequence[Box], barred: Sequence[Box]) -> Iterator[Box]:
 
 
 def _apart(one: Box, other: Box) -> float:
-    """How far two boxes are from each other, seen from above."""
+    """The distance between two boxes, seen from above."""
     dx = max(0.0, one.x0 - other.x1, other.x0 - one.x1)
     dz = max(0.0, one.z0 - other.z1, other.z0 - one.z1)
     return (dx * dx + dz * dz) ** 0.5
 
 
 def _protruding(fixtures: list[Fixture]) -> list[Fixture]:
-    """Drawers and doors reach just out of the furniture in which they are."""
+    """Let drawers and doors reach just out of the furniture that they are in."""
     solid = [box for one in fixtures if one.kind.form in ("solid", "counter", "table") for box in one.boxes]
     found: list[Fixture] = []
     for one in fixtures:
@@ -186,7 +186,7 @@ def _fixture(one: Located, others: Sequence[Located], bounds: Box, stood: frozen
         inward = _inward(point, bounds) if one.name.startswith(_BACKED) else None
 
         def cost(turn: int) -> float:
-            """How many places to stand and other things it covers so turned, and how far it reaches out of bounds."""
+            """The number of standing places and other things that it covers so turned, and its reach out of bounds."""
             side = (front + turn) % 4
             box = _box(point.x, point.z, side, width, depth, low, high)
             covered = sum(box.grown(0.1).over(x * GRID, z * GRID) for x, z in stood)
@@ -206,7 +206,7 @@ def _fixture(one: Located, others: Sequence[Located], bounds: Box, stood: frozen
 
 
 def _upright(kind: Kind, y: float, height: float) -> tuple[float, float]:
-    """Bottom and top of what has its pivot at ``y``."""
+    """Bottom and top of a thing with its pivot at ``y``."""
     if kind.stands == "floor":
         if kind.form == "counter":
             return 0.0, y if y >= ON_FLOOR else height
@@ -235,7 +235,7 @@ def _inward(point: Point, bounds: Box) -> Side:
 
 
 def _in_row(one: Located, place: Pose, front: Side, others: Sequence[Located]) -> Side:
-    """The front of a drawer or cabinet: where one looks from, unless those in a row with it say that they face another way."""
+    """The front of a drawer or cabinet: the side of its standing place, unless its row of neighbours faces another way."""
     rows = [0, 0]
     for other in others:
         apart = abs(other.point.x - one.point.x), abs(other.point.z - one.point.z)

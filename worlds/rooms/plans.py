@@ -1,11 +1,11 @@
-"""Floor plans for houses whose ids say nothing of where things are: made-up ones, and games of others.
+"""Floor plans for houses without coordinates in their ids: made-up ones, and other people's games.
 
-A plan depends on names and on who shares a place, and on nothing else, so it is the same for a house every time, and no game
-changes by it. Receptacles stand in columns along the walls, what is low below what hangs; tables stand in the middle.
+A plan depends only on names and shared places, so it is the same for a house every time and changes no game. Receptacles stand
+in columns along the walls, low ones below hanging ones; tables stand in the middle.
 
-A home of several rooms, of which somebody knows some, is all in one such plan, which grows with what is known: each room has a
-rectangle of one size, and all open onto each other where their corners meet. It depends on nothing but what is known, so it
-tells neither furniture nor size of a room that nobody was in; the rectangles grow only once a room is seen that needs more.
+A home of several rooms has one plan of its known rooms: rectangles of one size, open to each other at their corners. It depends
+only on what is known, so it tells neither furniture nor size of an unseen room; the rectangles grow only once a seen room needs
+more.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _Placing = Callable[[float, float, float, float, float, float], Box]
 
 @dataclass(slots=True)
 class _Column:
-    """What stands along a stretch of wall: each box by the place from which it is reached, None for a worktop."""
+    """The things along a stretch of wall: each box with the place from which it is reached, None for a worktop."""
 
     width: float = 0.0
     depth: float = 0.0
@@ -144,7 +144,7 @@ def _size(name: str) -> tuple[float, float, float]:
 
 
 def _standing(place: int, standing: list[str], others: list[str], sorts: dict[str, str]) -> _Column:
-    """What stands on the floor side by side, and on it, in it and above it what shares its place."""
+    """A column of furniture side by side on the floor, with the receptacles on, in and above it that share its place."""
     column = _Column()
     for name in standing:
         width, height, depth = _size(name)
@@ -208,7 +208,7 @@ def _topped(column: _Column) -> _Column:
 
 
 def _put_up(columns: list[_Column], place: int, members: list[str], *, hung: bool) -> None:
-    """Put on the first column that is free, or hang over the first that is low enough; else on or over one of its own."""
+    """Put things on the first free column, or hang them over the first low one; else make a column for them."""
     apart, tight, lowest = (0.03, 0.1, -1.0) if hung else (0.06, 0.15, 0.8)
     wide = sum(_size(name)[0] + apart for name in members)
     free = (one for one in columns if not (one.hung if hung else one.topped) and lowest < one.base < 1.0)
@@ -242,7 +242,7 @@ def _walls(columns: list[_Column], islands: list[_Column], more: float, *, lined
 
 
 def _least(columns: list[_Column], islands: list[_Column]) -> tuple[float, float]:
-    """What the islands need with aisles round them, between columns along the walls."""
+    """The size that the islands need with aisles round them, between columns along the walls."""
     depth, (per_row, across, deep) = _depth(columns), _rows(islands)
     return 2 * depth + per_row * across, 2 * depth + ceil(len(islands) / per_row) * deep
 
@@ -252,12 +252,12 @@ def _depth(columns: list[_Column]) -> float:
 
 
 def _corner(columns: list[_Column]) -> float:
-    """How far from its corners a wall is left free."""
+    """The free length of a wall at its corners."""
     return max(_CORNER, _depth(columns) + 0.1)
 
 
 def _rows(islands: list[_Column]) -> tuple[int, float, float]:
-    """How many islands stand in a row, and how far they are apart within it and from row to row."""
+    """The number of islands in a row, and their distances within it and from row to row."""
     across = max((column.width for column in islands), default=0.0) + 2 * _AISLE
     deep = max((column.depth for column in islands), default=0.0) + 2 * _AISLE
     return max(1, ceil(len(islands) ** 0.5)), across, deep
@@ -360,14 +360,14 @@ _KEPT = 64
 
 
 class Furnished(NamedTuple):
-    """A room, and what stands in it; none where that is not known."""
+    """A room with its furniture, empty if that is not known."""
 
     name: str
     furniture: tuple[str, ...]
 
 
 def as_known(room: Room, belief: Belief) -> Room:
-    """The ``room`` as far as a belief knows it: all of it, but for a home of several rooms, of which it knows some."""
+    """The ``room`` as far as a belief knows it: the whole, except in a home of several rooms."""
     if not belief.rooms:
         return room
     places = {one.name for one in belief.receptacles} - {*belief.rooms}
@@ -383,7 +383,7 @@ def apartment(rooms: Sequence[Furnished]) -> Room:
 
 @lru_cache(_KEPT)
 def _planned(rooms: tuple[Furnished, ...]) -> Room:
-    """The plan in which the rectangles have the least size that all rooms fit into."""
+    """The plan whose rectangles have the least size that all rooms fit into."""
     rooms = rooms[:MAX_ROOMS] or (Furnished("room 1", ()),)
     most = MAX_FIXTURES // len(rooms)
     rooms = tuple(Furnished(one.name, one.furniture[:most]) for one in rooms)

@@ -1,4 +1,4 @@
-"""Draws boxes: colour, depth and owner of each pixel, by NumPy.
+"""Draws boxes with NumPy: colour, depth and owner of each pixel.
 
 For a pixel (u, v), the place where its ray meets a plane is a linear function of u and v if one takes the right measure of
 nearness: 1 / depth in perspective, -depth in parallel projection. So a plane is an outer sum of two vectors. A ray is in a box
@@ -53,11 +53,11 @@ class Frame:
         return columns, rows
 
     def pixels(self, name: str) -> int:
-        """How many pixels belong to the thing of this name."""
+        """The number of pixels of the thing of this name."""
         return int((self.ids == self.names.index(name)).sum()) if name in self.names else 0
 
     def spots(self) -> dict[str, tuple[int, int]]:
-        """For each thing in the picture, the pixel (column, row) of its own nearest to its middle: where a name can stand."""
+        """A place for each thing's name: the (column, row) of its own pixel nearest to its middle."""
         import numpy as np
 
         found: dict[str, tuple[int, int]] = {}
@@ -74,7 +74,7 @@ class Frame:
         return found
 
     def extent(self) -> tuple[int, int, int, int]:
-        """The smallest part that has all that is in the picture: left, top, right and bottom, the last two exclusive."""
+        """The smallest part with everything drawn: left, top, right and bottom, the last two exclusive."""
         import numpy as np
 
         there = np.isfinite(self.depth)
@@ -89,7 +89,7 @@ class Frame:
         return Frame(self.rgb[rows, columns], self.depth[rows, columns], self.ids[rows, columns], self.names)
 
     def resized(self, size: tuple[int, int]) -> Frame:
-        """The picture in so many columns and rows of pixels, each of them one of its own."""
+        """The picture in so many columns and rows, by its nearest pixels."""
         import numpy as np
 
         if size == self.size:
@@ -99,7 +99,7 @@ class Frame:
         return Frame(self.rgb[picked], self.depth[picked], self.ids[picked], self.names)
 
     def centred(self, size: tuple[int, int]) -> Frame:
-        """The picture in the middle of a larger one, in which nothing else is."""
+        """The picture in the middle of a larger, otherwise empty one."""
         import numpy as np
 
         columns, rows = size
@@ -111,11 +111,12 @@ class Frame:
         return Frame(rgb, depth, ids, self.names)
 
     def in_rows(self, count: int) -> Frame:
-        """The picture in so many rows of pixels, each of them one of its own."""
+        """The picture in so many rows, by its nearest pixels."""
         return self.resized((self.size[0], count))
 
     def png(self, *, over: Frame | None = None) -> bytes:
-        """The picture as a PNG, wherever zlib is the same; transparent where nothing is, or where it equals ``over``."""
+        """The picture as a PNG, the same bytes with the same zlib; transparent where nothing is, or where it equals
+        ``over``."""
         import numpy as np
 
         shown = np.isfinite(self.depth) if over is None else (self.rgb != over.rgb).any(axis=2)
@@ -151,8 +152,8 @@ def png_file(size: tuple[int, int], kind: int, rows: bytes, *chunks: tuple[bytes
 @dataclass(frozen=True, slots=True)
 class Camera:
     """A camera at ``eye``; ``yaw`` and ``pitch`` in degrees as in a `Pose`. ``scale`` is half the height of the picture: at a
-    distance of 1 in perspective (0.577 for 60 degrees), in metres in ``parallel`` projection. ``aspect`` is the width of a
-    pixel for its height."""
+    distance of 1 in perspective (0.577 for 60 degrees), in metres in ``parallel`` projection. ``aspect`` is a pixel's width
+    divided by its height."""
 
     eye: Point
     yaw: float
@@ -303,7 +304,7 @@ def _coloured(
     grid: tuple[NDArray[float32], NDArray[float32]],
     floor: bool,
 ) -> Frame:
-    """The picture of what was drawn: colours by side, tiles on the floor, dark edges between things."""
+    """The finished picture: colours by side, tiles on the floor, dark edges between things."""
     import numpy as np
 
     names = tuple(dict.fromkeys(part.name for part in parts if part.name is not None))

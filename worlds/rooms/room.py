@@ -1,4 +1,4 @@
-"""The values: a point, a pose, a box, the kind of a thing, a room, what somebody knows of it, and the ways on its floor.
+"""The values of rooms: points, poses, boxes, kinds of things, rooms and the known state of one; and ways on a floor.
 
 Metres; x is to the right, y up and z ahead of somebody who faces yaw 0. ALFRED walks a grid of quarter metres, and AI2-THOR's
 ids have coordinates. The sizes of kinds are medians over AI2's asset database (``assets``) and over the boxes of the iTHOR
@@ -39,7 +39,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pose:
-    """Where somebody stands and looks: ``yaw`` clockwise from +z and ``pitch`` downwards, in degrees."""
+    """A player's place and view: ``yaw`` clockwise from +z and ``pitch`` downwards, in degrees."""
 
     x: float
     z: float
@@ -92,10 +92,10 @@ _PALE = 90
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What holds of all things of a kind. ``width``, ``height`` and ``depth`` are in metres, ``pivot`` the share of the height
-    that is below the point in an id, and ``surface`` the share of the height at which things are put. ``parts`` are boxes as
-    shares of the whole from left, below and behind to right, above and in front, each with its colour. ``scenery`` is no goal's
-    and drawn before it was seen."""
+    """The properties of all things of a kind. ``width``, ``height`` and ``depth`` are in metres, ``pivot`` the share of the
+    height that is below the point in an id, and ``surface`` the share of the height at which things are put. ``parts`` are
+    boxes as shares of the whole from left, below and behind to right, above and in front, each with its colour. ``scenery`` is
+    in no goal and is drawn before it is seen."""
 
     width: float
     height: float
@@ -164,22 +164,22 @@ class Box(NamedTuple):
         return self._replace(x0=self.x0 - by, z0=self.z0 - by, x1=self.x1 + by, z1=self.z1 + by)
 
     def over(self, x: float, z: float) -> bool:
-        """Whether the point is within the box as seen from above."""
+        """True if the point is within the box as seen from above."""
         return self.x0 < x < self.x1 and self.z0 < z < self.z1
 
     def meets(self, other: Box) -> bool:
-        """Whether the boxes overlap as seen from above."""
+        """True if the boxes overlap as seen from above."""
         return self.x0 < other.x1 and other.x0 < self.x1 and self.z0 < other.z1 and other.z0 < self.z1
 
     def overlaps(self, other: Box) -> bool:
-        """Whether the boxes have room in common."""
+        """True if the boxes overlap."""
         return self.y0 < other.y1 and other.y0 < self.y1 and self.meets(other)
 
     def united(self, other: Box) -> Box:
         return Box(*map(min, self[:3], other[:3]), *map(max, self[3:], other[3:]))
 
     def without(self, hole: Box) -> tuple[Box, ...]:
-        """What is left beside ``hole``, as seen from above: up to four boxes."""
+        """The rest beside ``hole``, as seen from above: up to four boxes."""
         if not self.meets(hole):
             return (self,)
         x0, x1 = max(self.x0, hole.x0), min(self.x1, hole.x1)
@@ -193,7 +193,7 @@ class Box(NamedTuple):
         return tuple(box for box in beside if box.x1 - box.x0 > 1e-6 and box.z1 - box.z0 > 1e-6)
 
     def outside(self, hole: Box) -> tuple[Box, ...]:
-        """What is left of the box outside of ``hole``: up to six boxes."""
+        """The rest of the box outside ``hole``: up to six boxes."""
         if not self.overlaps(hole):
             return (self,)
         low, high = max(self.y0, hole.y0), min(self.y1, hole.y1)
@@ -202,12 +202,12 @@ class Box(NamedTuple):
         return (*(box for box in above if box.y1 - box.y0 > 1e-6), *between)
 
     def spans(self, side: Side) -> tuple[float, float]:
-        """How wide and how deep a box is that faces ``side``."""
+        """Width and depth of the box, if it faces ``side``."""
         x, z = self.x1 - self.x0, self.z1 - self.z0
         return (x, z) if side % 2 == 0 else (z, x)
 
     def ahead(self, side: Side) -> float:
-        """How far the box reaches towards ``side``."""
+        """The reach of the box towards ``side``."""
         return (self.z1, self.x1, -self.z0, -self.x0)[side]
 
     def extended(self, side: Side, by: float) -> Box:
@@ -216,7 +216,7 @@ class Box(NamedTuple):
         return self._replace(**{name: getattr(self, name) + (by if side < 2 else -by)})
 
     def part(self, side: Side, left: float, low: float, back: float, right: float, high: float, front: float) -> Box:
-        """A part of the box that faces ``side``, by shares of its width, height and depth."""
+        """A part of the box, which faces ``side``, by shares of its width, height and depth."""
         dx, dy, dz = self.x1 - self.x0, self.y1 - self.y0, self.z1 - self.z0
         y0, y1 = self.y0 + low * dy, self.y0 + high * dy
         # For somebody who looks at its front, left of a box that faces +z is +x.
@@ -233,9 +233,9 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fixture:
-    """A thing that stays where it is: a receptacle, or scenery such as a window. ``front`` is the side to which its front
-    faces, and ``place`` where one stands before it. ``pieces`` are the boxes of a counter, which may go round a corner and has
-    holes for basins; others have none."""
+    """A thing that stays where it is: a receptacle, or scenery such as a window. ``front`` is the side that it faces, and
+    ``place`` the standing place before it. ``pieces`` are the boxes of a counter, which may go round a corner and has holes for
+    basins; others have none."""
 
     name: str
     box: Box
@@ -255,9 +255,9 @@ class Fixture:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """A room: walls, what stands in it, and the ``floor``, cells on which one can stand. ``homes`` is hidden: where each thing
-    lies at the start in each receptacle; a drawing looks up only what is known to be there. ``made_up``: the game says nothing
-    of where things are. ``rooms`` are the fixtures that are rooms, in a home of several (`housequest.worlds.rooms.plans`)."""
+    """A room: walls, fixtures, scenery, and the ``floor``, the cells to stand on. ``homes`` is hidden: the point of each thing
+    at the start in each receptacle; a drawing looks up only things known to be there. ``made_up``: the game gives no
+    coordinates. ``rooms`` are the fixtures that are rooms, in a home of several (`housequest.worlds.rooms.plans`)."""
 
     walls: Box
     fixtures: tuple[Fixture, ...]
@@ -273,7 +273,7 @@ class Room:
         return next((one for one in self.fixtures if one.name == name), None)
 
     def pose(self, at: str | None) -> Pose:
-        """Where one stands before the receptacle of this name; where one starts if it has no place."""
+        """The standing place before the receptacle of this name; the start if it has none."""
         found = self.fixture(at)
         return found.place if found and found.place else self.start
 
@@ -290,9 +290,9 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """All of a room's state that a drawing depends on: the agent's pose, what it holds, receptacles, and lamps that are on.
-    ``at`` is the receptacle before which it stands; ``held`` is what was taken last, and ``also`` what is in another hand. Made
-    of a belief it has what a player knows, made of a state (`World.situation`) all there is."""
+    """The state that a drawing depends on: the agent's pose, the things in its hands, receptacles, and lamps that are on.
+    ``at`` is the receptacle before which it stands; ``held`` was taken last, and ``also`` is in another hand. From a belief
+    (`believed`) it has a player's knowledge, from a state (`Drawable.situation`) everything."""
 
     pose: Pose
     at: str | None = None
@@ -303,12 +303,12 @@ class Situation:
 
     @property
     def carried(self) -> tuple[str, ...]:
-        """All that is held, what was taken last first."""
+        """Everything held, the last one taken first."""
         return (*(() if self.held is None else (self.held,)), *self.also)
 
 
 def believed(room: Room, belief: Belief) -> Situation:
-    """What a player knows."""
+    """The part of a room's state that a player knows."""
     standing = frozenset(one.name for one in belief.receptacles)
     holders = (
         Holder(
@@ -329,8 +329,8 @@ _FLAT = 0.1
 
 
 def walkable(reach: Box, fixtures: Iterable[Fixture], stood: frozenset[Cell], start: Cell) -> frozenset[Cell]:
-    """The cells in ``reach`` that can be reached from ``start``. All of ``stood`` are among them: somebody did stand there, so
-    where furniture is in the way it is the furniture's box that is too large, and the way through the least of it is free."""
+    """The cells in ``reach`` that can be reached from ``start``, including all of ``stood``: somebody did stand there, so if
+    furniture blocks the way, its box is too large, and the way through the least of it counts as free."""
     inside = set(_cells(reach)) | stood
     free = uncovered(reach, fixtures) | stood
     came = _ways(free, inside, start)
@@ -350,7 +350,7 @@ def uncovered(reach: Box, fixtures: Iterable[Fixture]) -> set[Cell]:
 
 
 def with_way(floor: frozenset[Cell], walls: Box, cell: Cell) -> frozenset[Cell]:
-    """``floor`` with a ``cell`` where somebody stands, and the way to it within ``walls`` that needs the fewest other cells."""
+    """``floor`` with a ``cell`` where somebody stands, and a way to it within ``walls`` that adds the fewest cells."""
     if cell in floor or not floor:
         return floor
     at = walls.united(Box(cell[0] * GRID, 0.0, cell[1] * GRID, cell[0] * GRID, 0.0, cell[1] * GRID))

@@ -1,6 +1,5 @@
-"""The boxes of a room as far as a situation knows it: what is open stands open, and what is known to lie there lies there. A
-closed receptacle is a solid box, so what it holds is hidden by construction.
-"""
+"""The boxes of a room as far as a situation knows it: open receptacles stand open, with the things known to be there. A closed
+receptacle is a solid box, so its contents are hidden by construction."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ _RIM = 0.14
 
 
 def laid_in(room: Room, fixture: Fixture, holder: Holder, situation: Situation) -> Iterator[tuple[str, Box]]:
-    """What lies in or on a receptacle, each where it lay at the start, or else at the first free spot."""
+    """The things in or on a receptacle, each where it lay at the start, or else at the first free spot."""
     laid: list[Box] = []
     moved: list[str] = []
     for name in dict.fromkeys(holder.contents[:MAX_CONTENTS]):
@@ -54,7 +53,7 @@ def pivot(name: str, x: float, low: float, z: float) -> Point:
 
 
 def _raised(box: Box, fixture: Fixture) -> Box:
-    """What lies in a basin or bin lies near its rim, and what would be swallowed by furniture on it, or nobody would see it."""
+    """Raise a thing in a basin to near its rim, and one that furniture would swallow onto that, so that it can be seen."""
     kind, around = fixture.kind, fixture.box
     match kind.form:
         case "basin":
@@ -97,7 +96,7 @@ def _spot(fixture: Fixture, thing: Box, laid: list[Box]) -> Box:
 
 
 def holding(box: Box, things: list[tuple[str, Box]]) -> tuple[Box, list[tuple[str, Box]]]:
-    """The box of an opened receptacle, larger where what lies there needs it, and moved in what it cannot hold even so."""
+    """The box of an opened receptacle, enlarged for its contents, and these moved in as far as it is still too small."""
     most = box.grown(0.3)._replace(y0=box.y0 - 0.3, y1=box.y1 + 0.3)
     kept: list[tuple[str, Box]] = []
     for name, lain in things:
@@ -133,7 +132,7 @@ _PATH = (240, 196, 72)
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A box to draw; ``name`` is that of what it belongs to, None for the room itself."""
+    """A box to draw; ``name`` is its owner's, None for the room itself."""
 
     box: Box
     colour: Colour
@@ -163,7 +162,7 @@ def _walls(room: Box, thick: float) -> tuple[Box, ...]:
 
 
 def furniture(room: Room, situation: Situation, *, pale: bool = False) -> list[Part]:
-    """All that stands and lies in the room, ``MAX_BOXES`` at most; with ``pale``, what was not seen yet is paler."""
+    """Everything in the room, ``MAX_BOXES`` at most; with ``pale``, unseen receptacles are paler."""
     known = {holder.name: holder for holder in situation.holders}
     drawn: list[Part] = []
     hollows: list[Part] = []
@@ -192,7 +191,7 @@ def furniture(room: Room, situation: Situation, *, pale: bool = False) -> list[P
 
 
 def agent(pose: Pose, carried: Sequence[str]) -> Iterator[Part]:
-    """Somebody who shows where they look by nose and hands, with what they hold."""
+    """The player, whose nose and hands show the direction of view, with the things held."""
     side = pose.quarter
     dx, dz = sin(radians(pose.yaw)), cos(radians(pose.yaw))
     x, z = pose.x, pose.z
@@ -257,7 +256,7 @@ def _closed(fixture: Fixture) -> Iterator[Part]:
 
 
 def _opened(fixture: Fixture, box: Box, door: bool) -> Iterator[Part]:
-    """A receptacle into or onto which one can see."""
+    """A receptacle whose inside or top can be seen."""
     kind, name, front = fixture.kind, fixture.name, fixture.front
     colour, inside = kind.colour, _mixed(kind.colour, (30, 30, 34), 0.35)
     x0, y0, z0, x1, y1, z1 = box
@@ -329,7 +328,7 @@ def _supports(room: Room, fixture: Fixture, things: list[Box]) -> Iterator[Part]
 
 
 def _joined(boards: list[Box], stood: list[Pose]) -> list[Box]:
-    """Boards at one height that are near each other as one, where nobody stands."""
+    """Join boards at one height that are near each other, where nobody stands."""
     found: list[Box] = []
     for board in boards:
         for index, other in enumerate(found):

@@ -1,4 +1,4 @@
-"""The pictures of a room: what somebody sees, the doll's house, and the plan."""
+"""The pictures of a room: the player's view, the doll's house, and the plan."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from housequest.worlds.rooms.room import EYE, GRID, Box, Holder, Point, Pose, Ro
 from housequest.worlds.rooms.stage import agent, furniture, inner, laid_in, outer, path
 
 Drawing = Literal["house", "eyes", "plan"]
-"""The pictures of a room: the doll's house, what the agent sees from where it stands, and the plan."""
+"""The doll's house, the agent's view from where it stands, and the plan."""
 FIELD = 90.0  # degrees that a camera sees from top to bottom, as in ALFRED
 _TILT = 50.0
 _LOWERED = 0.35
@@ -27,7 +27,8 @@ _TILTS = (-15.0, 0.0, 15.0, 30.0, 45.0, 60.0)
 def picture(
     drawing: Drawing, room: Room, situation: Situation, size: Size, came: Pose | None = None, aspect: float = 1.0
 ) -> Frame:
-    """The ``drawing`` of a room, with the path from where the agent ``came``; ``aspect`` is a pixel's width for its height."""
+    """The ``drawing`` of a room, with the path from where the agent ``came``; ``aspect`` is a pixel's width divided by its
+    height."""
     if drawing == "eyes":
         return draw(room, situation, gaze(room, situation), size, aspect=aspect)
     cells = way(room.floor, came.cell, situation.pose.cell) if came else ()
@@ -50,14 +51,14 @@ def picture(
 
 
 def draw(room: Room, situation: Situation, pose: Pose, size: Size, *, aspect: float = 1.0) -> Frame:
-    """What somebody sees who stands at ``pose``; what is held is drawn over it, in colours alone."""
+    """The view from ``pose``; things held are drawn over it, in colours alone."""
     camera = Camera(Point(pose.x, EYE, pose.z), pose.yaw, pose.pitch, field(FIELD), aspect=aspect)
     frame = render([*inner(room), *furniture(room, situation)], camera, size)
     return _with_held(frame, situation.carried, aspect) if situation.carried else frame
 
 
 def gaze(room: Room, situation: Situation) -> Pose:
-    """The pose, a little from that of a place, from which one sees most of it and of what is known to lie there."""
+    """The pose, turned a little from a place's own, that shows most of the receptacle and of its known contents."""
     fixture = room.fixture(situation.at)
     if fixture is None or fixture.place is None:
         return situation.pose
@@ -124,7 +125,7 @@ def text_plan(room: Room, situation: Situation, size: Size) -> TextPlan:
 
 
 def _lies(walls: Box, wide: bool) -> bool:
-    """Whether a plan is turned by a quarter, +x upwards rather than +z, to fit into a picture that is ``wide`` or is not."""
+    """True if a plan is turned by a quarter, +x upwards rather than +z, to fit into a picture that is ``wide`` or not."""
     return (walls.z1 - walls.z0 > walls.x1 - walls.x0) == wide
 
 
@@ -133,7 +134,7 @@ def _seen_from_above(box: Box, lies: bool) -> Box:
 
 
 def _told(holder: Holder | None, *, floor: bool) -> str:
-    """What is known of a receptacle, after its name; of a floor only what lies there."""
+    """The known state of a receptacle, after its name; of a floor only the things on it."""
     if holder is None or not (holder.seen or holder.contents):
         return ", not seen yet"
     if holder.openness == "closed":
@@ -143,7 +144,7 @@ def _told(holder: Holder | None, *, floor: bool) -> str:
 
 
 def _corner(room: Room) -> float:
-    """The diagonal, in degrees, that has the least that is tall along the near walls; one for ever where the room grows."""
+    """The diagonal, in degrees, with the least tall furniture along the near walls; a fixed one for a home that grows."""
     if room.rooms:
         return 45.0
     x0, _, z0, x1, _, z1 = room.walls
@@ -161,7 +162,7 @@ def _corner(room: Room) -> float:
 
 
 def _above(walls: Box, yaw: float, pitch: float, size: Size, aspect: float) -> Camera:
-    """A camera far away that has all of the room in its picture."""
+    """A camera far away that shows the whole room."""
     middle = walls.centre
     centred = Camera(Point(0, 0, 0), yaw, pitch, 1.0, parallel=True)
     right, up, ahead = centred.axes()
@@ -175,7 +176,7 @@ def _above(walls: Box, yaw: float, pitch: float, size: Size, aspect: float) -> C
 
 
 def _with_held(frame: Frame, carried: Sequence[str], aspect: float) -> Frame:
-    """The frame with what is held: the first at the lower right, another at the lower left."""
+    """The frame with the things held: the first at the lower right, another at the lower left."""
     rgb = frame.rgb.copy()
     height, width = rgb.shape[:2]
     for number, name in enumerate(carried[:2]):

@@ -1,8 +1,8 @@
-"""A game as it is written, and as the engine plays it: read once, immutable, shared by all its episodes.
+"""Reads games from files into the values that the engine plays: immutable, and shared by all their episodes.
 
-Of a game file, the problem says what there is, what is true at the start, and a goal of one of six forms; the domain is the
-same in every game and is built into the engine. Problems are lowercased, as planners do; nothing recurses and every count is
-bounded, since a game file is untrusted.
+The problem in a game file has the things, the facts at the start, and a goal of one of six forms; the domain is the same in
+every game and is built into the engine. Problems are lowercased, as planners do; nothing recurses and every count is bounded,
+since a game file is untrusted.
 
 Objects, receptacles and places are numbered by their raw ids in string order, the order in which the game lists things, so
 numbers sort like ids. Names are ALFWorld's: what precedes ``_bar_`` in the id, with ``basin`` added if the id has it, and a
@@ -28,7 +28,7 @@ _DOMAIN: dict[str, dict[Any, str]] = json.loads(Path(__file__).with_name("domain
 _GOALS: dict[GoalForm, str] = _DOMAIN["goals"]
 """The goals as the published problems write them, with the types that vary in capitals."""
 PREDICATES: dict[str, tuple[str, ...]] = {name: tuple(kinds.split()) for name, kinds in _DOMAIN["predicates"].items()}
-"""The domain's predicates and the kinds of thing each takes. Some steer nothing, but whatever they mention is numbered."""
+"""The domain's predicates and the kinds of thing each takes. Some have no effect, but everything they mention is numbered."""
 KINDS = ("agent", "location", "receptacle", "object", "rtype", "otype")
 #: Bounds well above any published game (90 kB, 363 things, 1,144 facts), so that a hostile file stays cheap.
 MAX_TEXT = 2_000_000
@@ -180,7 +180,7 @@ def _fault(predicate: str, arguments: Fact, things: dict[str, str], origin: str)
 
 @cache
 def _goal_pattern(form: GoalForm) -> re.Pattern[str]:
-    """What matches the words of a goal, its types as groups; a type that is named again must be the same."""
+    """A pattern for the words of a goal, its types as groups; a type that is named again must be the same."""
     pattern: list[str] = []
     named: set[str] = set()
     for word in _TOKEN.findall(_GOALS[form]):
@@ -233,7 +233,8 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WinCondition:
-    """What wins: one of six forms with what satisfies it. For ``light``, ``objects`` are to be held and ``lamps`` to be on."""
+    """The winning condition: one of six forms with the things that satisfy it. For ``light``, ``objects`` must be held and
+    ``lamps`` be on."""
 
     form: GoalForm
     objects: frozenset[int]
@@ -242,7 +243,7 @@ class WinCondition:
 
 
 class GroundAction(NamedTuple):
-    """What a command does: a verb of the domain with its object and receptacle, by number."""
+    """The action of a command: a verb of the domain with its object and receptacle, by number."""
 
     verb: str
     object: int = NOTHING

@@ -117,7 +117,7 @@ def perform(game: Game, state: State, action: GroundAction) -> tuple[State, str]
 
 
 def opening(game: Game) -> str:
-    """What the player reads first: the room, and the task sentence."""
+    """The first text: the room, and the task sentence."""
     state = game.start
     if game.receptacles_at[state.place]:
         scene = _look(game, state)
@@ -128,7 +128,7 @@ def opening(game: Game) -> str:
 
 
 def won(game: Game, state: State) -> bool:
-    """Whether the goal holds now; it can cease to."""
+    """True if the goal holds now; it can cease to."""
     met, total = conditions(game, state)
     return met == total
 
@@ -235,11 +235,10 @@ class NativeEnv(StateEnv[State]):
         return tuple(sorted(self._possible()))
 
     def goal_conditions(self) -> tuple[int, int]:
-        """See ``conditions``."""
         return conditions(self.game, self.state)
 
     def close(self) -> None:
-        """Nothing is held open, and the state can still be looked at."""
+        """Do nothing: the state can still be looked at."""
 
     def _enter(self, state: State) -> None:
         self._state = state

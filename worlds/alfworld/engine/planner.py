@@ -40,7 +40,7 @@ _TREATMENTS = ("clean", "heat", "cool")
 def plan(
     game: Game, state: State | None = None, *, nodes: int = NODES, seconds: float | None = None
 ) -> tuple[str, ...] | Unsolvable | SearchLimitReached:
-    """The commands of a shortest way to win ``game`` from ``state``, none if the goal holds already; ``nodes`` limits the work
+    """The commands of a shortest way to win ``game`` from ``state``, none if the goal holds already. ``nodes`` limits the work
     reproducibly, ``seconds`` the time."""
     search = _Search(game, game.start if state is None else state)
     way = shortest_way(search, most_work=nodes, seconds=seconds)
@@ -106,7 +106,6 @@ class _Search(SearchProblem[_Node, GroundAction]):
         self.weight = 1 + len(self.cast) * (len(self.targets) if goal.form == "two" else 1) // 8
 
     def steps(self, node: _Node) -> Iterator[_Step]:
-        """The next steps, each with the ``go`` and ``open`` before it."""
         held = node.held
         if held == NOTHING:
             for thing, receptacles in zip(self.cast, node.where, strict=True):
@@ -132,7 +131,6 @@ class _Search(SearchProblem[_Node, GroundAction]):
                     yield from self._step(node, GroundAction("go", receptacle=receptacle), node)
 
     def estimate(self, node: _Node) -> int:
-        """A lower bound on the commands left."""
         if self.goal.form == "light":
             return self._light(node)
         if self.goal.form == "two":
@@ -270,7 +268,7 @@ class _Search(SearchProblem[_Node, GroundAction]):
         return frozenset(place for one in receptacles if (place := self.game.place_of[one]) != NOWHERE)
 
     def commands(self, node: _Node, action: GroundAction, reached: _Node) -> Iterator[str]:
-        """The commands that a step stands for."""
+        """The commands of one step of the search."""
         name, verb = self.game.receptacles[action.receptacle], action.verb
         if node.place != reached.place:
             yield f"go to {name}"

@@ -1,1 +1,1 @@
-"""Made-up houses: by which habits things lie where, a house for every seed, and its export as a published game."""
+"""Made-up houses, one for every seed, by habits of where things lie."""

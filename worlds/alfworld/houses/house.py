@@ -40,10 +40,10 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class RoomHabits:
-    """The habits of one kind of room, as weights in a fixed order that is part of them. ``weight`` is how often it is drawn,
+    """The habits of one kind of room, as weights in a fixed order that is part of them. ``weight`` is that of the room itself,
     and the total for ``together`` (receptacles at one place) and ``nested`` (an object in a movable receptacle, the
-    receptacle's kind first). ``receptacles`` and ``objects`` weigh how many there are of each kind, ``places`` where an object
-    is; ``cool`` is, by task type, the share of objects in the fridge that are cool."""
+    receptacle's kind first). ``receptacles`` and ``objects`` weigh the numbers of each kind, ``places`` an object's places;
+    ``cool`` is, by task type, the share of objects in the fridge that are cool."""
 
     weight: int
     goals: tuple[tuple[Goal, int], ...]
@@ -158,7 +158,7 @@ _SMALLEST, _LARGEST = 0.001, 1_000_000
 
 def read_habits(path: Path) -> Habits:
     """The habits of ``train`` with the changes in a YAML file: for each kind of thing, its places by relative weight, as in
-    ``book: {fridge: 3, bed: 1}``. Raises ``ConfigurationError`` naming the file and what is wrong in it."""
+    ``book: {fridge: 3, bed: 1}``. Raises ``ConfigurationError`` naming the file and the fault."""
     name = f"The file of habits {shown(str(path), 400)}"
     content = read_yaml(path, name, _LARGEST_FILE)
     habits = counted_habits()
@@ -285,7 +285,7 @@ class _Thing:
 
 
 class _Draft:
-    """One draw, which has what the goal needs but may be unsolvable."""
+    """One draw, which has the things that the goal needs but may be unsolvable."""
 
     def __init__(self, dice: _Dice, habits: Habits, room: RoomHabits) -> None:
         self.dice = dice
@@ -347,7 +347,7 @@ class _Draft:
         return found
 
     def _number(self, weights: Mapping[int, int], least: int) -> int:
-        """How many of a kind there are: ``least`` or more."""
+        """A number of things of a kind: ``least`` or more."""
         enough = {number: weight for number, weight in weights.items() if number >= least and weight}
         return self.dice.pick(enough) if enough else least
 
