@@ -4,12 +4,13 @@
 `housequest.as_alfworld` does without even that. The configuration, the order of the games for a seed, every observation, score
 and end, and ``infos`` are those of alfworld 0.4.2 over textworld 1.7.0. The intended differences:
 
-- Nothing is printed, a batch is played in one process, and mistakes raise the errors of `housequest.worlds.errors`. -
-``infos["extra.expert_plan"]`` is the next command of our own expert, whatever ``env.expert_type`` says (alfworld ignores it
-too). It is always admissible and follows from the commands really executed; at a reset it is a first command, not ``look``. No
-plan wins once the agent holds something that no receptacle of the house takes, such as some teddybears. - ``infos`` has no
-``facts``, the hidden state that alfworld's expert leaves there. - ``env.domain_randomization`` uses the env's own seed, not
-Python's global generator. - Games of the older grammar (``put X in/on Y``) are refused when they are collected or registered.
+- Nothing is printed, a batch is played in one process, and mistakes raise the errors of `housequest.worlds.errors`.
+- ``infos["extra.expert_plan"]`` is the next command of our own expert, whatever ``env.expert_type`` says (alfworld ignores it
+  too). It is always admissible and follows from the commands really executed; at a reset it is a first command, not ``look``.
+  No plan wins once the agent holds something that no receptacle of the house takes, such as some teddybears.
+- ``infos`` has no ``facts``, the hidden state that alfworld's expert leaves there.
+- ``env.domain_randomization`` uses the env's own seed, not Python's global generator.
+- Games of the older grammar (``put X in/on Y``) are refused when they are collected or registered.
 """
 
 from __future__ import annotations
