@@ -61,7 +61,7 @@ class ModelSettings:
     temperature: float = option(0.0, "the sampling temperature")
     form: FormChoice = option(
         "auto",
-        "hold replies to their form: if the model can be held, never, always; completion: it continues plain text",
+        "hold replies to a form; auto: if the model allows it; free: never; held: always; completion: it continues plain text",
     )
     prompts: str = option("", "a folder of your own prompts; `housequest prompts write` copies those that ship")
 

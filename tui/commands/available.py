@@ -158,9 +158,9 @@ def models(context: typer.Context) -> None:
 @models_app.command("check")
 @options.takes("world", "timeout", "agent", "set")
 def check(flags: options.Flags, model: str | None = None) -> None:
-    """Rehearse two turns of a game with the model, then show what else it can do and which demands on it are not met.
+    """Play two turns of a game with the model, then show what else it can do and what is wrong with it.
 
-    Makes some 30 calls. It exits with 1 where play would fail. What it learns of the model, play and eval know for a day.
+    It makes some 30 calls, and exits with 1 if play would fail. Play and eval use what it learns of the model for a day.
     """
     import asyncio
 

@@ -29,7 +29,7 @@ def path() -> None:
 @data_app.command("check")
 @options.described
 def check(folder: Path | None = None) -> None:
-    """Read every game: how many there are, what is left out, what is wrong. Exits with 1 if something is wrong."""
+    """Read every game. Shows how many there are, what is left out and what is wrong; exits with 1 if something is wrong."""
     from housequest.worlds.alfworld.games import GET_DATA, LAYOUT, check_data
 
     data = folder or alfworld_data()

@@ -23,7 +23,7 @@ prompts_app = typer.Typer(
 def show(flags: options.Flags, agent: str, task: str | None = None) -> None:
     """Print the first prompt of each role of an agent, as a chat model gets it in a game.
 
-    The game is really played, and the expert replies in the model's place, so no model is called. Where no expert can reply
+    The game is really played, and the expert replies in the model's place, so no model is called. If no expert can reply
     for the agent, you see what it sends until it needs a reply.
     """
     import asyncio

@@ -57,7 +57,7 @@ def mine(
     dry_run: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Count where things lie and what commands need, and put it into a book; what you wrote or decided there stays."""
+    """Count where things are and what commands need, and put rules into a book. What you wrote or decided there stays."""
     from housequest.agent.episodes.moments import recorded_moments
 
     if not 1 <= min_refusals <= 1_000_000:
@@ -176,7 +176,7 @@ def desk(book: str | None = None) -> None:
 @rules_app.command("list")
 @options.described
 def list_rules(book: str | None = None, status: str | None = None, kind: str | None = None, as_json: bool = False) -> None:
-    """List the rules of a book; without one, the rulebooks there are."""
+    """List the rules of a book; without a book, list your rulebooks and those that ship."""
     if book is None:
         _list_books(as_json)
         return
@@ -225,7 +225,7 @@ def check(book: str, paths: list[Path] | None = None, save: bool = False, as_jso
 @rules_app.command()
 @options.described
 def accept(book: str, names: list[str]) -> None:
-    """Accept rules: agents that are given the book get them."""
+    """Accept rules. Agents that are given the book get them."""
     _judge(book, names, "accepted")
 
 

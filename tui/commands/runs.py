@@ -73,7 +73,7 @@ def measure(
     dry_run: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Play the same tasks without and with a rule, or a whole book: what it is worth in success and in steps.
+    """Measure what a rule, or a whole book, is worth in success and in steps. The same tasks are played without and with it.
 
     Both runs get the other accepted rules of the book, unless --alone is given. If interrupted, the same command resumes.
     """
@@ -89,7 +89,7 @@ def measure(
 def merge(shards: list[Path], out: Path | None = None, as_json: bool = False) -> None:
     """Put the shards of a run together and print its report. The result is byte for byte the run that one machine would write.
 
-    Shards of different runs, and episodes that are missing or there twice, are refused before anything is written.
+    If shards are of different runs, or episodes are missing or there twice, nothing is written.
     """
     from housequest.agent.evaluation.runs import shard
 
@@ -145,9 +145,9 @@ def runs(folder: Path | None = None, plain: bool = False) -> None:
 
 @options.described
 def verify(runs: list[Path], as_json: bool = False) -> None:
-    """Check that runs are whole. Every episode and every line must be what was written, and nothing may be gone.
+    """Check that runs are whole. Every episode and every line must be as it was written, and nothing may be missing.
 
-    Exits with 1 if something is not.
+    Exits with 1 if a run is not whole.
     """
     found = [each for run in runs for each in _verified(run)]
     lines = (line for each in found for line in each.lines())
@@ -187,8 +187,8 @@ def report(
 ) -> None:
     """Show the results of runs, success first.
 
-    Of one by task type with 95 % intervals; goal conditions, paths, tokens, cost, and why tasks were lost. Of several, also of
-    sweeps, a row for each agent, and how it differs from one of them.
+    For one run: success by task type with 95 % intervals, goal conditions, paths, tokens, cost, and why tasks were lost. For
+    several, or a sweep: a row for each agent, and how it differs from the baseline.
     """
     from housequest.agent.config import configure
     from housequest.agent.evaluation.library import read_report
@@ -257,7 +257,7 @@ def distinct_files(file: Path, runs: Sequence[Path]) -> list[Path]:
 
 @options.described
 def compare(runs: list[Path], as_json: bool = False, html: Path | None = None, show: str | None = None) -> None:
-    """Compare two runs task by task. Who won what, and is the difference more than chance? Of more, each with the first."""
+    """Compare runs task by task, each with the first. Who won what, and is the difference more than chance?"""
     from housequest.agent.config import configure
     from housequest.agent.evaluation.analysis.arms import read_arms
     from housequest.agent.evaluation.render.comparison import Comparison

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from random import choice
 from typing import ClassVar
 
@@ -367,6 +368,12 @@ class PlayerPanel(Equipped, Vertical, keys="player"):
             line.value = models[(models.index(line.value) + by) % len(models) if line.value in models else 0]
             line.cursor_position = len(line.value)
 
+    def on_descendant_focus(self) -> None:
+        self._describe()
+
+    def on_descendant_blur(self) -> None:
+        self._describe()
+
     @on(ChoiceBar.Changed)
     @on(Input.Changed)
     def _changed(self, changed: ChoiceBar.Changed | Input.Changed) -> None:
@@ -383,7 +390,7 @@ class PlayerPanel(Equipped, Vertical, keys="player"):
             self.query_one("#no-model").display = self.query_one("#settings").display = False
             return
         agent, settings, model = self.agent, self.settings, self.lines["model"]
-        self.border_subtitle = Content(agent.about)
+        self.border_subtitle = Content(self._typed_setting() or agent.about)
         self.query_one("#mode-about", Static).update(Content(self.mode.about))
         model.display = "model" in agent.needs
         model.suggest(f"{shipped}, or {_NAMED}" if (shipped := shipped_model(agent.name)) else _NAMED)
@@ -394,6 +401,13 @@ class PlayerPanel(Equipped, Vertical, keys="player"):
         idle = self.query_one("#no-model", Static)
         idle.display = "model" not in agent.needs
         idle.update(Content(f"none: the agent {agent.name} plays without a language model"))
+
+    def _typed_setting(self) -> str:
+        """The meaning of the setting that is being typed; empty where none is."""
+        line, declared = self.lines["set"], self.agent.settings
+        name = line.value.rpartition(" ")[2].partition("=")[0] if line.has_focus else ""
+        options = fields(declared) if name and declared is not None else ()
+        return next((f"{one.name}: {one.metadata.get('description', '')}" for one in options if one.name.startswith(name)), "")
 
 
 class _Line(Input):

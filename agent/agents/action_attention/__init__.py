@@ -20,9 +20,9 @@ class ActionAttentionSettings:
     """Which of PET's modules are on. Here they need no model; ``--agent pet --set acting=action-attention`` lets one judge."""
 
     plan: bool = option(True, "plan sub-tasks and track them")
-    eliminate: bool = option(True, "mask names that do not matter")
-    again: bool = option(False, "repeat a command that taught nothing")
-    threshold: float = option(0.05, "names that score below this are masked", most=1)
+    eliminate: bool = option(True, "hide names that do not matter")
+    again: bool = option(False, "let it repeat a command that taught nothing")
+    threshold: float = option(0.05, "hide names that score below this", most=1)
     weights: str = option("", "the network's file; without it, the one that ships")
     embedder: str = option("", "the embedding model, where the network was trained with one")
 

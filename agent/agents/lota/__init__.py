@@ -36,7 +36,7 @@ class LotaSettings(SayCanSettings):
 
     exact: bool = option(False, "choose by the probability of each skill, not by constrained decoding")
     asking: Literal["next", "list"] = option("next", "ask for the next skill, or for the whole list at once")
-    readings: int = option(1, "ways to take the goal, one after the other if the game goes on", least=1, most=20)
+    readings: int = option(1, "readings of the goal, tried one after the other if the game goes on", least=1, most=20)
 
 
 _ROLES = AgentRoles(("selector", "searcher"), __name__, f"{__name__}.agent")

@@ -27,7 +27,7 @@ class OpexSettings(CameraSettings):
     look_around: bool = option(True, "have the skill LookAround")
     explore: bool = option(True, "have the skill Explore")
     revisions: int = option(6, "the most times to plan again in an episode")
-    on_hint: bool = option(True, "make it again when a person gives a hint")
+    on_hint: bool = option(True, "plan again when a person gives a hint")
     tries: int = option(8, "the most times to ask the executor within a turn", least=1, most=50)
 
 

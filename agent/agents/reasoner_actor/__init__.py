@@ -14,15 +14,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReasonerActorSettings(ModelSettings):
-    """When the reasoner is asked again. ``stuck_after``: so many commands in a row were refused, or were the same command with
-    the same answer; with short prompts (`housequest.agent.roles.brief`), so many replies under a plan would have taught
-    nothing. Unless it is 0, the actor may also say that it is stuck. ``on_hint``: the actor sees hints in any case; with short
-    prompts only the reasoner does, and is always asked."""
+    """The occasions on which the reasoner reviews its plan.
 
-    on_subgoal: bool = option(True, "ask the reasoner when the actor moves on to another step")
-    stuck_after: int = option(3, "ask it after this many commands that led nowhere (0: never)")
-    on_hint: bool = option(True, "ask it when a person gives a hint")
-    revisions: int = option(12, "the most times to ask it in an episode")
+    ``stuck_after`` counts commands that were refused, or the same command with the same answer. With short prompts
+    (`housequest.agent.roles.brief`) it counts replies under a plan that would have taught nothing. Unless it is 0, the actor
+    may also say that it is stuck. The actor sees hints whatever ``on_hint`` says; with short prompts only the reasoner sees
+    them, and always reviews the plan.
+    """
+
+    on_subgoal: bool = option(True, "review the plan when the actor goes on to another step")
+    stuck_after: int = option(
+        3, "review the plan after this many commands in a row that were refused or repeated in vain (0: never)"
+    )
+    on_hint: bool = option(True, "review the plan when a person gives a hint")
+    revisions: int = option(12, "the most times to review the plan in an episode")
 
 
 @declare_agent(

@@ -297,6 +297,19 @@ def test_rules_and_grants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     at_home(test, world="scripted")
 
 
+def test_a_setting_that_is_typed_is_told_in_words() -> None:
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        panel = app.screen.query_one(PlayerPanel)
+        about = str(panel.border_subtitle)
+        await pilot.press("x")
+        await write_in(pilot, "temperature=0.5 stuck")
+        await until(pilot, lambda: str(panel.border_subtitle).startswith("stuck_after: review the plan after"))
+        await pilot.press("escape")
+        await until(pilot, lambda: str(panel.border_subtitle) == about)
+
+    at_home(test, agent="reasoner-actor")
+
+
 def test_letters_typed_into_a_line_do_nothing_else() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
         await pilot.press("slash", *"qwsyRtrcpu/")
