@@ -1,9 +1,8 @@
-"""What every role shares: loading its prompt template, asking a model and reading the reply.
+"""Shared by every role: loading its prompt template, asking a model and reading the reply.
 
 A role's prompt only grows: each call's messages begin with those of the role's previous call and its reply, so that a server's
-prefix cache lasts the whole episode. For a model that has no chat template, conversations are plain text, in which every
-message is written by itself between marks: so that prompt only grows, too, and a record of the written messages is the text
-that was sent.
+prefix cache lasts the whole episode. For a model without a chat template, a conversation is one plain text with marks around
+each message. That prompt only grows, too, and the recorded messages are the text that was sent.
 """
 
 from __future__ import annotations
@@ -48,16 +47,16 @@ LONGEST_REPLY = 20_000
 STUB = 200
 """Characters of an unreadable reply that stay in its conversation: a few whole ones would fill a small model's context."""
 ROOM_WITHOUT_THOUGHT = 256
-"""Tokens at least for a reply that is asked for again without its thought: those of a command, or of a short plan."""
+"""A reply that is asked for again without its thought has at least this many tokens: enough for a command or a short plan."""
 _CUT = " [the rest of this reply is left out]"
 SECTION = re.compile(r"^=== (\w+) ===\n", re.MULTILINE)
 Exchange = tuple[str, str]
 Examples = Callable[[str], Sequence[Exchange]]
-"""What a role was asked elsewhere, and replied, in its own form; nothing where none are known. May take a second."""
+"""Examples of a role's messages and replies in other tasks, in its own form; may be empty, and may take a second."""
 
 
 class ReplyError(Exception):
-    """A reply does not have the form that its role asks for. The model is shown the message, which says what was missing."""
+    """A reply does not have the form that its role asks for. The message says what is missing, and is shown to the model."""
 
 
 class Prompt(NamedTuple):
@@ -75,13 +74,13 @@ class Prompt(NamedTuple):
 
 
 Templates = Mapping[tuple[str, str], Prompt]
-"""By the package of each and its name."""
+"""Prompts by package and name."""
 OWN: ContextVar[Templates] = ContextVar("OWN", default=MappingProxyType({}))
 """The user's own templates, while an agent that has them plays (`housequest.agent.roles.own`)."""
 
 
 def load_prompt(package: str, name: str) -> Prompt:
-    """The template ``NAME.txt`` of ``package``, the role's package, or the agent's own in its place."""
+    """Load the template ``NAME.txt`` of a role's ``package``, or the user's own in its place."""
     return OWN.get().get((package, name)) or shipped_prompt(package, name)
 
 
@@ -93,7 +92,7 @@ def shipped_prompt(package: str, name: str) -> Prompt:
 
 
 def template_hashes(package: str) -> dict[str, str]:
-    """The SHA-256 of each prompt template in ``package`` by name, sorted; of the user's own that of all its sections."""
+    """The SHA-256 of each prompt template in ``package`` by name, sorted; for a user's own, that of all its sections."""
     files = {file.name: file.read_bytes() for file in resources.files(package).iterdir() if file.name.endswith(".txt")}
     hashes = {name.removesuffix(".txt"): sha256(files[name]).hexdigest() for name in sorted(files)}
     return hashes | {name: own.digest for (where, name), own in OWN.get().items() if where == package}
@@ -103,10 +102,12 @@ def template_hashes(package: str) -> dict[str, str]:
 class Role(Generic[T]):
     """One job for a language model: its name, and the reader of its reply.
 
-    The reader raises ``ReplyError``; with ``reasoning`` it sees what a reply has in ``<think>`` marks, too. ``reply_tokens``
-    limits this role's replies where `Sampling` has no ``max_tokens``, and ``first_tokens`` the first of two in any case.
-    ``form`` is what replies are held to, where the model can be; a role whose form depends on what is known gets it with each
-    call (`held_to`).
+    Args:
+        reader: Reads a reply. Raises ``ReplyError``.
+        reply_tokens: The limit of this role's replies, unless `Sampling` has ``max_tokens``.
+        first_tokens: The limit of the first of two replies, in any case.
+        reasoning: The reader also sees the part in ``<think>`` marks.
+        form: The form to which replies are held, if the model can be; if it changes with each call, use `held_to`.
     """
 
     name: str
@@ -126,11 +127,14 @@ class Role(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Sampling parameters of a call; ``bias`` favours the tokens of texts, for models that take one (`Capabilities`).
+    """Sampling parameters of a call.
 
-    ``max_tokens`` limits every reply but one that is asked for again without its thought (`ask`); without it a role's own
-    limit holds, or ``usual_tokens``. ``form`` says whether replies are held to their forms. ``examples`` are for a model that
-    continues plain text.
+    Args:
+        max_tokens: The limit of every reply, except one that is asked for again without its thought (`ask`). Without it the
+            role's own limit holds, or ``usual_tokens``.
+        bias: Favours the tokens of texts, for models that take one (`Capabilities`).
+        form: Says if replies are held to their forms.
+        examples: For a model that continues plain text.
     """
 
     max_tokens: int | None = None
@@ -142,18 +146,18 @@ class Sampling:
     examples: Examples = lambda _: ()
 
     def reply_tokens(self, role: int | None = None) -> int:
-        """Tokens of a reply at most, where the role's own limit is ``role``."""
+        """The limit of a reply in tokens; ``role`` is the role's own limit."""
         return self.max_tokens or role or self.usual_tokens
 
     def request(self, messages: Sequence[Message], most: int, *, plain: bool = False, **more: Any) -> Request:
-        """A call with ``messages``, as one text where ``plain``, for a reply of at most ``most`` tokens."""
+        """A call with ``messages``, as one text if ``plain``, for a reply of at most ``most`` tokens."""
         sent = (Message("user", plain_text(messages)),) if plain else tuple(messages)
         return Request(sent, max_tokens=most, temperature=self.temperature, seed=self.seed, raw=plain, **more)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
-    """The result of `ask`: ``value``, or None with the ``reason``; ``alternatives`` are possible first words, if requested."""
+    """The result of `ask`: ``value``, or None with the ``reason``. ``alternatives`` are possible first words, if requested."""
 
     value: T | None
     reason: str
@@ -162,32 +166,32 @@ class Answer(Generic[T]):
 
 
 def clean(text: str) -> str:
-    """``text`` fit to be recorded: of limited length and without lone surrogates, which cannot be encoded."""
+    """Make ``text`` fit for a record: of limited length and without lone surrogates, which cannot be encoded."""
     return encodable(text[:LONGEST_REPLY])
 
 
 def reply_message(reply: str, thinking: str | None = None) -> Message:
-    """A reply as a message of the conversation; never empty, which servers refuse."""
+    """A reply as a message of the conversation; never empty, since servers refuse that."""
     return Message("assistant", reply if reply.strip() else "(nothing)", thinking=thinking or "")
 
 
 def spoken(call: events.ModelCall) -> Message:
-    """The recorded reply as it stands in the role's next prompt; a line of plain text has no space around it."""
+    """A recorded reply as it is in the role's next prompt; in plain text, without outer spaces."""
     return reply_message(call.reply.strip() if call.plain else call.reply, call.thinking)
 
 
 def plain_text(conversation: Sequence[Message]) -> str:
-    """A conversation as one text, for a model that continues it: each reply behind the sign that asked for it, in its line."""
+    """A conversation as one text, for a model that continues it. Each reply follows its sign, on the same line."""
     return "".join(f" {message.content}\n" if message.role == "assistant" else message.content for message in conversation)
 
 
 async def _as_sent(role: str, conversation: Conversation, sampling: Sampling, *, plain: bool) -> Conversation:
-    """The messages of ``conversation`` as they are sent and recorded; a ``plain`` text has examples and marks."""
+    """The messages as they are sent and recorded; a ``plain`` text has examples and marks."""
     return as_continued(conversation, await asyncio.to_thread(sampling.examples, role)) if plain else conversation
 
 
 async def room_beside(role: Role[T], model: Model, conversation: Conversation, sampling: Sampling) -> int | None:
-    """How many tokens the model's context leaves beside ``conversation``; None if it does not tell. Raises ``ModelError``."""
+    """The number of tokens that ``conversation`` leaves in the model's context; None if unknown. Raises ``ModelError``."""
     model = in_role(model, role.name)
     plain = await continues(model, sampling)
     said = await _as_sent(role.name, conversation, sampling, plain=plain)
@@ -205,7 +209,7 @@ def call_event(
 ) -> events.ModelCall:
     """The event of a call, with the part of ``prompt`` after the last reply or ``kept`` messages, and what is ``told``."""
     if kept is None:
-        # A stub is not the reply that was recorded, so it is recorded as part of this prompt.
+        # A stub differs from the recorded reply, so it is recorded as part of this prompt.
         last = max((i for i, message in enumerate(prompt) if message.role == "assistant"), default=-1)
         kept = last if last >= 0 and prompt[last].content.endswith(_CUT) else last + 1
     further: dict[str, Any] = {name: value or None for name, value in told.items()}
@@ -226,9 +230,9 @@ def call_event(
 
 
 def whole_prompts(recorded: Iterable[events.Event]) -> dict[int, tuple[events.PromptMessage, ...]]:
-    """The prompt of each call in ``recorded``, on all branches, by the call's id: the messages that were sent."""
+    """The prompt of each call in ``recorded``, on all branches, by the call's id."""
     found: dict[int, tuple[events.PromptMessage, ...]] = {}
-    # What each role's conversation is after an event; branches share what they began with.
+    # The conversation of each role after an event; branches share their first events.
     after: dict[int | None, Mapping[str, tuple[events.PromptMessage, ...]]] = {None: {}}
     for event in recorded:
         before = after[event.parent] if event.parent in after else after[None]
@@ -253,20 +257,20 @@ async def ask(
 ) -> Answer[T]:
     """Send ``text`` to the role's model and read its reply, asking once more if it cannot be read.
 
-    With ``once`` it asks again only for what a held reply has beside its thought, where its budget cut that off.
+    Args:
+        conversation: The messages before, from the system message on.
+        alternatives: Request and record this many possible first words of the reply.
+        image: A picture for the message, unless it is the conversation's last one, or this role's model takes no images and
+            another's does.
+        once: Ask again only if a held reply was cut off in its thought, and then for the rest.
 
-    ``conversation`` are the messages before, from the system message on. ``alternatives`` requests so many possible first words
-    of the reply, which are recorded with it. ``image`` goes along unless it is the last one of the conversation already, or
-    another role's model takes images and this one does not.
+    The reply is held to the role's form if the model can be held and the sampling does not leave replies free. If it is cut
+    off, the model is asked again without a thought, with at least `ROOM_WITHOUT_THOUGHT` tokens. A model that breaks or refuses
+    a form is asked freely from then on, which a thought says. If the model continues plain text (`continues`), the conversation
+    is sent and recorded as that, after examples.
 
-    The reply is held to the role's form where the model can be held to one and the sampling does not leave replies free. One
-    that its budget cuts off is asked for again without its thought, and then has room for `ROOM_WITHOUT_THOUGHT`; a model that
-    does not keep to the form, or refuses it, is asked without one from then on (`housequest.agent.roles.base`), which a
-    thought says. Where the model continues plain text (`continues`), the conversation is sent and recorded as that, after
-    examples.
-
-    Raises ``ModelError`` when the model fails or breaks a form that it has to keep, and ``Unsupported`` where replies have to
-    be held and the model cannot be.
+    Raises ``ModelError`` if the model fails or breaks a form that it has to keep, and ``Unsupported`` if replies have to be
+    held and the model cannot be.
     """
     several, model = bool(roles_of(model)), in_role(model, role.name)
     if several and image is not None and not (await model.capabilities()).images:
@@ -275,7 +279,7 @@ async def ask(
     limit = min(most, role.first_tokens or most)
     form, again, unheld = role.form, False, False
     while True:
-        # A record may end between the two calls, and go on with another model.
+        # Checked each time: a record may end between two calls, and go on with another model.
         plain = await continues(model, sampling)
         if plain and not again and sampling.form != "completion":
             emit(events.Thought(role=FORM, text=NO_TEMPLATE))
@@ -304,7 +308,7 @@ async def ask(
             return Answer(_read(role, call, most), "", (*conversation, reply), begun)
         except ReplyError as error:
             reason = str(error)
-        # What is asked for again after it was cut off has no thought.
+        # After a reply was cut off, ask for one without its thought.
         shorter = form.without_thought if form is not None and held == "cut" else form
         final = again or (once and shorter is form)
         emit(events.ParseFailed(role=role.name, reply=call.reply, reason=reason, final=final))
@@ -314,7 +318,7 @@ async def ask(
         if final:
             return Answer(None, reason, conversation, begun)
         if shorter is not None and shorter is not form:
-            # What counts has to fit, whatever the budget: a character is a token at most.
+            # The rest must fit, whatever the budget: a token has at least one character.
             form, most = shorter, max(most, min(shorter.longest, ROOM_WITHOUT_THOUGHT))
         limit, again = most, True
         text = load_prompt("housequest.agent.roles", "again").render("user", reason=reason)
@@ -323,13 +327,13 @@ async def ask(
 def _read(role: Role[T], call: events.ModelCall, most: int) -> T:
     try:
         if call.held == "cut":
-            # Its reader would take a part of it for the whole: the end of a thought, "cabinet 1" of "cabinet 12".
+            # A reader would take a part for the whole: the end of a thought, "cabinet 1" of "cabinet 12".
             raise ReplyError("it has no end.")
         return role.read(f"<think>{call.thinking}</think>{call.reply}" if call.thinking else call.reply)
     except ReplyError as error:
         if call.finish != "length":
             raise
-        # A model may allow a reply more or fewer tokens than were asked for, so its own count comes first.
+        # The model's own count comes first: it may allow a reply more or fewer tokens than requested.
         raise ReplyError(f"{error} It was cut off after {call.completion_tokens or most} tokens.") from None
 
 
@@ -341,9 +345,9 @@ def _first_words(completion: Completion) -> tuple[tuple[str, float], ...]:
 
 
 FORM = "form"
-"""The role whose thoughts say that a model was not held to the form of its reply, or is asked otherwise than as a chat."""
+"""The role whose thoughts say that a model was not held to the form of its reply, or is not asked as a chat."""
 NO_TEMPLATE = "the model has no chat template: it continues plain text after examples, as with form=completion"
-"""Said once an episode, where nobody chose that."""
+"""Said once an episode, unless somebody chose it."""
 _UNHELD: Mapping[Held | None, str] = {
     "broken": "the model was to be held to the form of its reply and did not keep it: from here on it answers freely",
     "refused": "the model refused the form of its reply: from here on it answers freely",
@@ -351,7 +355,7 @@ _UNHELD: Mapping[Held | None, str] = {
 
 
 def is_unheld(role: str) -> bool:
-    """Whether replies in this ``role`` are free in the present episode, since the model broke or refused a form."""
+    """True if replies in this ``role`` are free in the present episode, since the model broke or refused a form."""
     return noted(f"{role} unheld")
 
 
@@ -359,7 +363,7 @@ Way = Literal["grammar", "schema"]
 
 
 async def continues(model: Model, sampling: Sampling) -> bool:
-    """Whether ``model`` continues plain text: as was chosen, or since it has no chat template. Raises ``Unsupported``."""
+    """True if ``model`` continues plain text: by choice, or since it has no chat template. Raises ``Unsupported``."""
     if sampling.form == "completion":
         check_continues(model.name, await probe(model, "completions"))
         return True
@@ -375,7 +379,7 @@ def check_continues(model: str, can: Capabilities) -> None:
 
 
 async def held_by(role: str, form: Form | None, model: Model, sampling: Sampling, *, plain: bool = False) -> Way | None:
-    """By what ``model`` is held to ``form`` in this ``role``; None where its reply is free. Raises ``Unsupported``."""
+    """The way in which ``model`` is held to ``form`` in this ``role``; None if its reply is free. Raises ``Unsupported``."""
     if form is None or sampling.form == "free" or is_unheld(role):
         return None
     if plain:
@@ -397,7 +401,7 @@ def check_held(model: str, can: Capabilities) -> None:
 
 
 async def complete_held(model: Model, request: Request, form: Form | None, way: Way | None) -> tuple[Completion, Held | None]:
-    """The reply to ``request``, held to ``form`` (in plain text after a space), and what came of that, if any."""
+    """Get the reply to ``request``, held to ``form`` (in plain text, after a space), and the result of holding it, if any."""
     if form is None or way is None:
         return await model.complete(request), None
     grammar = form.continued.grammar if request.raw else form.grammar
@@ -406,7 +410,7 @@ async def complete_held(model: Model, request: Request, form: Form | None, way: 
 
 
 def found_unheld(role: str, held: Held | None, model: Model, sampling: Sampling, emit: Emitter) -> bool:
-    """Whether it was not held after all, as a thought says and the episode notes. Raises ``ModelError`` if it must be."""
+    """If the form was broken or refused, emit a thought, note it, return True. Raises ``ModelError`` if it has to be kept."""
     if held not in _UNHELD:
         return False
     if sampling.form == "held":
@@ -419,12 +423,12 @@ def found_unheld(role: str, held: Held | None, model: Model, sampling: Sampling,
 
 
 def _judged(completion: Completion, form: Form, *, plain: bool) -> tuple[Completion, Held]:
-    """``completion`` as the text of ``form`` that it is, as JSON or as it stands, and what came of holding it to that."""
+    """The text of ``completion``, read from JSON if it is that, and the result of holding it to ``form``."""
     if completion.held is not None:
         return completion, completion.held
-    # A line of plain text has no space around it, where it is recorded.
+    # A line of plain text is recorded without outer spaces.
     text = completion.text.strip() if plain else form.from_json(completion.text) or completion.text
-    # What reads as a whole may be the beginning of more: "cabinet 1" of "cabinet 12". JSON says itself where it ends.
+    # A whole may be the beginning of more: "cabinet 1" of "cabinet 12". JSON shows where it ends.
     ended = completion.finish != "length" or (text != completion.text and not plain) or len(text) >= form.longest
     if ended and form.read(text) is not None:
         return replace(completion, text=text), "kept"
@@ -437,7 +441,7 @@ _NOTES: ContextVar[set[str] | None] = ContextVar("NOTES", default=None)
 
 @contextmanager
 def notes_of_model(notes: frozenset[str]) -> Generator[set[str], None, None]:
-    """Inside, `note` adds to ``notes``. Yields all of them, as a set that grows."""
+    """Collect the ``notes`` of one episode: inside, `note` adds to the set that this yields."""
     known = set(notes)
     token = _NOTES.set(known)
     try:
@@ -447,34 +451,34 @@ def notes_of_model(notes: frozenset[str]) -> Generator[set[str], None, None]:
 
 
 def note(what: str) -> None:
-    """Keep ``what`` until the episode ends; outside an episode nothing is kept."""
+    """Keep ``what`` until the episode ends. Does nothing outside an episode."""
     known = _NOTES.get()
     if known is not None:
         known.add(what)
 
 
 def noted(what: str) -> bool:
-    """Whether ``what`` was found out about the present model in this episode."""
+    """True if ``what`` was found out about the present model in this episode."""
     return what in (_NOTES.get() or ())
 
 
 MESSAGE = "### Message:\n"
 REPLY = "\n\n### Reply:"
 ENDS = ("\n###",)
-"""Where a reply ends: a model that goes on writes the next message itself."""
+"""The end of a reply: a model that goes on writes the next message itself."""
 _BEFORE = "\nHere is how that went in another place:\n"
 _AFTER = "\nThat place is behind you. From here on it is about yours:\n"
 
 
 def as_continued(conversation: Sequence[Message], examples: Sequence[Exchange]) -> tuple[Message, ...]:
-    """``conversation`` with the marks and ``examples`` of a plain text, which `roles.base.plain_text` joins."""
+    """Add to ``conversation`` the marks and ``examples`` of a plain text, which `roles.base.plain_text` joins."""
     exchanges = (f"\n{MESSAGE}{asked}{REPLY} {replied}\n" for asked, replied in examples)
     shown = f"{_BEFORE}{''.join(exchanges)}{_AFTER}" if examples else ""
     return tuple(_marked(message, "" if at else shown, first=at == 0) for at, message in enumerate(conversation))
 
 
 def as_chat(text: str) -> tuple[Message, ...]:
-    """The conversation that was joined to this ``text`` with its marks, without examples; nothing where it has no marks."""
+    """Split a plain ``text`` with marks into its conversation, without examples; empty if it has no marks."""
     system, begun, told = text.partition(_BEFORE)
     if begun:
         told = told.partition(_AFTER)[2]

@@ -1,11 +1,11 @@
-"""Short prompts for a small model that was trained on them, rendered from belief at each call; and what a person's hint tells
+"""Short prompts for a small model that was trained on them, rendered from belief at each call; and reading a person's hints for
 it.
 
 Each prompt is one message of under a hundred tokens, however long the game is: the plan, and a description of belief (OPEx,
 section 3, "LLM-based Observer"). A prefix cache serves it up to the plan.
 
-A small model follows hints in the wordings that it was trained on, and seldom to a numbered place. What can be read without it
-is done without it, by the names of the house: places to go to, a command, a question; the rest is left to the model.
+A small model follows hints only in the wordings that it was trained on, and seldom to a numbered place. So places to go to,
+commands and questions are read here, by the names of the house; the rest is left to the model.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_RULES = 4
 MOST_HINTS = 2
 MOST_FAILED = 3
 LONGEST_LINE = 160
-"""Characters of a goal, a rule, a hint or a failed plan that are shown."""
+"""Characters that are shown of a goal, a rule, a hint or a failed plan."""
 _RULE_WORD = re.compile(r"[a-z]{3,}")
 _COMMON_WORDS = (
     "the and its any all put place lay set with under into from clean heat cool hot cold some two find look examine take move "
@@ -42,10 +42,11 @@ _COMMON = frozenset(_COMMON_WORDS.split())
 
 @dataclass(frozen=True, slots=True)
 class BriefState:
-    """What short prompts remember of a game: ``seen`` are the commands so far, each with the belief before it; ``hints``
-    those that the model has to read itself, ``directions`` what the others say to do now, and ``avoided`` where they say not
-    to look; ``failed`` the plans that did not win. Under this plan ``repeated`` counts the replies that would have taught
-    nothing, and ``turns`` the commands.
+    """The memory of short prompts in a game.
+
+    ``seen`` are the commands so far, each with the belief before it. ``hints`` are left to the model; ``directions`` and
+    ``avoided`` (places not to look into) were read from the others. ``failed`` are the plans that did not win. Under this plan,
+    ``repeated`` counts the replies that would have taught nothing, and ``turns`` the commands.
     """
 
     belief: Belief
@@ -58,16 +59,16 @@ class BriefState:
     turns: int = 0
 
     def barred(self, commands: Commands) -> frozenset[str]:
-        """The commands that would look for something where a person says that it is not."""
+        """The commands that would search a place that a person ruled out."""
         places = self.avoided if self.belief.held is None else ()
         return frozenset(pattern.format(place=place) for place in places for pattern in (commands.go, "open {place}"))
 
     def misses_some(self, plan: Sequence[str]) -> bool:
-        """Whether not all that ``plan`` needs was found yet, and there are places left to look into."""
+        """True if something that ``plan`` needs was not found yet, and there are places left to search."""
         return bool(self.belief.unsearched) and not is_found(plan, self.belief)
 
     def misses_all(self, plan: Sequence[str]) -> bool:
-        """Whether nothing that ``plan`` names was found yet, and there are places left to look into."""
+        """True if nothing that ``plan`` names was found yet, and there are places left to search."""
         return bool(self.belief.unsearched) and not _is_any_seen(plan, self.belief)
 
     @property
@@ -77,7 +78,7 @@ class BriefState:
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """The commands given before with the same knowledge, at whatever place: they taught nothing."""
+        """The commands given before with the same knowledge, at any place: they taught nothing."""
         known = self.belief.elsewhere
         return tuple(dict.fromkeys(command for belief, command in self.seen if belief.elsewhere == known))
 
@@ -100,12 +101,12 @@ class BriefState:
 
 
 def is_brief_prompt(prompt: str) -> bool:
-    """Whether ``prompt`` is one of these short prompts."""
+    """True if ``prompt`` is one of these short prompts."""
     return prompt.startswith(("Goal:", "Plan:"))
 
 
 def planning(goal: str, belief: Belief, rules: Iterable[Rule], hints: Sequence[str], failed: Sequence[Sequence[str]]) -> str:
-    """The prompt of the reasoner. In training some show plans that ``failed``; in games reading the goal again does better."""
+    """The reasoner's prompt. Only training shows plans that ``failed``: in games, reading the goal again does better."""
     lines = [f"Goal: {_line(goal)}", f"Places: {' '.join(belief.kinds)}"]
     lines += [f"Rule: {_line(_as_trained(rule))}" for rule in relevant_rules(goal, belief, rules)]
     lines += [f"Hint: {_line(hint)}" for hint in hints[-MOST_HINTS:]]
@@ -133,14 +134,14 @@ _PLANS = tuple(
 
 
 def is_possible(plan: Sequence[str], belief: Belief) -> bool:
-    """Whether ``plan`` is one that small models are taught, for a place that this house has."""
+    """True if small models are taught such a plan, and its place is in this house."""
     known = _parts(plan)
     place = None if known is None else known.groupdict().get("place")
     return known is not None and (place is None or place in belief.kinds)
 
 
 def is_found(plan: Sequence[str], belief: Belief) -> bool:
-    """Whether all objects that ``plan`` needs were seen; of a plan that small models are not taught, any that it names."""
+    """True if all objects that ``plan`` needs were seen; if small models are not taught it, any that it names."""
     seen, known = Counter(item.kind for item in belief.items), _parts(plan)
     if known is None:
         return _is_any_seen(plan, belief)
@@ -154,7 +155,7 @@ def _is_any_seen(plan: Sequence[str], belief: Belief) -> bool:
 
 
 def is_done(plan: Sequence[str], belief: Belief) -> bool:
-    """Whether all is as ``plan`` wants it, so far as can be seen: nothing tells which thing was held under a lamp."""
+    """True if the result of ``plan`` can be seen. A look under a lamp leaves no trace, so it never counts."""
     known = _parts(plan)
     parts = {} if known is None else known.groupdict()
     if known is None or parts.get("place") is None:
@@ -165,7 +166,7 @@ def is_done(plan: Sequence[str], belief: Belief) -> bool:
         inside = (items[name] for name in belief.inside(one))
         return sum(item.kind == parts["object"] and _is_treated(item, parts.get("treatment")) for item in inside)
 
-    # Two things belong in one and the same receptacle.
+    # Two things belong in the same receptacle.
     return any(done(one) >= _number_of(plan) for one in belief.receptacles if one.kind == parts["place"])
 
 
@@ -184,13 +185,13 @@ def _parts(plan: Sequence[str]) -> re.Match[str] | None:
 
 
 def relevant_rules(goal: str, belief: Belief, rules: Iterable[Rule]) -> list[Rule]:
-    """The first few rules that share a word with the goal, other than furniture and everyday words."""
+    """The first few rules that share a word with the goal, except for furniture and everyday words."""
     wanted = _words(goal).difference(belief.kinds)
     return [rule for rule in rules if not wanted.isdisjoint(_words(_as_trained(rule)))][:MOST_RULES]
 
 
 def _as_trained(rule: Rule) -> str:
-    """``rule`` in words that small models learned: of shares, where no place has most things, what is near comes first."""
+    """``rule`` in words that small models learned: for shares, "is most often in"."""
     location = read_sentence(rule.statement)
     return f"{with_article(location.thing).capitalize()} is most often in {location}." if location else rule.statement
 
@@ -205,7 +206,7 @@ def _line(text: str) -> str:
 
 MOST_FOUND = 2
 MOST_PLACES = 2
-"""Of each kind."""
+"""This many of each kind."""
 MOST_UNSEEN = 30
 MOST_TRIED = 6
 _WORD = re.compile(r"[a-z]+")
@@ -214,7 +215,7 @@ _KEPT = re.compile(r"put it in the ([a-z]+) too")
 
 
 def observed(belief: Belief, plan: str, tried: Collection[str] = ()) -> str:
-    """The house, for the next command. What ``plan`` names is relevant; ``tried`` were given in exactly this situation."""
+    """Describe the house for the next command. Things that ``plan`` names count; ``tried`` were given in this situation."""
     plan = plan.lower()
     named = frozenset((*_WORD.findall(plan), *_NAME.findall(plan)))
     kept = frozenset(_KEPT.findall(plan))
@@ -244,7 +245,7 @@ def _place(one: Receptacle) -> str:
 
 
 def _found(belief: Belief, named: Collection[str], kept: Collection[str]) -> Iterator[str]:
-    """The plan's objects, nearest first; those that already lie where they are ``kept``, the plan's target, come last."""
+    """The plan's objects, nearest first; those that already lie in a target of the plan (``kept``) come last."""
     here = {one.name for one in belief.here()}
     items = {item.name: item for item in belief.items}
     shown: Counter[str] = Counter()
@@ -257,7 +258,7 @@ def _found(belief: Belief, named: Collection[str], kept: Collection[str]) -> Ite
 
 
 def _places(belief: Belief, named: Collection[str], kept: Collection[str]) -> Iterator[str]:
-    """For each kind that the plan names the place to go to first; for a second object, where the first one lies."""
+    """The places to go to first, for each kind that the plan names; for a second object, where the first one lies."""
 
     def holding(one: Receptacle) -> int:
         return sum(kind(name) in named for name in belief.inside(one)) if one.kind in kept else 0
@@ -275,7 +276,7 @@ def _place_order(one: Receptacle) -> tuple[int, str, int]:
 
 
 def _unseen(belief: Belief, named: Collection[str]) -> list[str]:
-    """For each kind the next place to search, and all places that are named themselves."""
+    """The next place to search of each kind, and all places that are named with their number."""
     each: dict[str, list[Receptacle]] = {}
     for one in belief.unsearched:
         each.setdefault(one.kind, []).append(one)
@@ -288,16 +289,16 @@ _TREATMENTS: tuple[Treatment, ...] = ("heat", "cool", "clean")
 _ARTICLES = frozenset({"the", "a", "an", "any", "my", "our", "your", "this", "that", "number", "no"})
 _IT = frozenset({"it", "that", "this", "them"})
 _LATER = frozenset({"desklamp", "floorlamp", "faucet"})
-"""Kinds that stand on a place, and may yet be found."""
+"""Kinds that may still be found on a place."""
 _LONGEST = 500
 _LEAST_SPELLED, _LIKE, _MORE_LIKE = 4, 0.75, 0.8
-"""Letters of a word that may be a misspelt name; how alike it and the house's name, or another name, must be, in [0, 1]."""
+"""For misspelt names: the least number of letters, and the least likeness in [0, 1] to a name of the house or another."""
 
 
 @dataclass(frozen=True, slots=True)
 class Directions:
-    """What a hint tells to do: go to ``places`` in this order and look into each, then give ``command``. ``search``: finding
-    something wanted but for what was ``known`` ends it. ``missing`` is the kind of a place that the house does not have.
+    """The orders in a hint: go to ``places`` in this order and look into each, then give ``command``. A ``search`` ends when
+    something wanted is found that was not ``known``. ``missing`` is the kind of a place that the house does not have.
     """
 
     hint: str
@@ -310,7 +311,7 @@ class Directions:
     missing: str | None = None
 
     def next(self, belief: Belief, wanted: str, barred: Collection[str] = ()) -> tuple[str, Directions] | None:
-        """The command to give now, but ``barred`` ones, and what is left; ``wanted`` is any text that names wanted kinds."""
+        """The next command that is not ``barred``, and the directions left; ``wanted`` is any text that names wanted kinds."""
         kinds = frozenset(re.findall(r"[a-z]+", wanted.lower()))
         if self.search and any(item.kind in kinds and item.name not in self.known for item in belief.items):
             return None
@@ -326,7 +327,7 @@ class Directions:
 
 
 def read_directions(hint: str, belief: Belief, commands: Commands) -> Directions | None:
-    """What ``hint`` tells to do in this house, by the ``commands`` of its world; None where its words do not say."""
+    """Read the directions in ``hint``, for this house and the ``commands`` of its world; None if there are none."""
     if not belief.receptacles:
         return None
     text = _in_names_of_the_house(_SAID["rhetorical"].sub("", _plain(hint)), belief)
@@ -351,7 +352,7 @@ def read_directions(hint: str, belief: Belief, commands: Commands) -> Directions
 def _command(
     told: re.Match[str], places: tuple[str, ...], belief: Belief, commands: Commands
 ) -> tuple[tuple[str, ...], str] | None:
-    """Where to go and what to do there for a hint that is an order; None where belief does not say how."""
+    """The places and the command of a hint that is an order; None if belief does not say how."""
     verb = next(name for name, said in told.groupdict().items() if said and name != "thing")
     thing, held = told["thing"].strip(), belief.item(belief.held)
     holds = held is not None and (thing in _IT or _means(thing, held, belief))
@@ -374,7 +375,7 @@ def _command(
 
 
 def cannot_follow(hint: str, belief: Belief) -> str:
-    """Why `read_directions` finds nothing to do in ``hint``, and what it could."""
+    """Say why `read_directions` finds nothing to do in ``hint``, and what it could read."""
     told = _SAID["command"].match(_SAID["polite"].sub("", hint.lower().strip()))
     thing = told["thing"].strip() if told is not None else ""
     if thing and thing not in _IT and not any(_means(thing, item, belief) for item in belief.items):
@@ -388,7 +389,7 @@ def cannot_follow(hint: str, belief: Belief) -> str:
 
 
 def no_such_place(told: Directions, belief: Belief) -> str | None:
-    """That the house has no such place as a hint names, and which of its kind it has; None where it has all."""
+    """Say that the house has no such place as a hint names, and which it has; None if it has all."""
     if told.missing is None:
         return None
     numbers = sorted(one.number for one in belief.receptacles if one.kind == told.missing)
@@ -399,7 +400,7 @@ def no_such_place(told: Directions, belief: Belief) -> str | None:
 def answer_question(
     question: str, belief: Belief, plan: Sequence[str], step: int, told: Directions | None = None
 ) -> str | None:
-    """An answer to "where is the mug?", "have you seen it?" or "why?"; ``told`` is what is being done for a person."""
+    """Answer "where is the mug?", "have you seen it?" or "why?". ``told`` is what the agent does for a person now."""
     text = _plain(question).strip()
     at_work = f"I am at step {step + 1}: {plan[step]}." if plan else "I have no plan yet."
     if found := _SAID["where"].match(text) or _SAID["seen"].match(text):
@@ -417,7 +418,7 @@ def answer_question(
 
 
 def _about_place(said: str, belief: Belief) -> str | None:
-    """What is known of a place, where ``said`` is the name of one and of nothing else."""
+    """The answer about a place, if ``said`` is just its name."""
     kinds = {*PLACES, *belief.kinds} - _LATER
     for named, start, end in naming.mentions(kinds, said):
         rest = f"{said[:start]} {said[end:]}".split()
@@ -454,7 +455,7 @@ def _plain(said: str) -> str:
 
 
 def _in_names_of_the_house(text: str, belief: Belief) -> str:
-    """``text`` with places by the house's own names, numbers behind; if it names none, slips are mended."""
+    """``text`` with places by the house's own names, numbers behind. If it names none, misspelt names are corrected."""
     kinds = {*belief.kinds}
     if not any(naming.mentions(kinds, text)):
         called = sorted(said for said in naming.CALLED if naming.kind_of(said, kinds))

@@ -1,7 +1,7 @@
-"""Replies of an expert in a model's place, by which a model learns to play: the contract, and what prompts tell.
+"""The contract of an expert that replies in a model's place, so that a model learns to play; and reading what prompts tell it.
 
-An agent that can be taught has a module with its ``ROLES``, which its spec names (`AgentSpec.demonstrations`). Each says what
-an expert would reply: that follows from what the agent was told, what is left of the goal, and the next command.
+An agent that can be taught has a module with its ``ROLES``, named in its spec (`AgentSpec.demonstrations`). Each gives the
+expert's reply, from what the agent was told, the rest of the goal and the next command.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ STUCK = "stuck"
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What to do next: a thought, the step of the plan that it belongs to (from 1), and a command or ``stuck``."""
+    """The next thing to do: a thought, the step of the plan that it belongs to (from 1), and a command or ``stuck``."""
 
     thought: str
     step: int
@@ -29,13 +29,13 @@ class Lesson:
 
     @property
     def playable(self) -> str:
-        """The command; who cannot say that it is stuck looks round."""
+        """The command; ``look`` for a player that cannot say that it is stuck."""
         return "look" if self.command == STUCK else self.command
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the expert says, and whether it is to be learned."""
+    """The expert's reply; ``learned``: it is good for training."""
 
     text: str
     learned: bool = True
@@ -44,11 +44,14 @@ class Reply:
 class Demonstrator(Protocol):
     """The expert in one game. It knows the goal and the texts that the agent was told, and no more.
 
-    ``scene`` is what is known by now, and by which commands. ``advanced``: the last command did a part of the goal, or there
-    was none yet. ``move`` is what to do now; ``lesson`` the same for a ``part`` of the goal or for all of it, naming only
-    what the ``request`` tells, and whether to learn it, since some commands are random; it raises ``ModelError`` where the
-    agent left out what the expert would name. ``searched`` are the ``places`` in the order in which ``thing`` is looked for
-    in them; ``matters`` says whether a ``place`` or an object matters for any of ``subgoals``, by what usually lies where.
+    Args:
+        scene: The belief, and the commands that led to it.
+        advanced: The last command did a part of the goal, or there was none yet.
+        move: The next thing to do.
+        lesson: The same for a ``part`` of the goal or for all of it, naming only what the ``request`` tells; False if it is not
+            to be learned, as some commands are random. Raises ``ModelError`` if the agent left out what the expert would name.
+        searched: The ``places`` in the order in which to search for ``thing``.
+        matters: True if a ``place`` or an object matters for any of ``subgoals``, judged by what usually lies where.
     """
 
     @property
@@ -67,7 +70,7 @@ class Demonstrator(Protocol):
 
 
 class DemonstratedRole(NamedTuple):
-    """A role with what the expert replies. Its prompts begin as the template does, or hold the ``mark``, in whatever words."""
+    """A role with the expert's reply. Its prompts begin as the template does, or contain the ``mark``."""
 
     package: str
     template: str
@@ -76,22 +79,22 @@ class DemonstratedRole(NamedTuple):
 
 
 def asked(request: Request) -> str:
-    """The last message, to which the reply is wanted."""
+    """The last message, which asks for the reply."""
     return request.messages[-1].content
 
 
 def asked_before(request: Request) -> bool:
-    """Whether the role was asked before in this conversation."""
+    """True if the role was asked before in this conversation."""
     return any(message.role == "assistant" for message in request.messages)
 
 
 def told(text: str, label: str) -> str:
-    """What stands behind the last ``label`` of a prompt, up to the end of its line."""
+    """The text after the last ``label`` of a prompt, up to the end of its line."""
     return text.rpartition(label)[2].partition("\n")[0]
 
 
 def shown_part(knows: Demonstrator, request: Request) -> str | None:
-    """The part of the goal that is shown as if it were the task; None where all of it is."""
+    """The part of the goal that is shown as if it were the task; None if all of it is."""
     task = told(request.messages[1].content, "\nTask: ")
     return task if task in subtasks_of_goal(knows.goal) else None
 
@@ -105,7 +108,7 @@ def sentence(words: str) -> str:
 
 
 def with_ways(subgoals: Iterable[GoalStep]) -> Iterator[GoalStep]:
-    """Each of ``subgoals`` with finding what it is about, or going where it is done, before it."""
+    """Each of ``subgoals`` after finding its object, or going to its place."""
     for one in subgoals:
         match one.action:
             case "heat" | "cool" | "clean" as treatment:

@@ -1,7 +1,7 @@
 """The parts that the prompts of all agents share: the world and its terms, belief, the transcript, plans, rules and hints.
 
-Templates are written for ALFWorld's household, and some of their sentences hold only there. They stay as they are, since runs
-record their hashes; for another household, what does not hold in it is replaced.
+Templates are written for ALFWorld's household. They stay as they are, since runs record their hashes; for another household,
+sentences that do not hold there are replaced.
 """
 
 from __future__ import annotations
@@ -25,28 +25,26 @@ T = TypeVar("T")
 TERMS: Mapping[str, Mapping[str, str]] = tomllib.loads(
     resources.files("housequest.agent.roles").joinpath("terms.toml").read_text("utf-8")
 )
-"""What templates say, and what stands in its place, by what is otherwise in a world."""
+"""Texts of templates and their replacements, by the way in which a world differs."""
 _ANSWERING = re.compile(r"\n\n(?:Always a|A)nswer ")
 _DECLINED = "The person beside you wants another command now, not this one: {}"
-"""No template, since it reaches no run without a person."""
+"""Not a template, since it reaches no run without a person."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoleMemory:
-    """One role's memory: its conversation, and the rules it was shown."""
-
     conversation: Conversation
     shown_rules: tuple[Rule, ...] = ()
 
     @property
     def started(self) -> bool:
-        """Whether the conversation has more than the system message."""
+        """True if the conversation has more than the system message."""
         return len(self.conversation) > 1
 
     async def ask(
         self, role: Role[T], model: Model, text: str, turn: Turn, grants: Grants, emit: Emitter, sampling: Sampling
     ) -> tuple[Answer[T], RoleMemory]:
-        """Ask ``role``, with ``text`` and what ``turn`` adds to it, also a picture; the answer, and the memory after it."""
+        """Ask ``role``, with ``text`` and the additions and picture of ``turn``. Returns the answer and the memory after it."""
         text += additions(turn, self.shown_rules, grants, first=not self.started)
         emit_rules(turn.rules, self.shown_rules, emit)
         answer = await ask(role, model, self.conversation, text, emit, sampling, image=turn.image)
@@ -54,20 +52,20 @@ class RoleMemory:
 
 
 def system_message(prompt: Prompt, world: World, *, plans: bool = False, **values: str) -> Message:
-    """The system message of a role, in the words of ``world`` (`for_world`), and with its ways for one that ``plans``."""
+    """The system message of a role, in the terms of ``world`` (`for_world`), with the household's ways if it ``plans``."""
     text = for_world(prompt.render("system", **values), world)
     return Message("system", with_ways(text, world) if plans else text)
 
 
 def for_world(text: str, world: World) -> str:
-    """A template's ``text`` in the terms of a household; for a world that is none, in that one's."""
+    """A template's ``text`` in the terms of a household, or of a world that is not one."""
     if world.household is not None:
         return in_terms(text, world)
     return _replaced(text, "elsewhere").replace("a household", world.info.preamble)
 
 
 def in_terms(text: str, world: World) -> str:
-    """A template's ``text`` in the terms of a household; for ALFWorld's, and for what is no household, it is as it was."""
+    """A template's ``text`` in the terms of a household; unchanged for ALFWorld's, and for a world that is not one."""
     if (household := world.household) is None:
         return text
     differs = {
@@ -87,7 +85,7 @@ def _replaced(text: str, *terms: str) -> str:
 
 
 def with_ways(text: str, world: World) -> str:
-    """A system message with the household's ways, before what says how to answer."""
+    """Insert the household's ways into a system message, before the part that says how to answer."""
     ways = world.household.terms.ways if world.household else ()
     if not ways:
         return text
@@ -97,7 +95,7 @@ def with_ways(text: str, world: World) -> str:
 
 
 def planning(text: str, world: World) -> str:
-    """The system message of somebody who plans, in the terms of a household and with its ways."""
+    """The system message of a planner, in the terms of a household and with its ways."""
     return with_ways(in_terms(text, world), world)
 
 
@@ -108,7 +106,7 @@ def opening_text(opening: Observation, goal: str) -> str:
 
 
 def transcript(transitions: Sequence[Transition], *, own: str | None = None) -> str:
-    """The transitions as text; ``own``, the role's own last command, is not repeated."""
+    """The transitions as text. ``own``, the role's own last command, is not repeated."""
     parts = [
         str(t.observation)
         if own is not None and len(transitions) == 1 and t.command == own
@@ -124,7 +122,7 @@ def numbered(steps: Sequence[str], first: int = 1) -> str:
 
 
 def additions(turn: Turn, shown_rules: Sequence[Rule], grants: Grants, *, first: bool) -> str:
-    """The text that this turn appends to a message: task type, new rules, hints, what was declined, admissible commands."""
+    """The text that this turn appends to a message: task type, new rules, hints, declined proposals, admissible commands."""
     prompt = load_prompt("housequest.agent.roles", "additions")
     parts: list[str] = []
     if first and grants.task_type:
@@ -146,12 +144,11 @@ def emit_rules(rules: Sequence[Rule], shown_rules: Sequence[Rule], emit: Emitter
 
 
 def rules_after(turn: Turn, shown_rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
-    """The rules that a role has been shown after this turn."""
+    """All rules that a role has been shown after this turn."""
     return (*shown_rules, *(rule for rule in turn.rules if rule not in shown_rules))
 
 
 def emit_thought(role: str, text: str, emit: Emitter) -> None:
-    """Emit a thought, unless it is empty."""
     if text:
         emit(Thought(role=role, text=text))
 
@@ -161,7 +158,7 @@ NOTHING = "nothing"
 
 
 def found_items(belief: Belief) -> str:
-    """The objects that were seen, each with where it is now."""
+    """The objects seen so far, each with its present place."""
     named: list[str] = []
     for item in belief.items:
         where = " and ".join(one.name for one in belief.holders(item.name)) or "somewhere"
@@ -176,13 +173,13 @@ def here_text(belief: Belief) -> str:
 
 
 def held_text(belief: Belief) -> str:
-    """What is in the hands."""
+    """The objects in the hands."""
     held = (belief.item(name) for name in belief.carried)
     return " and ".join(_with_state(item) for item in held if item) or NOTHING
 
 
 def seen_in(belief: Belief, left: Collection[str]) -> str:
-    """The receptacles but those that are ``left``, each with the kinds of object in it."""
+    """The receptacles except those that are ``left``, each with the kinds of object in it."""
     looked = [one for one in belief.receptacles if one.name not in left]
     found = [
         f"{one.name} ({', '.join(dict.fromkeys(map(kind, belief.inside(one)[:MOST_THINGS]))) or 'empty'})"

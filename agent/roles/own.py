@@ -1,7 +1,7 @@
-"""A user's own prompt templates: a folder of files called as those that ship, all or some, each with all of their sections.
+"""A user's own prompt templates: a folder of files with the names and sections of those that ship.
 
-A file that is not there is as it ships. A run knows them by their digest, not by their folder, and an agent carries its own, so
-that others play beside it with theirs.
+A file that is missing there is as it ships. A run knows the templates by their digest, not by their folder. Each agent carries
+its own, so agents with different ones can play at the same time.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ LARGEST = 1 << 18
 FREE = "system"
 """The section that may leave out ``$names``: it teaches a role its answers, and a paper's does so in its own way."""
 _READ: dict[str, Templates] = {}
-"""By their digest: a run goes on with what it read when it began, whatever has become of the folder."""
+"""Templates by digest: a run keeps those that it read at its start, even if the folder changes."""
 
 
 def templates(packages: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """The package and the name of each template in ``packages``, and in the folders in them, by its name."""
+    """The package and name of each template in ``packages`` and their folders, by its name."""
     roots = {package: Path(str(resources.files(package))) for package in packages}
     files = ((package, file.relative_to(root)) for package, root in roots.items() for file in sorted(root.rglob("*.txt")))
     return {file.stem: (".".join((package, *file.parent.parts)), file.stem) for package, file in files}
 
 
 def read_own(agent: str, given: str, packages: Iterable[str]) -> str:
-    """The digest of the templates of the ``agent`` in ``packages`` that the folder ``given`` changes; "" where it changes none,
-    and the digest itself where it is given again. Raises ``ConfigurationError``.
+    """Read the folder ``given``, and return the digest of the templates that it changes: "" if none. A digest is
+    returned as it is. Raises ``ConfigurationError``.
     """
     if given in _READ:
         return given
@@ -58,7 +58,7 @@ def read_own(agent: str, given: str, packages: Iterable[str]) -> str:
 
 
 def _read(file: Path, shipped: Prompt, agent: str) -> Prompt:
-    """``shipped`` with the sections of ``file`` instead. Raises ``ConfigurationError``."""
+    """Replace sections of ``shipped`` by those of ``file``. Raises ``ConfigurationError``."""
     try:
         if len(content := read_file(file, LARGEST + 1)) > LARGEST:
             raise ValueError(f"it is larger than {LARGEST >> 10} KiB")
@@ -78,14 +78,14 @@ def _read(file: Path, shipped: Prompt, agent: str) -> Prompt:
         if not Template(body).is_valid() or given - filled or (filled - given and name != FREE):
             what = f"has {' '.join(sorted(given)) or 'no $name'} where {' '.join(sorted(filled)) or 'none'} is filled in"
             raise ConfigurationError(f"{file}: the section {name} {what}; a dollar sign is written $$.")
-        # What is round a section is not sent, so it makes no other prompt.
+        # Spaces around a section are not sent, so they make no other prompt.
         sections[name] = sections[name].replace(sections[name].strip(), body.strip())
     return Prompt(sections)
 
 
 @contextmanager
 def using(own: str) -> Generator[None]:
-    """Inside, the templates with the digest ``own`` take the place of those that ship; without one, all is as outside."""
+    """Inside, the templates with the digest ``own`` replace those that ship; an empty digest changes nothing."""
     token = OWN.set(_READ.get(own) or OWN.get())
     try:
         yield
@@ -94,7 +94,7 @@ def using(own: str) -> Generator[None]:
 
 
 def carrying(own: str, make: Callable[[], A]) -> A:
-    """The agent that ``make`` makes, which plays with the templates ``own``, whoever plays it; otherwise it is as it was."""
+    """Make an agent that always plays with the templates ``own``."""
     with using(own):
         agent = make()
     kind: Any = type(agent)

@@ -1,10 +1,10 @@
-"""Finds labelled lines, numbered steps, commands and plans of subgoals in a model's reply, and says what a command may be where
-a reply is held to a form: the world's own forms, over the names that were seen.
+"""Finds labelled lines, numbered steps, commands and plans of subgoals in replies; and makes the forms to which replies are
+held, from the world's own forms of commands and the names seen so far.
 
-What is possible now is hidden, so a held command may be refused like any other; only where admissible commands are granted is
-it one of those. High-level plans are sequences of subgoals, as LLM-Planner (section 1) and the Socratic Planner (section 3.1)
-write them: an action with its object and an optional receptacle. Text worlds heat, cool and clean in one command, so these are
-separate actions, as in ALFRED's ground-truth plans.
+Nobody knows which commands are possible now, so a held command may be refused; only if admissible commands are granted is it
+one of those. High-level plans are sequences of subgoals, as in LLM-Planner (section 1) and the Socratic Planner (section 3.1):
+an action with its object and an optional receptacle. Text worlds heat, cool and clean in one command, so these are separate
+actions, as in ALFRED's ground-truth plans.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class CommandReply(NamedTuple):
 
 
 def read_command(text: str) -> CommandReply:
-    """The first command of ``text`` with its thought and step, in any form. What follows was made up. Raises ``ReplyError``."""
+    """Read the first command of ``text``, with its thought and step; the model made up the rest. Raises ``ReplyError``."""
     exact = _EXACT.fullmatch(text)
     if exact and _PLAIN.fullmatch(exact["command"].strip()):
         return CommandReply(thought(exact["thought"]), exact["step"] or "", exact["command"].strip())
@@ -78,7 +78,7 @@ def read_command(text: str) -> CommandReply:
 
 
 def labelled(text: str) -> list[tuple[str, str]]:
-    """The lines ``Label: rest`` of ``text``, as (lowercased label, rest), other lines joined to the one before. A number
+    """The lines ``Label: rest`` of ``text``, as (lowercased label, rest), with other lines joined to the one before. A number
     after a label (``Action 1:``) is dropped, unless it is the step's.
     """
     found: list[tuple[str, str]] = []
@@ -113,7 +113,7 @@ def _undressed(command: str) -> str:
 
 
 def _lone_line(text: str) -> str:
-    """The only line of ``text``, if there is only one and it could be a command: a few plain words, not a sentence."""
+    """The only line of ``text``, if it could be a command: a few plain words, not a sentence."""
     lines = [line for line in text.splitlines() if line.strip() and not _FENCE.match(line)]
     line = _bare(lines[0]) if len(lines) == 1 else ""
     sentence = bool(line) and (lines[0].rstrip().endswith(".") or line.split()[0] in {"I", "I'll", "I'm"})
@@ -170,14 +170,14 @@ def bounded(steps: Sequence[str]) -> tuple[str, ...]:
 
 LONGEST_NAME = 40
 MOST_ADMISSIBLE = 1_000
-"""Commands among which a reply is held; what an endpoint takes in one list is limited."""
+"""A longer list of commands is not used as a form: endpoints limit the length of lists."""
 _PLACEHOLDER = re.compile(r"\b[A-Z]{3,}(?: or [A-Z]{3,})*\b")
 
 
 def command_value(
     world: World, belief: Belief | None, admissible: Sequence[str] | None = None, others: tuple[str, ...] = ()
 ) -> Value | None:
-    """What a command may be: ``admissible`` ones, else the world's forms, or ``others``; None in a world without forms."""
+    """The possible commands: ``admissible`` ones, else the world's forms, or ``others``; None in a world without forms."""
     if admissible is not None:
         known = tuple(dict.fromkeys((*admissible, *others)))
         return Choice(known) if known and len(known) <= MOST_ADMISSIBLE else None
@@ -214,7 +214,7 @@ def _by_forms(
 
 @cache
 def _lines(manual: str) -> list[tuple[list[tuple[str, tuple[str, ...]]], str]]:
-    """Each form of a manual: its placeholders, each as the words that it may be and behind the text before it, and its end."""
+    """Each form of a manual: its placeholders, each as its alternatives after the text before it, and its end."""
     lines: list[tuple[list[tuple[str, tuple[str, ...]]], str]] = []
     for line in manual.splitlines():
         named: list[tuple[str, tuple[str, ...]]] = []
@@ -227,15 +227,15 @@ def _lines(manual: str) -> list[tuple[list[tuple[str, tuple[str, ...]]], str]]:
 
 
 def _name(words: tuple[str, ...], names: Mapping[str, tuple[str, ...]]) -> Value | None:
-    """What a placeholder stands for: one of the known ``names``, or any name; None where none of them is known yet."""
-    if not all(word in names for word in words):  # what else a form may name, such as a room
+    """The possible values of a placeholder: the known ``names``, or any name; None if none of them is known yet."""
+    if not all(word in names for word in words):  # another thing that a form may name, such as a room
         return Name(LONGEST_NAME)
     known = tuple(dict.fromkeys(name for word in words for name in names[word]))
     return Choice(known) if known else None
 
 
 def acting_form(command: Value | None, steps: int = 0) -> Form | None:
-    """A thought and a command, and between them the number of the plan's present step where the plan has ``steps``."""
+    """A thought and a command, and between them the number of the plan's present step if the plan has ``steps``."""
     if command is None:
         return None
     step = ("\nStep: ", ("step", Choice(tuple(str(number) for number in range(1, steps + 1))))) if steps else ()
@@ -268,7 +268,7 @@ TRIPLE_NAMES: dict[Action, str] = {
 """The actions' names in the Socratic Planner's prompts; the controller goes to places by itself."""
 
 TREATING = frozenset({"slice", "heat", "cool", "clean"})
-"""The actions that only households have in which things are treated."""
+"""Actions that are only possible in households that treat things."""
 
 _OTHER_WORDS: dict[Action, str] = {
     "navigate": "navigate navigateto goto gotolocation find go",
@@ -305,7 +305,7 @@ class Subgoal:
 
     @property
     def place(self) -> str:
-        """Where the agent has to be for this."""
+        """The place where the agent has to be for this."""
         return self.receptacle or self.object
 
 
@@ -316,7 +316,7 @@ def names_in(names: Mapping[Action, str], world: World) -> tuple[str, ...]:
 
 
 def as_pair(subgoal: Subgoal) -> str:
-    """``PickupObject potato``; a receptacle that is not the place of a ``put`` is left out."""
+    """``PickupObject potato``. A receptacle is left out, except for the place of a ``put``."""
     return f"{PAIR_NAMES[subgoal.action]} {subgoal.place if subgoal.action == 'put' else subgoal.object}"
 
 
@@ -327,11 +327,10 @@ def as_triple(subgoal: Subgoal) -> str:
 
 
 def read_subgoals(text: str, names: Sequence[str]) -> tuple[Subgoal, ...]:
-    """The subgoals that ``text`` lists, in any form: pairs, parentheses, numbered lines, JSON.
+    """Read the subgoals that ``text`` lists, in any form: pairs, parentheses, numbered lines, JSON.
 
-    Text before the last label "plan:" or before the first subgoal is ignored, and text after an empty line that is no
-    subgoal. Raises ``ReplyError``, which says the allowed ``names``, if there is no plan, it is too long, or something in it
-    is no subgoal.
+    Text before the last label "plan:" or before the first subgoal is ignored, and so is text after an empty line that is no
+    subgoal. Raises ``ReplyError``, with the allowed ``names``, if there is no plan, it is too long, or a part is no subgoal.
     """
     body = _PLAN_LABEL.split(text)[-1]
     found: list[Subgoal] = []
@@ -381,7 +380,7 @@ def _pieces(text: str) -> Iterator[tuple[Subgoal | None, str]]:
 def _finished(action: Action, names: Sequence[str]) -> Subgoal | None:
     given = [name for name in names if name]
     if any(name in _LISTED for name in given):
-        # The list of allowed actions said back is no plan of actions on actions.
+        # A model that repeats the list of allowed actions has written no plan.
         return None
     return Subgoal(action, given[0], given[1] if len(given) > 1 else None) if given else None
 
@@ -423,7 +422,7 @@ class PlanExample(NamedTuple):
 
 
 def plan_example(example: Example) -> PlanExample:
-    """An example for a planner's prompt: the subgoals that won, of kinds; one elsewhere follows a navigation to its object."""
+    """An example for a planner's prompt: the subgoals that won, of kinds. An object in another place is navigated to first."""
     return PlanExample(example.goal, tuple(map(as_subgoal, example.subgoals())))
 
 
