@@ -1,5 +1,5 @@
-"""The agents, one package each: its ``__init__`` declares the agent, ``agent.py`` decides, and its prompts lie beside it.
+"""The agents, one package each: its ``__init__`` declares the agent, ``agent.py`` decides, and its prompts are beside it.
 
-``spec`` is what a package declares, and finds and makes agents by name; ``checking`` tests the contract. Shared by several
-agents: ``examples`` (in-context examples) and ``bodies`` (what skills move, and following a plan of subgoals).
+``spec`` is the declaration, and finds and makes agents by name; ``checking`` tests the contract. Several agents share
+``examples`` (in-context examples) and ``bodies`` (moved by skills; and following a plan of subgoals).
 """

@@ -1,4 +1,4 @@
-"""Bodies, which planners of skills move, one command at a time, with what they know by then; and following a high-level plan.
+"""Bodies, which carry out a planner's skills one command at a time and know what was seen; and following a high-level plan.
 
 OPEx, LLM-Planner and the Socratic Planner plan alike for a household in text and for the body with a camera of the group
 ``housequest.bodies``. LLM-Planner (section 4.5) and the Socratic Planner (section 3.5) write a high-level plan and follow it,
@@ -35,7 +35,7 @@ _VERBS: dict[str, Verb] = {"toggle": "use", "slice": "slice", "pick": "pick"}
 
 
 class Told(NamedTuple):
-    """What is known, in words for prompts, and the kinds of receptacle, of all things ``seen`` in order, and what is held."""
+    """The body's knowledge in words for prompts; the kinds of receptacle, of all things ``seen`` in order, and of the held."""
 
     found: str
     here: str
@@ -47,14 +47,18 @@ class Told(NamedTuple):
 
 
 class Body(Protocol):
-    """Carries skills out, one command at a time. Its states are immutable, and have the ``skill`` in progress or None.
+    """Carries out skills, one command at a time. Its states are immutable, and have the ``skill`` in progress or None.
 
-    It looks at pictures of ``picture_size`` (columns, rows), None for text alone; ``impression`` is what it made of the last
-    one. ``attend`` gives the state after what was executed since the last turn, whoever chose it; what takes long runs in a
-    thread. ``start`` puts a skill, or none, in place of the one in progress. ``proceed`` gives its next command, or its end; it
-    raises ``ModelError``. ``story`` (what was executed) and ``caption`` (what is seen now, beside the latest observation's
-    text) are words for prompts. ``unsearched`` are the kinds of place left to look into, where the skill looks for something.
-    States that are equal in what is ``known``, wherever one stands, have learnt nothing from each other."""
+    Args:
+        picture_size: Columns and rows of its pictures; None for text alone.
+        attend: The state after the commands since the last turn, whoever chose them. Slow work runs in a thread.
+        start: Replaces the skill in progress by another one, or none.
+        proceed: The skill's next command, or its end. Raises ``ModelError``.
+        impression: The agent's reading of the last picture.
+        story: The executed commands, in words for prompts.
+        caption: The present view, in words for prompts, beside the ``text`` of the latest observation.
+        unsearched: The kinds of place left to search, if the skill searches for something.
+        known: Equal for two states if nothing was learned between them, wherever the body stands."""
 
     @property
     def picture_size(self) -> tuple[int, int] | None: ...
@@ -72,7 +76,7 @@ class Body(Protocol):
 
 
 class BodyPlayer:
-    """What agents that move a body share: their memories have its ``state``."""
+    """The shared part of agents that move a body. Their memories have its ``state``."""
 
     _body: Body
     picture_size: tuple[int, int] | None
@@ -89,7 +93,7 @@ class BodyPlayer:
 
 
 class TextBody(Controller):
-    """A household in text, which the controller of skills itself moves."""
+    """A household in text. The controller of skills is the body."""
 
     picture_size = None
 
@@ -102,7 +106,7 @@ class TextBody(Controller):
     def told(self, state: ControllerState) -> Told:
         belief = state.belief
         places = belief.kinds
-        # The kind of room, which OPEx's observer is told, is guessed from what stands in it.
+        # OPEx's observer is told the kind of room, which is guessed from its furniture.
         room = self._household.counts().room_of(set(places)).replace("livingroom", "living room")
         found, here, held = found_items(belief), here_text(belief), held_text(belief)
         return Told(found, here, held, room, places, _seen_kinds(belief), kind(belief.held or ""))
@@ -136,7 +140,7 @@ def _seen_kinds(belief: Belief) -> tuple[str, ...]:
 
 
 def make_body(parts: AgentParts[CameraSettings], search: PlannerSearch) -> Body:
-    """What an agent's skills move in its world, searching by ``search`` in text. Raises ``ConfigurationError``."""
+    """Make the body of an agent in its world; in text it searches by ``search``. Raises ``ConfigurationError``."""
     if parts.world.info.pictured:
         return load_plugin("housequest.bodies", "camera", "body")(parts)
     return TextBody(parts.household, parts.model, parts.sampling, search=search, seed=parts.seed)
@@ -144,12 +148,12 @@ def make_body(parts: AgentParts[CameraSettings], search: PlannerSearch) -> Body:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannerMemory:
-    """What a planner remembers: the body's ``state``, its plan, and the examples that it was shown (``shots``).
+    """The memory of a planner: the body's ``state``, its plan, and the examples that it was shown (``shots``).
 
-    ``at`` is the index of the present subgoal, ``ahead`` the skills left of it (None before it was begun), ``steps`` the
-    commands executed for it, ``unknown`` why it cannot begin while it is looked for what it names, and ``retried`` how often it
-    was tried beyond the first time. ``completed`` are the subgoals completed in the episode, in this plan or an earlier one.
-    ``revision`` is -1 before the first plan; ``asked`` counts the calls for another one."""
+    ``at`` is the index of the present subgoal. ``ahead`` are the skills left of it (None before it begins), ``steps`` counts
+    its commands, ``retried`` its tries beyond the first, and ``unknown`` is why it cannot begin while the body looks for
+    what it names. ``completed`` are the subgoals completed in the episode, in this plan or an earlier one. ``revision`` is
+    -1 before the first plan; ``asked`` counts the calls for another one."""
 
     goal: str
     grants: Grants
@@ -170,7 +174,7 @@ class PlannerMemory:
         return self.plan[self.at] if self.at < len(self.plan) else None
 
     def advanced(self, subgoal: Subgoal) -> bool:
-        """Whether completing ``subgoal`` is progress: it took a command, and is no going to and fro."""
+        """True if completing ``subgoal`` is progress: it took a command, and was not just going back and forth."""
         going = takewhile(lambda done: done.action == "navigate", reversed(self.completed))
         return self.steps > 0 and not (subgoal.action == "navigate" and subgoal in going)
 
@@ -179,10 +183,10 @@ M = TypeVar("M", bound=PlannerMemory)
 
 
 class PlanFollower(BodyPlayer, ABC, Generic[M]):
-    """An agent that plans, and, with re-planning, again when a subgoal fails or took ``patience`` commands (0: no limit)."""
+    """An agent that plans. With re-planning it plans again when a subgoal fails or took ``patience`` commands (0: no limit)."""
 
     words: ClassVar[Callable[[Subgoal], str]]  # A subgoal as the planner writes it.
-    skipping: ClassVar[str] = ""  # What is added to the reason for which a subgoal is skipped.
+    skipping: ClassVar[str] = ""  # Added to the reason why a subgoal is skipped.
 
     def __init__(self, parts: AgentParts[Any]) -> None:
         settings = parts.settings
@@ -195,14 +199,13 @@ class PlanFollower(BodyPlayer, ABC, Generic[M]):
 
     @abstractmethod
     async def _prepare(self, memory: M, turn: Turn, emit: Emitter) -> tuple[Decision | None, M]:
-        """The first plan, where there is none yet; a revised one where a person gave a hint."""
+        """Make the first plan if there is none yet, and revise it after a person's hint."""
 
     @abstractmethod
     async def _recover(self, memory: M, failed: Subgoal, reason: str, turn: Turn, emit: Emitter) -> tuple[Decision | None, M]:
-        """What comes of the subgoal that ``failed``, if the plan may be revised."""
+        """Handle a failed subgoal by replanning."""
 
     async def decide(self, memory: M, turn: Turn, emit: Emitter) -> tuple[Decision, M]:
-        """Plan if need be, then follow the plan up to its next command."""
         memory = replace(await self.attend(memory, turn), steps=memory.steps + len(turn.transitions))
         failure, memory = await self._prepare(memory, turn, emit)
         while failure is None:
@@ -241,15 +244,17 @@ class PlanFollower(BodyPlayer, ABC, Generic[M]):
         return _moved(memory, memory.at + 1)
 
     async def _advance(self, memory: M, rules: Sequence[Rule], emit: Emitter) -> tuple[Execute | Failed | None, M]:
-        """The next command, or why the present subgoal failed, or None at the end of the plan. Subgoals that already hold are
-        skipped, and are no progress. One that names what nobody has heard of is put off while the room is explored, for
-        ``patience`` commands, in case it is seen. Advancing again after a failure retries the subgoal."""
+        """Get the next command, or the reason why the present subgoal failed, or None at the end of the plan.
+
+        Subgoals that already hold are skipped, and are no progress. If a subgoal names an unknown thing, the room is
+        explored first, for ``patience`` commands, in case the thing is seen. Advancing again after a failure retries the
+        subgoal."""
         while (subgoal := memory.subgoal) is not None:
             if memory.ahead is None:
                 memory = self._begun(replace(memory, steps=0), skills_of(subgoal))
             if not memory.ahead:
                 if memory.unknown is not None:
-                    # It was looked into a place for what is unknown: it may have been there.
+                    # A place was searched for the unknown thing, which may have been there.
                     memory = self._begun(memory, skills_of(subgoal))
                     continue
                 done = (*memory.completed, subgoal) if memory.advanced(subgoal) else memory.completed
@@ -290,7 +295,7 @@ def _moved(memory: M, at: int, *, retried: int = 0) -> M:
 
 
 def skills_of(subgoal: Subgoal) -> tuple[Skill, ...]:
-    """The skills that carry ``subgoal`` out: an object to be picked up, switched or sliced is found first."""
+    """The skills that carry ``subgoal`` out: an object is found before it is picked up, switched on or sliced."""
     match subgoal.action:
         case "navigate":
             return (Skill("go", subgoal.object),)

@@ -1,5 +1,4 @@
-"""Checks by playing whether an agent keeps its contract (`housequest.agent.base`, `housequest.agent.agents.spec`), and says
-each demand in words."""
+"""Checks an agent's contract (`housequest.agent.base`, `housequest.agent.agents.spec`) by playing; words each demand."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ _ENDED = 10.0  # Seconds after which a cancelled decision counts as still runnin
 
 @dataclass(slots=True)
 class _Asked:
-    """One decision: its inputs and its result; an emitter that collects events, and says which of them is ``wrong``."""
+    """One decision: its inputs and its result. As an emitter it collects events, and says which of them is ``wrong``."""
 
     memory: Memory
     turn: Turn
@@ -48,7 +47,7 @@ class _Asked:
 
 
 class _Recording(ModelWrapper):
-    """A model whose requests are kept; where it is ``silent`` it never answers them."""
+    """Keeps the requests of a model. A ``silent`` one never answers them."""
 
     def __init__(self, model: Model, *, silent: bool = False) -> None:
         super().__init__(model)
@@ -78,7 +77,7 @@ async def check_agent(
     settings: Mapping[str, Any] | None = None,
     turns: int = 6,
 ) -> ContractReport:
-    """Play ``turns`` of ``task``, each more than once, and report which demands of the contract ``agent`` does not meet.
+    """Play ``turns`` of ``task``, each more than once, and report the demands of the contract that ``agent`` does not meet.
     ``model`` must give equal replies to equal prompts, as a scripted one does."""
     spec = agent_spec(agent) if isinstance(agent, str) else agent
     recording, given = None if model is None else _Recording(model), settings or {}
@@ -130,7 +129,7 @@ def _without_model(spec: AgentSpec, world: World, settings: Mapping[str, Any]) -
 async def _play(
     agent: Agent, model: _Recording | None, env: Env, task: Task, turns: int
 ) -> tuple[list[_Asked], dict[str, str]]:
-    """Play some turns, with hints, rules, an empty list of admissible commands and a refused command among them."""
+    """Play some turns, including hints, rules, an empty list of admissible commands and a refused command."""
     declared = "only events of AgentEvent are emitted, each with a Timing or None"
     decides = "decide returns a Decision; the command of an Act is text"
     bears = "hints, rules, refused commands and no admissible command are borne"
@@ -182,7 +181,7 @@ async def _play(
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Whether two memories are equal; those of agents that see hold arrays, which do not compare themselves."""
+    """Compare two memories; those of agents with a camera have arrays, which have no equality of their own."""
     if type(one) is not type(other):
         return False
     if dataclasses.is_dataclass(one):

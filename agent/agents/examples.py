@@ -1,7 +1,7 @@
-"""In-context examples: where they come from, and how some are chosen for a task.
+"""In-context examples: their stores, and choosing some for a task.
 
-Every agent that shows examples has the same settings: ``examples`` (the store), ``choose`` (the strategy), ``shots`` (how many)
-and ``embedder`` (the model for the strategy ``embeddings``).
+Every agent that shows examples has the same settings: ``examples`` (the store), ``choose`` (the strategy), ``shots`` (the
+number) and ``embedder`` (the model for the strategy ``embeddings``).
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _from_world = lru_cache(maxsize=4)(examples.from_world)  # Every resumed episode
 
 @dataclass(slots=True)
 class ExampleSelector:
-    """Chooses examples from a store; the same task, store and seed give the same ones. An ``embedder`` is called once for the
-    store and once for each goal; these calls take no turns and are not counted. Raises ``ConfigurationError`` where the
+    """Chooses examples from a store. The same task, store and seed give the same ones. An ``embedder`` is called once for
+    the store and once for each goal; these calls take no turns and are not counted. Raises ``ConfigurationError`` if the
     strategy needs one and has none."""
 
     store: tuple[Example, ...]
@@ -59,8 +59,9 @@ class ExampleSelector:
             )
 
     async def choose(self, goal: str, receptacles: Iterable[str] = (), *, without: str | None = None) -> tuple[Example, ...]:
-        """The examples for a task, but that of the origin ``without``; the most similar first where similarity decides. The
-        kinds of ``receptacles`` help to read free wordings. Raises ``ModelError``, fatal unless this goal alone was refused."""
+        """Choose examples for a task, without that of the origin ``without``; the most similar comes first if the strategy
+        compares. The kinds of ``receptacles`` help to read free wordings. Raises ``ModelError``, fatal unless only this goal
+        was refused."""
         shots, store = self.shots, tuple(example for example in self.store if example.origin != without)
         drawn = f"{self.seed} {goal}"
         match self.strategy:
@@ -124,7 +125,7 @@ def store_digests(world: World, settings: Mapping[str, str | int | float | bool]
 
 
 def _split(world: World, name: str) -> str | None:
-    """The split whose tasks are the store ``name``; None for a store that is a file."""
+    """The split whose tasks are the store ``name``; None for a file."""
     if name != MADE_UP or world.household is None or world.name == DEFAULT_WORLD:
         return TRAIN if name == TRAIN else None
     if not world.info.endless_splits:
@@ -136,7 +137,7 @@ def _split(world: World, name: str) -> str | None:
 
 
 def recorded_examples(folder: Path) -> tuple[Example, ...]:
-    """The examples in a run: its won episodes on splits that may be learnt from. Raises ``KnowledgeError`` if it has none."""
+    """Examples from a run: its won episodes on splits that may be learned from. Raises ``KnowledgeError`` if it has none."""
     found = tuple(example for record in episode_files([folder]) if (example := _won(record.path)))
     if not found:
         allowed = ", ".join(sorted(examples.LEARNT_FROM))

@@ -1,4 +1,4 @@
-"""What an agent declares: its name, settings, needs, and how it is made; and agents by name. Importing it loads nothing heavy.
+"""Declares agents (name, settings, needs, how to make one), and finds them by name. Importing it loads nothing heavy.
 
 A package adds an agent by an entry point of the group ``housequest.agents`` whose value is an `AgentSpec`::
 
@@ -8,8 +8,7 @@ A package adds an agent by an entry point of the group ``housequest.agents`` who
 
         return Walker(parts.settings.steps)
 
-The agents that ship are declared the same way, each in the package that holds its code, its roles and its prompts.
-"""
+The agents that ship are declared the same way, each in the package that holds its code, its roles and its prompts."""
 
 from __future__ import annotations
 
@@ -31,21 +30,21 @@ if TYPE_CHECKING:
     from housequest.worlds.household.base import Household
 
     Worked = Callable[[str, World, Mapping[str, Scalar], str], Sequence[Exchange]]
-    """What a role of an agent with these settings was asked elsewhere, and replied; nothing where that is not known."""
+    """Examples of the messages and replies of a role, for an agent with these settings; may be empty."""
 
 SEARCHER = "housequest.agent.skills"  # The package of the prompt that asks a model where to look.
 
 DEFAULT_AGENT = "reasoner-actor"
 
 CORE = ("react", DEFAULT_AGENT, "expert", "human")
-"""The agents that are always there, first in lists; the others that ship follow by name, and then those of other packages."""
+"""The agents that are always there come first in lists; then the others that ship, by name; then those of other packages."""
 
 S_co = TypeVar("S_co", covariant=True)
 
-WEIGHTS = "weights"  # What the digest of a network's file is called in a record, behind its agent's name.
+WEIGHTS = "weights"  # The end of the name under which a record has the digest of a network's file.
 
 Strategy = Literal["random", "task-type", "stratified", "bm25", "embeddings"]
-"""How examples are chosen for a task (`housequest.knowledge.choosing`)."""
+"""The strategy for choosing examples (`housequest.knowledge.choosing`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ class CameraSettings(ExampleSettings):
 
 @dataclass(frozen=True, slots=True)
 class AgentParts(Generic[S_co]):
-    """What an agent is made from. ``asks`` asks a person for a command; ``worked`` has examples for a model without chats."""
+    """The parts of an agent. ``asks`` asks a person for a command; ``worked`` has examples for a model without chats."""
 
     name: str
     world: World
@@ -111,7 +110,7 @@ class AgentParts(Generic[S_co]):
 
     @property
     def sampling(self) -> Sampling:
-        """The sampling of model calls: a ``max_tokens`` other than the agent's default limits every role, whatever its own."""
+        """The sampling of model calls. A ``max_tokens`` other than the agent's default limits every role."""
         from housequest.agent.roles.base import Sampling
 
         def examples(role: str) -> Sequence[Exchange]:
@@ -124,7 +123,7 @@ class AgentParts(Generic[S_co]):
 
     @property
     def household(self) -> Household:
-        """Reads the world's texts. Only for agents that declare that they need a ``household``: they play in no other world."""
+        """Reads the world's texts. Only for agents that need a ``household``: they play in no other world."""
         found = self.world.household
         assert found is not None
         return found
@@ -142,10 +141,10 @@ Take = Literal["rules", "images", "skills", "camera"]
 class AgentRoles:
     """The roles in which an agent asks its model, by ``names``; each can have a model of its own.
 
-    ``prompts`` is the package whose ``*.txt`` files are the agent's prompt templates. ``demonstrations`` is the module of what
-    an expert replies in each role (`housequest.agent.roles.demonstrations`), if a model can be taught to play as it. An agent
-    that ``rerenders`` earlier parts of its prompts makes caches of prefixes help less; its docstring says what that costs.
-    """
+    ``prompts`` is the package whose ``*.txt`` files are the agent's prompt templates. ``demonstrations`` is the module with
+    an expert's replies in each role (`housequest.agent.roles.demonstrations`), if a model can be taught to play as this
+    agent. An agent that ``rerenders`` earlier parts of its prompts loses caches of prefixes; its docstring says what that
+    costs."""
 
     names: tuple[str, ...] = ()
     prompts: str | None = None
@@ -157,10 +156,9 @@ class AgentRoles:
 class AgentSources:
     """The files that an agent plays by, besides prompts and examples.
 
-    ``prior`` is how its network learned to search, if that is one of the expert's ways, and ``learned_from`` the splits that
-    the network which ships learned from (`housequest.worlds.tasks.read_split`). ``digests`` gives the SHA-256 of each file by
-    name, from the agent's settings or those of an agent that plays through it.
-    """
+    ``prior`` is the expert's search prior on which its network was trained, if it was. ``learned_from`` are the splits from
+    which the network that ships learned (`housequest.worlds.tasks.read_split`). ``digests`` gives the SHA-256 of each file
+    by name, from the settings of the agent or of one that plays through it."""
 
     prior: str | None = None
     learned_from: tuple[str, ...] = ()
@@ -206,27 +204,27 @@ class AgentSpec:
 
     @property
     def searches(self) -> bool:
-        """Whether its skills may ask the model where to look (`housequest.agent.skills.controller`): the setting ``search``."""
+        """True if its skills may ask the model where to look (`housequest.agent.skills.controller`), by a setting."""
         return self.settings is not None and any(each.name == "search" for each in fields(self.settings))
 
     def roles_with(self, settings: Mapping[str, object]) -> tuple[str, ...]:
-        """Its roles, and those of who acts for it with these ``settings``."""
+        """Its roles, and those of the agent that acts for it with these ``settings``."""
         usual = defaults(self.settings).get("acting") if self.settings else None
         acting = settings.get("acting", usual)
         return (*self.roles.names, *(role for name in self.wraps if name == acting for role in agent_spec(name).roles.names))
 
     def needs_model_with(self, settings: Mapping[str, object]) -> bool:
-        """Whether it needs a model if it has these ``settings``."""
+        """True if it needs a model with these ``settings``."""
         return "model" in self.needs and not self.excepted("model", settings)
 
     def excepted(self, what: Need | Take, settings: Mapping[str, object]) -> bool:
-        """Whether its ``settings`` say otherwise than ``needs`` and ``takes`` do."""
+        """True if ``settings`` lift this need or take."""
         name, _, value = self.unless.get(what, "").partition("=")
         given = settings.get(name)
         return given == value if value else bool(given)
 
     def read_settings(self, given: Mapping[str, object]) -> Any:
-        """All settings, those ``given`` as their fields' types, own prompts by digest. Raises ``ConfigurationError``."""
+        """All settings: those ``given`` are checked, and own prompts named by digest. Raises ``ConfigurationError``."""
         if self.settings is None:
             return dict(given)
         read = read_options(self.settings, given, owner=f"The agent {self.name!r}", word="setting")
@@ -237,14 +235,14 @@ class AgentSpec:
         return replace(read, prompts=read_own(self.name, read.prompts, self.templates))
 
     def made(self, parts: AgentParts[Any]) -> Agent:
-        """The agent of ``parts``, with the user's own prompts if its settings name some."""
+        """Make the agent from ``parts``, with the user's own prompts if its settings name some."""
         from housequest.agent.roles.own import carrying
 
         return carrying(str(getattr(parts.settings, "prompts", "")), lambda: self.make(parts))
 
     @property
     def templates(self) -> tuple[str, ...]:
-        """The packages whose prompt templates can reach a model where it plays."""
+        """The packages whose prompt templates can reach a model when it plays."""
         players = (self, *(agent_spec(name) for name in self.wraps if name in agent_names()))
         found = ["housequest.agent.roles", *(spec.roles.prompts for spec in players if spec.roles.prompts)]
         return (*found, *((SEARCHER,) if self.searches else ()))
@@ -254,17 +252,17 @@ declare_agent = AgentSpec  # Decorates the function that makes an agent from its
 
 
 def needs_a_model(agent: str) -> str:
-    """The error of an agent without its model."""
+    """The error for an agent without its model."""
     return f"The agent {agent!r} needs a language model; name one with --model, for example {EXAMPLE}."
 
 
 def needs_admissible(agent: str) -> str:
-    """The error of an agent that is not told which commands are admissible."""
+    """The error for an agent that is not granted the admissible commands."""
     return f"The agent {agent!r} chooses among the admissible commands; let it see them with --grant admissible."
 
 
 def agent_names() -> tuple[str, ...]:
-    """The names of all agents, of plugins too."""
+    """The names of all agents, including those of plugins."""
     return tuple(dict.fromkeys((*CORE, *plugins("housequest.agents"))))
 
 
@@ -284,7 +282,7 @@ def default_agent(model: str | None, world: str) -> str:
 
 
 def _builtin_speaks(world: str) -> bool:
-    """Whether the world is a household with the commands that the built-in model was taught."""
+    """True if the world is a household with the commands that the built-in model was taught."""
     reader = household(world)
     taught = household(DEFAULT_WORLD)
     return reader is not None and taught is not None and reader.commands == taught.commands
@@ -296,8 +294,8 @@ def shipped_model(agent: str) -> str | None:
 
 
 def model_for(agent: str, model: str | None, world: str, settings: Mapping[str, object] | None = None) -> str | None:
-    """The model that ``agent`` plays ``world`` with: ``model``, else the built-in one; None if it needs none with ``settings``.
-    Raises ``ConfigurationError`` if none is given or the built-in one cannot play."""
+    """Choose the model with which ``agent`` plays ``world``: ``model``, else the built-in one; None if it needs none with
+    ``settings``. Raises ``ConfigurationError`` if none is given or the built-in one cannot play."""
     spec = agent_spec(agent)
     if not spec.needs_model_with(settings or {}):
         return None
@@ -315,7 +313,7 @@ def model_for(agent: str, model: str | None, world: str, settings: Mapping[str, 
 
 
 def check_roles(agent: str, named: Collection[str], settings: Mapping[str, object]) -> None:
-    """Raise ``ConfigurationError`` if one of the roles ``named`` is none of ``agent``; "" is any."""
+    """Raise ``ConfigurationError`` if ``agent`` does not have one of the roles ``named``; "" stands for any."""
     known = ("", *agent_spec(agent).roles_with(settings)) if any(named) else ("",)
     if unknown := next((role for role in named if role not in known), None):
         has = f"its roles are {', '.join(known[1:])}" if known[1:] else "none of its roles can have a model of its own"
@@ -328,7 +326,7 @@ def resolve_settings(name: str, given: Mapping[str, Scalar]) -> dict[str, Scalar
     read = spec.read_settings(given)
     if spec.settings is None:
         return dict(given)
-    # Runs with the prompts that ship are as they were when there were no others.
+    # Without own prompts the setting is left out, so these runs stay as they were before it existed.
     return {key: value for key, value in asdict(read).items() if (key, value) != ("prompts", "")}
 
 
@@ -342,7 +340,7 @@ def make_agent(
     question: AskPerson | None = None,
     worked: Worked | None = None,
 ) -> Agent:
-    """Make the agent ``name`` for ``world``. ``question`` asks a person for a command, and ``worked`` has example replies for a
+    """Make the agent ``name`` for ``world``. ``question`` asks a person for a command; ``worked`` has example replies for a
     model that continues plain text. Raises ``ConfigurationError``, and ``Unsupported`` if it does not play such a world."""
     from housequest.agent.models.base import roles_of
 
@@ -366,18 +364,18 @@ def make_agent(
 
 
 def acting_agent(agent: str, settings: Mapping[str, object]) -> str:
-    """Who gives the commands: ``agent``, or the one that it wraps by its ``settings``."""
+    """The agent that gives the commands: ``agent``, or the one that it wraps by its ``settings``."""
     return str(settings.get("acting", agent))
 
 
 def learned_prior(agent: str, settings: Mapping[str, object]) -> str | None:
-    """By what the network of who acts learned to search; None where no network acts, or its package is not installed."""
+    """The search prior on which the acting agent's network was trained; None without a network or without its package."""
     acting = acting_agent(agent, settings)
     return agent_spec(acting).sources.prior if acting in agent_names() else None
 
 
 def learned_from(agent: str, settings: Mapping[str, object], model: str | None) -> dict[str, tuple[str, ...]]:
-    """The splits that the network of who acts and the model of each role learned from, by their names, as far as is known."""
+    """The splits from which the acting agent's network and each role's model learned, by their names, as far as known."""
     acting, found = acting_agent(agent, settings), dict[str, tuple[str, ...]]()
     if acting in agent_names() and not settings.get(WEIGHTS):
         found[acting] = agent_spec(acting).sources.learned_from
@@ -387,7 +385,7 @@ def learned_from(agent: str, settings: Mapping[str, object], model: str | None) 
 
 
 def data_digests(agent: str, settings: Mapping[str, Scalar], world: World) -> dict[str, str]:
-    """The SHA-256 of all that ``agent`` and who acts for it read besides prompts. Raises ``ConfigurationError`` and others."""
+    """The SHA-256 of all that ``agent`` and its acting agent read besides prompts. Raises ``ConfigurationError`` and others."""
     from housequest.agent.agents.examples import store_digests
 
     found = store_digests(world, settings)
@@ -406,7 +404,7 @@ def used_prompts(agent: str) -> frozenset[str]:
 
 
 def prompt_hashes(agent: str | None = None) -> dict[str, str]:
-    """The SHA-256 of each prompt template by name, for a record: of all that ship, and those of a plugin ``agent``."""
+    """The SHA-256 of each prompt template by name, for a record: all that ship, and those of a plugin ``agent``."""
     from housequest.agent.roles.base import template_hashes
 
     agents = [name for name in agent_names() if ships("housequest.agents", name)]

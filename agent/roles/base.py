@@ -100,15 +100,11 @@ def template_hashes(package: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Role(Generic[T]):
-    """One job for a language model: its name, and the reader of its reply.
+    """One job for a language model: its name, and the reader of its reply, which raises ``ReplyError``.
 
-    Args:
-        reader: Reads a reply. Raises ``ReplyError``.
-        reply_tokens: The limit of this role's replies, unless `Sampling` has ``max_tokens``.
-        first_tokens: The limit of the first of two replies, in any case.
-        reasoning: The reader also sees the part in ``<think>`` marks.
-        form: The form to which replies are held, if the model can be; if it changes with each call, use `held_to`.
-    """
+    ``reply_tokens`` limits this role's replies unless `Sampling` has ``max_tokens``; ``first_tokens`` limits the first of
+    two in any case. With ``reasoning`` the reader also sees the part in ``<think>`` marks. Replies are held to the ``form``,
+    if the model can be; if it changes with each call, use `held_to`."""
 
     name: str
     reader: Callable[[str], T]
@@ -127,15 +123,11 @@ class Role(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Sampling parameters of a call.
+    """Sampling parameters of a call; ``bias`` favours the tokens of texts, for models that take one (`Capabilities`).
 
-    Args:
-        max_tokens: The limit of every reply, except one that is asked for again without its thought (`ask`). Without it the
-            role's own limit holds, or ``usual_tokens``.
-        bias: Favours the tokens of texts, for models that take one (`Capabilities`).
-        form: Says if replies are held to their forms.
-        examples: For a model that continues plain text.
-    """
+    ``max_tokens`` limits every reply, except one that is asked for again without its thought (`ask`). Without it the role's
+    own limit holds, or ``usual_tokens``. ``form`` says if replies are held to their forms. ``examples`` are for a model that
+    continues plain text."""
 
     max_tokens: int | None = None
     temperature: float = 0.0

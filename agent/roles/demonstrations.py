@@ -44,15 +44,11 @@ class Reply:
 class Demonstrator(Protocol):
     """The expert in one game. It knows the goal and the texts that the agent was told, and no more.
 
-    Args:
-        scene: The belief, and the commands that led to it.
-        advanced: The last command did a part of the goal, or there was none yet.
-        move: The next thing to do.
-        lesson: The same for a ``part`` of the goal or for all of it, naming only what the ``request`` tells; False if it is not
-            to be learned, as some commands are random. Raises ``ModelError`` if the agent left out what the expert would name.
-        searched: The ``places`` in the order in which to search for ``thing``.
-        matters: True if a ``place`` or an object matters for any of ``subgoals``, judged by what usually lies where.
-    """
+    ``scene`` is the belief with the commands that led to it. ``advanced``: the last command did a part of the goal, or there
+    was none yet. ``move`` is the next thing to do. ``lesson`` is the same for a ``part`` of the goal or for all of it,
+    naming only what the ``request`` tells, and whether to learn it, since some commands are random; it raises ``ModelError``
+    if the agent left out what the expert would name. ``searched`` sorts ``places`` by where to look first for ``thing``.
+    ``matters`` is True if a ``place`` or an object matters for any of ``subgoals``, judged by what usually lies where."""
 
     @property
     def world(self) -> World: ...

@@ -52,14 +52,16 @@ MOST_COMMANDS = 100
 MOST_WORDS = 200
 MOST_PLACED = 200
 MOST_HINTS = 8
-_TWO = frozenset({"two", "both", "pair", "another"})  # Words of a task for two of a kind, where the task cannot be read.
+_TWO = frozenset({"two", "both", "pair", "another"})  # Words for two of a kind, used if the task cannot be read.
 
 
 class Controller:
-    """Turns skills into commands, for worlds whose texts ``household`` reads. Places are searched by ``search``: the likeliest
-    first, as counted over a training split, in an order drawn by ``seed``, by name, or by the word of ``model``, which is asked
-    for up to `MOST_NAMED` places at a time, and then at random. With ``near``, an action on a distant thing fails, as in
-    LoTa-Bench (section 4); else the skill goes there first. A skill fails after ``most`` commands."""
+    """Turns skills into commands, for worlds whose texts ``household`` reads.
+
+    ``search`` is the order of places: the likeliest first, as counted over a training split; random by ``seed``; by name; or
+    as answered by ``model``, which names up to `MOST_NAMED` places at a time (at random if its answer is unreadable). With
+    ``near``, an action on a distant thing fails, as in LoTa-Bench (section 4); else the skill goes there first. A skill
+    fails after ``most`` commands."""
 
     def __init__(
         self,
@@ -90,13 +92,13 @@ class Controller:
         salt = salt_of(self._seed, (one.name for one in belief.receptacles)) if self._search in {"random", "llm"} else ""
         if read is None:
             read = self._household.guess_goal(goal, objects=sorted(self._objects), receptacles=sorted(belief.kinds))
-        # Where nothing is treated, and where each skill is a planner's own, things are put down where they are wanted.
+        # Things stay where they are put down if nothing is treated there, or if each skill is the planner's own.
         bringing = self._near or not self._treating or not _TWO.isdisjoint(words)
         two = bringing if read is None else read.count > 1
         return ControllerState(belief, TaskTerms(frozenset(words), read, two, salt))
 
     def observe(self, state: ControllerState, transitions: Iterable[Transition], hints: Sequence[str] = ()) -> ControllerState:
-        """The state after these commands were executed, and these ``hints`` given: they outdate what was said of places."""
+        """The state after these commands and ``hints``, which outdate the model's answers about places."""
         if hints:
             state = replace(state, guides={}, hints=(*state.hints, *hints)[-MOST_HINTS:])
         for one in transitions:
@@ -109,15 +111,14 @@ class Controller:
         return state
 
     def _after(self, progress: SkillProgress, one: Transition, before: Belief, after: Belief) -> SkillProgress:
-        """The skill's progress after a command that changed the belief from ``before`` to ``after``."""
         if one.observation.accepted and _accomplished(progress.skill, one.command, before, after):
             return replace(progress, accomplished=True)
         if reached := self._reached(before, one):
-            # From close by, what was refused may be taken; going there again leads nowhere.
+            # From close by a refused command may work; going there again leads nowhere.
             vain = frozenset(command for command in progress.vain if not command.endswith(f" {reached}"))
             return replace(progress, vain=vain | {one.command}, explanation=None)
         if one.command == progress.issued and after == before:
-            # Why it was refused, if that was granted or the world's own answer says it.
+            # The reason why it was refused: the diagnosis, or the world's own answer.
             answer = one.observation
             silent = answer.accepted or answer.text.strip() == self._household.commands.silence
             why = answer.explanation or (None if silent else answer.text)
@@ -125,7 +126,7 @@ class Controller:
         return progress
 
     def _reached(self, belief: Belief, one: Transition) -> str | None:
-        """The object that was gone to, beside no place."""
+        """The object that the command went to, if it is beside no place."""
         reach = self._household.commands.reach
         if reach is None or not one.observation.accepted:
             return None
@@ -133,7 +134,7 @@ class Controller:
         return next((name for name in gone if belief.receptacle(name) is None), None)
 
     def start(self, state: ControllerState, skill: Skill | None) -> ControllerState:
-        """Start ``skill``, or none, in place of the one in progress; its targets may be in a model's words."""
+        """Start ``skill``, or none, in place of the one in progress. Its targets may be in a model's words."""
         if skill is None:
             return replace(state, progress=None)
         named, problem = self._named(state, skill)
@@ -169,7 +170,7 @@ class Controller:
     async def proceed(
         self, state: ControllerState, goal: str, emit: Emitter, rules: Sequence[Rule] = ()
     ) -> tuple[Outcome, ControllerState]:
-        """`next`, after asking where to look if need be, by those of ``rules`` that say so. Raises ``ModelError``."""
+        """Ask the model where to look if need be, showing it the ``rules`` about that; then `next`. Raises ``ModelError``."""
         now = state.progress
         if self._search == "llm" and now is not None and not now.problem and now.given < self._most:
             attempt = self._attempt(state, now)
@@ -196,7 +197,7 @@ class Controller:
         if answer.value is not None:
             return answer.value
         emit_thought(NAME, f"where to look for the {thing} was not answered; it is looked for at random", emit)
-        # A few at a time, and then it is asked again.
+        # Only a few at a time; then the model is asked again.
         return tuple(sorted(places, key=partial(drawn, state.task.salt))[:MOST_NAMED])
 
     # Resolving a planner's words in this house.
@@ -238,7 +239,7 @@ class Controller:
         if len(several := kinds_ending(said.lower(), set(known))) > 1:
             return Failed(f"{shown(said, 60)} may be the {' or the '.join(several)}; say which")
         reason = f"there is no {what} called {shown(said, 60)} here.{nearest(said.lower(), sorted(set(known)))}"
-        # Where the opening lists all places, what is known to be a place will not be seen later.
+        # If the opening lists all places, a known kind of place will not be seen later.
         later = self._household.commands.reach is not None
         return Failed(reason, unknown=later or ("thing" in what and resolve(said, self._places) is None))
 
@@ -252,8 +253,8 @@ class Controller:
 
     def _place(self, state: ControllerState, said: str) -> str | None:
         places, kinds = state.belief.receptacles, {*state.belief.kinds}
-        # Where the opening lists all places, any other is a mistake; elsewhere the words for one that was not seen may end in
-        # the name of one that was.
+        # If the opening lists all places, any other is a mistake. Elsewhere the words for an unseen place may end in
+        # the name of a seen one.
         hidden = self._household.commands.reach is not None and not self._near
         found = resolve(said, kinds | self._standing if hidden else kinds, {one.name for one in places})
         seen = found is not None and any(matches(one.name, found) for one in places)
@@ -262,13 +263,13 @@ class Controller:
     def _thing(self, state: ControllerState, said: str) -> str | None:
         items, furniture = state.belief.items, {*state.belief.kinds}
         seen = {one.kind for one in items}
-        # A goal may be about a kind that is in no table and was in no text yet.
+        # A goal may name a kind that no table and no text so far has.
         goal, words = state.task.goal, state.task.words
         meant = {name for name in (goal.object, goal.lamp) if name} if goal else set[str]()
         found = resolve(said, (seen | self._objects | meant) - (furniture - seen), {one.name for one in items})
         if found is None or kind(found) in words | seen:
             return found
-        # A planner says "mug" where the task says "cup": what the task says is meant.
+        # If a planner says "mug" and the task "cup", the task's word counts.
         alike = [name for group in ALIKE if kind(found) in group for name in group & words]
         return alike[0] if len(alike) == 1 else found
 
@@ -278,7 +279,7 @@ def _put_down(before: Belief, after: Belief) -> Item | None:
 
 
 def _accomplished(skill: Skill, command: str, before: Belief, after: Belief) -> bool:
-    """Whether this command carried the skill out, for skills that leave no trace in belief."""
+    """True if this command completed the skill, for skills that leave no trace in belief."""
     match skill.verb:
         case "put":
             item = _put_down(before, after)
@@ -301,7 +302,7 @@ def _accomplished(skill: Skill, command: str, before: Belief, after: Belief) -> 
 
 
 def _brought(task: TaskTerms, put: Item, *, treating: bool) -> bool:
-    """Whether what was put down is one of two that the task wants there, and not put there to be treated."""
+    """True if this was one of two things that the task wants there, and not put there to be treated."""
     if not task.two or put.where is None:
         return False
     if task.goal is not None:
@@ -310,7 +311,7 @@ def _brought(task: TaskTerms, put: Item, *, treating: bool) -> bool:
 
 
 def _fixed(verb: str, place: str) -> str:
-    """Why a place is not picked up, switched on, heated or the like, and what can be done with it."""
+    """Say why a place cannot be picked up, switched on, heated or the like, and what can be done with it."""
     does = next((treatment for treatment, appliance in APPLIANCES.items() if appliance == place), None)
     can = f"hold a thing and {does} it with the {place}" if does else "things can be put there"
     doing = {"pick": "picked up", "use": "switched on", "put": "put anywhere", "slice": "sliced"}.get(verb, f"{verb}ed")
@@ -318,8 +319,8 @@ def _fixed(verb: str, place: str) -> str:
 
 
 NAME = "searcher"
-MOST_NAMED = 8  # Places that one answer is asked for; any further ones in it are not read.
-REPLY_TOKENS = 512  # For a model that thinks before it answers; the names alone take some fifty.
+MOST_NAMED = 8  # Places to ask for in one answer; any further ones in it are not read.
+REPLY_TOKENS = 512  # Room for a model that thinks before it answers; the names alone take about fifty.
 _MOST_READ = 4_000
 _ANSWER = re.compile(r"^[\W_]{0,20}(?:final |my )?answer\b[\s*_`]*[:：](?P<rest>.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL)
 

@@ -1,5 +1,5 @@
-"""Reads names as models and people write them: the game's name or kind for a word, the places that a text names or says no to,
-and which of several is meant by a number, an ordinal or "the last".
+"""Reads names as models and people write them: the game's name or kind for a word, and the places that a text names or rules
+out, also by a number, an ordinal or "the last".
 
 Models write ``SinkBasin``, ``the sink basin`` or ``AppleSliced`` for what the text calls ``sinkbasin 1`` and ``apple 1``; the
 papers' own examples do.
@@ -23,8 +23,8 @@ CALLED: dict[str, tuple[str, ...]] = {
     **{word: (name,) for word, name in SYNONYMS.items()},
     **{said.replace(" ", ""): tuple(kinds) for by in ("planners", "people") for said, kinds in _PHRASES[by].items()},
 }
-"""All that people and planners call things, without spaces."""
-ALIKE = (frozenset({"cup", "mug"}), frozenset({"desklamp", "floorlamp"}))  # Kinds that people and planners take for each other.
+"""All words for things, without spaces."""
+ALIKE = (frozenset({"cup", "mug"}), frozenset({"desklamp", "floorlamp"}))  # Kinds that people and planners confuse.
 _SHORTEST_ENDING = 4
 _NUMBERED = re.compile(r"(?P<words>.*?)[\s_]*(?P<number>\d{1,6})?", re.ASCII)
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+", re.ASCII)
@@ -32,9 +32,10 @@ _ARTICLES = frozenset({"a", "an", "the", "some", "another", "one", "any"})
 
 
 def resolve(said: str, kinds: Collection[str], names: Collection[str] | None = None) -> str | None:
-    """The kind among ``kinds``, or with a number the name, that ``said`` means. ``names`` are those of what was seen. Another
-    name is accepted if its kind is known, since it may still be found; but a part of a kind's name ("glass") means only what
-    was seen, or it would be a showerglass in every kitchen."""
+    """Find the kind among ``kinds``, or with a number the name, that ``said`` means. ``names`` are those of things seen.
+
+    Another name of a known kind is accepted, since it may still be found. But a part of a kind's name ("glass") only means
+    something seen; otherwise it would be a showerglass in every kitchen."""
     seen = kinds if names is None else {*map(kind, names)}
     names = names or ()
     bare = " ".join(said[:LONGEST_NAME].split())
@@ -55,7 +56,7 @@ def resolve(said: str, kinds: Collection[str], names: Collection[str] | None = N
 
 
 def matches(name: str, wanted: str) -> bool:
-    """Whether the thing called ``name`` is ``wanted``, a name or a kind."""
+    """True if the thing called ``name`` is ``wanted``, a name or a kind."""
     return wanted in (name, kind(name))
 
 
@@ -65,7 +66,7 @@ def kinds_ending(word: str, kinds: Collection[str]) -> tuple[str, ...]:
 
 
 def kind_of(joined: str, kinds: Collection[str], by_ending: Collection[str] | None = None) -> str | None:
-    """The one of ``kinds`` that a word without spaces means, also as the ending of just one of ``by_ending`` (default: all)."""
+    """The kind that a word without spaces means; also as the ending of just one of ``by_ending`` (default: all ``kinds``)."""
     forms = (joined, joined.removesuffix("s"), joined.removesuffix("es"), f"{joined.removesuffix('ves')}f")
     plain = next((form for form in forms if form in kinds), None)
     other = plain or next((name for form in forms for name in CALLED.get(form, ()) if name in kinds), None)
@@ -85,7 +86,7 @@ _SAID = phrases("places")
 
 
 def named_places(places: Sequence[str], text: str) -> Iterator[str]:
-    """The places that ``text`` names, in its order, without those that it says no to."""
+    """The places that ``text`` names, in its order, without those that it rules out."""
     spoken = [*_spoken_of(places, text)]
     exceptions = {one for some, denied, numbered in spoken if denied and numbered for one in some}
     for some, denied, numbered in spoken:
@@ -94,13 +95,13 @@ def named_places(places: Sequence[str], text: str) -> Iterator[str]:
 
 
 def denied_places(places: Sequence[str], text: str) -> frozenset[str]:
-    """The places that ``text`` says no to."""
+    """The places that ``text`` rules out."""
     denied = {one for some, denied, _ in _spoken_of(places, text) if denied for one in some}
     return frozenset(denied.difference(named_places(places, text)))
 
 
 def mentions(kinds: Collection[str], text: str) -> Iterator[tuple[str, int, int]]:
-    """Each of ``kinds`` that ``text`` names in one to three words, with where these begin and end."""
+    """Each of ``kinds`` that ``text`` names in one to three words, with the start and end of these."""
     words, position = list(_WORD.finditer(text)), 0
     while position < len(words):
         for size in (3, 2, 1):
@@ -115,7 +116,7 @@ def mentions(kinds: Collection[str], text: str) -> Iterator[tuple[str, int, int]
 
 
 def _spoken_of(places: Sequence[str], text: str) -> Iterator[tuple[list[str], bool, bool]]:
-    """The places that ``text`` names, with whether it says no to them, and whether it names them by number."""
+    """The places that ``text`` names, with flags: it rules the place out; it names it by number."""
     text = _SAID["all_but"].sub(r"\g<all> except", text)
     text = _SAID["aside"].sub(lambda one: " is unlikely" if _SAID["refused"].match(one["about"]) else "", text)
     text = _SAID["item"].sub(lambda one: "" if _SAID["refused"].match(one["about"]) else one["item"], text)
@@ -139,7 +140,7 @@ def _denied(text: str, at: int) -> bool:
 
 
 def _numbers(text: str, at: int) -> tuple[set[int], int]:
-    """The numbers that stand behind the name of a kind, as in "cabinets 1 to 3" or "drawer 2 and 4", and where they end."""
+    """The numbers after the name of a kind, as in "cabinets 1 to 3" or "drawer 2 and 4", and where they end."""
     numbers = set[int]()
     while found := _SAID["numbers"].match(text, at):
         first = int(found["first"])
@@ -176,10 +177,10 @@ _IN_ROW = (
     | {f"first {said}": slice(0, few) for word, few in _FEW for said in (word, few)}
     | {f"last {said}": slice(-few, None) for word, few in _FEW for said in (word, few)}
 )
-"""Words for some of the places of a kind, as a slice of these in the order of their numbers."""
+"""Words for some places of a kind, as a slice of the list by number."""
 _FROM_HERE = ("next", "previous", "other", "another", "different")
 _NONE_SUCH = 0
-_LIKE = 0.8  # How alike a misspelt word for a number and the real one must be, in [0, 1].
+_LIKE = 0.8  # The least likeness of a misspelt number word to the real one, in [0, 1].
 
 
 def _any(words: Iterable[str]) -> str:
@@ -197,9 +198,8 @@ _CALLED = rf"(?: (?:with|of|called) (?:the |a )?(?={_NUMBER}|{_CARDINAL}(?: on\b
 
 
 def with_numbers(text: str, belief: Belief) -> str:
-    """``text``, which names kinds of places as the house does, with the numbers of the places behind their kind: "third
-    cabinet", "cabinet number three" and, where there are three, "last cabinet" become "cabinet 3". What the house has not is
-    0."""
+    """Put numbers after the kinds of places in ``text``: "third cabinet", "cabinet number three" and, if there are three,
+    "last cabinet" become "cabinet 3". A place that the house does not have gets 0."""
 
     def numbered(found: re.Match[str]) -> str:
         said = found["said"].replace(" the ", " ")
@@ -222,7 +222,7 @@ def with_numbers(text: str, belief: Belief) -> str:
 
 
 def _spelled(word: str) -> str:
-    """``word``, or the ordinal of which it is a slip: with a letter too many, too few or misplaced. "Their" is no "third"."""
+    """``word``, or the ordinal if it has one letter too many, too few or misplaced. "Their" is not "third"."""
     near = next(iter(get_close_matches(word, (*_ORDINALS, *_IN_ROW, *_FROM_HERE), 1, _LIKE)), word)
     return word if word in _CARDINALS or (len(near) == len(word) and sorted(near) != sorted(word)) else near
 

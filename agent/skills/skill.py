@@ -1,8 +1,8 @@
-"""A skill as a value, its text, and what comes of it: one decision about a running skill says whether it is done, why it is
-impossible, and which commands come next, best first.
+"""A skill as a value, its text, and its outcomes. One decision about a running skill says whether it is done or impossible, and
+gives the next commands, best first.
 
-The verbs are those that the papers' planners share, adapted to a text household: LLM-Planner's and LoTa-Bench's
-(section 4 of either) name the same few, and OPEx (section 3, "Skill Library") adds ``explore`` and ``look``.
+The verbs are those that the papers' planners share, adapted to a text household: LLM-Planner and LoTa-Bench (section 4 of
+either) name the same few, and OPEx (section 3, "Skill Library") adds ``explore`` and ``look``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ VERBS: tuple[Verb, ...] = get_args(Verb)
 ALONE: frozenset[Verb] = frozenset({"look", "explore"})
 AT_RECEPTACLE: frozenset[Verb] = frozenset({"go", "open", "close"})
 PlannerSearch = Literal["llm", "counts", "random", "name"]
-"""By what places are searched: by the word of the agent's own model, or by a prior (`SearchPrior`)."""
+"""The order of searched places: asked of the agent's own model, or a prior (`SearchPrior`)."""
 
 _WORDS: dict[Verb, str] = {
     "go": "go to {receptacle}",
@@ -45,8 +45,9 @@ _WORDS: dict[Verb, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A verb with its targets, each a kind ("mug"), a name ("mug 1") or None: ``put`` is then where the last skill ended, and
-    ``heat``, ``cool`` and ``clean`` by their appliance. ``find`` and ``examine`` take a receptacle as ``object``, too."""
+    """A verb with its targets, each a kind ("mug"), a name ("mug 1") or None. Without a receptacle, ``put`` is at the end of
+    the last skill, and ``heat``, ``cool`` and ``clean`` use their appliance. ``find`` and ``examine`` also take a receptacle
+    as ``object``."""
 
     verb: Verb
     object: str | None = None
@@ -78,7 +79,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The skill cannot be carried out, for the ``reason``. ``unknown``: it names what may yet be seen for the first time."""
+    """The skill cannot be carried out, for the ``reason``. ``unknown``: it names something that may still be seen."""
 
     reason: str
     unknown: bool = False
@@ -99,7 +100,6 @@ def example_skills(example: Example) -> tuple[Skill, ...]:
 
 
 def as_skill(subgoal: GoalStep) -> Skill:
-    """A part of a task as a skill."""
     return Skill(subgoal.action, subgoal.object, subgoal.place)
 
 
@@ -109,10 +109,10 @@ _Sight = tuple[Item, Receptacle]  # An object with a receptacle that is known to
 
 @dataclass(frozen=True, slots=True)
 class TaskTerms:
-    """What the goal sentence says, for as long as the episode lasts.
+    """The meaning of the goal sentence; it stays the same for an episode.
 
-    ``words`` are its words, by which a cup is told from a mug. ``goal`` is None where the sentence cannot be read, and ``two``
-    says if two things of a kind are wanted. ``salt`` draws the order of a random search.
+    ``words`` are its words, which tell a cup from a mug. ``goal`` is None if the sentence cannot be read; ``two``: two things
+    of a kind are wanted. ``salt`` draws the order of a random search.
     """
 
     words: frozenset[str] = frozenset()
@@ -126,7 +126,8 @@ class SkillProgress:
     """The skill in progress.
 
     ``problem`` is why it cannot begin. ``vain`` are its commands that taught nothing, ``issued`` is the last one, ``given``
-    counts them, and ``explanation`` is why the last one was refused. ``accomplished``: it is done, which belief does not show.
+    counts them, and ``explanation`` is why the last one was refused. ``accomplished``: it is done, though belief does not show
+    it.
     """
 
     skill: Skill
@@ -140,12 +141,12 @@ class SkillProgress:
 
 @dataclass(frozen=True, slots=True)
 class ControllerState:
-    """What is known, and the skill in progress, if any; immutable plain data.
+    """The knowledge and the skill in progress, if any; immutable plain data.
 
-    ``placed`` are objects brought where a task for two wants them; they do not count when another one is sought. ``stood`` is
-    the receptacle at which the last skill ended, to choose among several at one location; if that skill was to go there
-    (``sent``), the next one is meant to happen there. ``guides`` name the most likely places of a thing, as the model answered,
-    and ``hints`` are a person's, for the model that is asked.
+    ``placed`` are objects brought where a task for two wants them; they do not count in a search for another one. ``stood`` is
+    the receptacle at which the last skill ended, to choose among several at one location. If that skill was to go there
+    (``sent``), the next one happens there. ``guides`` are the likely places of each thing, as the model answered, and ``hints``
+    are a person's, for that model.
     """
 
     belief: Belief
@@ -159,21 +160,21 @@ class ControllerState:
 
     @property
     def skill(self) -> Skill | None:
-        """The skill in progress."""
         return self.progress.skill if self.progress else None
 
     @property
     def given(self) -> int:
-        """How many commands the skill in progress has given."""
+        """The number of commands that the skill in progress has given."""
         return self.progress.given if self.progress else 0
 
 
 @dataclass(frozen=True, slots=True)
 class GroundedSkill:
-    """The skill in ``progress``, with the game's names for its targets. Places are searched by cost over chance where there are
-    ``counts``: costs are commands until one can reach in, chances those counted over a training split. Without, those that a
-    guide named come first, then the others as the task's salt draws them, or by name. With ``near``, an action on a distant
-    thing is impossible."""
+    """The skill in ``progress``, with the game's names for its targets.
+
+    With ``counts``, places are searched by cost over chance: the cost is the number of commands until one can reach in, the
+    chance is counted over a training split. Without, the places of a guide come first, then the others in random order by
+    the task's salt, or by name. With ``near``, an action on a distant thing is impossible."""
 
     state: ControllerState
     progress: SkillProgress
@@ -199,13 +200,13 @@ class GroundedSkill:
 
     @property
     def sought(self) -> str:
-        """What is looked for where nobody knows where it is: the object, or the place that the skill is about."""
+        """The thing to search for if its place is unknown: the object, or the skill's place."""
         place = self.skill.receptacle
         return self.wanted if self.skill.verb == "find" or place is None else place
 
     @property
     def held(self) -> Item | None:
-        """The object in a hand: the one that is wanted if it is there, else what was taken last."""
+        """The object in a hand: the wanted one if it is there, else the one taken last."""
         held = [item for name in self.belief.carried if (item := self.belief.item(name)) is not None]
         return next((item for item in held if self._is(item)), held[0] if held else None)
 
@@ -239,11 +240,11 @@ class GroundedSkill:
         return next((one.name for one in spots if self._here(one)), None)
 
     def at_place(self) -> bool:
-        """Whether what is wanted is a receptacle, at the present place."""
+        """True if the wanted thing is a receptacle at the present place."""
         return any(self._here(one) for one in self._spots_of(self.wanted)[:1])
 
     def problem(self) -> str | None:
-        """Why the skill cannot be carried out now, before trying any command."""
+        """The reason why the skill cannot be carried out now, known before any command."""
         match self.skill.verb:
             case "pick" if len(held := self.belief.carried) >= self.belief.hands:
                 full = "your hand is" if self.belief.hands == 1 else "your hands are"
@@ -330,16 +331,16 @@ class GroundedSkill:
                     yield from self._at(one, move, inside=True)
 
     def nothing_left(self) -> str:
-        """Why there is no next command, if the last one was not refused."""
+        """The reason why there is no next command, if the last one was not refused."""
         if self.skill.verb in {"find", "explore"} or self._place_unknown():
             sought = f" and there is no {self.sought} to be found" if self.sought else ""
             return f"every place was looked into{sought}"
         return f"there is no way left to {self.skill.text}"
 
-    # Looking for things.
+    # Searching.
 
     def lost(self) -> tuple[str, ...]:
-        """The places that are left, where something is looked for and neither seen nor in a place that the guide named."""
+        """The places left, if a search has neither seen the thing nor a place that the guide named."""
         if self.skill.verb == "find" and (self.done() or self._spots_of(self.wanted)):
             return ()
         if self.skill.verb == "find" and any(command not in self.progress.vain for command in self._to_fetch()):
@@ -359,7 +360,7 @@ class GroundedSkill:
         return next((f"the {item.name} is in or on the {where.name}, where you are" for item, where in visible), None)
 
     def _to_find(self) -> list[_Sight]:
-        """Known objects that count as found: one that was put down only counts when every other place was searched."""
+        """Known objects that count as found. One that was put down counts only after every other place was searched."""
         seen = self._sights()
         fresh = [(item, where) for item, where in seen if item.name not in self.state.placed or self.wanted == item.name]
         return fresh if fresh or any(map(self._look_into, self.belief.unsearched)) else seen
@@ -369,7 +370,7 @@ class GroundedSkill:
             yield from self._at(where, f"open {where.name}")
 
     def _look_into(self, one: Receptacle) -> list[str]:
-        """The commands up to seeing what a receptacle holds, best first; none if they were in vain."""
+        """The commands up to seeing the contents of a receptacle, best first; none if they were in vain."""
         ways = [f"open {one.name}"] if self._shut_chance(one) > 0.5 else []
         ways += [f"examine {one.name}"] if one.openness != "closed" else []
         left = [command for command in ways if command not in self.progress.vain]
@@ -378,7 +379,7 @@ class GroundedSkill:
         return left
 
     def _sights(self, *, nearby: bool = False) -> list[_Sight]:
-        """Known objects that are wanted and not held, nearest first; fresh ones first but, where ``nearby``, for those here."""
+        """Known objects that are wanted and not held, nearest first. Fresh ones come first, but if ``nearby`` those here do."""
         sights = [
             (item, holder)
             for item in self.belief.items
@@ -394,8 +395,8 @@ class GroundedSkill:
         return sorted(sights, key=rank)
 
     def _holders(self, item: Item) -> tuple[Receptacle, ...]:
-        """Where one reaches an object: what is a place itself, such as a machine with a switch, at itself. What lies on another
-        object is where that is, if one can go to it."""
+        """The places where an object can be reached. A place itself, such as a machine with a switch, is reached at itself.
+        If it lies on another object, go to that object's place, if possible."""
         itself = self.belief.receptacle(item.name)
         around = self.belief.receptacle(item.where) if self.words.reach else None
         return (itself,) if itself else self.belief.holders(item.name) or ((around,) if around else ())
@@ -406,7 +407,7 @@ class GroundedSkill:
         return self.words.go.format(place=one.name)
 
     def _place_unknown(self) -> bool:
-        """Whether the skill's place is one that was not seen yet, where not all are told at first."""
+        """True if the skill's place was not seen yet, in a world that does not list all at first."""
         named = self.skill.receptacle
         if self.words.reach is None or not named:
             return False
@@ -425,7 +426,7 @@ class GroundedSkill:
         return sorted(found, key=lambda one: (alike.isdisjoint(self.belief.inside(one)), not self._here(one)))
 
     def _nearest(self, receptacles: Iterable[Receptacle]) -> list[Receptacle]:
-        """``receptacles`` by the commands until one can reach in, then by name."""
+        """``receptacles`` by the number of commands until one can reach in, then by name."""
         return sorted(receptacles, key=lambda one: ((not self._here(one)) + self._shut_chance(one), one.kind, one.number))
 
     def _likeliest(self) -> list[Receptacle]:
@@ -455,7 +456,7 @@ class GroundedSkill:
         return [one for _, one in sorted(ranked, key=itemgetter(0))]
 
     def _shut_chance(self, one: Receptacle) -> float:
-        """How likely this must be opened first: as observed, else as its kind in this house, else as counted."""
+        """The chance that this must be opened first: as observed, else as for its kind in this house, else as counted."""
         if one.openness:
             return float(one.openness == "closed")
         if f"open {one.name}" in self.progress.vain:
@@ -466,7 +467,7 @@ class GroundedSkill:
         return self.counts.openable(one.kind) if self.counts else 0.0
 
     def _at(self, one: Receptacle, command: str, *, inside: bool = False) -> Iterator[str]:
-        """The commands up to ``command`` at a receptacle, which is opened if it happens ``inside``; none if it was in vain."""
+        """The commands up to ``command`` at a receptacle, opened first if it happens ``inside``; none if it was in vain."""
         if command in self.progress.vain:
             return
         if not self._here(one):
@@ -484,7 +485,7 @@ class GroundedSkill:
     def _is(self, item: Item) -> bool:
         return matches(item.name, self.wanted)
 
-    # What stands in the way.
+    # Obstacles.
 
     def _not_held(self) -> str | None:
         if self.held is None:
