@@ -24,9 +24,9 @@ _FORGOTTEN_SCHEME = re.compile(r"@(localhost|\[[0-9a-f:.]+\]|[\w.-]+:\d+)", re.I
 
 @dataclass(frozen=True, slots=True)
 class EndpointOptions:
-    """What every request to a model that thinks says.
+    """Options that are sent with every request.
 
-    ``thinking`` goes into the field that the server takes. ``max_completion_tokens`` counts thoughts and reply. It is a
+    ``thinking`` is sent in the field that the server accepts. ``max_completion_tokens`` counts thinking and reply; it is a
     minimum: a role that asks for more gets more.
     """
 
@@ -36,7 +36,7 @@ class EndpointOptions:
 
 @dataclass(frozen=True, slots=True)
 class EndpointName:
-    """A parsed model's name: the model at the endpoint, its options, the endpoint, and what else each request says."""
+    """A parsed model name; ``extra`` holds the parameters added to each request, as ``KEY.KEY=VALUE``."""
 
     model: str
     options: EndpointOptions
@@ -55,7 +55,7 @@ class EndpointName:
 
     @property
     def body(self) -> dict[str, Any]:
-        """What ``extra`` says, as each request does."""
+        """``extra`` as the JSON that is sent."""
         return _body(self.extra)
 
 
@@ -89,7 +89,7 @@ class OpenAIProvider(ModelProvider):
 
 
 def told_destination(endpoint: Endpoint) -> str | None:
-    """The server that is asked and the key that goes along, in words; None for this machine. Raises ``ConfigurationError``."""
+    """Describe the server and the key it gets; None if it is this machine. Raises ``ConfigurationError``."""
     keys = load_keys()
     keys.check_private(endpoint)
     variables = " and ".join(keys.named(endpoint))
@@ -98,8 +98,8 @@ def told_destination(endpoint: Endpoint) -> str | None:
 
 
 def read_openai_name(rest: str) -> EndpointName:
-    """Read what follows ``openai:``. Raises ``ConfigurationError``, never repeating an address."""
-    # A model's own name may hold slashes, colons and "@"; the address begins at the last "@http".
+    """Parse the part after ``openai:``. Raises ``ConfigurationError``, whose message never contains the address."""
+    # A model's own name may contain slashes, colons and "@"; the address begins at the last "@http".
     at = max(rest.lower().rfind("@http://"), rest.lower().rfind("@https://"))
     named, url = (rest, OFFICIAL_URL) if at < 0 else (rest[:at], rest[at + 1 :])
     if "://" in named:
@@ -115,7 +115,7 @@ def read_openai_name(rest: str) -> EndpointName:
 
 
 def _apart(named: str) -> tuple[str, tuple[str, ...]]:
-    """A name, and what it says with ``extra.KEY.KEY=VALUE``."""
+    """Split a name from its ``extra.KEY.KEY=VALUE`` parameters."""
     name, mark, query = named.rpartition("?")
     parts = query.split("&") if mark and name else []
     extra = [part for part in parts if part.startswith(_EXTRA) and "=" in part]
@@ -125,7 +125,7 @@ def _apart(named: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _body(extra: Sequence[str]) -> dict[str, Any]:
-    """The parameters that ``KEY.KEY=VALUE`` stand for; a value is JSON, or else a text. Raises ``ConfigurationError``."""
+    """Parse ``KEY.KEY=VALUE`` into request parameters; a value that is not JSON is a string. Raises ``ConfigurationError``."""
     body: dict[str, Any] = {}
     for pair in extra:
         path, _, value = pair.partition("=")

@@ -1,7 +1,7 @@
-"""Calls to an OpenAI-compatible endpoint: tried again, held back by the limiter, and asked as its model wants to be asked.
+"""Calls to an OpenAI-compatible endpoint, with retries, rate limiting and requests adapted to what the model accepts.
 
-`protocol` has what is sent and what comes back, `server` what went wrong. Whatever an endpoint sends becomes a ``Completion``
-(even an empty reply) or a ``ModelError`` (anything that is no chat completion).
+`protocol` writes requests and reads replies; `server` classifies failures. Every answer becomes a ``Completion`` (even an empty
+reply) or a ``ModelError`` (anything that is not a chat completion).
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ if TYPE_CHECKING:
 
 LONGEST_MESSAGE = 700
 MOST_TRIED = 24
-"""Ways of asking that are tried for one call."""
+"""Most variants of a request that are tried for one call."""
 MOST_HOLLOW = 3
-"""Replies in a row that are nothing but thinking, until every other call is expected to bring the same."""
+"""After this many replies in a row with only thinking, the error is fatal: the next call would fail too."""
 
 _log = logging.getLogger(__name__)
 
 
 class EndpointCalls:
-    """Makes the calls of the model ``name``, and knows how it wants to be asked (its ``dialect``).
+    """Makes the calls of the model ``name``, and learns the request format that it accepts (its ``dialect``).
 
-    Further attempts are made after 408, 409, 429, 5xx, an empty body and dropped connections, and `SLOW_RETRIES` after one that
-    ran out of time; a 429 for a call that was sent before the `RateLimiter` lowered its limit is not counted. Raises
-    ``ConfigurationError`` when the key of the endpoint is missing.
+    Retries 408, 409, 429, 5xx, empty bodies and dropped connections, and timeouts at most `SLOW_RETRIES` times. A 429 for a
+    call that was sent before the `RateLimiter` lowered its limit is not counted. Raises ``ConfigurationError`` if the
+    endpoint's key is missing.
     """
 
     def __init__(self, served: EndpointName, options: CallOptions, name: str) -> None:
@@ -60,21 +60,21 @@ class EndpointCalls:
         extra = {**self.server.extra, **served.body}
         self.blank = self.dialect = Dialect(served.options.thinking, extra, LIMITS[served.endpoint.official])
         self.wasted = Waste()
-        """What was paid for since the last reply, and brought none."""
+        """Calls and tokens since the last reply that produced none."""
         self._taken: set[str] = set()
-        """What requests that were answered had in them, so that no refusal is about that."""
+        """Parts of requests that were answered, so a later refusal is not about them."""
         self._broken = 0
-        """Streamed replies in a row that broke off."""
+        """Streamed replies in a row that were interrupted."""
         self._hollow = 0
-        """Replies in a row that were nothing but thinking."""
+        """Replies in a row with only thinking."""
         self._clients: Clients | None = None
         self._opening, self.probing = asyncio.Lock(), asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.limiter = self._new_limiter()
-        """Holds calls back where the endpoint says that they are too many; each event loop has another."""
+        """Limits the calls in flight after a 429; each event loop has its own."""
 
     async def request(self, request: Request, more: Mapping[str, Any]) -> Completion:
-        """The reply to ``request`` with the parameters in ``more``. Raises ``ModelError``."""
+        """Send ``request`` with the parameters in ``more``, with retries. Raises ``ModelError``."""
         started, made, attempts, call = time.perf_counter(), 0, Attempts(self.options), Call()
         held: Held | None = None
         try:
@@ -93,7 +93,7 @@ class EndpointCalls:
                     )
                     return self._heeded(replace(outcome, timing=timing, held=held), request)
                 if outcome.unsaid and request.holds:
-                    # It can be held to a form, and not to this one. Whatever else it refused, it refuses again.
+                    # It accepts forms, but not this one. Anything else it refused, it will refuse again.
                     request = replace(request, grammar=None, schema=None, choices=None)
                     more, held = extra_parameters(request), "refused"
                     continue
@@ -107,15 +107,15 @@ class EndpointCalls:
             self._watch()
 
     def spent(self) -> Waste | None:
-        """What was `wasted` since the last reply, which is now told."""
+        """Return and reset `wasted`."""
         wasted, self.wasted = self.wasted, Waste()
         return wasted if wasted.calls else None
 
     def _heeded(self, completion: Completion, request: Request) -> Completion:
-        """``completion``, without what a stop text would have cut off. Raises ``ModelError`` if it is nothing but thinking."""
+        """Cut ``completion`` at the first stop text. Raises ``ModelError`` if it contains only thinking."""
         if completion.text.strip() or completion.finish != "length" or not thought(completion):
             self._hollow = 0
-            # Some servers pass over stop texts.
+            # Some servers ignore stop texts.
             end = stop_at(completion.text, request.stop)
             return completion if end is None else replace(completion, text=completion.text[:end], finish="stop")
         self._hollow += 1
@@ -129,14 +129,17 @@ class EndpointCalls:
         raise self.error(CallFailure(what, way_out, "nothing but thinking", fatal=self._hollow >= MOST_HOLLOW))
 
     def with_room(self, request: Request) -> Request:
-        """``request`` with as many tokens for its reply as the model's name asks for."""
+        """Raise the token limit of ``request`` to the ``max_completion_tokens`` of the model's name."""
         return replace(request, max_tokens=max(request.max_tokens, self._least_tokens))
 
     async def attempt(
         self, request: Request, more: Mapping[str, Any], call: Call | None = None, *, first_of_all: bool = False
     ) -> tuple[Completion | CallFailure, int]:
-        """The outcome of asking as the endpoint wants it, and after how many attempts. Each is made once the limiter admits it:
-        ``first_of_all`` before the others. What an endpoint takes is learned from what it answers, not from what it refuses.
+        """Try variants of the request until one is answered. Each attempt waits for the limiter, ``first_of_all`` ahead of the
+        queue. The dialect is learned from the variant that was answered, not from refusals.
+
+        Returns:
+            The reply or the first failure, and the number of attempts.
         """
         clients, limiter, redactor = await self.connected(), self.limiter, self.server.redactor
         call, path = call or Call(), "/completions" if request.raw else "/chat/completions"
@@ -179,9 +182,9 @@ class EndpointCalls:
                 tried = better
                 continue
             thinks = outcome.refusal is not None and tried.told_to_think(outcome.refusal, body)
-            # Of several ways to say how much to think, the first refusal says what is wrong with that.
+            # If several thinking parameters are refused, the first refusal explains best why.
             if first is None or (_complaint(outcome) != _complaint(first) and not (thinks and others_think)):
-                # What was changed before was not in vain.
+                # The complaint is new, so the last change helped: go on from there.
                 first, others_think = outcome, thinks
                 plain = not (first_of_all or request.has_images or more.keys() - STREAMED.keys())
                 others = self._others(tried, body_of, outcome, plain=plain)
@@ -192,7 +195,7 @@ class EndpointCalls:
     def _others(
         self, known: Dialect, body_of: Callable[[Dialect], dict[str, Any]], failure: CallFailure, *, plain: bool
     ) -> Iterator[Dialect]:
-        """How else to ask after a ``failure`` of what was asked as ``known``; ``plain``: for no more than a reply."""
+        """Variants to try after ``known`` failed with ``failure``; ``plain``: the request needs only a chat reply."""
         sent, doubtful = body_of(known), False
         if failure.kind == BROKEN and "stream" in sent and not known.streams:
             self._broken += 1
@@ -202,37 +205,37 @@ class EndpointCalls:
         elif failure.refusal is None:
             return
         else:
-            # It may be about anything that no answered request had.
+            # It may be about anything that was in no answered request.
             doubtful = failure.unsaid and plain and not _parts(sent) <= self._taken
             ways = [*known.otherwise(sent, failure.refusal, surely=not failure.unsaid, doubtful=doubtful)]
-            ways += known.smaller() if failure.unsaid else ()  # there are many words for a context that is too short
+            ways += known.smaller() if failure.unsaid else ()  # servers word a short context in many ways
         tried = [sent]
         if doubtful and failure.refusal is not None and not blamed(sent, failure.refusal):
-            # It may have been a fault that is over.
+            # It may have been temporary.
             yield known
         for way in ways:
             if (body := body_of(way)) not in tried:
                 tried.append(body)
                 if failure.again and failure.refusal is not None:
-                    # An error of the server's own tells something of the request if it comes twice.
+                    # A server error that comes twice is probably about the request.
                     failure = replace(failure, again=False)
                     yield known
                 yield way
 
     def _fuller(self, completion: Completion, tried: Dialect) -> Dialect | None:
-        """How to ask for a reply again that is nothing but thinking, or was cut off because of that; None: it is as it is."""
+        """The variant to retry with if the reply is only thinking, or was cut off by it; None if the reply can be kept."""
         if completion.read or not thought(completion):
             return None
         if completion.finish == "length" and not self._least_tokens and tried.room < (self.dialect.room or THOUGHT_ROOM):
             return replace(tried, room=max(self.dialect.room, THOUGHT_ROOM))
-        # Stop texts cut off thinking, too.
+        # Stop texts also end the thinking.
         hollow = completion.finish == "stop" and not completion.text.strip()
         return tried.leaving("stop") if hollow else None
 
     def _answered(
         self, completion: Completion, request: Request, sent: Mapping[str, Any], before: Dialect, tried: Dialect
     ) -> Completion:
-        """``completion`` with how it was asked for; what brought it is known from now on, to all episodes."""
+        """Learn from the variant that was answered, for all episodes, and note it in the reply."""
         self._taken |= _parts(sent)
         self._broken = 0 if "stream" in sent else self._broken
         if completion.text.strip() and completion.thinking:
@@ -254,10 +257,9 @@ class EndpointCalls:
             await clients.aclose()
 
     async def connected(self) -> Clients:
-        """The clients of this event loop."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
-            # Connections belong to the loop that made them, and somebody may call asyncio.run once an episode.
+            # Connections belong to the loop that made them, and a caller may use asyncio.run for each episode.
             self._loop, self._clients, self._opening, self.probing = loop, None, asyncio.Lock(), asyncio.Lock()
             self.limiter = self._new_limiter()
         async with self._opening:
@@ -289,12 +291,12 @@ class EndpointCalls:
 
 
 def _complaint(failure: CallFailure) -> str:
-    """What a failure is about, without the numbers and tables in it, which may be of what was sent."""
+    """The kind and message of a failure, without numbers and tables, which may repeat what was sent."""
     return (
         f"{failure.kind} {re.sub(r'[{].*[}]|[0-9]+', '', failure.refusal.message if failure.refusal else '', flags=re.DOTALL)}"
     )
 
 
 def _parts(sent: Mapping[str, Any]) -> set[str]:
-    """What a server takes if it answers this request: the parameters, and a system message."""
+    """The parts that a server accepts if it answers this request: parameters and roles of messages."""
     return {*sent, *(message["role"] for message in sent.get("messages", ()))}

@@ -1,8 +1,7 @@
-"""What one model at one server takes, and how it wants to be asked: a first guess, corrected by whatever it refuses.
+"""The request format that one model at one server accepts: a first guess, corrected after each refusal.
 
-No server is known by its name. A refusal is read in any shape, for the parameters and messages that it is about; what it names
-is left out, renamed or moved from then on, in all episodes at once. One that names nothing is answered by the plainest request
-that can be made.
+No server is recognised by its name. A refusal of any shape is searched for the parameters and messages it complains about;
+those are left out, renamed or moved from then on, in all episodes at once. If it names nothing, the plainest request is tried.
 """
 
 from __future__ import annotations
@@ -21,21 +20,21 @@ from housequest.agent.models.openai.protocol import LIMITS, PROMPT_TOKENS, STREA
 from housequest.agent.models.openai.redaction import Redactor
 
 THOUGHT_ROOM = 8_192
-"""Tokens beside those of a reply, for a model that was found to think."""
+"""Extra tokens for a model that turned out to think."""
 LEAST_ROOM = 1_024
 LEAST_CUT, GROWN = 1_000, 2.0
-"""Tokens of a prompt from which on it may have been cut, and how many times as long another is that counts no more."""
+"""Prompts of fewer tokens are not checked for truncation; a prompt this many times longer must count more tokens."""
 _LONGEST_WORDS = 8_000
 _MOST_LEAVES = 400
 _NEEDED = frozenset({"model", "messages", "prompt"})
 _OPTIONAL = ("seed", "stop", "temperature")
-"""What a reply can do without, the least missed first."""
+"""Parameters that can be left out, the least important first."""
 _SAY = ("message", "detail", "error", "msg", "status_msg", "error_msg", "errorMessage", "title", "description", "reason", "raw")
-"""Where the words of an error stand, those for people first."""
+"""Keys of error messages, those meant for people first."""
 _APART = frozenset(
     {"param", "params", "parameter", "parameters", "field", "fields", "loc", "location", "property", "argument", "path"}
 )
-"""Where an error names a parameter apart."""
+"""Keys under which an error names the parameter."""
 _UNTAKEN = re.compile(
     r"support|permit|allow|exceed|unknown|unrecogni[sz]ed|unexpected|extra|deprecated|invalid|only|must|forbid|cannot"
     r"|not (valid|found)|no field|additional|range|reject|remove|omit|less than|greater than|too (large|small|high|low|big)",
@@ -57,11 +56,11 @@ _ALLOWED = re.compile(
     r".{0,60}",
     re.IGNORECASE,
 )
-"""Where a refusal says which numbers are allowed; others are codes, or belong to names."""
+"""The parts of a refusal that state allowed numbers; other numbers are codes or parts of names."""
 _LEAST = re.compile(r"at least|minimum|>=|greater|below|too (small|low)|between|range", re.IGNORECASE)
 _MOST = re.compile(r"at most|maximum|<=|less than|exceed|up to|too (large|big|high|many)", re.IGNORECASE)
 LEAST_BOUND, LEAST_HALF = 16, 256
-"""Tokens: a lower bound of a reply is a number of something else; a bound that is not told is sought down to here."""
+"""Tokens: a smaller stated bound is not one of a reply; an unstated bound is searched down to the second number."""
 _STREAMS = re.compile(r"stream.{0,40}(only|mode|must|requir|enabl)|only.{0,40}stream|non-?stream", re.IGNORECASE | re.DOTALL)
 _ALIASES = (
     (*LIMITS, "max_new_tokens", "max_output_tokens", "maximum_tokens", "n_predict"),
@@ -69,12 +68,12 @@ _ALIASES = (
     ("seed", "random_seed"),
 )
 NO_THOUGHT = "(nothing)"
-"""Sent as the thinking of a reply that came without any, to a server that wants some with each."""
+"""Sent as the thinking of a reply without any, to servers that require some."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What an endpoint said when it refused: its words for people, all of its words, the names given apart, and its code."""
+    """A parsed error: the ``message`` for people, all ``words``, the parameter names given ``apart``, and the ``code``."""
 
     message: str = ""
     words: str = ""
@@ -83,7 +82,7 @@ class Refusal:
 
 
 def read_refusal(body: bytes, redactor: Redactor) -> Refusal:
-    """What an error's body says, in any of the shapes that servers use, without the key."""
+    """Parse an error's body, in any shape that servers use, without the key."""
     try:
         return refusal_of(redactor.words(json.loads(body.decode("utf-8-sig"))))
     except (ValueError, RecursionError):
@@ -92,7 +91,7 @@ def read_refusal(body: bytes, redactor: Redactor) -> Refusal:
 
 
 def refusal_of(value: object) -> Refusal:
-    """What decoded JSON says, wherever in it."""
+    """Collect the refusal from anywhere in decoded JSON."""
     leaves = [leaf for leaf, _ in zip(_leaves(value, ""), range(_MOST_LEAVES), strict=False)]
     apart = [text for key, text in leaves if key in _APART]
     told = [text for place in _SAY for key, text in leaves if key == place and text.strip()] or [
@@ -116,7 +115,7 @@ def refusal_of(value: object) -> Refusal:
 
 
 def _leaves(value: object, key: str) -> Iterator[tuple[str, str]]:
-    """The texts and numbers in JSON, in their order, each with the key that it stands below."""
+    """The strings in JSON, in order, each with its nearest key; also numbers under "code"."""
     if isinstance(value, str):
         yield key, value
     elif isinstance(value, list):
@@ -131,13 +130,12 @@ def _leaves(value: object, key: str) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What a model takes, and what it needs.
+    """The request format that a model accepts.
 
-    ``limit`` is what the limit of a reply's tokens is called, ``least`` and ``most`` are its bounds, and ``room`` what it has
-    for thoughts. ``left_out`` are parameters that it does not take. ``folded``: it takes no system message; ``in_turn``: its
-    roles have to take turns; ``thinking_back``: the field in which it wants its thinking back; ``streams``: it replies in
-    pieces alone; ``speaks``: it has said something beside its thinking, so that it always does. ``way`` is how it is told to
-    think as ``thinking`` says.
+    ``limit`` is the name of the parameter for the reply's token limit, ``least`` and ``most`` are the bounds of its value, and
+    ``room`` are extra tokens for thinking. ``left_out`` are parameters that it refuses. ``folded``: it has no system role;
+    ``in_turn``: roles must alternate; ``thinking_back``: the field in which it wants its thinking back; ``streams``: it only
+    streams; ``speaks``: it replies outside its thinking. ``way`` is the index of the current way to set ``thinking``.
     """
 
     thinking: str | None = None
@@ -154,17 +152,17 @@ class Dialect:
     speaks: bool = False
     way: int = 0
     unheeded: int | None = None
-    """A way that was taken, and not heeded."""
+    """A way that was accepted, but had no effect."""
     heedless: bool = False
-    """Whether no way is heeded."""
+    """True if no way has an effect."""
     longest: tuple[int, int] = (0, 0)
-    """Characters and tokens of the prompt of which it read most."""
+    """Characters and tokens of the prompt with the highest token count."""
     cuts: bool = False
-    """Whether it drops the beginning of long prompts without a word: they grow, and the tokens that it counts do not."""
+    """True if it silently drops the beginning of long prompts: they grow, but its token count does not."""
 
     def body(self, model: str, request: Request, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """What to send, with ``wanted`` beside what every model takes."""
-        # Thoughts of so many tokens count in the limit.
+        """Build the JSON to send; ``wanted`` are parameters for capabilities beyond a chat."""
+        # The thinking budget counts towards the limit.
         thoughts = int(self.thinking) if self.thinking is not None and self.thinking.isdecimal() else 0
         most = max(request.max_tokens + (0 if request.raw else max(self.room, thoughts)), self.least)
         parameters = {
@@ -180,7 +178,6 @@ class Dialect:
         return {"model": model, **said, **kept, **self._told_to_think(), **self.more}
 
     def chat(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
-        """The conversation as this model takes it."""
         sent = chat(messages)
         if self.thinking_back:
             for message, one in zip(sent, messages, strict=True):
@@ -192,7 +189,7 @@ class Dialect:
         return _joined(sent) if self.folded or self.in_turn else sent
 
     def told_to_think(self, refusal: Refusal, sent: Mapping[str, Any]) -> bool:
-        """Whether ``refusal`` of what was ``sent`` is about how much to think."""
+        """True if ``refusal`` is about a thinking parameter that was ``sent``."""
         return bool(self._told_to_think().keys() & {name for names in blamed(sent, refusal) for name in names})
 
     def _told_to_think(self) -> Mapping[str, Any]:
@@ -200,10 +197,10 @@ class Dialect:
         return ways[self.way] if self.way < len(ways) else {}
 
     def otherwise(self, sent: Mapping[str, Any], refusal: Refusal, *, surely: bool, doubtful: bool) -> Iterator[Dialect]:
-        """How else to ask after a refusal of ``sent``, the likeliest way first.
+        """Variants to try after a refusal of ``sent``, most likely first.
 
-        With ``surely``, only parameters that it names apart or in quotes count: it may be no refusal at all. Where it is
-        ``doubtful`` what it is about, what every reply can do without is left out at last.
+        With ``surely``, only parameters that it names apart or in quotes count, since it may not be a refusal at all. If it is
+        ``doubtful`` what it is about, the last variants leave out everything optional.
         """
         words = f"{refusal.message}\n{refusal.words}"[:_LONGEST_WORDS]
         said = cast("Sequence[Mapping[str, Any]]", sent.get("messages", ()))
@@ -229,7 +226,7 @@ class Dialect:
             else:
                 yield self._without_all(names, sent, words)
         if doubtful:
-            # The words may be in any language, and name nothing.
+            # The message may be in any language and name no parameter.
             spared = [name for name in (*_OPTIONAL, *STREAMED) if name in sent]
             if system:
                 yield folded
@@ -247,7 +244,7 @@ class Dialect:
         return found
 
     def _without(self, name: str, sent: Mapping[str, Any], words: str) -> Iterator[Dialect]:
-        """How to ask without ``name``, or with another value."""
+        """Variants without the parameter ``name``, or with another value."""
         if name in LIMITS:
             other, given = LIMITS[name == LIMITS[0]], cast("int", sent[name])
             # A refused name of the limit is never tried again, so that the two cannot alternate.
@@ -261,7 +258,7 @@ class Dialect:
                 yield replace(self, most=given)
             yield self.leaving(name)
         elif name in self._told_to_think():
-            # The user asked for it, so it is not left out in silence: after the last way it is refused.
+            # The user asked for it, so it is never left out silently: after the last way the call fails.
             yield from (replace(self, way=way) for way in range(self.way + 1, len(ways_to_think(self.thinking))))
             if self.unheeded is not None:
                 yield replace(self, way=self.unheeded, heedless=True)
@@ -269,20 +266,20 @@ class Dialect:
             yield self.leaving(name)
 
     def smaller(self) -> Iterator[Dialect]:
-        """With less room for thoughts, where the context is too short."""
+        """Variants with less room for thinking, for a context that is too short."""
         room = self.room
         while (room := room // 2) >= LEAST_ROOM:
             yield replace(self, room=room)
 
     def with_learned(self, before: Dialect, after: Dialect) -> Dialect:
-        """This, with what ``after`` has learned since ``before``; others may have learned meanwhile, too."""
+        """Merge the changes from ``before`` to ``after`` into this; other calls may have changed it meanwhile."""
         pairs = ((name, getattr(before, name), getattr(after, name)) for name in self.__dataclass_fields__)
         changed = {name: new for name, old, new in pairs if old != new}
         return replace(self, **{**changed, "left_out": self.left_out | (after.left_out - before.left_out)})
 
     def heeding(self, *, thought: bool, way: int) -> Dialect:
-        """This after a reply that was asked for in ``way``, and for which it ``thought``: if it was told otherwise, off or a
-        number of tokens, it is told so in the next way."""
+        """Move to the next way if ``way`` had no effect: the model ``thought`` although it was told not to, or the other way
+        round."""
         told = self.thinking is not None and (self.thinking == "off" or self.thinking.isdecimal())
         if not told or thought == (self.thinking not in {"off", "0"}) or way != self.way or self.heedless:
             return self
@@ -290,7 +287,7 @@ class Dialect:
         return replace(self, heedless=last, unheeded=self.way, way=self.way + (not last))
 
     def reading(self, characters: int, tokens: int | None) -> Dialect:
-        """This after a prompt of so many ``characters``, which it read as so many ``tokens``."""
+        """Note the ``tokens`` that it counted for a prompt of so many ``characters``."""
         before, most = self.longest
         if tokens is not None and tokens > most:
             return replace(self, longest=(characters, tokens))
@@ -299,7 +296,7 @@ class Dialect:
         return self
 
     def told(self) -> tuple[str, ...]:
-        """What was learned, in words for people, which a run records."""
+        """Describe what was learned, for people and for the run's record."""
         way = self._told_to_think()
         ways = {
             OWN_TEMPERATURE: "temperature" in self.left_out,
@@ -322,23 +319,22 @@ class Dialect:
         return tuple(words for words, holds in ways.items() if holds)
 
     def copy(self) -> dict[str, Any]:
-        """What was learned, as values; `restored` takes them."""
+        """Return what was learned as JSON values, for `restored`."""
         kept = asdict(self)
         return {name: value for name, value in kept.items() if name not in _ASKED} | {"left_out": sorted(self.left_out)}
 
     def restored(self, learned: Mapping[str, Any]) -> Dialect:
-        """This, knowing what `copy` gave."""
         return replace(self, **{**learned, "left_out": frozenset(learned["left_out"]), "longest": tuple(learned["longest"])})
 
 
 SYSTEM = "system"
 _ASKED = ("thinking", "more")
-"""What the user asked for, which nobody learns."""
+"""Fields set by the user, which are not learned."""
 
 
 @cache
 def ways_to_think(thinking: str | None) -> tuple[Mapping[str, Any], ...]:
-    """The parameters that may tell a model how much to think; none where that was not said."""
+    """The parameters that may set how much a model thinks, in the order to try; none if ``thinking`` is None."""
     if thinking is None:
         return ()
     kind = "off" if thinking == "off" else "budget" if thinking.isdecimal() else "effort"
@@ -354,10 +350,8 @@ def _filled(shape: Any, value: object) -> Any:
 
 
 def blamed(sent: Mapping[str, Any], refusal: Refusal, *, surely: bool = False) -> list[list[str]]:
-    """The parameters of ``sent`` that a refusal names: those apart together, or else each by itself, those in quotes first, and
-    then all.
-
-    A name in quotes before a colon counts less: servers repeat what was sent.
+    """The parameters of ``sent`` that a refusal names, as groups to leave out: one group of those named apart, or else each
+    alone (quoted ones first), then all together. A quoted name before a colon counts less: servers repeat what was sent.
     """
     names = [name for name in sent if name not in _NEEDED and name != PROMPT_TOKENS]
     words = f"{refusal.message}\n{refusal.words}"[:_LONGEST_WORDS]
@@ -377,7 +371,7 @@ def blamed(sent: Mapping[str, Any], refusal: Refusal, *, surely: bool = False) -
 
 
 def _names(name: str) -> tuple[str, ...]:
-    """What servers call a parameter."""
+    """All names that servers use for a parameter."""
     return next((names for names in _ALIASES if name in names), (name,))
 
 
@@ -386,19 +380,19 @@ def _plain(name: str) -> str:
 
 
 def _spelled(name: str) -> str:
-    """A pattern for the names of a parameter as servers write them: max_tokens, maxTokens, max-tokens, max tokens."""
+    """A pattern for the spellings of a parameter: max_tokens, maxTokens, max-tokens, max tokens."""
     return f"(?:{'|'.join('[_ -]?'.join(map(re.escape, each.split('_'))) for each in _names(name))})"
 
 
 def _bounds(words: str, sent: int) -> list[int]:
-    """The numbers of tokens that a refusal of ``sent`` says are allowed, the nearest first."""
+    """Token limits that a refusal of ``sent`` says are allowed, nearest first."""
     numbers = {int(number) for found in _ALLOWED.findall(words) for number in _NUMBER.findall(found)} - {sent, 0}
     less, more = sorted(each for each in numbers if LEAST_BOUND <= each < sent), sorted(each for each in numbers if each > sent)
     return [*(more[:1] if _LEAST.search(words) else ()), *less[::-1][:2]]
 
 
 def _joined(sent: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The messages with those of one role that follow each other joined, beginning with the user's."""
+    """Join consecutive messages of one role."""
     found: list[dict[str, Any]] = []
     for message in sent:
         if found and found[-1]["role"] == message["role"]:

@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible endpoint: chat completions, and completions of plain text where it has them.
+"""A model behind any OpenAI-compatible endpoint.
 
 `calls` makes the calls, and `probes` finds out what the model can do beyond a plain chat.
 """
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 SCORED_AT_ONCE = 16
 KEPT = 24 * 3600.0
-"""Seconds after which what was learned of a model is found out again: its server may be another by then."""
+"""Seconds after which a model is probed again, since its server may have changed."""
 LARGEST_KEPT = 1 << 16
 _WRAPPED = 64
-"""Tokens for the JSON round a choice."""
+"""Tokens for the JSON around a choice."""
 _NO_LOGPROBS = CallFailure(
     "was to tell how likely each token of a prompt is and did not, or not in a form that can be read",
     "Its server does not score texts at all times; use another model or server, or an agent that only needs replies.",
@@ -42,7 +42,7 @@ _NO_LOGPROBS = CallFailure(
 
 
 class OpenAIModel(Model):
-    """A model behind an OpenAI-compatible endpoint. Raises ``ConfigurationError`` when the key of the endpoint is missing."""
+    """A model behind an OpenAI-compatible endpoint. Raises ``ConfigurationError`` if the endpoint's key is missing."""
 
     def __init__(self, served: EndpointName, calls: CallOptions, *, name: str) -> None:
         self.name, self._calls = name, EndpointCalls(served, calls, name)
@@ -53,17 +53,17 @@ class OpenAIModel(Model):
 
     @property
     def limiter(self) -> Limiter:
-        """Holds calls back where the endpoint says that they are too many; each event loop has another."""
+        """The rate limiter of the present event loop."""
         return self._calls.limiter
 
     def learned(self) -> tuple[str, ...]:
-        # What nobody answered was not learned.
+        # Without an answer, nothing was learned.
         return self._calls.dialect.told() if self._calls.server.answered or self._calls.dialect != self._calls.blank else ()
 
     def keep_learned(self) -> None:
         found = {part: asdict(can) for part, can in self._probes.found.items()}
         kept = {"at": time.time(), "dialect": self._calls.dialect.copy(), "found": found, "chats": self._probes.chats}
-        with suppress(OSError):  # it is found out again
+        with suppress(OSError):  # it will be probed again
             atomic_write(self._kept, json.dumps(kept).encode())
 
     def forget_learned(self) -> None:
@@ -73,7 +73,7 @@ class OpenAIModel(Model):
             self._kept.unlink()
 
     def _recall(self) -> None:
-        """Know what was kept of this model within a day."""
+        """Load what `keep_learned` wrote less than a day ago."""
         try:
             kept = json.loads(read_file(self._kept, LARGEST_KEPT))
             if time.time() - kept["at"] < KEPT:
@@ -81,10 +81,9 @@ class OpenAIModel(Model):
                 self._calls.dialect = self._calls.dialect.restored(kept["dialect"])
                 self._probes.chats, self._probes.found = bool(kept["chats"]), found
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            return  # nothing was kept, or nothing that can be read: it is found out again
+            return  # missing or unreadable: it will be probed again
 
     async def capabilities(self) -> Capabilities:
-        """What this server can do, found out by small calls the first time."""
         return await self._probes.find("everything")
 
     async def probe(self, part: ProbedPart) -> Capabilities:
@@ -94,7 +93,7 @@ class OpenAIModel(Model):
         choices = request.choices
         spelt = choices is not None and (await self.probe("forms")).grammar
         if choices is not None and spelt:
-            # The text itself, as with local models: JSON around it is nothing that a fine-tuned model has learned.
+            # The text itself, as with local models: fine-tuned models did not learn JSON around it.
             request = replace(request, choices=None, grammar=grammar_of(Choice(tuple(choices))))
         more = extra_parameters(request)
         if request.has_images or request.top_logprobs or request.bias:
@@ -105,7 +104,7 @@ class OpenAIModel(Model):
             request.check(self.name, await self.probe("forms"))
         if choices is None:
             return await self._calls.request(self._calls.with_room(request), more)
-        # A choice that is cut off is none, and its length is known.
+        # A choice must not be cut off, and its length is known.
         longest = _WRAPPED + max((len(encodable(choice).encode()) for choice in choices), default=0)
         request = replace(request, max_tokens=max(request.max_tokens, longest))
         completion = await self._calls.request(self._calls.with_room(request), more)
@@ -118,7 +117,7 @@ class OpenAIModel(Model):
         return await self._probes.check_alive()
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
-        """log p of each continuation as the next message, by a call each, and one for the prompt alone; see `score_gain`."""
+        """Score each continuation by a call, and the prompt alone by another; see `score_gain`."""
         if not (await self.capabilities()).scoring:
             raise Unsupported(f"{self.name} does not score given texts; use an agent that only needs replies.")
         started = time.perf_counter()
@@ -144,14 +143,14 @@ class OpenAIModel(Model):
         return replace(scores, timing=replace(scores.timing, seconds=time.perf_counter() - started))
 
     async def _read(self, messages: Sequence[Message], text: str) -> Completion:
-        """An answer with the tokens of the prompt, at whose end stands ``text``. Raises ``ModelError``, also without them."""
+        """Get the prompt's tokens, with ``text`` at its end. Raises ``ModelError``, also if the tokens are missing."""
         completion = await self._calls.request(Request(with_beginning(messages, text), max_tokens=1), scoring_parameters(text))
         if not completion.read:
             raise self._calls.error(_NO_LOGPROBS)
         return completion
 
     async def context_left(self, messages: Sequence[Message], *, raw: bool = False) -> int | None:
-        """By the server's own tokenizer, where it can be asked: vLLM's and llama.cpp's servers."""
+        # vLLM's and llama.cpp's servers count with the model's own tokenizer.
         calls = self._calls
         if calls.server.endpoint.official:
             return None

@@ -1,7 +1,7 @@
-"""Finds out by small calls what a model behind an endpoint can do.
+"""Probes the capabilities of a model behind an endpoint by small calls.
 
-Servers ignore parameters that they do not know. So what goes beyond a plain chat is tried once: a probe asks for a reply that
-no model would give unasked.
+Servers ignore parameters that they do not know, so each capability is tried once: a probe asks for a reply that no model would
+give by chance.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from housequest.agent.models.openai.protocol import extra_parameters, parse_choi
 from housequest.agent.models.openai.server import Attempts
 
 PROBED_AGAIN = 2
-"""Further attempts at a probe that broke; a server may break at each, so they are few."""
+"""Retries of a probe that fails; few, since the probe may be what breaks the server."""
 PROBE_TOKENS = 256
-"""Tokens of a probe: enough to think a little before answering with a word."""
+"""Tokens of a probe's reply: enough to think a little before one word."""
 QUESTION = "Answer with the single word: ready"
 _READY = Request([Message("user", QUESTION)], max_tokens=PROBE_TOKENS)
 _WORDS = ("axolotl", "quetzal")
@@ -32,24 +32,24 @@ _PICTURE_QUESTION = (
 )
 _COLOURS = {"yellow": (255, 255, 0), "red": (255, 0, 0)}
 _PIXELS = 64
-"""Columns and rows of the probe's picture; some models refuse less than 28."""
+"""Width and height of the probe's picture; some models refuse less than 28."""
 _NO_TEMPLATE = re.compile(r"chat.?template|template not found", re.IGNORECASE)
-"""What an endpoint says of a model that it cannot chat with."""
+"""The error for a model without a chat template."""
 
 _log = logging.getLogger(__name__)
 
 
 class Probes:
-    """What the model of these ``calls`` can do, ``found`` out once for each part; "everything" is all of it."""
+    """The capabilities behind ``calls``, ``found`` once for each part; "everything" stands for all."""
 
     def __init__(self, calls: EndpointCalls) -> None:
         self._calls = calls
         self.found: dict[str, Capabilities] = {}
         self.chats = True
-        """False once it said that the model has no chat template."""
+        """False once the server said that the model has no chat template."""
 
     async def find(self, part: str) -> Capabilities:
-        """The capabilities, as far as ``part`` needs."""
+        """Return the capabilities; at least those of ``part`` are probed."""
         await self._calls.connected()
         async with self._calls.probing:
             return await self._once(part)
@@ -61,8 +61,8 @@ class Probes:
         return self.found[part]
 
     async def check_alive(self) -> Completion:
-        """The answer to one short question. Raises ``ModelError``."""
-        # Who continues plain text may have no chat.
+        """Ask one short question. Raises ``ModelError``."""
+        # A model that continues plain text may have no chat.
         plain = "completions" in self.found and self.found["completions"].completions
         outcome, _ = await self._calls.attempt(self._calls.with_room(replace(_READY, raw=plain)), {}, first_of_all=True)
         if isinstance(outcome, Completion):
@@ -75,24 +75,24 @@ class Probes:
         spelt = await self._spelt(raw=False)
         held = spelt or (chosen if by_schema else None)
         if held is not None and not thought(held) and (free := await self._probe({})) is not None and thought(free):
-            # What it cannot think about first is worth less than what it says in its own form.
+            # A free reply after thinking is worth more than a form without thinking.
             _log.warning("%s thinks, but not where its replies are held to a form, so they are free.", self._calls.name)
             return Capabilities(self.chats)
         return Capabilities(self.chats, choices=held is not None, schema=by_schema, grammar=spelt is not None)
 
     async def _completions(self) -> Capabilities:
-        """Whether it continues plain text, and is held to a grammar then: two calls, or one where it does not."""
+        """Probe plain-text completion and a grammar for it: two calls, or one if it fails."""
         if await self._probe({}, replace(_READY, max_tokens=1, raw=True)) is None:
             return Capabilities()
         return Capabilities(completions=True, grammar=await self._spelt(raw=True) is not None)
 
     async def _spelt(self, *, raw: bool) -> Completion | None:
-        """A reply that a grammar held; None where it did not."""
+        """A reply that follows a grammar; None if the grammar had no effect."""
         spelt = await self._probe(extra_parameters(Request((), grammar=grammar_of(Choice(_WORDS)))), replace(_READY, raw=raw))
         return spelt if spelt is not None and spelt.text in _WORDS else None
 
     async def _everything(self) -> Capabilities:
-        """What it can do with a chat, beside that: four calls, or six where it gives prompt log-probabilities."""
+        """Probe everything else: four calls, or six if it returns prompt log-probabilities."""
         holding = await self._once("forms")
         likely = await self._probe(extra_parameters(Request((), top_logprobs=2)))
         pushed = await self._probe(extra_parameters(Request((), bias={_WORDS[0]: 100.0})))
@@ -109,7 +109,7 @@ class Probes:
         )
 
     async def _scoring(self) -> bool:
-        """Whether texts can be scored: a text must be read as the prefix of a longer one, with no end of turn after it."""
+        """Probe scoring: a text must be tokenized as a prefix of a longer one, without an end of turn after it."""
 
         async def read(text: str) -> Completion | None:
             request = Request(with_beginning(_READY.messages, text), max_tokens=1)
@@ -124,7 +124,7 @@ class Probes:
         return _shared(shorter.read, longer.read) == len(shorter.read) < len(longer.read)
 
     async def _probe(self, wanted: Mapping[str, Any], request: Request = _READY) -> Completion | None:
-        """The answer to ``request`` with ``wanted``; None where it was refused. Raises ``ModelError`` if all would fail."""
+        """Send ``request`` with ``wanted``; None if refused. Raises ``ModelError`` if every request would fail."""
         calls, raw = self._calls, request.raw
         request = calls.with_room(request) if request.max_tokens == PROBE_TOKENS else request
         attempts, broke = Attempts(calls.options), 0
@@ -133,7 +133,7 @@ class Probes:
             calls.wasted = calls.wasted.plus(made, outcome.usage if isinstance(outcome, Completion) else Usage())
             if isinstance(outcome, Completion):
                 return outcome
-            # Too many calls, a busy server, a lost connection say nothing of what it can do, which is found out only once.
+            # A busy server or a lost connection says nothing about capabilities, which are probed only once.
             wait = attempts.wait_after(outcome) if outcome.crowded or broke < PROBED_AGAIN else None
             if wait is None:
                 break
@@ -147,7 +147,7 @@ class Probes:
         if outcome.fatal or (raw and outcome.again and not calls.server.answered):
             raise calls.error(outcome)
         if not outcome.unsaid:
-            # It did not refuse ``wanted``: it may be unable to do that, or to do anything at all.
+            # Not a refusal of ``wanted``: either that crashes the server, or the server is down.
             if not raw:
                 await self.check_alive()
             names = ", ".join((*["a completion of plain text"] * raw, *sorted(wanted))) or "a reply to a picture"
@@ -156,10 +156,10 @@ class Probes:
 
 
 def score_gain(alone: Sequence[PromptToken], whole: Sequence[PromptToken]) -> float | None:
-    """log p (nats) of ``whole`` less that of the prompt ``alone``; None where ``whole`` adds no token.
+    """log p (nats) of ``whole`` minus that of the prompt ``alone``; None if ``whole`` adds no token.
 
-    The shared prefix cancels out. Where the prompt's last tokens merge with the text's first, the log-probability of those
-    tokens of the prompt is subtracted, for every text alike.
+    The shared prefix cancels out. If the prompt's last tokens merge with the text's first, the log-probability of those prompt
+    tokens is subtracted, the same for every text.
     """
     shared = _shared(alone, whole)
     if shared == len(whole):
@@ -172,7 +172,7 @@ def _shared(one: Sequence[PromptToken], other: Sequence[PromptToken]) -> int:
 
 
 def picture_question() -> Message:
-    """A question that only somebody who sees its picture can answer: servers may pass over a picture as over a parameter."""
+    """A question that cannot be answered without seeing its picture, since servers may ignore pictures."""
     from housequest.worlds.rooms.render import png_file
 
     rows = b"".join((b"\0" + bytes([colour]) * _PIXELS) * (_PIXELS // 2) for colour in range(len(_COLOURS)))
@@ -181,11 +181,11 @@ def picture_question() -> Message:
 
 
 def names_colours(text: str) -> bool:
-    """Whether the reply to `picture_question` names its colours, in their order."""
+    """True if the reply to `picture_question` names its colours in order."""
     return re.search(r"\b{}\b.*\b{}\b".format(*_COLOURS), text, re.IGNORECASE | re.DOTALL) is not None
 
 
 def spells(text: str, word: str) -> bool:
-    """Whether ``text`` has no letters but those of ``word``, as a reply has that was biased towards its tokens."""
+    """True if ``text`` has only letters of ``word``, as after a bias towards its tokens."""
     letters = {letter for letter in text.lower() if letter.isalpha()}
     return bool(letters) and letters <= set(word)

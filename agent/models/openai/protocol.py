@@ -1,7 +1,7 @@
-"""What is sent to an endpoint, and what it answers: untrusted data, whole or in pieces, read here of whatever shape it is.
+"""Writes requests to an endpoint and reads its replies: untrusted data of any shape, whole or streamed.
 
-There is one reader for both: a reply in pieces is put together into the JSON of a whole one. What a model thought is kept apart
-from what it said, wherever a server puts it. A key is taken out of what comes back.
+A streamed reply is put together into the JSON of a whole one, so there is one reader. Thinking is kept apart from the reply,
+wherever a server puts it. Keys are removed from what comes back.
 """
 
 from __future__ import annotations
@@ -37,18 +37,17 @@ LIMITS = ("max_tokens", "max_completion_tokens")
 
 
 def conversation(request: Request) -> dict[str, Any]:
-    """What the model is to answer: a chat, or a text that it continues."""
+    """The messages to answer, or the plain text to continue, as JSON."""
     return {"prompt": encodable(request.text)} if request.raw else {"messages": chat(request.messages)}
 
 
 def chat(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """The conversation as the protocol writes it."""
+    """The conversation as JSON."""
     return [{"role": message.role, "content": _content(message)} for message in messages]
 
 
 def _content(message: Message) -> str | list[dict[str, Any]]:
-    """A text, or a text and a picture as parts. No ``detail`` is asked for: the pictures are small enough to be read at one
-    level, and not every server knows it."""
+    # No ``detail``: the pictures are small, and not every server knows it.
     text = encodable(message.content)
     if message.image is None:
         return text
@@ -57,7 +56,7 @@ def _content(message: Message) -> str | list[dict[str, Any]]:
 
 
 def extra_parameters(request: Request) -> dict[str, Any]:
-    """The parameters for what not every server takes. One of given texts is asked for as JSON, for servers without grammars."""
+    """The parameters that not every server accepts. A choice is asked for as JSON, for servers without grammars."""
     found: dict[str, Any] = {}
     if request.top_logprobs:
         found |= {"logprobs": True, "top_logprobs": min(request.top_logprobs, MOST_ALTERNATIVES)}
@@ -68,7 +67,7 @@ def extra_parameters(request: Request) -> dict[str, Any]:
     if wanted is not None:
         found["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": wanted}}
     if request.grammar is not None:
-        # llama.cpp's server takes the one and passes over the other, and vLLM does so the other way round.
+        # llama.cpp's server reads the first and ignores the second; vLLM does the opposite.
         found |= {"grammar": request.grammar, "structured_outputs": {"grammar": request.grammar}}
     if request.bias:
         found["logit_bias"] = [[token, value] for token, value in request.bias.items()]
@@ -76,16 +75,15 @@ def extra_parameters(request: Request) -> dict[str, Any]:
 
 
 def scoring_parameters(text: str) -> dict[str, Any]:
-    """The parameters that ask for the log-probability of each token of a prompt.
+    """The parameters of vLLM's chat completions that return the log-probability of each token of a prompt.
 
-    With ``text``, the prompt's last message is the beginning of the model's reply. As vLLM's chat completions have it:
-    ``prompt_logprobs`` (0: no alternatives), ``continue_final_message``, ``add_generation_prompt``.
+    With ``text``, the prompt's last message is the beginning of the model's reply. 0 stands for no alternatives.
     """
     return {PROMPT_TOKENS: 0, "add_generation_prompt": not text, **({"continue_final_message": True} if text else {})}
 
 
 def with_beginning(messages: Sequence[Message], text: str) -> list[Message]:
-    """The conversation with ``text`` as the reply's beginning; servers refuse an empty message."""
+    """Add ``text`` as the beginning of the reply, unless it is empty: servers refuse an empty message."""
     return [*messages, Message("assistant", text)] if text else list(messages)
 
 
@@ -98,9 +96,9 @@ _MOST_TOKENS = 4_096
 _LONGEST_TOKEN = 200
 _LONGEST_NUMBER = 10
 _OF_THOUGHT = re.compile(r"^(?!.*(token|count|signature|encrypted|effort|_id$)).*(reasoning|thinking|thought)", re.IGNORECASE)
-"""The names of fields and parts that hold what a model thought."""
+"""Names of fields and parts that hold thinking."""
 _CUT_OFF = re.compile(r"length|limit|max.*token|window", re.IGNORECASE)
-"""How servers say that a reply was cut off."""
+"""Finish reasons of a reply that was cut off."""
 _FAILED = re.compile(r"error|abort|insufficient", re.IGNORECASE)
 _CACHED = (("prompt_tokens_details", "cached_tokens"), ("prompt_cache_hit_tokens",), ("cache_read_input_tokens",))
 _CODES = ("code", "status", "statusCode", "status_code", "http_code", "type", "error_type")
@@ -111,55 +109,54 @@ _MEANS = {
     401: r"authenti|unauthori|api.?key",
     400: r"unsupported|not.?support|validation|bad.?request|invalid.{0,12}(request|param|argument|value|input)",
 }
-"""The status that the words of an error stand for; the first that fits."""
+"""The status that the words of an error imply; the first match counts."""
 _NAMED = ("model", "system_fingerprint")
 _FIELD = re.compile(rb"(data|event|id|retry)?:")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _MARK = b"\xef\xbb\xbf"
 Hear = Callable[[str], None]
 HEAR: ContextVar[Hear | None] = ContextVar("HEAR", default=None)
-"""Called with what was said so far of the reply to the present request; None where nobody waits for it."""
+"""Called with the reply to the present request so far; None if nobody watches."""
 
 
 def at(value: object, *path: str) -> object:
-    """What stands at ``path`` in JSON; None where it has another shape."""
+    """The value at ``path`` in JSON; None if the JSON has another shape."""
     for key in path:
         value = value.get(key) if is_table(value) else None
     return value
 
 
 def is_table(value: object) -> TypeGuard[Mapping[str, object]]:
-    """Whether ``value`` is an object of JSON."""
     return isinstance(value, dict)
 
 
 def listed(value: object) -> list[object]:
-    """A list of JSON; empty where ``value`` is none."""
+    """``value`` if it is a JSON list, else an empty list."""
     return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def finite(value: object) -> float | None:
-    """A number of JSON that a float can hold; None where ``value`` is none."""
+    """``value`` as a float; None unless it is a finite JSON number."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     try:
         return float(value) if math.isfinite(value) else None
-    except OverflowError:  # a whole number that no float holds
+    except OverflowError:  # an integer too large for a float
         return None
 
 
 def count(value: object, *path: str) -> int | None:
-    """The count of tokens at ``path``, as far as it is `believed`."""
+    """The count of tokens at ``path``; None if missing or not `believed`."""
     found = at(value, *path)
     return believed(found) if type(found) is int else None
 
 
 class NotACompletion(Exception):
-    """An answer is no chat completion; the message goes on from "HOST ..."."""
+    """The answer is not a chat completion; the message continues "HOST ..."."""
 
 
 class FailedInside(Exception):
-    """A 200 that holds an error: its ``body`` counts as that of the ``status`` that it names, if it names one."""
+    """A 200 whose ``body`` is an error with its own ``status``, if it names one."""
 
     def __init__(self, status: int | None, body: bytes) -> None:
         super().__init__()
@@ -169,16 +166,19 @@ class FailedInside(Exception):
 def read_completion(
     body: bytes, content_type: str, redactor: Redactor, *, raw: bool = False, limit: int | None = None, speaks: bool = False
 ) -> Completion:
-    """Read a chat completion, or one of plain text (``raw``), without the key; ``limit`` is that of its tokens, as it was sent.
-    If the server ``speaks``, answers were no thinking before. Raises ``NotACompletion``, ``FailedInside``."""
+    """Read a chat completion, or one of plain text (``raw``), without the key.
+
+    ``limit`` is the token limit that was sent. ``speaks``: this server puts replies outside the thinking. Raises
+    ``NotACompletion`` and ``FailedInside``.
+    """
     try:
-        # Some end a whole answer as they end a stream.
+        # Some servers end a whole answer like a stream.
         answer: object = json.loads(body.rstrip().removesuffix(b"[DONE]").rstrip().removesuffix(b"data:").decode("utf-8-sig"))
         if not is_table(answer):
             raise NotACompletion("answered with JSON that is not a chat completion")
-        # There are thousands of these tokens, of which numbers alone are kept.
+        # There may be thousands of these tokens, and only numbers are kept, so they need no redaction.
         tokens = read_tokens(answer)
-        # Decoded first: JSON has many ways of writing a key.
+        # Decoded first: JSON can escape a key in many ways.
         reply: Mapping[str, object] = redactor.reply({name: each for name, each in answer.items() if name != PROMPT_TOKENS})
     except (ValueError, RecursionError):
         kind = printable_line(redactor.text(content_type), 60) or "no content type"
@@ -194,10 +194,7 @@ def read_completion(
     message, finish = choice if raw else at(choice, "message") or at(choice, "delta"), at(choice, "finish_reason")
     if not is_table(message):
         raise NotACompletion("answered with a choice that holds no message")
-    try:
-        content, thinking = text_of(at(message, "text" if raw else "content"))
-    except TypeError:
-        raise NotACompletion("answered with a message whose content is not text") from None
+    content, thinking = text_of(at(message, "text" if raw else "content"))
     thinking = thinking or thoughts_beside(message)
     refusal = at(message, "refusal")
     if not content and isinstance(refusal, str) and refusal:
@@ -222,13 +219,13 @@ def read_completion(
 
 
 def _served(reply: Mapping[str, object]) -> str | None:
-    """What the server calls the model, and its state (``system_fingerprint``); None where it says neither."""
+    """The server's name for the model and its ``system_fingerprint``; None if it gives neither."""
     said = (value for name in _NAMED if isinstance(value := reply.get(name), str) and value)
     return ", ".join(printable_line(each, LONGEST_SERVED) for each in said) or None
 
 
 def _error_in(reply: Mapping[str, object], choice: object) -> Mapping[str, object] | None:
-    """The error that a reply is, or its ``choice``, in whatever words; None where it is none."""
+    """The error in a reply or its ``choice``, in any shape; None if there is none."""
     error, ended = at(reply, "error") or at(choice, "error"), at(choice, "finish_reason")
     if error or _FAILED.search(str(ended)):
         return {**reply, **(error if is_table(error) else {"message": error or f"the reply ended by {ended}"})}
@@ -240,7 +237,7 @@ def _error_in(reply: Mapping[str, object], choice: object) -> Mapping[str, objec
 
 
 def _status_of(error: Mapping[str, object]) -> int | None:
-    """The status that an error stands for, by a number, by what it is called, or by its words; None where it does not say."""
+    """The status of an error, from a number, its type or its message; None if unclear."""
     for names in (_CODES, _WORDS):
         said = [str(value) for name in names if isinstance(value := error.get(name), str | int)]
         found = [int(one) for one in said if re.fullmatch("[45][0-9]{2}", one)]
@@ -251,13 +248,13 @@ def _status_of(error: Mapping[str, object]) -> int | None:
 
 
 def _used(usage: object, *, wrote: bool) -> tuple[Usage, int | None]:
-    """The tokens of a call, and those of its prompt that a cache served. Some servers leave thinking out of those that were
-    written, and tell it by the total alone; some count nothing, which is told as zeros."""
+    """The tokens of a call, and the cached ones of its prompt. Some servers count thinking only in the total, and some send
+    zeros because they count nothing."""
     cached = max((found for path in _CACHED if (found := count(usage, *path)) is not None), default=None)
     prompt, written = count(usage, "prompt_tokens") or None, count(usage, "completion_tokens")
     thinking = count(usage, "completion_tokens_details", "reasoning_tokens")
     beside = (count(usage, "total_tokens") or 0) - (prompt or 0) - (written or 0)
-    if prompt and beside > 0 and beside != cached:  # some count what was cached in the total alone
+    if prompt and beside > 0 and beside != cached:  # some count cached tokens only in the total
         thinking = thinking or (beside if written or not wrote else None)
         written = (written or 0) + beside
     elif written is not None and (thinking or 0) > written:
@@ -266,11 +263,12 @@ def _used(usage: object, *, wrote: bool) -> tuple[Usage, int | None]:
 
 
 def text_of(content: object) -> tuple[str, str]:
-    """The text and the thinking in a message's content, which may be a list of parts. Raises ``TypeError``."""
+    """The text and the thinking in a message's content, which may be a list of parts. Raises ``NotACompletion``."""
+    other = NotACompletion("answered with a message whose content is not text")
     if content is None or isinstance(content, str):
         return content or "", ""
     if not isinstance(content, list):
-        raise TypeError
+        raise other
     said: list[str] = []
     thought: list[str] = []
     for part in cast("list[object]", content):
@@ -282,18 +280,18 @@ def text_of(content: object) -> tuple[str, str]:
         elif isinstance(text := at(part, "text"), str):
             said.append(text)
         elif not is_table(part):
-            raise TypeError
+            raise other
     return "".join(said), "".join(thought)
 
 
 def thoughts_beside(message: Mapping[str, object]) -> str:
-    """The thinking that stands beside a message's content; where it stands twice, once."""
+    """The thinking in the fields beside a message's content; the first field counts, since some servers send it twice."""
     found = ("".join(_texts(value)) for name, value in message.items() if _OF_THOUGHT.search(name))
     return next(filter(None, found), "")
 
 
 def _texts(value: object) -> Iterator[str]:
-    """The texts of a thought: one, or those in parts of it."""
+    """The texts in a thought, which may be nested."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
@@ -306,7 +304,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _apart(content: str, thinking: str, *, speaks: bool) -> tuple[str, str]:
-    """The reply and the thinking: a thought in marks is taken from the reply, and a reply taken for a thought is one again."""
+    """Take marked thoughts out of the reply, and a reply out of the thinking if the server put it there."""
     if not speaks and not content.strip() and (reply := split_thoughts(thinking)[0].strip()):
         return reply, ""
     content, found = split_thoughts(content)
@@ -314,7 +312,7 @@ def _apart(content: str, thinking: str, *, speaks: bool) -> tuple[str, str]:
 
 
 def _without_key(tokens: Sequence[TokenChoice], redactor: Redactor) -> tuple[TokenChoice, ...]:
-    """The tokens without a key that is spread over several of them, be they those chosen or the alternatives of one rank."""
+    """Remove a key that is spread over several chosen tokens, or over the alternatives of one rank."""
     words = zip_longest(*((token.token, *(word for word, _ in token.alternatives)) for token in tokens), fillvalue="")
     clean = zip(*map(redactor.pieces, words), strict=True)
     return tuple(
@@ -324,7 +322,7 @@ def _without_key(tokens: Sequence[TokenChoice], redactor: Redactor) -> tuple[Tok
 
 
 def token_choices(choice: object) -> tuple[TokenChoice, ...]:
-    """The tokens of one choice of a completion with their log-probabilities; malformed ones are left out."""
+    """The tokens of a choice with their log-probabilities; malformed ones are left out."""
     found: list[TokenChoice] = []
     for entry in listed(at(choice, "logprobs", "content"))[:_MOST_TOKENS]:
         here = _likely(entry)
@@ -342,14 +340,14 @@ def _likely(entry: object) -> tuple[str, float] | None:
 
 
 def read_tokens(reply: object) -> tuple[PromptToken, ...]:
-    """The tokens of the prompt but the first, which has no probability; none where one cannot be read."""
+    """The prompt's tokens except the first, which has no probability; none if any is malformed."""
     found = [_prompt_token(entry) for entry in listed(at(reply, PROMPT_TOKENS))[1:]]
     tokens = tuple(token for token in found if token is not None)
     return tokens if len(tokens) == len(found) else ()
 
 
 def _prompt_token(entry: object) -> PromptToken | None:
-    # The token that stands there comes first; likelier ones, which were not asked for, would follow.
+    # The prompt's own token comes first; likelier ones may follow, though not asked for.
     number = next(iter(entry), "") if is_table(entry) else ""
     logprob = finite(at(entry, number, "logprob"))
     if logprob is None or not (number.isascii() and number.isdigit() and len(number) <= _LONGEST_NUMBER):
@@ -358,14 +356,14 @@ def _prompt_token(entry: object) -> PromptToken | None:
 
 
 def thought(completion: Completion) -> bool:
-    """Whether it thought, by what it tells: its thinking, its count of that, or tokens, or a limit, without a text."""
+    """True if the model thought: there is thinking, a count of it, or far more tokens than text."""
     used, said = completion.usage, len(completion.text)
     cut = completion.finish == "length" and not said and used.completion is None and not completion.read
     return bool(completion.thinking or used.thinking or cut or (used.completion or 0) > 2 * said + 16)
 
 
 def parse_choice(text: str, choices: Sequence[str], *, spelt: bool = False) -> str | None:
-    """The one of ``choices`` that the reply to `extra_parameters` names, or is if it was ``spelt`` out; None if it is none."""
+    """The choice in a reply to `extra_parameters`: the text itself if ``spelt``, else in JSON; None if it is not a choice."""
     if spelt:
         return text if text in choices else None
     try:
@@ -376,20 +374,20 @@ def parse_choice(text: str, choices: Sequence[str], *, spelt: bool = False) -> s
 
 
 class StreamedReply:
-    """A completion in pieces (server-sent events); ``hear`` is told of the text so far. Raises ``NotACompletion``."""
+    """Collects a streamed completion (server-sent events); ``hear`` gets the text so far. Raises ``NotACompletion``."""
 
     def __init__(self, hear: Hear | None) -> None:
         self._hear, self._over = hear, False
         self._line, self._data, self._ended = bytearray(), list[bytes](), b""
         self._begun = self.streams = False
-        self._bare = list[bytes]()  # the lines of what is no stream
+        self._bare = list[bytes]()  # lines that are not events
         self._said: dict[str, list[str]] = {"content": [], "thinking": [], "refusal": []}
         self._tokens: list[object] = []
         self._last: dict[str, object] = {}
-        """What an event said last of these: an error, why it ended, usage, what serves it."""
+        """The latest error, finish reason, usage and names of the model."""
 
     def take(self, content: bytes) -> None:
-        """The next bytes, which may end in the midst of an event. Lines end in LF, CR or both."""
+        """Add bytes, which may end inside an event. Lines end in LF, CR or both."""
         before, self._ended = self._ended, content[-1:] or self._ended
         if before == b"\r":
             content = content.removeprefix(b"\n")
@@ -423,7 +421,7 @@ class StreamedReply:
             self.add(event)
 
     def add(self, event: object) -> None:
-        """The next piece."""
+        """Add a decoded event."""
         self.streams = True
         choice = next((each for each in listed(at(event, "choices")) if str(at(each, "index")) in {"0", "None"}), None)
         finish = at(choice, "finish_reason")
@@ -431,14 +429,10 @@ class StreamedReply:
         told = {"usage": at(event, "usage"), "finish": finish, "error": error, **{name: at(event, name) for name in _NAMED}}
         self._last |= {name: value for name, value in told.items() if value}
         self._tokens += listed(at(choice, "logprobs", "content"))
-        # Some send a whole answer as one event.
+        # Some servers send the whole answer as one event.
         delta = next(filter(is_table, (at(choice, "delta"), at(choice, "message"))), {"content": at(choice, "text")})
-        try:
-            content, thinking = text_of(delta.get("content"))
-        except TypeError:
-            raise NotACompletion("answered with a message whose content is not text") from None
-        refusal = delta.get("refusal")
-        refusal = refusal if isinstance(refusal, str) else ""
+        content, thinking = text_of(delta.get("content"))
+        refusal = refusal if isinstance(refusal := delta.get("refusal"), str) else ""
         for name, part in (("content", content), ("thinking", thinking or thoughts_beside(delta)), ("refusal", refusal)):
             if part:
                 self._said[name].append(part)
@@ -446,9 +440,9 @@ class StreamedReply:
             self._hear(encodable("".join(self._said["content"])))
 
     def whole(self) -> bytes | None:
-        """What an endpoint writes that does not stream: the completion, an error, what came without events; None where it
-        broke off."""
-        with suppress(NotACompletion):  # what comes last may have no end, or be half an event
+        """The body of the same answer without streaming: a completion, an error, or the lines that were not events; None if the
+        stream was interrupted."""
+        with suppress(NotACompletion):  # the last event may be incomplete
             self._take_line(bytes(self._line))
             self._take_line(b"")
         if "error" in self._last:

@@ -1,4 +1,4 @@
-"""Takes a key out of what an endpoint says: replies are recorded and shown, and it may say back what it was sent."""
+"""Removes keys from what an endpoint sends: replies are recorded and shown, and may repeat the request."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from housequest.agent.models.base import encodable
 from housequest.agent.models.keys import PLACEHOLDER
 
 SHORTEST_SECRET = 16
-"""Shorter keys stay in replies, since they could be ordinary words; error messages never hold them."""
+"""Shorter keys stay in replies, since they could be ordinary words; error messages never contain them."""
 REDACTED = "[key]"
 
 _LOGGERS = (
     *("httpx2", "openai._base_client", "openai._response", "openai._legacy_response"),
     *(f"httpcore2.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")),
 )
-"""What the libraries beneath log, where a program asks for that, has the server's words too."""
+"""Loggers of the HTTP libraries, which may log the server's answers."""
 
 
 class _Secret:
-    """One key: in plain, with some or all characters escaped as in JSON, URLs or HTML, and in base64."""
+    """One key in its possible forms: plain, escaped as in JSON, URLs or HTML, in whole or in part, and in base64."""
 
     def __init__(self, key: str) -> None:
         self._key = key
@@ -36,11 +36,12 @@ class _Secret:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        # For a long key this takes a tenth of a second, and few texts need it.
+        # Compiling takes 0.1 s for a long key, and few texts need it.
         return re.compile("|".join(("".join(map(_spellings, self._key)), *map(re.escape, self._plain[1:]))))
 
     def found(self, text: str) -> Iterator[re.Match[str]]:
-        """Where it stands in ``text``; none of its forms is shorter than itself."""
+        """Find the key in ``text``."""
+        # No form is shorter than the key itself.
         if len(text) >= len(self._key) and (any(mark in text for mark in "\\%&") or any(form in text for form in self._plain)):
             yield from self._pattern.finditer(text)
 
@@ -57,15 +58,15 @@ class Redactor:
         return _without(text, self._secrets)
 
     def words(self, value: object) -> Any:
-        """Decoded JSON without a key in any text, names included. Raises ``RecursionError`` if it nests too deeply."""
+        """Decoded JSON without keys in strings and names. Raises ``RecursionError`` if it is nested too deeply."""
         return _decoded(value, self._secrets)
 
     def reply(self, value: object) -> Any:
-        """Like `words`, but short keys are left in."""
+        """Like `words`, but short keys stay."""
         return _decoded(value, self._long) if self._long else value
 
     def pieces(self, texts: Sequence[str]) -> list[str]:
-        """Texts that follow one another, without a key that is spread over them."""
+        """Consecutive texts without a key that is spread over them."""
         found = list(texts)
         for secret in self._long:
             clean = list("".join(found))
@@ -76,14 +77,14 @@ class Redactor:
         return found
 
     def guard_logs(self) -> None:
-        """Keep the keys out of what the libraries beneath log, as long as this exists."""
+        """Keep the keys out of the logs of the HTTP libraries, as long as this object exists."""
         _GUARD.redactors.add(self)
         for name in _LOGGERS:
             logging.getLogger(name).addFilter(_GUARD)  # adding it again changes nothing
 
 
 class _LogGuard(logging.Filter):
-    """Takes the keys of every connection out of log records."""
+    """Removes the keys of every connection from log records."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -95,7 +96,7 @@ class _LogGuard(logging.Filter):
         if clean != said:
             record.msg, record.args = clean, ()
         if record.exc_info:
-            # An SDK logs the error of the library beneath with its traceback, which has the server's words.
+            # An SDK logs tracebacks, which may contain the server's answer.
             traced = _TRACEBACKS.formatException(record.exc_info)
             record.exc_text = self._redacted(traced)
             if record.exc_text != traced:
@@ -133,7 +134,7 @@ def _decoded(value: object, secrets: Sequence[_Secret]) -> Any:
 
 
 def _spellings(character: str) -> str:
-    """A pattern for one character of a key: itself, or its code as JSON, Python, URLs and HTML escape it, also twice."""
+    """A pattern for one character of a key, plain or escaped once or twice as in JSON, Python, URLs and HTML."""
     code = "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in f"{ord(character):02x}")
     number = rf"&#(?:0{{0,4}}{ord(character)}|[xX]0{{0,4}}{code});?"
     itself = (
@@ -143,7 +144,7 @@ def _spellings(character: str) -> str:
 
 
 def _encoded(key: str) -> list[str]:
-    """What base64 makes of the key, wherever it begins within a text; without the ends, which depend on what is beside it."""
+    """The key in base64 at each of three offsets, without the ends, which depend on the text around it."""
     forms: list[str] = []
     for before in range(3):
         first, last = -(-8 * before // 6), 8 * (before + len(key)) // 6

@@ -1,7 +1,7 @@
-"""An endpoint as it is asked, for chats and for embeddings: with its key, which stays out of all that comes back.
+"""Sends requests to an endpoint, for chats and embeddings, classifies its failures and decides on retries.
 
-What its failures mean, whether a call is tried again, and the SDK's clients, without what it takes from the environment, are
-here too. The SDK takes seconds to import: it is imported on first use.
+The SDK's clients are used without its settings from the environment. The SDK takes seconds to import: it is imported on first
+use.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LARGEST_ANSWER = 1 << 20
-"""Bytes of an answer that are read; a reply of 512 tokens has some thousand."""
+"""Bytes of the longest answer that is read; a reply of 512 tokens has a few thousand."""
 LARGEST_STREAM = 1 << 24
-"""Bytes of a streamed answer that are read: each token comes with some hundred bytes around it."""
+"""Bytes of the longest streamed answer that is read: each token adds a few hundred bytes."""
 CALLS_A_POOL = 16
-"""Calls in flight in one pool of connections; what a pool does for each call grows with its connections."""
+"""Calls in flight in one pool of connections; the work for each call grows with the size of the pool."""
 MOST_POOLS = 256
 _HEADERS = frozenset({"accept", "connection", "content-length", "content-type", "host", "transfer-encoding", "user-agent"})
 FIRST_WAIT = 0.5
 LONGEST_BACKOFF = 20.0
 LONGEST_WAIT = 60.0
-"""Seconds that a server may ask for before the next attempt; asking for more counts as a refusal."""
+"""The longest retry-after, in seconds, that is waited for; more counts as a failure."""
 MOST_EARLY = 60
-"""Refusals of one call that are not counted as failures, because the limit was lowered after it was sent."""
+"""429s of one call that are not counted, because the limit was lowered after it was sent."""
 PATIENCE = 3
-"""Further attempts after the others, each after some `LONGEST_BACKOFF`, at a server that is busy or not ready."""
+"""Additional retries for a server that is busy or not ready, each after about `LONGEST_BACKOFF`."""
 SLOW_RETRIES = 2
-"""Further attempts at most after one that ran out of time: each takes as long again, and may be paid for."""
+"""Most retries after a timeout: each takes as long again, and may cost money."""
 OVERFLOW, BROKEN = "context", "a dropped connection"
 _AGAIN = frozenset({408, 409, 429})
 _MANY_IMAGES = re.compile(r"\b\d+ image|\btoo many images\b", re.IGNORECASE)
-"""How servers refuse the images of a prompt for their number, which grows with each episode."""
+"""Refusals of a prompt with too many images; the number grows during an episode."""
 _TOO_LONG = re.compile(
     r"(?<![\w])context (?:size|length|window|limit)(?![\w])|maximum context|context .{0,30}overflow"
     r"|(?:exceed|longer than|larger than|beyond|fit)\w*.{0,30}\bcontext\b"
@@ -67,10 +67,10 @@ _TOO_LONG = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _TOO_LONG_CODE = re.compile(r"context_length|context_size|context_window", re.IGNORECASE)
-"""How servers refuse a prompt because the context does not hold it."""
+"""Codes of refusals of a prompt that is longer than the context."""
 _NUMBER = re.compile(r"\d+")
 _BROKE = re.compile(r"insufficient.{0,3}(quota|balance|credit|fund)|per.day", re.IGNORECASE)
-"""How servers say that nothing is left to spend, which no waiting mends."""
+"""Messages about an empty balance or a daily quota, for which waiting does not help."""
 
 _log = logging.getLogger(__name__)
 
@@ -79,10 +79,9 @@ _log = logging.getLogger(__name__)
 class CallFailure:
     """An attempt that brought no answer.
 
-    ``kind`` is the sort of failure; ``refusal`` is what the server said, if that may be about the request, and ``unsaid``: it
-    may be about any part of it; ``again``: another attempt may succeed; ``slow``: it took all the time that a call has;
-    ``asked``: seconds that the server asks to wait; ``crowded``: there were too many calls, ``early``: for a limit that was
-    lowered after the call was sent; ``fatal``: every other call would fail too.
+    ``refusal`` is the server's message, if it may be about the request; ``unsaid``: about any part of it. ``again``: a retry
+    may succeed. ``slow``: the call timed out. ``asked``: the server's retry-after in seconds. ``crowded``: too many calls
+    (429); ``early``: the limit was lowered after the call was sent. ``fatal``: every other call would fail too.
     """
 
     what: str
@@ -99,7 +98,7 @@ class CallFailure:
 
     @property
     def of_images(self) -> CallFailure:
-        """The same of a call with images: every long episode meets a limit on their number, so that is fatal."""
+        """The same for a call with images: a limit on their number is fatal, since every long episode reaches it."""
         if self.refusal is None or not _MANY_IMAGES.search(self.refusal.message):
             return self
         way_out = "Have the server take more images in a prompt (vLLM: --limit-mm-per-prompt), or leave out --grant view."
@@ -109,7 +108,7 @@ class CallFailure:
 def _refused(
     status: int | None, headers: Mapping[str, str], refusal: Refusal, key: str, *, answered: bool, inside: bool = False
 ) -> CallFailure:
-    """The failure of a ``status`` that is none of success, or that nobody told; ``key`` says what to do about a refused key."""
+    """Classify an error ``status`` (None: not told); ``key`` is the advice for a refused key."""
     said = f" ({refusal.message})" if refusal.message else ""
     if status is None:
         way_out = "Try again later; if it lasts, check that the address is an OpenAI-compatible one (it often ends in /v1)."
@@ -123,18 +122,18 @@ def _refused(
     if status == 404:
         way_out = "Check the model's name, and that the address is complete (it often ends in /v1)."
         return CallFailure(what, way_out, kind, fatal=not answered)
-    soon = 0 < (retry_after(headers, time.time()) or 0) <= LONGEST_WAIT  # some count a day's calls as they come
+    soon = 0 < (retry_after(headers, time.time()) or 0) <= LONGEST_WAIT  # some daily quotas refill continuously
     if status == 402 or (_BROKE.search(f"{refusal.code} {refusal.message}") and not soon):
         return CallFailure(what, "Check the account's balance and quota.", kind, fatal=True)
     if status in _AGAIN or status >= 500:
         asked = retry_after(headers, time.time(), reset=status == 429)
         wish = f" and asks to wait {asked:.0f} seconds" if asked is not None and asked > LONGEST_WAIT else ""
         way_out = "Try again later, or with a lower --concurrency."
-        # A template that raises is an error of the server's own, to some.
+        # Some servers answer 500 if a chat template raises.
         told = refusal if status in {500, 501} else None
         return CallFailure(f"{what}{wish}", way_out, kind, again=True, asked=asked, crowded=status == 429, refusal=told)
     if _TOO_LONG_CODE.search(refusal.code) or _TOO_LONG.search(refusal.message):
-        # No parameter is to blame, so it is no refusal of one. The largest number that is named is that of the prompt's tokens.
+        # No parameter is to blame. The largest number in the message is the length of the prompt.
         named = [int(number) for number in _NUMBER.findall(refusal.message[:2_000]) if len(number) < 9]
         more = -(-(max(named) + 1_024) // 1_024) * 1_024 if named else "N"
         how = f"llama-server -c {more}, vLLM --max-model-len {more}"
@@ -147,9 +146,9 @@ def _refused(
 
 
 def retry_after(headers: Mapping[str, str], now: float, *, reset: bool = False) -> float | None:
-    """Seconds that a server asks to wait, in seconds, milliseconds or as a date after ``now``; None where it asks for none.
+    """Seconds to wait according to the headers; None if they do not say.
 
-    With ``reset``, the time at which its limit begins anew counts, too: a date, or seconds as ``6m0s``.
+    With ``reset``, the time at which a rate limit resets counts, too: a date, or seconds as ``6m0s``.
     """
     for header, seconds in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
@@ -167,7 +166,7 @@ def retry_after(headers: Mapping[str, str], now: float, *, reset: bool = False) 
 
 
 def _until(told: str, now: float) -> float:
-    """Seconds until a time that is told in seconds or milliseconds, of a clock or from now, or in units; 0 if otherwise."""
+    """Seconds until a time given as a timestamp or duration in seconds or milliseconds, or with units; 0 if unreadable."""
     if re.fullmatch(r"[0-9]{1,16}(\.[0-9]{1,9})?", told):
         number = float(told)
         return number / 1_000 - now if number > 1e11 else number - now if number > 1e8 else number
@@ -177,19 +176,19 @@ def _until(told: str, now: float) -> float:
 
 
 def backoff(failures: int, chance: float, asked: float | None = None) -> float:
-    """Seconds to wait after so many failures: doubling, bounded, less by ``chance`` in [0, 1), at least what was ``asked``."""
+    """Seconds to wait after so many failures: doubling, bounded, with jitter by ``chance`` in [0, 1), at least ``asked``."""
     return max(min(FIRST_WAIT * 2.0 ** min(failures - 1, 30), LONGEST_BACKOFF) * (1 - chance / 4), asked or 0.0)
 
 
 class Attempts:
-    """Counts the failures of one call, and says whether it is tried again."""
+    """Counts the failures of one call and decides on retries."""
 
     def __init__(self, calls: CallOptions) -> None:
         self._calls = calls
         self._failures = self._early = 0
 
     def wait_after(self, failure: CallFailure) -> float | None:
-        """Seconds to wait before the next attempt; None where ``failure`` is the call's."""
+        """Seconds to wait before the next attempt; None to give up with ``failure``."""
         if failure.early and self._early < MOST_EARLY:
             self._early += 1
         else:
@@ -199,27 +198,27 @@ class Attempts:
         return backoff(max(self._failures, 1), random.random(), failure.asked) * self._calls.wait
 
     def tried(self, failure: CallFailure, made: int) -> str:
-        """Which of how many attempts ``failure`` was, after so many ``made``; "" where there could be only one."""
+        """Describe which attempt ``failure`` was, after ``made`` attempts; "" if there is never a second."""
         most = made + max(0, self._retries(failure) + 1 - self._failures)
         return f", attempt {made} of at most {most}" if failure.again else ""
 
     def _retries(self, failure: CallFailure) -> int:
         if failure.slow:
             return min(self._calls.retries, SLOW_RETRIES)
-        # Limits of calls a minute, and loading a model, take longer than other faults.
+        # Limits per minute and loading a model take longer than other failures.
         return self._calls.retries + PATIENCE * (self._calls.retries > 0 and (failure.crowded or failure.kind == "status 503"))
 
 
 async def _bound(response: Response) -> None:
     import httpx2
 
-    # Compressed, a small answer can be a huge one. It was asked for uncompressed, which some do not heed.
+    # A small compressed answer can unpack to a huge one. It was asked for uncompressed, which some servers ignore.
     packed = response.headers.pop("content-encoding", "identity").lower()
     if packed not in {"identity", "gzip", "x-gzip", "deflate"}:
         raise NotACompletion(f"answered with a compressed body ({packed}), which was not asked for")
     unpack = None if packed == "identity" else zlib.decompressobj(zlib.MAX_WBITS | 32)
     stream, content, size = cast("AsyncByteStream", response.stream), bytearray(), 0
-    # Events come unasked, or as another type of content: they show by themselves.
+    # Events may come unasked or with another content type, so they are detected by their form.
     reply = StreamedReply(HEAR.get()) if response.status_code == 200 else None
     take = content.extend if reply is None else reply.take
     try:
@@ -241,14 +240,13 @@ async def _bound(response: Response) -> None:
 
 
 class Clients:
-    """Clients of one event loop that send ``key`` and ``headers`` to one endpoint, each with a pool of connections; the first
-    fill first."""
+    """The SDK's clients for one endpoint and event loop, each with a pool of connections; the first are filled first."""
 
     def __init__(self, endpoint: Endpoint, key: str, timeout: float, headers: Mapping[str, str]) -> None:
         import httpx2
 
         self._endpoint, self._key, self._timeout, self._headers = endpoint, key, timeout, headers
-        self._tls = httpx2.create_ssl_context()  # tens of milliseconds, and the same for all
+        self._tls = httpx2.create_ssl_context()  # shared, since it takes tens of milliseconds
         self._calls: dict[AsyncOpenAI, int] = {}
 
     def __len__(self) -> int:
@@ -265,11 +263,7 @@ class Clients:
             self._calls[client] -= 1
 
     def _another(self) -> AsyncOpenAI:
-        """One more client, which neither redirects nor retries nor keeps cookies; if there are enough, the least busy one.
-
-        Only the time to connect is limited here. The caller limits the whole call: a body that dribbles in never exceeds the
-        time between two reads.
-        """
+        """Make a client without redirects, retries and cookies; at `MOST_POOLS`, return the least busy one."""
         import httpx2
         import openai
 
@@ -278,22 +272,23 @@ class Clients:
         key, headers = self._key, self._headers
 
         async def sent_by_us(request: Request) -> None:
-            # The SDK adds OPENAI_CUSTOM_HEADERS, organisation and project from the environment by itself.
+            # The SDK adds OPENAI_CUSTOM_HEADERS, organisation and project from the environment.
             kept = {
                 name: value for name, value in request.headers.items() if name in _HEADERS or name.startswith("x-stainless-")
             }
             ours = {"accept-encoding": "identity", "authorization": f"Bearer {key}"}
             if headers and key == PLACEHOLDER:
-                del ours["authorization"]  # who takes the key elsewhere may refuse one that is none
+                del ours["authorization"]  # a server with another header for its key may refuse a placeholder here
             request.headers = httpx2.Headers(kept | ours | {name.lower(): value for name, value in headers.items()})
 
         connections = httpx2.AsyncClient(
             verify=self._tls,
+            # `Server._send` limits the whole call: a read timeout would never end a body that comes byte by byte.
             timeout=httpx2.Timeout(None, connect=min(self._timeout, 10.0)),
             # More calls wait until one ends. Common servers drop idle connections after five seconds.
             limits=httpx2.Limits(max_connections=1_000, max_keepalive_connections=1_000, keepalive_expiry=4.0),
             follow_redirects=False,
-            # A proxy of the environment would read what is meant for this machine, the key included.
+            # A proxy from the environment could read traffic to this machine, the key included.
             mounts={f"all://{self._endpoint.host}": None} if self._endpoint.loopback else None,
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
             event_hooks={"request": [sent_by_us], "response": [_bound]},
@@ -310,13 +305,12 @@ class Clients:
         return client
 
     async def aclose(self) -> None:
-        """Close all connections."""
         for client in self._calls:
             await client.close()
 
 
 class Server:
-    """An endpoint. Raises ``ConfigurationError`` when the key that belongs to it is missing; nothing is opened yet."""
+    """An endpoint; connections are opened later. Raises ``ConfigurationError`` if its key is missing."""
 
     def __init__(self, endpoint: Endpoint, calls: CallOptions) -> None:
         self.endpoint = endpoint
@@ -325,24 +319,24 @@ class Server:
         self._key, self._headers = self.keys.key(endpoint), self.keys.more_headers(endpoint)
         self.extra = self.keys.sent_body(endpoint)
         secrets = [os.environ[name] for name in self.keys.named(endpoint)]
-        # Of "Bearer KEY", the key alone may come back.
+        # Of "Bearer KEY", only the key may come back.
         self.redactor = Redactor(*secrets, *(secret.split()[-1] for secret in secrets))
         self.redactor.guard_logs()
         self._reached = False
-        """Whether the endpoint sent anything, and so is there."""
+        """True once the endpoint sent anything."""
         self.answered = False
-        """Whether a call succeeded, so that no failure is every other call's."""
+        """True once a call succeeded, so that a failure is not fatal for all others."""
 
     async def clients(self) -> Clients:
-        """Clients for calls of this event loop, which the caller closes."""
-        # In a thread, since a screen may be running meanwhile.
+        """Make clients for this event loop; the caller closes them."""
+        # In a thread, so that a screen stays responsive.
         await asyncio.to_thread(import_module, "openai")
         return await asyncio.to_thread(Clients, self.endpoint, self._key, self.calls.timeout, self._headers)
 
     async def ask(
         self, clients: Clients, path: str, body: Mapping[str, Any], read: Callable[[Response], T | CallFailure]
     ) -> T | CallFailure:
-        """What ``read`` makes of the answer to ``body``, in one attempt; ``read`` may raise ``NotACompletion``."""
+        """Send ``body`` once and ``read`` the answer; ``read`` may raise ``NotACompletion``."""
         import httpx2
 
         try:
@@ -364,7 +358,7 @@ class Server:
             )
         except httpx2.RequestError as error:
             if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError) and not self._reached:
-                # The server is not running: that is said at once, not after half a minute of retries.
+                # The server is not running: fail at once, not after half a minute of retries.
                 way_out = "Check the address, and that the server is running."
                 return CallFailure(f"cannot be reached ({error})", way_out, "not reached", fatal=True)
             way_out = "Check the connection and the server's log."
@@ -373,15 +367,14 @@ class Server:
         return found
 
     def _failed(self, status: int | None, answer: Response, body: bytes, *, inside: bool = False) -> CallFailure:
-        """The failure of ``status`` with an error's ``body``, which may have come ``inside`` a 200."""
+        """Classify an error's ``body``, which may have come ``inside`` a 200."""
         named, refusal = " and ".join(self.keys.named(self.endpoint)), read_refusal(body, self.redactor)
         own = f"Name its key by key_env under {self.endpoint.entry} in your own housequest.toml."
         advice = f"Check the key in {named}." if named else own
         return _refused(status, answer.headers, refusal, advice, answered=self.answered, inside=inside)
 
     async def _send(self, clients: Clients, url: str, body: Mapping[str, Any] | None = None) -> Response:
-        """What the server answers to ``body``, or without one to a GET. The SDK's methods for each path walk through the whole
-        growing conversation at every call; this sends it as it is."""
+        """POST ``body``, or GET without one. The SDK's typed methods would walk through the whole conversation each time."""
         import httpx2
         import openai
 
@@ -400,15 +393,15 @@ class Server:
         return answer
 
     async def room(self, clients: Clients, model: str, said: str | Sequence[Mapping[str, Any]]) -> int | None:
-        """Tokens that the context has beside a prompt, by the server's own tokenizer; None where it cannot be asked."""
+        """Tokens left in the context after a prompt, counted by the server's tokenizer; None if it cannot count."""
         plain = isinstance(said, str)
-        # vLLM counts a text or a conversation, and says how much its model reads.
+        # vLLM counts a text or a conversation, and returns the size of the context.
         prompt = {"prompt": said} if plain else {"messages": said, "add_generation_prompt": True}
         counted = await self._beside(clients, "/tokenize", {"model": model, **prompt})
         used, size = count(counted, "count"), count(counted, "max_model_len")
         if used is not None and size is not None:
             return size - used
-        # llama.cpp's server writes the conversation as a text, and counts the tokens of texts. ``n_ctx`` is that of a slot.
+        # llama.cpp's server applies the template and counts in two calls. ``n_ctx`` is the context of one slot.
         size = count(await self._beside(clients, "/props"), "default_generation_settings", "n_ctx")
         if size is None:
             return None
@@ -420,7 +413,7 @@ class Server:
         return None if tokens is None else size - len(listed(tokens))
 
     async def _beside(self, clients: Clients, path: str, body: Mapping[str, Any] | None = None) -> object:
-        """What the server answers beside OpenAI's protocol, at its root; None where it has nothing there, or no JSON."""
+        """Call a path at the server's root, outside OpenAI's protocol; None without a JSON answer."""
         import httpx2
 
         try:
@@ -431,5 +424,5 @@ class Server:
             return None
 
     def said(self, failure: CallFailure, longest: int) -> str:
-        """What went wrong, on one line without the key."""
+        """Describe ``failure`` on one line without the key."""
         return printable_line(self.redactor.text(failure.what), longest)
