@@ -1,8 +1,8 @@
-"""The engine ``boxes`` of ALFWorld: the same text games, enacted. And the scenes of worlds whose tasks have any.
+"""The engine ``boxes`` of ALFWorld: the same text games, enacted in a simulator; and the scenes of tasks.
 
-Each accepted command is carried out in the simulator of boxes, and nothing of the game changes: the native engine stays the
-rule for text, acceptance and who has won. A command that the simulator cannot carry out as the game does is a *divergence*: it
-is counted, forced through, and changes nothing of the game.
+The native engine alone decides text, acceptance and winning. Each accepted command is also carried out in the simulator of
+boxes. If the simulator cannot do it as the game does, that is a *divergence*: it is counted and forced, and the game goes on
+unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _APART = 1e-6
 
 
 class EnactedEnv(Wrapper):
-    """A game of the native engine whose commands are also carried out in boxes; its answers are the game's own."""
+    """A game of the native engine whose commands are also carried out in boxes; the answers are the game's own."""
 
     env: NativeEnv
 
@@ -62,7 +62,7 @@ class EnactedEnv(Wrapper):
         return step
 
     def event(self) -> SimulatorEvent:
-        """Hidden: what there is in the simulator now."""
+        """Hidden: the simulator's present state."""
         return self._boxes.act("Pass")
 
     def copy(self) -> EnactedEnv:
@@ -76,7 +76,7 @@ class EnactedEnv(Wrapper):
 
 
 class _Hand:
-    """Carries out one command; ``refused`` are the reasons for which the simulator did not do as the game."""
+    """Carries out one command; ``refused`` are the reasons why the simulator differed from the game."""
 
     def __init__(self, game: Game, scene: Scene, boxes: Boxes) -> None:
         self.game, self.scene, self.boxes = game, scene, boxes
@@ -140,11 +140,11 @@ class _Hand:
         return next((one for one in (layout.held, *layout.thing) if one is not None and one.startswith(f"{id}|")), id)
 
     def _act(self, action: str, id: str) -> None:
-        """Act on an object, from where it can be seen; what is refused is forced."""
+        """Act on an object from a pose where it is visible; force the action if it is refused."""
         if action == "PutObject" and self.boxes.state.layout.held is None:
             self.refused.append("nothing is held")
             return
-        # Look to where the object can be seen: from here, else from a step or a few aside.
+        # Find a pose from which the object is visible: here, or a few steps aside.
         for pose in self._poses():
             if id in visible(self.scene, replace(self.boxes.state, pose=pose), [id]):
                 self._walk(pose)
@@ -157,12 +157,12 @@ class _Hand:
     def _do(self, action: str, **arguments: object) -> SimulatorEvent:
         self.now, id = self.boxes.act(action, **arguments), str(arguments.get("objectId", ""))
         named = {other: name for name, other in self.ids.items()} | {one.id: one.name for one in self.scene.things}
-        # What is called so in the game; of a slice, the kind.
+        # The object's name in the game; for a slice, its kind.
         self.moves.append(RobotMove(f"{action} {named.get(id) or kind_in(id).lower()}".strip(), self.now.pose))
         return self.now
 
     def _poses(self) -> Iterator[Pose]:
-        """The poses near by: this one, others of this cell by how little they turn, then those of cells around."""
+        """The poses near by: this one, then others by the distance of their cells and by how little they turn."""
         here, floor = self.now.pose, self.scene.room.floor
         yield here
         x, z = here.cell
@@ -201,11 +201,11 @@ class BoxesEngine:
         return EnactedEnv(NativeEnv(task, game), scene_of(file.problem, game))
 
     def close(self) -> None:
-        """It holds nothing."""
+        """Do nothing; there is nothing to close."""
 
 
 def scene_in(world: World, task: Task) -> Scene:
-    """Hidden: where ``task`` begins, for a simulator. Raises ``GameError``, and ``ValueError`` for a world without scenes."""
+    """Hidden: the scene in which ``task`` begins. Raises ``GameError``, and ``ValueError`` for a world without scenes."""
     if isinstance(world, AlfredWorld):
         return world.scene(task)
     if isinstance(world, AlfworldWorld):

@@ -1,10 +1,9 @@
-"""One running task of the world ``alfred``, carried out by a simulator: by ALFRED's low-level actions, or by LoTa-Bench's
-skills.
+"""One running task of the world ``alfred`` in a simulator, played by ALFRED's low-level actions or by LoTa-Bench's skills.
 
-Actions are text: ``MoveAhead``, ``PickupObject mug 1``. Things have names, never AI2-THOR's ids. Skills (LoTa-Bench's appendix
-F) are carried out by an oracle that reads the simulator's metadata. It knows where everything is and teleports there, so what
-it reaches is a planner's share alone, and nothing of perception or of walking. What LoTa-Bench does not say is ours: a skill
-that names another thing than the one in the hand fails.
+Actions are text: ``MoveAhead``, ``PickupObject mug 1``. Objects have names, never AI2-THOR's ids. Skills (LoTa-Bench's appendix
+F) are carried out by an oracle that reads the simulator's metadata, knows where everything is and teleports there. Its results
+therefore measure only the planner, not perception or walking. One rule is ours, since LoTa-Bench has none: a skill that names
+another object than the one in the hand fails.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ MANUAL = "\n".join(
 
 
 def read_command(text: str) -> LowAction | None:
-    """The action that a command names, with the name of its target; None if it is none."""
+    """The action that a command names, with the name of its target; None for a text that is no action."""
     found = _COMMAND.fullmatch(" ".join(text.split())) if len(text) < 200 else None
     name = NAMES.get(found[1].lower()) if found else None
     if found is None or name is None or (found[2] is None) != (name in MOVES):
@@ -51,7 +50,7 @@ def read_command(text: str) -> LowAction | None:
 
 
 def possible(event: base.SimulatorEvent) -> Iterator[LowAction]:
-    """Actions that may be possible after ``event``, by what can be seen; whether they are is found out by trying."""
+    """Actions that may be possible after ``event``, by the visible objects; only trying tells which are."""
     for name in MOVES:
         yield LowAction(name)
     seen, held = event.visible(), event.held
@@ -62,7 +61,7 @@ def possible(event: base.SimulatorEvent) -> Iterator[LowAction]:
 
 
 def interactions(one: base.SimulatedObject, held: str | None) -> Iterator[str]:
-    """The actions that one might try on an object with the hand as it is."""
+    """The actions worth trying on an object, depending on the ``held`` one."""
     if one.pickupable and held is None:
         yield "PickupObject"
     if one.receptacle and held is not None:
@@ -76,7 +75,7 @@ def interactions(one: base.SimulatedObject, held: str | None) -> Iterator[str]:
 
 
 def without_ids(message: str, name_of: Callable[[str], str | None]) -> str:
-    """A simulator's message with names in place of ids; what has no name is called by its kind."""
+    """A simulator's message with names in place of ids; an object without a name is called by its kind."""
     plain = message.removeprefix("NullReferenceException: ")
     named = _ID.sub(lambda found: name_of(found[0]) or base.kind_in(found[0]).lower(), plain)
     return named if named.endswith((".", "!", "?")) else f"{named}."
@@ -102,7 +101,7 @@ def demonstrated(actions: Sequence[LowAction], scene: base.Scene) -> tuple[str, 
 
 
 def _same(id: str, names: Mapping[str, str]) -> str | None:
-    """The id of the same thing as ``id``, whose coordinates are rounded otherwise."""
+    """The id of the same object with differently rounded coordinates."""
     kind, *at = id.split("|")
     for other in names:
         there = other.split("|")
@@ -112,17 +111,17 @@ def _same(id: str, names: Mapping[str, str]) -> str | None:
     return None
 
 
-TILT = 15.0  # Degrees of ALFRED's LookUp and LookDown; AI2-THOR 5 has others if none are named.
+TILT = 15.0  # Degrees of ALFRED's LookUp and LookDown; AI2-THOR 5 has another default.
 UNSEEN = "Target object not found within the specified visibility."
-"""The answer to an action on what is not in sight, whether there is such a thing or not."""
+"""The answer to an action on an object that is not in sight, whether it exists or not."""
 _GLANCE = (75, 75)
-_NEAR = 0.11  # How far from the middle of the picture a thing may be that one acts on, as a share of its height.
+_NEAR = 0.11  # The greatest distance from the middle of the picture to act on an object, as a share of its height.
 _FAVOUR = 0.05
 _NO_ACTION = f"This is no action. There are: {', '.join(' '.join(form.split()) for form in MANUAL.splitlines())}."
 
 
 class Episode(NamedTuple):
-    """What a task is, hidden from who plays it: where it begins, what it asks for, and what people did to get there."""
+    """The hidden parts of a task: its scene, its goal, and the actions of the annotated demonstration."""
 
     scene: base.Scene
     goal: AlfredGoal
@@ -134,18 +133,18 @@ def opening(task: Task, episode: Episode) -> str:
 
 
 def told_where(pose: Pose, held: str | None) -> str:
-    """What a robot knows of itself, in words."""
+    """The robot's pose and the object it holds, in words."""
     look = f"{abs(pose.pitch):.0f} degrees {'down' if pose.pitch > 0 else 'up'}" if round(pose.pitch) else "straight ahead"
     where = f"You stand at x {pose.x + 0.0:.2f}, z {pose.z + 0.0:.2f}, facing {pose.yaw % 360:.0f} degrees, looking {look}."
     return f"{where} {f'You hold the {held}.' if held else 'Your hand is empty.'}"
 
 
 class AlfredEnv:
-    """One running task. Not thread-safe. What is in sight is not told in text: `frame` shows it. A text that is no action is
-    refused and does nothing; an action that the simulator refuses counts as failed, and so many failures end the episode."""
+    """One running task. Not thread-safe. Texts do not tell the objects in sight; `frame` shows them. A text that is no action
+    is refused and does nothing. An action that the simulator refuses has failed, and ``failures`` of them end the episode (0:
+    no limit)."""
 
     def __init__(self, task: Task, episode: Episode, simulate: Callable[[], base.Simulator], failures: int) -> None:
-        """``failures`` is after how many failed actions the episode ends, 0 for no limit."""
         self.task, self.episode = task, episode
         self._simulate, self._limit = simulate, failures
         self._simulator: base.Simulator | None = None
@@ -183,7 +182,7 @@ class AlfredEnv:
         return self.episode.goal.seen(self._now), self.episode.goal.total
 
     def frame(self, size: tuple[int, int] = base.SIZE) -> Frame:
-        """What ALFRED's camera sees, 60 degrees from top to bottom; things have the names that commands take."""
+        """The frame of ALFRED's camera, 60 degrees from top to bottom, with the names that commands take."""
         event = self._now
         frame = event.frame(size)
         names = {one.id: one.name for one in event.objects}
@@ -193,7 +192,7 @@ class AlfredEnv:
         return self._now.pose
 
     def reach(self) -> Reach:
-        """What can be done with what is near the middle of the picture: what is carried off before what it lies on."""
+        """The actions possible on objects near the middle of the picture, the nearest and most useful objects first."""
         import numpy as np
 
         frame, seen, held = self.frame(_GLANCE), self._now.visible(), self._now.held
@@ -202,12 +201,12 @@ class AlfredEnv:
         down, across = np.mgrid[:rows, :columns]
         away = np.hypot(down + 0.5 - rows / 2, across + 0.5 - columns / 2) / rows
         numbers = map(int, np.unique(frame.ids[(away <= _NEAR) & (frame.ids >= 0)]))
-        # How far from the middle of the picture the nearest pixel of each thing is that is near it, as a share of the height.
+        # The distance of each object's nearest pixel from the middle of the picture, as a share of the height.
         apart = {frame.names[number]: float(away[frame.ids == number].min()) for number in numbers}
 
         def order(name: str) -> tuple[float, str]:
             one = objects[name]
-            # First of all what the hand, as it is, has a use for.
+            # Prefer objects that can be picked up or, with an object in the hand, receptacles.
             return apart[name] - _FAVOUR * (one.pickupable if held is None else one.receptacle), name
 
         there = [objects[name] for name in sorted(apart.keys() & objects.keys(), key=order)]
@@ -218,7 +217,7 @@ class AlfredEnv:
         return Reach((), f"the {far} is too far away" if far else "nothing is in the middle that one could act on")
 
     def situation(self, room: Room) -> Situation:
-        """Hidden: all that is so now, as it is drawn for people who watch."""
+        """Hidden: the present state of the room, drawn for spectators."""
         event = self._now
         objects, ids, seen = {one.id: one for one in event.objects}, self.episode.scene.ids, event.visible()
         holders: list[Holder] = []
@@ -245,7 +244,7 @@ class AlfredEnv:
 
     @property
     def _now(self) -> base.SimulatorEvent:
-        """What there is, by the last action. Raises ``OrderError`` before the first reset."""
+        """The last event. Raises ``OrderError`` before the first reset."""
         return self._running()[0]
 
     def _running(self) -> tuple[base.SimulatorEvent, base.Simulator]:
@@ -278,8 +277,8 @@ class AlfredEnv:
         return one and one.name
 
 
-TRIES = 20  # Places from which a thing is looked at.
-WIGGLES = 14  # Other places from which something is put down that could not be put down from the first.
+TRIES = 20  # Places from which an object is looked at.
+WIGGLES = 14  # Other places to try if an object cannot be put down from the first.
 TURNS = 50  # Skills until an episode is lost.
 _FARTHEST = 1e5
 _UNSEEN = 1e3
@@ -298,7 +297,7 @@ _ACTIONS = {
 
 
 class AlfredSkillEnv(AlfredEnv):
-    """One running task, played by skills. Hidden state tells where things are, so nothing is searched for."""
+    """One running task, played by skills. Hidden state tells where objects are, so there is no search."""
 
     _found: str | None = None
 
@@ -374,7 +373,7 @@ class AlfredSkillEnv(AlfredEnv):
         return self._event.ok
 
     def _nearest(self, skill: NamedSkill) -> base.SimulatedObject | None:
-        """The thing that a skill means: the nearest, but those in closed receptacles and those out of sight last."""
+        """The object that a skill means: the nearest, with those out of sight or in closed receptacles last."""
         event = self._now
         seen = event.visible()
         kinds = (one for one in event.objects if base.whole(one.kind).lower() == skill.kind and one.id != event.held)
@@ -392,7 +391,8 @@ class AlfredSkillEnv(AlfredEnv):
         return next((other for other in around if other and other.openable and not other.open), None)
 
     def _approach(self, one: base.SimulatedObject) -> bool:
-        """Teleport to where the thing is seen, or what hides it; else as near as possible. Whether one got anywhere."""
+        """Teleport to where the object, or the closed receptacle around it, is visible, or else as near as possible. Return
+        False if there is no place to stand."""
         sought = self._shut_around(one) or one
         first = None
         for at in islice(self._stands(sought), TRIES):
@@ -405,7 +405,7 @@ class AlfredSkillEnv(AlfredEnv):
         return True
 
     def _stands(self, one: base.SimulatedObject) -> Iterator[tuple[float, float]]:
-        """Teleport to one place after the other from which one might see a thing, the nearest first."""
+        """Teleport to the places from which an object might be visible, the nearest first, and yield each."""
         _, simulator = self._running()
         cells = cast("Sequence[Mapping[str, float]]", simulator.act("GetReachablePositions").returned)
         fixture = self.episode.scene.room.fixture(one.name)
@@ -421,7 +421,7 @@ class AlfredSkillEnv(AlfredEnv):
                 yield at
 
     def _teleport(self, at: tuple[float, float], to: Point) -> bool:
-        """Stand at a point and look to another, as LoTa-Bench's wrapper does: turned to it, and tilted nine tenths of it."""
+        """Stand at a point and look at another, as LoTa-Bench's wrapper does: turned to it, with nine tenths of the tilt."""
         _, simulator = self._running()
         x, z = at
         away = hypot(to.x - x, to.z - z)
@@ -432,7 +432,7 @@ class AlfredSkillEnv(AlfredEnv):
 
 
 def demonstrated_skills(plan: Plan) -> tuple[str, ...]:
-    """An annotated high-level plan in these skills."""
+    """An annotated high-level plan as skills."""
     skills: list[NamedSkill] = []
     at: str | None = None
     for step in plan:

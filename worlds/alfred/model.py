@@ -1,16 +1,14 @@
-"""High-level plans in ALFRED's terms, and its rooms and high-level actions as a symbolic model that executes them: what is
-where, when an action is possible, and what it does.
+"""ALFRED's high-level plans, and a symbolic model of rooms and actions that executes them.
 
 Plans are written one step a line: ``PutObject apple fridge``. A model's reply is untrusted: `read_plan` takes any text in
-linear time, `read_loosely` looks for a plan among other words.
+linear time, and `read_loosely` looks for a plan among other words.
 
-Preconditions and effects are those of ALFRED's planning domain (Shridhar et al. 2020, section 3.2), with opening and closing
-left implicit, as in its annotated plans. A subgoal names kinds, so it can mean several things: all readings are followed at
-once, and a plan is refused when none of them can go on. Receptacles of one kind count as one.
+Preconditions and effects are those of ALFRED's planning domain (Shridhar et al. 2020, section 3.2); opening and closing are
+implicit, as in its annotated plans. A subgoal names kinds, so it can mean several objects. All readings are followed at once,
+and a plan is refused when none of them can go on. Receptacles of one kind count as one.
 
-The annotations give places only for the few things that a demonstration touched. Any other place is unknown (None) and is
-decided in the plan's favour when the plan first needs it: a plan that is refused is certainly wrong, and one that is accepted
-may still fail.
+The annotations give places only for the few objects that a demonstration touched. Any other place is unknown (None) and is
+decided in the plan's favour when it is first needed: a refused plan is certainly wrong, and an accepted one may still fail.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ ActionName = Literal[
 ]
 """ALFRED's high-level actions without ``NoOp``, which ends most annotated plans and does nothing."""
 ARGUMENTS: dict[ActionName, int] = {**dict.fromkeys(get_args(ActionName), 1), "PutObject": 2}
-"""How many names each action takes: the thing, and for ``PutObject`` the receptacle."""
+"""The number of names that each action takes: the object, and for ``PutObject`` also the receptacle."""
 TREATMENTS: dict[str, Treatment] = {"CleanObject": "clean", "HeatObject": "heat", "CoolObject": "cool"}
 """The actions that clean, heat and cool."""
 NOTHING = "NoOp"
@@ -51,7 +49,7 @@ _ACTIONS: dict[str, ActionName] = {
     "goto": "GotoLocation",
     "navigation": "GotoLocation",
 }
-"""By full and by short name (``put``)."""
+"""Actions by full and by short name (``put``)."""
 
 
 class PlanError(ValueError):
@@ -102,7 +100,7 @@ def read_plan(text: str) -> Iterator[PlanStep]:
 
 @_whole
 def read_loosely(text: str) -> Iterator[PlanStep]:
-    """Read the plan among other words, with full or short names of actions. Raises ``PlanError`` for no step, or too many."""
+    """Find a plan among other words, with full or short names of actions. Raises ``PlanError`` for no step or too many."""
     words: list[str] = [word.casefold() for word in _WORD.findall(text)]
     no_name = {*_ACTIONS, *_LITTLE, "\n"}
     for place, word in enumerate(words, start=1):
@@ -127,13 +125,13 @@ def plan_step(action: str, names: list[str]) -> PlanStep:
 
 Property = Literal["sliced", "clean", "hot", "cold", "on"]
 KNIVES_LEFT = frozenset({"cabinet", "fridge", "garbagecan", "microwave"})
-"""Receptacles that hold no knife in any game, but in which annotated plans of ``train`` leave theirs after slicing."""
+"""Receptacles that hold no knife in any game, but in which annotated plans of ``train`` leave knives after slicing."""
 _ROOMS = {0: "kitchen", 2: "livingroom", 3: "bedroom", 4: "bathroom"}
 
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """A movable thing or a lamp. ``place`` is the kind of receptacle it is in or on, None if unknown; ``inside`` is the index
+    """A movable object or a lamp. ``place`` is the kind of receptacle it is in or on, None if unknown; ``inside`` is the index
     of the movable receptacle that holds it."""
 
     kind: str
@@ -144,8 +142,8 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class RoomState:
-    """A room at one moment. ``held`` is the index of the thing that the agent holds. ``at`` is where the agent is: a kind of
-    receptacle, the index of a thing whose place is unknown, or None before the first ``GotoLocation``."""
+    """A room at one moment. ``held`` is the index of the object that the agent holds. ``at`` is the agent's place: a kind of
+    receptacle, the index of an object whose place is unknown, or None before the first ``GotoLocation``."""
 
     things: tuple[Thing, ...]
     at: str | int | None = None
@@ -156,13 +154,13 @@ class RoomState:
         return None if self.held is None else self.things[self.held]
 
     def base(self, index: int) -> int:
-        """The index of the outermost movable receptacle that holds thing ``index``, or ``index`` itself."""
+        """The index of the outermost movable receptacle that holds object ``index``, or ``index`` itself."""
         while (outer := self.things[index].inside) is not None:
             index = outer
         return index
 
     def place(self, index: int) -> str | None:
-        """The kind of receptacle that thing ``index`` is in, directly or not; None if unknown or held."""
+        """The kind of receptacle that object ``index`` is in, directly or not; None if unknown or held."""
         return self.things[self.base(index)].place
 
     def having(self, index: int, **changes: Any) -> RoomState:
@@ -188,25 +186,25 @@ def room_of(floor_plan: int) -> str | None:
 
 @cache
 def receptacles_of(room: str | None) -> frozenset[str]:
-    """The kinds of fixed receptacle in rooms of this kind in ``train``, or in all rooms if ``room`` is None."""
+    """The kinds of fixed receptacles in rooms of this kind in ``train``, or in all rooms if ``room`` is None."""
     rooms = load_counts().rooms
     return frozenset(kind for name, counted in rooms.items() if room in (name, None) for kind in counted.receptacles)
 
 
 def able(kind: str, what: str) -> bool:
-    """Whether things of this kind have the property ``what`` (``pickupable``, ``sliceable``, ...) in ``train``."""
+    """True if objects of this kind have the property ``what`` (``pickupable``, ``sliceable``, ...) in ``train``."""
     return what in load_counts().can.get(kind, ())
 
 
 def accepts(receptacle: str, kind: str) -> bool:
-    """Whether the receptacle takes this kind; a movable one takes what can be picked up and is not one itself."""
+    """True if the receptacle takes this kind; a movable one takes all that can be picked up but other movable ones."""
     if able(receptacle, "isreceptacleobject"):
         return able(kind, "pickupable") and not able(kind, "isreceptacleobject")
     return kind in load_counts().accepts.get(receptacle, ()) or (kind in KNIVES and receptacle in KNIVES_LEFT)
 
 
 def known(kind: str) -> bool:
-    """Whether any room of ``train`` has such an object or receptacle."""
+    """True if any room of ``train`` has such an object or receptacle."""
     return kind in load_counts().can or kind in receptacles_of(None)
 
 
@@ -222,22 +220,22 @@ Cause = Literal[
     "does not go there",
 ]
 READINGS = 200
-"""How many states are followed at once. Annotated plans need a handful; the limit bounds the cost of a hostile plan."""
+"""The most states followed at once. Annotated plans need a handful; the limit bounds the cost of a hostile plan."""
 _TREATMENTS: dict[str, tuple[str, Property, Property | None]] = {
     "CleanObject": ("sinkbasin", "clean", None),
     "HeatObject": ("microwave", "hot", "cold"),
     "CoolObject": ("fridge", "cold", "hot"),
 }
-"""The appliance, the property that the thing gains and the one that it loses."""
+"""The appliance, the property that the object gains and the one that it loses."""
 _NEEDED = {
     **{"PickupObject": "pickupable", "SliceObject": "sliceable", "ToggleObject": "toggleable"},
     **{action: f"{treatment}able" for action, treatment in TREATMENTS.items()},
 }
-"""What the thing must allow."""
+"""The property that the object must have."""
 
 
 class PlanRefusal(NamedTuple):
-    """Where a plan failed: the number of its step from 1, the step, and why."""
+    """The step at which a plan failed, counted from 1, with its subgoal and the cause."""
 
     step: int
     subgoal: PlanStep
@@ -248,14 +246,14 @@ class PlanRefusal(NamedTuple):
 
 
 class Execution(NamedTuple):
-    """The states that a plan can have led to (never empty), and the refusal that ended it, if any."""
+    """The possible states after a plan (never empty), and the refusal that ended it, if any."""
 
     states: tuple[RoomState, ...]
     refusal: PlanRefusal | None = None
 
 
 def execute(plan: Plan, scene: SymbolicScene) -> Execution:
-    """Execute ``plan`` in ``scene`` up to its end or the first step that is refused."""
+    """Execute ``plan`` in ``scene`` up to its end or its first refused step."""
     named = {name for subgoal in plan for name in (subgoal.thing, subgoal.receptacle)}
     states: tuple[RoomState, ...] = (RoomState(tuple(thing for thing in scene.things if thing.kind in named)),)
     for step, subgoal in enumerate(plan, start=1):
@@ -322,7 +320,7 @@ def _apply(subgoal: PlanStep, state: RoomState, scene: SymbolicScene) -> list[Ro
 
 
 def _distinct(kind: str, state: RoomState) -> Iterator[int]:
-    """The things of this kind that are not carried; of identical things, only the first."""
+    """The objects of this kind that are not carried; of identical ones, only the first."""
     seen: set[object] = set()
     used = {thing.inside for thing in state.things} | {state.at}
     for index, thing in enumerate(state.things):
@@ -335,7 +333,7 @@ def _distinct(kind: str, state: RoomState) -> Iterator[int]:
 
 
 def _near(kind: str, state: RoomState, *, whole: bool = False) -> list[tuple[int, RoomState]]:
-    """Things of this kind (``whole``: unsliced) within reach, each with its state; an unknown place counts if none is known."""
+    """Objects of this kind (``whole``: unsliced) within reach, each with its state; those of unknown place if none is sure."""
     wanted = [index for index in _distinct(kind, state) if not (whole and "sliced" in state.things[index].marks)]
     reached = [(index, near) for index in wanted if (near := _beside(index, state)) is not None]
     certain = [(index, near) for index, near in reached if near is state]
@@ -343,7 +341,7 @@ def _near(kind: str, state: RoomState, *, whole: bool = False) -> list[tuple[int
 
 
 def _beside(index: int, state: RoomState) -> RoomState | None:
-    """The state in which thing ``index`` is where the agent is; None if that is impossible."""
+    """The state in which object ``index`` is at the agent's place; None if that is impossible."""
     base, place = state.base(index), state.place(index)
     if state.at is None:
         return None
@@ -357,7 +355,7 @@ def _beside(index: int, state: RoomState) -> RoomState | None:
 
 
 def _standing(receptacle: str, state: RoomState) -> RoomState | None:
-    """The state in which the agent is at ``receptacle``, as is what it stands beside; None if that is impossible."""
+    """The state in which the agent, and the object it went to, are at ``receptacle``; None if that is impossible."""
     if not isinstance(state.at, int):
         return state if state.at == receptacle else None
     lying = state.things[state.at]

@@ -3,10 +3,10 @@
 ``Controller(local_executable_path="python -m housequest.worlds.alfred.player", scene="FloorPlan28", x_display=":0")``
 
 Its scenes are the tasks of a world by their references (``example:1``), and ``FloorPlanN`` for the first task in each of
-AI2-THOR's rooms that is installed. Behind ``player`` stand ``--world NAME`` and other tasks to offer.
+AI2-THOR's rooms that is installed. ``--world NAME`` and other tasks may follow ``player``.
 
-The protocol has two named pipes, whose paths stand in the environment. The client sends actions as JSON; the player answers
-with metadata as MessagePack, and with images: fields of a type, a length and a body, up to an end of the message.
+The protocol uses two named pipes, whose paths are environment variables. The client sends actions as JSON; the player answers
+with metadata as MessagePack, and with images. A message is a list of fields, each with a type, a length and a body.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from housequest.worlds.rooms.render import Frame
 
 SERVER_PIPE = "AI2THOR_FIFO_SERVER_PIPE_PATH"
 CLIENT_PIPE = "AI2THOR_FIFO_CLIENT_PIPE_PATH"
-"""The environment variables with the paths of the pipe that the player writes and of the one that it reads."""
+"""The environment variables with the paths of the pipes that the player writes and reads."""
 METADATA, ACTION, RGB, DEPTH, CLASSES, IDS, END = 1, 2, 4, 5, 8, 9, 255  # Types of field.
 LONGEST = 64_000_000
 _HEADER = struct.Struct("!BI")
@@ -45,7 +45,7 @@ Answer = tuple[dict[str, Any], list[tuple[int, bytes]]]  # Metadata, and images 
 
 
 def read_action(pipe: IO[bytes]) -> dict[str, Any] | None:
-    """The next action; None once the client has closed the pipe. Raises ``ValueError`` for what is no action."""
+    """Read the next action; None once the client has closed the pipe. Raises ``ValueError`` for a bad message."""
     action: dict[str, Any] | None = None
     while True:
         header = pipe.read(_HEADER.size)
@@ -106,7 +106,7 @@ _OURS = ("action", "sequenceId", "renderImage", "agentId")
 
 
 class Player:
-    """What answers the actions of a client, one after the other; ``tasks`` are the scenes that it offers, by name."""
+    """Answers the actions of a client one by one; ``tasks`` are the scenes that it offers, by name."""
 
     def __init__(self, world: World, tasks: Mapping[str, Task]) -> None:
         self._world, self._tasks = world, tasks
@@ -171,11 +171,11 @@ class Player:
 
 
 class _Wrong(Exception):
-    """An action that no player carries out: AI2-THOR's word for the reason, and a message."""
+    """An action that the player refuses, with AI2-THOR's error code and a message."""
 
 
 def colours_of(objects: tuple[SimulatedObject, ...]) -> dict[str, tuple[int, int, int]]:
-    """A colour for each object by its id, and for each kind: none twice, and never black, which is what is no object."""
+    """A colour for each object's id and for each kind: none twice, and never black, which means no object."""
     found: dict[str, tuple[int, int, int]] = {}
     taken = {0}
     for name in sorted({one.id for one in objects} | {one.kind for one in objects}):
@@ -188,7 +188,7 @@ def colours_of(objects: tuple[SimulatedObject, ...]) -> dict[str, tuple[int, int
 
 
 def _images(frame: Frame, wanted: tuple[int, ...], colours: Mapping[str, tuple[int, int, int]]) -> Iterator[tuple[int, bytes]]:
-    """The images of a frame as a client reads them: the lowest row first."""
+    """The images of a frame for a client, the lowest row first."""
     import numpy as np
 
     for image in wanted:
@@ -198,14 +198,14 @@ def _images(frame: Frame, wanted: tuple[int, ...], colours: Mapping[str, tuple[i
             case 5:
                 yield DEPTH, np.flipud(np.minimum(frame.depth, np.float32(FAR))).astype("<f4").tobytes()
             case _:
-                # The last stands for what is no object, whose number is -1.
+                # The last colour is for pixels without an object, whose number is -1.
                 names = [name if image == IDS else name.partition("|")[0] for name in frame.names]
                 paint = np.array([(*colours.get(name, (0, 0, 0)), 255) for name in [*names, ""]], np.uint8)
                 yield image, np.flipud(paint[frame.ids]).tobytes()
 
 
 def scenes(world: World, references: list[str]) -> dict[str, Task]:
-    """The tasks that are offered as scenes, by name: those of these references, and the first of each floor plan."""
+    """The tasks offered as scenes, by name: those of these references, and the first of each floor plan."""
     found = {reference: world.task(reference) for reference in references}
     for task in world.tasks(world.split_for("play")):
         found.setdefault(f"{task.split}:{task.number}", task)
@@ -218,7 +218,7 @@ def scenes(world: World, references: list[str]) -> dict[str, Task]:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m housequest.worlds.alfred.player", description=__doc__)
-    parser.add_argument("--world", default="alfworld", help="whose tasks are the scenes")
+    parser.add_argument("--world", default="alfworld", help="the world whose tasks are the scenes")
     parser.add_argument("task", nargs="*", help="a task to offer beside the examples and the floor plans")
     # A client adds Unity's own options, such as -screen-width 300, which have one dash.
     known, _ = parser.parse_known_args(takewhile(lambda one: one.startswith("--") or not one.startswith("-"), arguments))

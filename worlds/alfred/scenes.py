@@ -1,9 +1,8 @@
-"""The scenes of games and of annotated trajectories: rooms with AI2-THOR's ids, and what lies in them, for those who simulate
-them.
+"""The scenes of games and of annotated trajectories for simulators: rooms with AI2-THOR's ids and objects.
 
-The scene of a trajectory is the room of its floor plan, with its own things where they lay; one without a game beside it
-(slices, a movable receptacle) takes the room of another game of its floor plan. Furniture is as a simulator may know it: its
-boxes are changed by where things lie, as those of no picture from belief are.
+The scene of a trajectory is the room of its floor plan with the trajectory's own objects. A trajectory without a game beside it
+(slices, a movable receptacle) takes the room of another game on its floor plan. Scenes are hidden knowledge: the boxes of
+furniture are adjusted to the objects on them, which pictures from belief must not do.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ _HIDING = ("sink ", "bathtub ", "curtains ", "blinds ")
 
 
 def scene_of(problem: str, game: Game) -> simulator.Scene:
-    """The scene in which a game begins. Ids without coordinates, those of made-up houses, are made of the room's plan. Hidden:
-    it knows where things lie. Raises ``GameError`` for what is no problem."""
+    """Hidden: the scene in which a game begins. Made-up houses have no coordinates in their ids, so these are made from the
+    room's plan. Raises ``GameError`` for a damaged problem."""
     room = room_of(problem, game)
     parsed = parse_problem(problem, game.origin)
     objects, receptacles, _ = numbered(parsed)
@@ -53,11 +52,11 @@ def scene_of(problem: str, game: Game) -> simulator.Scene:
     for number, raw in enumerate(faucets, start=1):
         ids[f"faucet {number}"], points[f"faucet {number}"] = thor_id(raw), read_point(raw)
     room = _with_faucets(room, [(name, point) for name, point in points.items() if point and name.startswith("faucet ")])
-    # Worktops of a made-up plan are no things of the game.
+    # Worktops of a made-up plan are no objects of the game.
     built = {one.name for one in (*room.fixtures, *room.scenery) if " " in one.name}
     things = tuple(_things(room, game, game.start, ids, points, built))
     middles = {one.name: one.box.centre for one in (*room.scenery, *room.fixtures)}
-    # In one of AI2-THOR's rooms the floor is not at 0, by the points of what stands on it.
+    # The furniture's coordinates show that the floor of one of AI2-THOR's rooms is not at 0.
     low = median([float(id.split("|")[2]) for id in ids.values() if id.startswith(_STANDING)] or [0.0])
 
     def marked(numbers: Iterable[int], kinds: frozenset[str]) -> frozenset[str]:
@@ -79,7 +78,7 @@ def scene_of(problem: str, game: Game) -> simulator.Scene:
 
 
 def accepted() -> Mapping[str, frozenset[str]]:
-    """The kinds that each kind of receptacle takes, by AI2-THOR's names, slices among them."""
+    """The kinds that each kind of receptacle takes, by AI2-THOR's names, including slices."""
     table: dict[str, frozenset[str]] = {}
     for word, kinds in load_counts().accepts.items():
         wholes = frozenset(map(simulator.kind_named, kinds))
@@ -89,7 +88,7 @@ def accepted() -> Mapping[str, frozenset[str]]:
 
 
 def thor_id(raw: str) -> str:
-    """AI2-THOR's id of what PDDL writes as ``mug_bar__plus_00_dot_10_bar_...``."""
+    """AI2-THOR's id for an object that PDDL writes as ``mug_bar__plus_00_dot_10_bar_...``."""
 
     def metres(found: re.Match[str]) -> str:
         sign = {"plus": "+", "minus": "-"}.get(found["sign"], "")
@@ -116,7 +115,7 @@ def _kind(name: str) -> str:
 
 
 def _planned(room: Room, game: Game) -> tuple[dict[str, str], dict[str, Point | None]]:
-    """Ids and points of a made-up house: those of its plan, and of the first free spots for what lies there."""
+    """Ids and points of a made-up house: from its plan for furniture, and from the first free spots for objects."""
     now = situation(game, game.start, room)
     known = {holder.name: replace(holder, openness="open") for holder in now.holders}
     points: dict[str, Point | None] = {}
@@ -127,14 +126,14 @@ def _planned(room: Room, game: Game) -> tuple[dict[str, str], dict[str, Point | 
             points.setdefault(name, pivot(name, box.centre.x, box.y0, box.centre.z))
     for name, point in points.items():
         kind = _kind(name)
-        # What would have the id of another is a centimetre beside it.
+        # An object that would get the id of another is moved aside by a centimetre.
         beside = (written(kind, point._replace(x=point.x + 0.01 * number)) for number in count() if point)
         ids[name] = next(id for id in beside if id not in ids.values())
     return ids, points
 
 
 def _with_faucets(room: Room, faucets: list[tuple[str, Point]]) -> Room:
-    """The room with a faucet at each basin, that of the game or one at its back, and without scenery that would hide them."""
+    """The room with a faucet at each basin, from the game or at its back, and without scenery that would hide them."""
     basins = [one for one in room.fixtures if one.name.startswith(("sinkbasin ", "bathtubbasin "))]
     taps = [_faucet(name, point, room) for name, point in faucets]
     for basin in basins:
@@ -149,7 +148,7 @@ def _with_faucets(room: Room, faucets: list[tuple[str, Point]]) -> Room:
 
 
 def _faucet(name: str, point: Point, room: Room) -> Fixture:
-    """A faucet; its point is that of its handle, from which it reaches down to the basin."""
+    """A faucet that reaches from its handle, at ``point``, down to the basin."""
     kind = kind_of(name)
     nearest = min(room.fixtures, key=lambda one: _apart(one.box.centre, point), default=None)
     low = point.y - _TAP
@@ -164,7 +163,7 @@ def _apart(one: Point, other: Point) -> float:
 def _things(
     room: Room, game: Game, state: State, ids: Mapping[str, str], points: Mapping[str, Point | None], built: set[str]
 ) -> Iterator[simulator.Lying]:
-    """What lies in the room, lamps too; what stands in two receptacles belongs to the smaller one."""
+    """The objects in the room, including lamps; one in two receptacles belongs to the smaller one."""
     holders: dict[int, str] = {}
     areas = {one.name: prod(one.box.spans(0)) for one in room.fixtures}
     standing = [(number, name) for number, name in enumerate(game.receptacles) if name in areas]
@@ -189,7 +188,7 @@ _CLOSE = 0.3
 
 
 def scene_at(path: Path, trajectory: AnnotatedTrajectory) -> simulator.Scene:
-    """The scene of a trajectory in a file. Raises ``GameError`` if no trajectory of its floor plan has a game beside it."""
+    """The scene of the trajectory in a file. Raises ``GameError`` if there is no game on its floor plan."""
     others, beside, plan = games_on(path.parents[2], trajectory.floor_plan), path.with_name(GAME), trajectory.floor_plan
     games = [beside] if beside.is_file() else others[:1]
     if not games:
@@ -215,8 +214,8 @@ def base_scene(path: Path) -> simulator.Scene:
 
 
 def arranged(base: simulator.Scene, given: AnnotatedTrajectory, witnesses: Sequence[simulator.Scene] = ()) -> simulator.Scene:
-    """``base`` with the things, the marks and the start of a trajectory. The ``witnesses`` are scenes of the same room: what
-    lies where something lay in one of them is in the same receptacle."""
+    """``base`` with the objects, states and start of a trajectory. ``witnesses`` are scenes of the same room: an object at the
+    place of an object in one of them is in the same receptacle."""
     points = {written(kind, point): point for kind, point in given.things}
     known = {one.id: one.at for one in base.things}
     there = frozenset(base.ids.values()) | {simulator.FLOOR}
@@ -226,17 +225,17 @@ def arranged(base: simulator.Scene, given: AnnotatedTrajectory, witnesses: Seque
     things: list[simulator.Lying] = []
     for id, point in points.items():
         at = known.get(id)
-        # What lay in something that is elsewhere in this trajectory lies below it.
+        # The receptacle may be missing in this trajectory, and then another one holds the object.
         if at is None or (at not in there and at not in points):
             at = _witnessed(base, seen, id.partition("|")[0], point)
         things.append(simulator.Lying(id, names[id], at, point))
     every = [*points, *base.ids.values()]
     scene = replace(
         base,
-        # The games beside it began elsewhere.
+        # The games in this room may start elsewhere.
         room=replace(base.room, floor=with_way(base.room.floor, base.room.walls, given.start.cell)),
         things=(*things, *(replace(one, name=names[one.id]) for one in fixed)),
-        # Annotations open what no game calls openable.
+        # Annotations open more kinds than games call openable.
         openable=frozenset(id for id in every if simulator.kind_in(id) in simulator.ENCLOSING | simulator.OPENABLE),
         start=given.start,
         open=frozenset(id for id in every if id.partition("|")[0] in simulator.OPEN_AT_FIRST),
@@ -249,7 +248,7 @@ def arranged(base: simulator.Scene, given: AnnotatedTrajectory, witnesses: Seque
 
 
 def _witnessed(base: simulator.Scene, seen: Mapping[Point, str], kind: str, point: Point) -> str:
-    """The receptacle of what lies at a point: that of what was seen to lie nearest, if near, else by its box."""
+    """The receptacle of an object at a point: that of the nearest object in a witness, if close, or else by its box."""
 
     def far(other: Point) -> float:
         taken = seen[other] == simulator.FLOOR or kind in base.accepts.get(simulator.kind_in(seen[other]), frozenset[str]())
@@ -263,7 +262,7 @@ def numbered_names(ids: Sequence[str]) -> dict[str, str]:
     """ALFWorld's name of each id: its kind in lower case, with a number that counts down from the lowest id."""
     stems = {id: id.partition("|")[0].lower() for id in ids}
     left, names = Counter(stems[id] for id in ids), dict[str, str]()
-    # As PDDL writes them, minus comes before plus.
+    # PDDL writes signs as words, so minus sorts before plus.
     for id in sorted(ids, key=lambda id: id.lower().replace("+", "plus").replace("-", "minus")):
         names[id] = f"{stems[id]} {left[stems[id]]}"
         left[stems[id]] -= 1
@@ -283,7 +282,7 @@ _SOLID = ("solid", "table")
 
 
 def reshaped(scene: simulator.Scene, lying: Iterable[simulator.Lying]) -> simulator.Scene:
-    """The scene with tops no higher than what lies on them, and counters that end above the doors below and beside tables."""
+    """The scene with tops no higher than the objects on them, and counters cut back above doors and beside tables."""
     on: dict[str, list[Box]] = {}
     for one in lying:
         on.setdefault(one.at, []).append(box_at(one))
@@ -304,7 +303,7 @@ def _low_door(one: Fixture) -> bool:
 
 
 def _hung(one: Fixture, id: str) -> Fixture:
-    """A cabinet below a counter whose door is where its hinge is; a bed above a desk that is no thicker than a bed."""
+    """The furniture with its box corrected: a low cabinet's door is at its hinge, and a loft bed is as thick as a bed."""
     x, y, z = (float(part) for part in id.split("|")[1:4])
     box = one.box
     if _low_door(one):
@@ -320,7 +319,7 @@ def _hung(one: Fixture, id: str) -> Fixture:
 
 
 def _lowered(one: Fixture, things: Sequence[Box]) -> Fixture:
-    """A piece of furniture with its top at the highest of what lies over it, where that is lower."""
+    """The furniture with its top lowered to the highest object on it."""
     box, surface = one.box, one.kind.surface
     highest = max((thing.y0 for thing in things if box.over(thing.centre.x, thing.centre.z)), default=box.y1)
     lower = box.y0 + _LEAST < highest < box.y0 + surface * (box.y1 - box.y0) - _SUNK

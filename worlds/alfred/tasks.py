@@ -1,24 +1,23 @@
-"""ALFRED's tasks, read from the annotations in ``traj_data.json``; the conditions of their seven types, what a plan is worth,
-and the four metrics of episodes.
+"""ALFRED's tasks, read from the annotations in ``traj_data.json``, with goal conditions, scores of plans, and metrics.
 
-A `Demonstration` has people's instructions, the plan, the goal and the room in symbols; an `AnnotatedTrajectory` is where a
-task begins in a simulator, and what people did there. A `ListedTrajectory` is what a list of tasks needs of one.
+A `Demonstration` has the annotators' instructions, the plan, the goal and a symbolic room. An `AnnotatedTrajectory` has the
+start of a task in a simulator and the demonstrated actions. A `ListedTrajectory` has only the fields for a list of tasks.
 
 Conditions are counted as in ALFRED's evaluation ("goal-condition success", Shridhar et al. 2020, section 5): a sliced object
 adds one, two objects count separately, and treating and placing count separately and once more together.
 
 *Exact* is the papers' high-level planning accuracy: the plan is the annotated one, subgoal by subgoal. *Goal-reaching* is a
-relaxed measure of our own: executed on the symbolic model, the plan is never refused and ends with every goal condition met. It
-is not the RelaxedHLP of the Socratic Planner, which accepts a fixed list of plans. *Wherever* is goal-reaching with all places
-unknown: what a plan is worth if the planner did not know where anything is.
+relaxed measure of our own: executed on the symbolic model, the plan is never refused and meets every goal condition. It is not
+the RelaxedHLP of the Socratic Planner, which accepts a fixed list of plans. *Wherever* is goal-reaching with all places
+unknown, for planners that do not know where anything is.
 
-An episode's path weight is ``min(1, L / t)``: L is the number of low-level actions of the annotated demonstration, t that of
-the actions taken, failed ones included. Over the episodes, goal conditions are a ratio of sums, and what is weighted by path is
-weighted by L once more: a long task counts for more. OPEx and others write of "SR weighted by path" without that second weight;
-the plain means have names of their own here.
+An episode's path weight is ``min(1, L / t)``: L is the number of low-level actions of the annotated demonstration, and t that
+of the actions taken, failed ones included. Over all episodes, goal conditions are a ratio of sums, and path-weighted metrics
+are weighted by L once more, so that long tasks count more. OPEx and others report "SR weighted by path" without that second
+weight; here the plain means are metrics of their own.
 
 The files are in ALFWorld's layout, ``json_2.1.1/<split>/<task>/<trial>/traj_data.json``, with or without a game beside them; a
-demonstration's id is ``<split>/<task>/<trial>``. The files are untrusted. What is listed is cached like ALFWorld's games
+demonstration's id is ``<split>/<task>/<trial>``. The files are untrusted. Lists are cached like ALFWorld's games
 (`housequest.worlds.alfworld.games`), by path, size and modification time, so that files are opened only once.
 """
 
@@ -58,7 +57,7 @@ _EVER = {TYPES[treatment]: treatment for treatment in ("clean", "heat", "cool")}
 
 @dataclass(frozen=True, slots=True)
 class AlfredGoal:
-    """What a task asks for, by kind: ``object`` (or a slice) in ``receptacle``, in a ``movable`` there, or under a ``lamp``."""
+    """A task's goal, by kinds: ``object`` (or a slice) in ``receptacle``, in a ``movable`` there, or under a ``lamp``."""
 
     type: str
     object: str
@@ -93,10 +92,10 @@ class AlfredGoal:
                 return self._count(mine, placed, {n for n in mine if wanted in things[n].marks}, together=len(placed))
 
     def seen(self, event: SimulatorEvent) -> int:
-        """How many conditions are met after ``event``, counted as ALFRED's evaluation does (its ``tasks.py``). For the recorder
-        alone. ALFRED looks for a kind's name anywhere in an id, so that a potato is also a pot, a pencil a pen and a butter
-        knife a knife. Here kinds are equal or they are not, and a slice is no whole: the one difference, which makes no goal
-        easier."""
+        """Hidden: the number of conditions met after ``event``, counted as in ALFRED's evaluation (its ``tasks.py``).
+
+        There is one difference, which makes no goal easier: here kinds must be equal, and a slice is not a whole. ALFRED looks
+        for a kind's name anywhere in an id, so that a potato is also a pot, a pencil a pen and a butter knife a knife."""
         objects = event.objects
 
         def among(kind: str | None, fits: Callable[[SimulatedObject], bool]) -> dict[str, SimulatedObject]:
@@ -120,7 +119,7 @@ class AlfredGoal:
                 return self._count(mine, placed, treated, together=together)
 
     def _count(self, mine: Collection[object], one: Set[object], other: Set[object], *, together: int = 0) -> int:
-        """Conditions met, if each of the two sets, and both together, are of a condition each; or two are ``together``."""
+        """Conditions met: one for each set that is not empty and one for a common member; or those of two ``together``."""
         two = self.type == "pick_two_obj_and_place"
         sliced = min(len(mine), 2 if two else 1) if self.sliced else 0
         return sliced + (min(together, 2) if two else bool(one) + bool(other) + bool(one & other))
@@ -133,7 +132,7 @@ def level(length: int) -> Level:
 
 @dataclass(frozen=True, slots=True)
 class PlanScore:
-    """What a plan is worth. ``met`` of ``conditions`` hold at its end or refusal, in its most favourable reading."""
+    """The score of a plan. ``met`` of ``conditions`` hold at its end or refusal, in its most favourable reading."""
 
     exact: bool
     reaches: bool
@@ -160,10 +159,9 @@ def score(plan: model.Plan, demonstration: Demonstration) -> PlanScore:
 def _metric(
     key: str, label: str, about: str, share: str, *, weight: str = "task", by_path: bool = False, main: bool = True
 ) -> Metric:
-    """A metric by the words of ``metrics.toml``."""
+    """A metric from a row of ``metrics.toml``."""
 
     def terms(played: Played) -> tuple[float, float] | None:
-        """What a task adds above and below the line; None where it is not known."""
         length, conditions = played.annotated, played.conditions or 0
         if (share == "met" and not conditions) or (length is None and (by_path or weight == "length")):
             return None
@@ -180,7 +178,7 @@ def _metric(
 _ROWS: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("metrics.toml").read_text("utf-8"))["metrics"]
 METRICS = tuple(_metric(**row) for row in _ROWS)
 UNWEIGHTED = tuple(_metric(**row) for row in _ROWS if "by_path" not in row)
-"""What does not depend on how many actions were taken."""
+"""The metrics that do not depend on the number of actions."""
 
 
 T = TypeVar("T")
@@ -225,7 +223,7 @@ class Demonstration:
 
 
 def annotated(make: Callable[[Path, Any], T]) -> Callable[[Path], T]:
-    """A reader of an untrusted ``traj_data.json``, which raises ``GameError`` naming the file and what is wrong with it."""
+    """Make a reader of an untrusted ``traj_data.json``, which raises ``GameError`` with the file's name and the problem."""
 
     @wraps(make)
     def read(path: Path) -> T:
@@ -246,7 +244,7 @@ def trajectory_files(folder: Path) -> list[Path]:
 
 
 def read_split(split: str, data: Path | None = None) -> tuple[Demonstration, ...]:
-    """Every demonstration of ``split``, sorted by id. Raises ``TaskNotFound``, and ``GameError`` for a damaged file."""
+    """Read all demonstrations of ``split``, sorted by id. Raises ``TaskNotFound``, and ``GameError`` for a damaged file."""
     root = (data or alfworld_data()) / LAYOUT
     there = splits(data)
     if split not in there:
@@ -273,7 +271,7 @@ def read_demonstration(path: Path, content: Any) -> Demonstration:
     for action in (step["discrete_action"] for step in steps):
         names: list[Any] = action["args"]
         if action["action"] != model.NOTHING:
-            # Some treatments name nothing; they treat what was picked up last.
+            # Some treatments name no object; they mean the one picked up last.
             held = next((one.thing for one in reversed(plan) if one.action == "PickupObject"), "")
             plan.append(model.plan_step(_word(action["action"]), [_kind(name or held) for name in names]))
     return Demonstration(
@@ -301,7 +299,7 @@ def goal_of(content: Any) -> AlfredGoal:
 
 
 def instructions_of(content: Any, *, steps: bool = True) -> tuple[Instruction, ...]:
-    """The annotators' goals and, if wanted, ``steps`` in the content of a ``traj_data.json``."""
+    """The annotators' goals, and with ``steps`` their instructions, in the content of a ``traj_data.json``."""
     return tuple(
         Instruction(
             annotator,
@@ -324,13 +322,13 @@ def _scene(scene: Any, actions: list[Any], goal: AlfredGoal) -> model.SymbolicSc
 
 
 def _touched(actions: list[Any]) -> list[model.Thing]:
-    """What the plan picks up, slices or turns on, each with its place when it was first touched."""
+    """The objects that the plan picks up, slices or turns on, each with its place when it is first touched."""
     places: dict[str, str | None] = {}
     for action in actions:
         name = action["action"]
         if name not in ("PickupObject", "SliceObject", "ToggleObject"):
             continue
-        # A slice is named after what it was cut from: "Bread|-01.24|+01.40|-03.20|BreadSliced_1".
+        # A slice's id begins with that of the whole object: "Bread|-01.24|+01.40|-03.20|BreadSliced_1".
         thing = "|".join(_word(action["objectId"]).split("|")[:4])
         on = action.get("coordinateReceptacleObjectId") if name == "PickupObject" else None
         if places.get(thing) is None:
@@ -352,8 +350,8 @@ def _kind(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LowAction:
-    """An annotated action; ``target`` is what it acts on, for ``PutObject`` the receptacle, and None for a move. As text it is
-    the command for it, if its target has a name."""
+    """An annotated action; ``target`` is its object, for ``PutObject`` the receptacle, and None for a move. With a target's
+    name in place of its id, its text is the command."""
 
     name: str
     target: str | None = None
@@ -364,9 +362,9 @@ class LowAction:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedTrajectory:
-    """A task as annotated. ``floor_plan`` is AI2-THOR's name of its scene; ``start`` has the horizon as its pitch. ``height``
-    is the y of the agent where it starts. ``things`` are those that can be carried off, each its kind, as AI2-THOR writes it,
-    and its point; ``on`` are kinds of lamp that are on, ``dirty`` says that whatever can be dirty is, and is empty."""
+    """An annotated task. ``floor_plan`` is AI2-THOR's name of its scene; ``start`` has the horizon as its pitch, and ``height``
+    is the agent's y there. ``things`` are the movable objects, each its kind, as AI2-THOR writes it, and its point. ``on`` are
+    the kinds of lamps that are on; ``dirty`` means that all dishes are dirty and empty."""
 
     goal: AlfredGoal
     floor_plan: str
@@ -424,7 +422,8 @@ def _text(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ListedTrajectory:
-    """A trajectory in a list: its place under the split, ``<task>/<trial>``, and what each annotator wrote; it may be empty."""
+    """A trajectory in a list: its path under the split, ``<task>/<trial>``, and each annotator's sentence, which may be
+    empty."""
 
     trial: str
     size: int
@@ -434,7 +433,7 @@ class ListedTrajectory:
 
 
 def listed(folder: Path, *, steps: bool = False) -> tuple[ListedTrajectory, ...]:
-    """The trajectories in a ``folder``, by trial; with ``steps``, instructions follow each goal. Raises ``GameError``."""
+    """List the trajectories in a ``folder``; with ``steps``, instructions follow each goal. Raises ``GameError``."""
     key = sha256_of(str(folder.resolve()))
     file = cache_folder() / "alfred" / f"{key[:24]}{'-steps' if steps else ''}.json"
     known, found = _load(file), list[ListedTrajectory]()
@@ -458,7 +457,7 @@ def listed(folder: Path, *, steps: bool = False) -> tuple[ListedTrajectory, ...]
 
 
 def _load(file: Path) -> dict[str, ListedTrajectory]:
-    """The trajectories of a cache file by trial; none if any of it is damaged."""
+    """The trajectories of a cache file by trial; none if a part of it is damaged."""
     try:
         content: Any = json.loads(read_file(file))
         rows: list[Any] = content["trajectories"] if content["version"] == _VERSION else []

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _NAME = "alfred"
 PUBLISHED = {"train": 6574, "valid_seen": 251, "valid_unseen": 255}
-"""How many trajectories each published split has; two in three are told by three annotators, some by up to six."""
+"""The number of trajectories in each published split. Two in three have three annotators; some have up to six."""
 FAILURES = 10
 TURNS = 1_000  # ALFRED's limits: failed actions, and actions.
 EVERY = "every"
@@ -53,9 +53,9 @@ class AlfredOptions:
 
 
 class AlfredWorld(HouseholdWorld[GeneratedHouses]):
-    """The trajectories in a data folder and, as the splits ``example`` and ``generated``, ALFWorld's houses without them. It
-    takes the `AlfredOptions` by name; with the goals ``every``, each annotator's is a task of its own, as ALFRED evaluates.
-    Raises ``ConfigurationError``."""
+    """The trajectories in a data folder and, as the splits ``example`` and ``generated``, ALFWorld's houses without
+    annotations. It takes the `AlfredOptions` by name. With the goals ``every``, each annotator's goal is a task of its own, as
+    in ALFRED's evaluation. Raises ``ConfigurationError``."""
 
     name = _NAME
     Options = AlfredOptions
@@ -130,7 +130,7 @@ class AlfredWorld(HouseholdWorld[GeneratedHouses]):
         for one in listed(self._data / games.LAYOUT / split, steps=self._goals.steps):
             told = [(annotator, sentence) for annotator, sentence in enumerate(one.sentences, start=1) if sentence]
             trial = f"{split}/{one.trial}"
-            # Where the wanted annotator was not asked about a trajectory, the first one's goal is taken.
+            # If the wanted annotator did not describe a trajectory, take the first one's goal.
             chosen = self._goals.choose(trial, one.sentences)
             for annotator, sentence in told if self._every else [chosen] if chosen else told[:1]:
                 id, wording = f"{trial}/{annotator}" if self._every else trial, self._goals.wording(annotator)
@@ -165,7 +165,7 @@ class AlfredWorld(HouseholdWorld[GeneratedHouses]):
         return replace(scene.room, start=scene.start) if scene.start.cell in scene.room.floor else scene.room
 
     def scene(self, task: Task) -> Scene:
-        """Hidden: where ``task`` begins, for a simulator. Raises ``GameError``."""
+        """Hidden: the scene in which ``task`` begins. Raises ``GameError``."""
         return self._begun(task).scene
 
     def situation(self, env: Env, room: Room) -> Situation | None:
@@ -178,7 +178,7 @@ class AlfredWorld(HouseholdWorld[GeneratedHouses]):
         return DemonstrationPolicy(self._demonstration)
 
     def fingerprint(self, split: str) -> str:
-        """A SHA-256 over engine, ids, goals and annotations of the split's tasks, and the games that furnish its rooms."""
+        """A SHA-256 over the engine, the split's tasks with their annotations, and the games that furnish its rooms."""
         if split in _HOUSES:
             lines = [self._houses.fingerprint(split)]
         else:
@@ -187,7 +187,7 @@ class AlfredWorld(HouseholdWorld[GeneratedHouses]):
                 lines = [f"{task.id} {task.goal} {hashlib.sha256(read_file(_source(task))).hexdigest()}" for task in tasks]
             except OSError as error:
                 raise GameError(f"{shown(str(error.filename), 400)} cannot be read: {error.strerror}.") from error
-            # With sizes, what says where furniture stands in the rooms of a split.
+            # The games that furnish the rooms of a split, with their sizes.
             for number in sorted({task.id.split("/")[1].rpartition("-")[2] for task in tasks}):
                 there = games_on(folder, f"FloorPlan{number}")
                 lines += [f"{game.relative_to(folder.parent).as_posix()} {game.stat().st_size}" for game in there]
@@ -205,7 +205,7 @@ class AlfredWorld(HouseholdWorld[GeneratedHouses]):
             return Episode(scene_at(_source(task), trajectory), trajectory.goal, trajectory.actions)
         from housequest.worlds.alfworld.text import HOUSEHOLD
 
-        # Nobody showed how this is done.
+        # There is no demonstration of this task.
         problem, sentence = self._houses.source(self._houses.task(task.id))
         goal = HOUSEHOLD.read_goal(sentence)
         if goal is None:
@@ -226,7 +226,7 @@ class AlfredWorld(HouseholdWorld[GeneratedHouses]):
 
 @dataclass(frozen=True, slots=True)
 class Playing:
-    """The expert's memory: the annotated commands, how many were played, and whether all that were played are among them."""
+    """The expert's memory: the annotated commands, the number ``played``, and whether the expert played ``alone``."""
 
     commands: tuple[str, ...]
     played: int = 0
@@ -234,11 +234,13 @@ class Playing:
 
 
 class DemonstrationPolicy:
-    """Plays the annotated low-level actions. Hidden knowledge: it is for people and benches, and no agent sees it. It gives up
-    where somebody else has acted, since people's actions lead nowhere from another place."""
+    """Plays the annotated low-level actions. This is hidden knowledge, for people and benchmarks, and no agent sees it. It
+    gives up once somebody else has acted, since the actions lead nowhere from another place.
+
+    Args:
+        demonstration: Returns the commands for the task with an opening text; none for an unknown one."""
 
     def __init__(self, demonstration: Callable[[str], tuple[str, ...]]) -> None:
-        """``demonstration`` has the commands for the task that has this opening; none if it is not known."""
         self._demonstration = demonstration
 
     def begin(self, goal: str, observation: Observation) -> Playing:  # noqa: ARG002 (the opening has it)
@@ -266,7 +268,7 @@ def _source(task: Task) -> Path:
 
 
 def _simulators(engine: str, player: str | None) -> tuple[Callable[[], Simulator], str]:
-    """What makes a simulator of this engine, and its version. Raises ``ConfigurationError``."""
+    """The factory of this engine's simulators, and its version. Raises ``ConfigurationError``."""
     from housequest.worlds.alfred.simulator.boxes import Boxes
 
     if engine == Boxes.name:

@@ -1,6 +1,5 @@
 """Planners that write ALFRED's high-level plans, and the runs that score them (``housequest eval --world alfred-plans``).
 
-There are no episodes: nothing is observed, and a plan is scored as written, by `housequest.worlds.alfred`. ``planners`` has the
-planners and the examples that they choose from, but for the one by the prompts of lota, ``work`` what a run is and how it is
-played, and ``report`` its figures.
+There are no episodes: nothing is observed, and `housequest.worlds.alfred` scores a plan as written. ``planners`` has the
+planners and their examples, ``lota`` the prompts of one of them, ``work`` the runs, and ``report`` the figures.
 """

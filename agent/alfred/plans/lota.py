@@ -1,4 +1,4 @@
-"""The planner that asks for a list of skills, as LoTa-Bench's agent does: its words and prompts are those of the part lota."""
+"""The planner that asks for a list of skills with the prompts of LoTa-Bench's agent, from the part lota."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VERBS: dict[alfred.ActionName, Verb] = {
     **{"CleanObject": "clean", "HeatObject": "heat", "CoolObject": "cool"},
 }
 _ACTIONS: dict[Verb, alfred.ActionName] = {verb: action for action, verb in _VERBS.items()}
-"""What a skill means in a plan; opening and closing are implied there."""
+"""The action of each skill; plans leave opening and closing out."""
 _VERB = "|".join(VERBS)
 _SKILL = re.compile(rf"(?:robot\s*:)?\s*(?:\d{{1,3}}\s*[.):])?\s*(?P<verb>{_VERB})\s+(?P<name>.+)", re.IGNORECASE)
 _NAME = re.compile(r"[a-z]+")
@@ -29,7 +29,7 @@ _MOST_ITEMS = 200
 
 
 def skills_of(plan: alfred.Plan) -> str:
-    """A plan as the list of skills that LoTa's examples show; a thing is put where the robot went last."""
+    """A plan as a list of skills, as in LoTa's examples; an object is put at the place where the robot went last."""
     skills: list[str] = []
     at: str | None = None
     for step in plan:
@@ -41,7 +41,7 @@ def skills_of(plan: alfred.Plan) -> str:
 
 
 def read_skills(text: str) -> alfred.Plan:
-    """Read a list of skills as a plan, up to "done"; what does not begin as a skill is left out. Raises ``ReplyError``."""
+    """Read a list of skills as a plan, up to "done", and skip items that are no skills. Raises ``ReplyError``."""
     plan: list[alfred.PlanStep] = []
     at = ""
     for item in BETWEEN.split(text, _MOST_ITEMS)[:_MOST_ITEMS]:
@@ -52,7 +52,7 @@ def read_skills(text: str) -> alfred.Plan:
         action = _ACTIONS.get(VERBS[" ".join(found["verb"].lower().split())]) if found else None
         if found is None or action is None:
             continue
-        # The thing that a skill names, and the place if it names one: "the mug in the coffee machine".
+        # The object that a skill names, and its place if given: "the mug in the coffee machine".
         words = [word for word in _NAME.findall(found["name"].lower()) if word not in _ARTICLES]
         behind = dropwhile(_BEFORE_PLACES.__contains__, dropwhile(lambda word: word not in _BEFORE_PLACES, words))
         name, place = (
@@ -61,7 +61,7 @@ def read_skills(text: str) -> alfred.Plan:
         )
         if action == "GotoLocation":
             at = name
-        # Before it went anywhere, what is put down goes nowhere: to a place of its own name.
+        # Without an earlier place, the object's own name stands for one, and the step is refused later.
         plan.append(alfred.PlanStep(action, name, (place or at or name) if action == "PutObject" else None))
     if not plan:
         raise ReplyError("there is no skill of the list in it.")
@@ -74,7 +74,7 @@ SKILL_LIST: Role[alfred.Plan] = Role("skill_list", read_skills, stop=("\nHuman:"
 
 
 def list_instructions() -> str:
-    """What comes before all examples: the task, and the skills there are."""
+    """The beginning of the prompt, before all examples: the task and the known skills."""
     prompt, skills = load_prompt(LOTA, "selector"), fixed_skills(HOUSEHOLD).skills
     listed = ", ".join((*(skill.text for skill in skills), DONE))
     return f"{prompt.render('system')}\n{prompt.render('whole', skills=listed)}"

@@ -1,6 +1,4 @@
-"""Planners that write ALFRED's plans themselves, and the examples that they choose from: one copies the most similar plan,
-others prompt a language model.
-"""
+"""Planners that write ALFRED's plans, and their examples: one copies the most similar plan, others prompt a language model."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ from housequest.worlds.alfworld.text import load_counts
 from housequest.worlds.options import Scalar, option
 
 Choice = Literal["bm25", "random", "stratified", "embeddings"]
-"""How examples are chosen: by similarity of words or of embeddings, or drawn from all or evenly from each task type."""
+"""The ways to choose examples: by similarity of words or embeddings, or at random from all or evenly from each task type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +56,8 @@ def drawn(examples: Sequence[PlanTask], most: int | None, seed: int) -> tuple[Pl
 
 
 class ExamplePool:
-    """Examples to choose from, indexed once by their goals or (``stepwise``) with the step instructions. Similarity is that of
-    the ``embedder``'s vectors, if there is one, or BM25."""
+    """Examples to choose from, indexed once by their goals or (``stepwise``) with the step instructions. Similarity is by the
+    ``embedder``'s vectors, if there is one, or by BM25."""
 
     def __init__(self, examples: Sequence[PlanTask], *, stepwise: bool = False, embedder: Embedder | None = None) -> None:
         self.examples = tuple(examples)
@@ -69,13 +67,14 @@ class ExamplePool:
         self._origins = Counter(example.demonstration.id for example in examples)
 
     async def nearest(self, text: str, most: int, *, without: str) -> tuple[PlanTask, ...]:
-        """The ``most`` examples most like ``text``, best first, ``without`` a demonstration's. Raises ``ModelError``."""
+        """The ``most`` examples nearest to ``text``, best first, ``without`` those of one demonstration. Raises
+        ``ModelError``."""
         scores = await self._vectors.likeness(text) if self._vectors else self._words.scores(text)
         found = best(self.examples, scores, most + self._origins[without])
         return tuple(example for example in found if example.demonstration.id != without)[:most]
 
     async def choose(self, choice: Choice, text: str, most: int, seed: int, *, without: str) -> tuple[PlanTask, ...]:
-        """``most`` examples for ``text`` in the order of a prompt: the most similar one last, next to the question."""
+        """Choose ``most`` examples for ``text`` in the order of a prompt: the most similar one last, next to the question."""
         if choice in ("bm25", "embeddings"):
             return (await self.nearest(text, most, without=without))[::-1]
         others = [example for example in self.examples if example.demonstration.id != without]
@@ -90,12 +89,12 @@ class PlannerSettings:
     """The settings of all planners; `PLANNERS` says which planner takes which, and its defaults.
 
     ``pool`` examples are drawn from ``train`` (None: all of it); ``steps`` adds the step-by-step instructions; ``shots`` of the
-    pool are shown, chosen by ``choose``. ``bias``, in nats, favours actions and what the room holds, where the model takes one
-    (LLM-Planner, section 5.3: 0.1). ``replanning`` carries the plan out on the symbolic model, and asks again, at most
-    ``revisions`` times, where that refuses it; ``feedback`` then tells what is held and which subgoal failed, as the paper does
-    not. ``decompose`` is how the Socratic Planner takes an instruction apart."""
+    pool are shown, chosen by ``choose``. ``bias``, in nats, favours actions and the objects in the room, for models with a
+    bias (LLM-Planner, section 5.3: 0.1). ``replanning`` executes the plan on the symbolic model, and asks again, at most
+    ``revisions`` times, when a subgoal is refused; ``feedback`` then tells the held object and the failed subgoal, unlike the
+    paper. ``decompose`` is the Socratic Planner's way to analyse an instruction."""
 
-    # A manifest with other settings is damaged.
+    # Refuse a manifest with unknown settings.
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     pool: int | None = option(100, least=1)
@@ -127,9 +126,8 @@ ALFRED_PLAN: Role[alfred.Plan] = Role("alfred_plan", _read, stop=("\nTask:",))
 
 @dataclass(frozen=True, slots=True)
 class PlanProposal:
-    """A planner's answer: a plan, or the ``reason`` why there is none, with the calls of the model. ``executed`` is what the
-    symbolic model carried out of this plan and of ``revisions`` later ones, where the planner was asked again; None where it is
-    not."""
+    """A planner's answer: a plan, or the ``reason`` why there is none, with the model calls. ``executed`` has the steps of this
+    plan and of ``revisions`` later ones that the symbolic model executed; None for planners that are not asked again."""
 
     plan: alfred.Plan | None
     reason: str = ""
@@ -140,7 +138,7 @@ class PlanProposal:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """What plans are written by: examples of the ``pool``, the settings, and the model of a planner that asks one. Safe to use
+    """The parts of a planner: the ``pool`` of examples, its settings, and its model if it asks one. Safe to use
     concurrently."""
 
     pool: ExamplePool
@@ -151,7 +149,7 @@ class Planner:
     async def ask(
         self, role: Role[Any], system: str, question: str, calls: list[events.ModelCall], bias: Sequence[tuple[str, float]] = ()
     ) -> Answer[Any]:
-        """One question of a conversation of its own, whose ``calls`` are kept. Raises ``ModelError``."""
+        """Ask one question in a new conversation, and add its calls to ``calls``. Raises ``ModelError``."""
 
         def listen(body: object, timing: Timing | None = None) -> None:
             del timing  # timings are not part of a result
@@ -168,20 +166,22 @@ class Planner:
 
 
 async def _copied(planner: Planner, task: PlanTask) -> PlanProposal:
-    """Copies the plan of the most similar example. It calls no model: the baseline that a model has to beat."""
+    """Copy the plan of the most similar example, without a model: the baseline that a model has to beat."""
     text = task.instruction.text(stepwise=planner.settings.steps)
     found = await planner.pool.nearest(text, 1, without=task.demonstration.id)
     return PlanProposal(found[0].demonstration.plan) if found else PlanProposal(None, "There is no example to copy.")
 
 
 async def _in_context(planner: Planner, task: PlanTask) -> PlanProposal:
-    """Prompts a language model with examples (LLM-Planner, sections 4.2 and 4.3), and again where its plan fails (4.4). One
-    call per instruction, a second where the reply cannot be parsed, and one for each revision. Dynamically the symbolic model
-    is the low-level controller: where it refuses a subgoal, the model is told what was carried out and what was seen."""
+    """Prompt a language model with examples (LLM-Planner, sections 4.2 and 4.3), and again when its plan fails (4.4).
+
+    One call per instruction, a second if the reply cannot be parsed, and one for each revision. With replanning, the symbolic
+    model is the low-level controller: when it refuses a subgoal, the model is told the completed subgoals and the objects
+    seen."""
     own, scene = planner.settings, task.demonstration.scene
     biased = own.bias and planner.model is not None and (await planner.model.capabilities()).bias
     held = {thing.kind for thing in scene.things} | scene.receptacles
-    # Names stand behind a space, which many vocabularies make part of a token.
+    # Names follow a space, which is part of the token in many vocabularies.
     favoured = (*alfred.ARGUMENTS, *(f" {name}" for name in sorted(held)))
     bias = tuple((text, own.bias) for text in favoured) if biased else ()
     calls, shots = list[events.ModelCall](), await planner.shots(task)
@@ -191,7 +191,7 @@ async def _in_context(planner: Planner, task: PlanTask) -> PlanProposal:
         return PlanProposal(first, answer.reason, calls)
     plan, told, revisions = first, frozenset[str](), 0
     while (outcome := alfred.execute(plan, scene)).refusal is not None:
-        # Going where it stands already is no progress.
+        # Going to the same place again is no progress.
         done = tuple(step for step, _ in groupby(plan[: outcome.refusal.step - 1]))
         again = question(own, shots, task.instruction, _grounding(done, outcome, scene, feedback=own.feedback))
         plan = done
@@ -204,9 +204,9 @@ async def _in_context(planner: Planner, task: PlanTask) -> PlanProposal:
 
 
 async def _socratic(planner: Planner, task: PlanTask) -> PlanProposal:
-    """Has a model take the instruction apart, and then plan by what it found (Socratic Planner, sections 3.3 and 3.4). Two
-    calls per instruction, or one with ``decompose=none``, and one more for each reply that cannot be read. Both prompts of the
-    decomposer are those of the agent; the plan is asked for as of the other planners."""
+    """Let a model analyse the instruction and then plan (Socratic Planner, sections 3.3 and 3.4). Two calls per instruction,
+    or one with ``decompose=none``, and one more for each reply that cannot be read. The decomposer's prompts are the agent's,
+    and the planning prompt is that of the other planners."""
     from housequest.agent.agents.socratic.agent import DECOMPOSER, QUESTIONER, dialogue_text
     from housequest.agent.agents.socratic.agent import PACKAGE as SOCRATIC
 
@@ -228,7 +228,7 @@ async def _socratic(planner: Planner, task: PlanTask) -> PlanProposal:
 
 
 async def _by_skills(planner: Planner, task: PlanTask) -> PlanProposal:
-    """Asks for the whole list of skills at once, with examples in their words; one call, or two if it cannot be read."""
+    """Ask for the whole list of skills at once, with examples in the same words; one call, or two if it cannot be read."""
     from housequest.agent.alfred.plans.lota import LOTA, SKILL_LIST, list_instructions, skills_of
 
     stepwise, prompt, calls = planner.settings.steps, load_prompt(LOTA, "selector"), list[events.ModelCall]()
@@ -243,7 +243,7 @@ async def _by_skills(planner: Planner, task: PlanTask) -> PlanProposal:
 
 
 def question(settings: PlannerSettings, shots: Sequence[PlanTask], instruction: Instruction, known: str = "") -> str:
-    """The prompt: examples with their plans, the instruction, and what is ``known`` beside it."""
+    """The prompt: examples with their plans, the instruction, and text on what is ``known``."""
     prompt = load_prompt(PACKAGE, "alfred_plan")
 
     def told(one: Instruction) -> str:
@@ -257,7 +257,8 @@ def question(settings: PlannerSettings, shots: Sequence[PlanTask], instruction: 
 
 
 def _grounding(done: alfred.Plan, outcome: alfred.Execution, scene: alfred.SymbolicScene, *, feedback: bool) -> str:
-    """What the re-planner is told: the completed subgoals and what was seen; with ``feedback``, what is held and failed."""
+    """The grounding of a replanning prompt: completed subgoals and objects seen; with ``feedback``, the held object and the
+    failed subgoal."""
     been = {step.thing for step in done if step.action == "GotoLocation"}
     seen = {thing.kind for thing in scene.things if thing.place in been} | scene.receptacles
     told = load_prompt(PACKAGE, "alfred_grounding")
@@ -270,12 +271,12 @@ def _grounding(done: alfred.Plan, outcome: alfred.Execution, scene: alfred.Symbo
 
 
 _NOT_FOUND: dict[alfred.Cause, str] = {"not here": "not found", "not in this room": "not found"}
-"""A robot that does not find a thing cannot know whether the room has one."""
+"""A robot that does not find an object cannot know whether the room has one."""
 
 
 @cache
 def instructions() -> str:
-    """The system message: actions, what a robot can do, and how things are named."""
+    """The system message: the actions, the robot's abilities, and the names of objects and places."""
     kinds = [kind for kind in load_counts().can if alfred.able(kind, "pickupable") or alfred.able(kind, "toggleable")]
     return load_prompt(PACKAGE, "alfred_plan").render(
         "system", objects=", ".join(sorted(kinds)), places=", ".join(sorted(alfred.receptacles_of(None)))
@@ -283,9 +284,9 @@ def instructions() -> str:
 
 
 class PlannerSort(NamedTuple):
-    """What a planner's name means: how it writes a ``plan`` for a task's instruction, without examples of its demonstration
-    (this raises ``ModelError``); where its ``defaults`` differ, and what it ``takes`` that not every planner does. One that
-    ``has_agent`` asks by the prompts of the agent of its name, a part that may not be here."""
+    """A planner by name. ``plan`` writes a plan for a task's instruction, without examples of its own demonstration, and raises
+    ``ModelError``. ``defaults`` are its own defaults, and ``takes`` the settings that not every planner has. A planner that
+    ``has_agent`` uses the prompts of the agent of the same name, an optional part."""
 
     plan: Callable[[Planner, PlanTask], Awaitable[PlanProposal]]
     defaults: Mapping[str, Scalar] = {}

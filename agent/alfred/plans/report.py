@@ -1,4 +1,4 @@
-"""The reports of runs over ALFRED's instructions, and of sweeps over planners, pools or numbers of examples, each arm a run."""
+"""Reports of runs over ALFRED's instructions, and of sweeps over planners, pools or numbers of examples."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from housequest.worlds.errors import ConfigurationError
 
 
 def plan_card(manifest: work.PlanManifest) -> dict[str, str]:
-    """Under what conditions plans were made, by name; where two runs differ in one, a line differs."""
+    """The conditions of a run, by name; two runs with different conditions differ in a line."""
     config, own = manifest.configuration, manifest.configuration.settings
     takes, asked = PLANNERS[config.agent].takes if config.agent in PLANNERS else frozenset[str](), config.model is not None
     part = "" if len(manifest.tasks) == manifest.of else ": not the whole split"
@@ -50,7 +50,7 @@ def plan_card(manifest: work.PlanManifest) -> dict[str, str]:
 
 
 class Share:
-    """How many of some plans have what the ``field`` of their result says, and what share that is; None of no plans."""
+    """The count and share of plans for which a ``field`` of the result is true; None without plans."""
 
     def __init__(self, rows: Sequence[work.PlanResult], field: str) -> None:
         found: dict[str, list[bool]] = {}
@@ -59,14 +59,13 @@ class Share:
         each = tuple((sum(one), len(one)) for one in found.values())
         self.count = sum(count for count, _ in each)
         self.value = self.count / len(rows) if rows else None
-        # Instructions of one demonstration say the same in other words: they count as one.
+        # Instructions of one demonstration say the same in other words, so they form a cluster.
         self.interval = clustered(each) if rows else None
 
 
 class PlanFigures:
-    """The figures of a group of instructions. ``conditions`` is the mean share of goal conditions met. ``executed`` and
-    ``executed_reaches`` are exact and goal-reaching of what was carried out, where failed plans were made again
-    (``replanned``); else 0."""
+    """The figures of a group of instructions. ``conditions`` is the mean share of goal conditions met. With replanning
+    (``replanned``), ``executed`` and ``executed_reaches`` are exact and goal-reaching of the executed steps; else 0."""
 
     def __init__(self, rows: Sequence[work.PlanResult], *, replanned: bool = False) -> None:
         self.total, self.replanned = len(rows), replanned
@@ -76,7 +75,7 @@ class PlanFigures:
         self.revisions = sum(row.revisions for row in rows)
 
     def data(self) -> dict[str, object]:
-        """The figures as plain data; those of what was carried out only where plans were made again."""
+        """The figures as plain data; those of executed steps only with replanning."""
         named = {"exact": self.exact, "goal_reaching": self.reaches, "wherever": self.wherever}
         if self.replanned:
             named |= {"executed_exact": self.executed, "executed_goal_reaching": self.executed_reaches}
@@ -95,7 +94,7 @@ def _groups(rows: Sequence[work.PlanResult], *, replanned: bool) -> dict[str, Pl
 
 
 def failures(rows: Sequence[work.PlanResult]) -> dict[str, int]:
-    """Why plans missed their goal, most frequent first: no plan, the refusal's cause, or the conditions left unmet."""
+    """Count why plans missed their goal, most frequent first: no plan, the refusal's cause, or conditions left unmet."""
     kinds = {"error": "model failed", "unreadable": "unreadable reply"}
     unmet = "conditions left unmet"
     missed = (row for row in rows if not row.reaches)
@@ -195,7 +194,7 @@ MEASURES = (
 
 @dataclass(frozen=True, slots=True)
 class PlanArm(ConfiguredArm):
-    """One arm with one seed, whose plans can be asked for."""
+    """One arm with one seed, ready to run."""
 
     run: work.PlanRun
 
@@ -211,8 +210,8 @@ def plan_arms(arms: Iterable[ConfiguredArm]) -> tuple[PlanArm, ...]:
 
 
 class PlanArmFigures:
-    """The figures of an arm over the instructions of all ``seeds`` that were begun; ``unfinished`` ones are not in them.
-    ``card`` is that of its first run, empty where none was begun."""
+    """The figures of an arm over all ``seeds`` that were begun, without ``unfinished`` instructions. ``card`` is that of its
+    first run, or empty if none was begun."""
 
     def __init__(self, arm: str, folders: Sequence[Path]) -> None:
         begun = [(work.read_manifest(one), work.read_rows(one)) for one in folders if (one / "run.json").is_file()]
@@ -233,7 +232,7 @@ def read_plan_arms(folder: SweepFolder) -> tuple[PlanArmFigures, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PlanSweepReport(table.Report):
-    """The arms of a sweep over plans, beside each other; shares lie in [0, 1]."""
+    """The arms of a sweep over plans side by side; shares lie in [0, 1]."""
 
     arms: tuple[PlanArmFigures, ...]
 

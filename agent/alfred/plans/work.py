@@ -1,4 +1,4 @@
-"""Runs over ALFRED's instructions: what a run is, how it is played, why plans missed their goals, and what its folder has.
+"""Runs over ALFRED's instructions: their configuration, their execution, the classes of failed plans, and their folders.
 
 ::
 
@@ -6,13 +6,13 @@
     calls.jsonl      every answered call of the model, with its prompt
     results.jsonl    one line per instruction, in task order
 
-Only answered calls are kept while a run is played. Resuming computes the rest again: answered calls are not repeated, and
-failed ones are tried once more.
+During a run only answered calls are saved. Resuming computes the rest from them: answered calls are not repeated, and failed
+ones are tried once more.
 
-Why a plan missed is one of LoTa-Bench's six classes (table 1), by rules over plan, goal and instruction. A thing or place other
-than the goal's comes first, as people would see it first: it is a misunderstood instruction if a word of it could mean both
-("lamp"), an ambiguous or incorrect one if the person named another thing or none, and else an object selection failure. After
-that the refused step decides, and a plan without a refusal left a step out.
+A failed plan gets one of LoTa-Bench's six classes (table 1), by rules over plan, goal and instruction. An object or place other
+than the goal's comes first, as people would notice it first: the class is a misunderstood instruction if a word of it could
+mean both ("lamp"), an ambiguous or incorrect one if the person named another object or none, and an object selection failure
+otherwise. Next, the refused step decides. A plan without a refusal left a step out.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class PlanConfig(files.Frozen):
 
 
 class PlanManifest(files.Frozen):
-    """A run's own record of itself. ``of`` is the size of the split; ``tasks`` are ids, ``.../trial#annotator``."""
+    """The manifest of a run. ``of`` is the size of the split; ``tasks`` are ids, ``.../trial#annotator``."""
 
     format: Format = FORMAT
     family: Literal["alfred-plans"] = "alfred-plans"
@@ -97,7 +97,7 @@ class PlanRun:
 
     @property
     def default_folder(self) -> Path:
-        """The default folder; the same run always gets the same name."""
+        """The default folder; equal runs get the same name."""
         config = self.config
         return default_folder(self.manifest, PLANS, config.split, config.agent, (config.model or "").partition(":")[2])
 
@@ -105,7 +105,8 @@ class PlanRun:
 def make_run(
     settings: Settings, data: Path | None = None, read: Callable[[str, Path | None], tuple[Demonstration, ...]] = read_split
 ) -> PlanRun:
-    """Resolve every choice that ``settings`` leave open. Raises ``ConfigurationError`` and ``GameError``."""
+    """Make a run, with defaults for everything that ``settings`` leave open. Raises ``ConfigurationError`` and
+    ``GameError``."""
     agent = settings.agent or "nearest"
     if agent not in planners.PLANNERS:
         known = ", ".join(planners.PLANNERS)
@@ -119,7 +120,7 @@ def make_run(
     if needs_model and model is None:
         raise ConfigurationError(f"The planner {agent!r} needs a language model; name one with --model.")
     if model is not None:
-        parse_model(model)  # refuses models of roles, since a planner has one alone
+        parse_model(model)  # refuses a model for each role, since a planner has only one
     own = _settings(agent, settings.set)
     split, seed = settings.split or "valid_seen", settings.seed or 0
     every = read(split, data)
@@ -195,9 +196,8 @@ PlanOutcome = Literal["planned", "unreadable", "error"]
 
 
 class PlanResult(files.Frozen):
-    """The result of one instruction. ``cause`` and ``step`` say where the symbolic model refused the plan. Where the planner
-    was asked again, ``executed`` is what was carried out of its plans, and the two below are its worth; all other fields are
-    about the first plan."""
+    """The result of one instruction. ``cause`` and ``step`` tell where the symbolic model refused the plan. With replanning,
+    the fields that begin with ``executed`` are about the steps executed of all plans; the others are about the first plan."""
 
     task: str
     type: str
@@ -223,13 +223,13 @@ class PlanResult(files.Frozen):
 
 
 def read_manifest(folder: Path) -> PlanManifest:
-    """The manifest of the run in ``folder``. Raises ``ConfigurationError``."""
+    """Read the manifest of the run in ``folder``. Raises ``ConfigurationError``."""
     file = folder / "run.json"
     return files.parsed(PlanManifest, files.read_bytes(file, files.LARGEST_MANIFEST), str(file))
 
 
 def read_rows(folder: Path) -> list[PlanResult]:
-    """The results in ``folder`` so far. Raises ``ConfigurationError`` naming a damaged line."""
+    """Read the results in ``folder`` so far. Raises ``ConfigurationError`` naming a damaged line."""
     file = folder / "results.jsonl"
     rows = list(files.parsed_lines(PlanResult, file, way_out=files.EVAL_REWRITES))
     if len({row.task for row in rows}) < len(rows):
@@ -253,9 +253,14 @@ def verify_plans(folder: Path) -> Verification:
 async def score_plans(
     run: PlanRun, folder: Path, options: RunOptions | None = None, tracker: budget.BudgetTracker | None = None
 ) -> list[PlanResult]:
-    """Plan and score every instruction of ``run``; returns the results in task order. If it is cancelled or stopped, answered
-    calls and results so far are kept. Raises ``Stopped`` where the budget, the model or a full disk ended the run early, and
-    ``ConfigurationError`` where the folder holds another run."""
+    """Plan and score every instruction of ``run``. If it is cancelled or stopped, answered calls and results so far are kept.
+
+    Returns:
+        The results in task order.
+
+    Raises:
+        Stopped: The budget, the model or a full disk ended the run early.
+        ConfigurationError: The folder holds another run."""
     options, tracker = options or RunOptions(), tracker or budget.BudgetTracker()
     with stopped_when_full(folder), RunFolder(folder).locked():
         files.begin_run(folder / "run.json", run.manifest, lambda: files.differences(read_manifest(folder), run.manifest))
@@ -271,7 +276,7 @@ async def score_plans(
                     return
                 errors, cost = sum(row.outcome == "error" for row in rows.values()), tracker.used.money
                 options.watcher(RunProgress(len(rows), len(run.tasks), won=None, errors=errors, resumed=0, cost=cost))
-                # A planner without a model never awaits: without this, no other task would run until the end.
+                # A planner without a model never awaits, so without this no other task would run.
                 await asyncio.sleep(0)
 
         try:
@@ -301,7 +306,7 @@ async def _result(agent: str, planner: planners.Planner, task: planners.PlanTask
         outcome = "unreadable" if proposal.plan is None else "planned"
     except ModelError as error:
         proposal = planners.PlanProposal(None, error.recorded)
-    # Without a plan the house stays as it is, which can meet a condition already.
+    # Even without a plan, the house may meet a condition at the start.
     worth = score(proposal.plan or (), one)
     refusal = worth.refusal
     carried = None if proposal.executed is None else score(proposal.executed, one)
@@ -326,16 +331,15 @@ async def _result(agent: str, planner: planners.Planner, task: planners.PlanTask
     )
 
 
-_LONGEST_NAME = 4  # Words that a name may be written with: "hand towel holder".
-_SHORTEST_PART = 3  # Letters of a word that may mean a part of a name.
+_LONGEST_NAME = 4  # Words of the longest name: "hand towel holder".
+_SHORTEST_PART = 3  # Letters of the shortest word that may be a part of a name.
 _WORD = re.compile(r"[a-z]+")
 _CAUSES: dict[Cause, LotaClass] = {
     **{"unknown name": LotaClass.SELECTION, "not in this room": LotaClass.SELECTION, "not here": LotaClass.SEEING},
     **dict.fromkeys(("hand full", "does not go there", "not possible with it"), LotaClass.PHYSICS),
     **dict.fromkeys(("not in hand", "no knife in hand", "not at the appliance"), LotaClass.PLANNING),
 }
-"""What a refusal says of the plan: that a thing is not where it looked for it, what the robot's body does not allow, or that a
-step is missing before it."""
+"""The class of each refusal: an object is not there, the robot's body does not allow it, or an earlier step is missing."""
 
 
 def plan_failure(plan: Plan, task: planners.PlanTask, worth: PlanScore) -> LotaClass | None:
@@ -348,7 +352,7 @@ def plan_failure(plan: Plan, task: planners.PlanTask, worth: PlanScore) -> LotaC
     places = [step.receptacle for step in plan if step.action == "PutObject" and step.receptacle]
     lit = [step.thing for step in plan if step.action == "ToggleObject"]
     own = {goal.object, goal.receptacle, goal.movable, goal.lamp, *(KNIVES if goal.sliced else ())}
-    # What the goal is about and the plan leaves out, with what it used in its place.
+    # Each object of the goal that the plan leaves out, with the object used instead.
     for wanted, used in ((goal.object, taken), (goal.movable, [*taken, *places]), (goal.lamp, lit), (goal.receptacle, places)):
         instead = next((name for name in used if name not in own), None)
         if not wanted or not instead or wanted in used:
@@ -363,10 +367,10 @@ def plan_failure(plan: Plan, task: planners.PlanTask, worth: PlanScore) -> LotaC
 
 
 def _named(kind: str, words: list[str]) -> bool:
-    """Whether the instruction names ``kind``, in one word or several ("desk lamp"), or several of it, or by a usual synonym."""
+    """True if the instruction names ``kind``: in one or more words ("desk lamp"), in the plural, or by a usual synonym."""
     spans = ("".join(words[at : at + length]) for length in range(1, _LONGEST_NAME + 1) for at in range(len(words)))
     forms = {form for span in spans for form in (span, span.removesuffix("s"), span.removesuffix("es"))}
-    # A synonym that is a part of the name may mean another one, such as "lamp".
+    # A synonym that is part of the name, such as "lamp", may mean another kind.
     return kind in forms or any(SYNONYMS.get(form) == kind and form not in kind for form in forms)
 
 

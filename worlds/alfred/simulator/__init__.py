@@ -1,2 +1,2 @@
-"""A simulated household, by AI2-THOR's actions: its contract (`base`), boxes as a stand-in (`boxes`, put up by `layout`), and
-AI2-THOR itself with what it says of things (`thor`)."""
+"""A simulated household with AI2-THOR's actions: the contract (`base`), boxes as a stand-in (`boxes`, with their `layout`), and
+AI2-THOR itself (`thor`)."""

@@ -1,8 +1,8 @@
-"""A household in which somebody walks, looks and acts: the contract of what simulates one, and AI2-THOR's kinds of object.
+"""The contract of simulators, and AI2-THOR's kinds of objects.
 
-A `Scene` is where an episode begins. A `Simulator` carries out one of AI2-THOR's actions at a time, and answers each with a
-`SimulatorEvent`. A robot may know ``ok``, ``message``, ``pose``, ``held``, and what perception makes of the frame; the objects
-are hidden. ``kinds.toml`` has the kinds, and what can be done to one of each.
+An episode begins in a `Scene`. A `Simulator` carries out AI2-THOR's actions one at a time, and answers each with a
+`SimulatorEvent`. A robot may know its ``ok``, ``message``, ``pose`` and ``held``, and perceive the frame; the objects are
+hidden. ``kinds.toml`` lists the kinds and their properties.
 """
 
 from __future__ import annotations
@@ -27,42 +27,42 @@ KINDS, OPENABLE, TOGGLEABLE, ENCLOSING, OPEN_AT_FIRST, LAMPS, KNIVES, DIRTYABLE 
     for name in ("kinds", "openable", "toggleable", "enclosing", "open_at_first", "lamps", "knives", "dirtyable")
 )
 SLICES: Mapping[str, tuple[str, int]] = {kind: tuple(into) for kind, into in TABLE["slices"].items()}
-"""What can be sliced, and into what and how many."""
+"""The kinds that can be sliced, each with the kind and number of its slices."""
 MOVABLE: Mapping[str, frozenset[str]] = {kind: frozenset(takes.split()) for kind, takes in TABLE["movable"].items()}
-"""What holds things and can be carried, and what it takes."""
+"""The movable receptacles, each with the kinds that it takes."""
 _WORDS = {kind.lower(): kind for kind in KINDS}
 _WHOLES = {sliced: kind for kind, (sliced, _) in SLICES.items()}
 
 
 def kind_named(word: str) -> str:
-    """The kind of a word in lower case, such as ``CD`` for "cd"; that of an unknown word is the word with a capital."""
+    """The kind of a word in lower case, such as ``CD`` for "cd"; an unknown word gets a capital."""
     return _WORDS.get(word.lower(), word[:1].upper() + word[1:])
 
 
 def kind_in(id: str) -> str:
-    """The kind of what has this id; a slice and a basin are named in its last part."""
+    """The kind of the object with this id; for slices and basins it is in the last part."""
     parts = id.split("|")
     return parts[4].partition("_")[0] if len(parts) > 4 else parts[0]
 
 
 def whole(kind: str) -> str:
-    """The kind of which ``kind`` is a slice, or ``kind`` itself."""
+    """The kind that ``kind`` is a slice of, or ``kind`` itself."""
     return _WHOLES.get(kind, kind)
 
 
 Temperature = Literal["Cold", "Hot", "RoomTemp"]
 SIZE: Size = (300, 300)
-FIELD = 60.0  # ALFRED's camera: degrees that it sees from top to bottom.
-VISIBLE = 1.5  # How far something may be that is acted on, in metres along the floor.
-LOOK = 15.0  # Degrees of LookUp and LookDown if an action does not say, as in ALFRED; those of AI2-THOR 5 are 30.
-HEIGHT = 0.9009992  # The y of an agent's position in AI2-THOR, where the floor is at 0: its camera is 0.675 metres above.
-FLOOR = "Floor|+00.00|+00.00|+00.00"  # The id of the floor, on which lies what was dropped.
+FIELD = 60.0  # The vertical field of view of ALFRED's camera, in degrees.
+VISIBLE = 1.5  # The greatest distance along the floor to act on an object, in metres.
+LOOK = 15.0  # The default degrees of LookUp and LookDown, as in ALFRED; AI2-THOR 5 has 30.
+HEIGHT = 0.9009992  # The y of an agent's position in AI2-THOR if the floor is at 0; its camera is 0.675 metres higher.
+FLOOR = "Floor|+00.00|+00.00|+00.00"  # The id of the floor, which holds dropped objects.
 
 
 @dataclass(frozen=True, slots=True)
 class Lying:
-    """A thing that does not belong to the room itself: what can be carried off, and lamps. ``at`` is the id of the receptacle
-    that holds it, of a movable one too, or ``FLOOR``; ``point`` is that of its id."""
+    """A movable object or a lamp. ``at`` is the id of the receptacle that holds it, which may be movable, or ``FLOOR``;
+    ``point`` is its position, as in its id."""
 
     id: str
     name: str
@@ -73,9 +73,10 @@ class Lying:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """Where an episode begins; it equals only itself. All sets are of AI2-THOR's ids, such as ``Mug|+00.10|+00.90|-01.20``.
-    ``ids`` has the id of each fixture and piece of scenery of the room by its name ("sinkbasin 1"); ``things`` is what lies
-    there. ``accepts`` are the kinds that each kind of receptacle takes. ``start`` is the pose with the horizon as its pitch."""
+    """The beginning of an episode; it equals only itself. All sets are of AI2-THOR's ids, such as
+    ``Mug|+00.10|+00.90|-01.20``. ``ids`` has the id of each fixture and piece of scenery by its name ("sinkbasin 1"), and
+    ``things`` are the objects. ``accepts`` has the kinds that each kind of receptacle takes. ``start`` is the pose with the
+    horizon as its pitch."""
 
     room: Room
     ids: Mapping[str, str]
@@ -86,14 +87,14 @@ class Scene:
     open: frozenset[str] = frozenset()
     on: frozenset[str] = frozenset()
     dirty: frozenset[str] = frozenset()
-    eye: float = EYE  # How high the camera is, in metres: in few rooms the floor is not at 0.
+    eye: float = EYE  # The height of the camera, in metres, since in a few rooms the floor is not at 0.
     floor_plan: str = ""  # AI2-THOR's name of the room, such as ``FloorPlan28``; empty for a made-up house.
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedObject:
-    """Hidden: an object as it is. ``name`` is ALFWorld's ("mug 1"), ``distance`` that from the agent, in metres. ``parents``
-    and ``contents`` are ids of receptacles around it and of what it holds."""
+    """Hidden: the state of an object. ``name`` is ALFWorld's ("mug 1"), and ``distance`` is from the agent, in metres.
+    ``parents`` are the ids of the receptacles around it, and ``contents`` those of the objects in it."""
 
     id: str
     kind: str
@@ -117,21 +118,21 @@ class SimulatedObject:
 
 
 Treated = frozenset[tuple[str, str]]
-"""What was ever treated and how, as ALFRED counts it: ``clean``, ``heat`` or ``cool``, and an id. It only grows."""
+"""All treatments so far, as ALFRED counts them: pairs of ``clean``, ``heat`` or ``cool`` and an id. The set only grows."""
 _TREATING = {("ToggleObjectOn", "Faucet"): "clean", ("ToggleObjectOn", "Microwave"): "heat", ("CloseObject", "Fridge"): "cool"}
 
 
 def grown(before: Treated, action: str, id: str, inside: tuple[str, ...]) -> Treated:
-    """What was ever treated, after an action on an object that was carried out and held ``inside``; ALFRED's rules. A faucet
-    that is turned on cleans what its basin holds, a microwave heats, and a fridge that is closed cools."""
+    """Add the treatments by an action on the object ``id``, which holds ``inside``, by ALFRED's rules: turning on a faucet
+    cleans the objects in its basin, turning on a microwave heats, and closing a fridge cools."""
     treatment = _TREATING.get((action, kind_in(id)))
     return before.union((treatment, one) for one in inside) if treatment else before
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatorEvent:
-    """The answer to an action. ``held`` is the id of what is in the hand, ``returned`` what the action was asked for. ``view``
-    has what the properties and methods below tell, and makes each part once it is asked for."""
+    """The answer to an action. ``held`` is the id of the object in the hand, and ``returned`` the result of a query. ``view``
+    computes the properties and methods below when they are needed."""
 
     action: str
     ok: bool
@@ -144,7 +145,7 @@ class SimulatorEvent:
 
     @property
     def objects(self) -> tuple[SimulatedObject, ...]:
-        """Hidden: all objects, by their ids."""
+        """Hidden: all objects, sorted by id."""
         return self.view.objects
 
     def object(self, id: str) -> SimulatedObject | None:
@@ -152,19 +153,19 @@ class SimulatorEvent:
         return next((one for one in self.objects if one.id == id), None)
 
     def visible(self) -> frozenset[str]:
-        """Hidden: the ids of what stands in ALFRED's picture and is near enough to be acted on. Draws no frame."""
+        """Hidden: the ids of the objects in ALFRED's picture that are near enough to act on. Draws no frame."""
         return self.view.visible
 
     def frame(self, size: Size = SIZE, field: float = FIELD) -> Frame:
-        """What the camera sees: colours, depth along its axis, and whose each pixel is; names are AI2-THOR's ids."""
+        """The camera's frame: colours, depth along its axis, and the object of each pixel, named by AI2-THOR's id."""
         return self.view.frame(size, field)
 
 
 class Simulator(Protocol):
-    """A household that carries out AI2-THOR's actions, one at a time. Its methods raise ``WorldError`` where it fails itself.
-    ``begin`` sets the scene up and looks round. ``act`` carries out an action by AI2-THOR's name for it and its arguments; what
-    is refused has ``ok`` False and says why. ``copy`` gives another one in the same state, or raises ``Unsupported`` where none
-    can be. Nothing is called after ``close``."""
+    """A household that carries out AI2-THOR's actions, one at a time. Its methods raise ``WorldError`` if the simulator itself
+    fails. ``begin`` sets up the scene. ``act`` carries out an action by AI2-THOR's name and arguments; a refused one has ``ok``
+    False and a message. ``copy`` returns a simulator in the same state, or raises ``Unsupported``. Nothing is called after
+    ``close``."""
 
     def begin(self, scene: Scene, /) -> SimulatorEvent: ...
     def act(self, action: str, /, **arguments: object) -> SimulatorEvent: ...
@@ -173,7 +174,7 @@ class Simulator(Protocol):
 
 
 def closest(ids: Collection[str], id: str) -> str | None:
-    """The id that ``id`` means among others: itself, or that of its kind which is nearest to the point in it; None for none."""
+    """The id among ``ids`` that ``id`` means: itself, or the one of its kind nearest to its point; None if there is none."""
     point = _point(id)
     if id in ids or point is None:
         return id if id in ids else None
@@ -181,7 +182,7 @@ def closest(ids: Collection[str], id: str) -> str | None:
 
 
 def nearest(point: Point, others: Mapping[str, Point | None]) -> str | None:
-    """The name of the nearest of ``others``, of equal ones the first; those without a point are farthest. None for none."""
+    """The name of the nearest of ``others``, the first of equal ones; those without a point are farthest. None for none."""
 
     def far(name: str) -> float:
         there = others[name]
@@ -199,8 +200,8 @@ def _point(id: str) -> Point | None:
 
 
 def touched(frame: Frame, mask: NDArray[bool_]) -> str | None:
-    """The id of what ``mask`` means: the object whose pixels have the most in common with it, by intersection over union. So
-    ALFRED reads the masks of those who act. None if there is no object below it."""
+    """The id of the object that ``mask`` means: the one with the greatest intersection over union, as in ALFRED; None if the
+    mask covers no object."""
     import numpy as np
 
     if mask.shape != frame.ids.shape:

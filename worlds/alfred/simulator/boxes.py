@@ -1,7 +1,7 @@
-"""The stand-in: AI2-THOR's actions carried out in a room of boxes, without Unity.
+"""The stand-in: AI2-THOR's actions in a room of boxes, without Unity.
 
 Each action is a pure function over an immutable `LayoutState`; `Boxes` is the `Simulator` around them. Refusals are worded
-like AI2-THOR's messages. Not simulated: physics, liquids, things that break, and what bumps into what is held.
+like AI2-THOR's messages. Not simulated: physics, liquids, breaking objects, and collisions of the held object.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from housequest.worlds.rooms.room import AHEAD, GRID, Point, Pose
 from housequest.worlds.rooms.stage import pivot
 
 VERSION = 2  # Increased whenever an action gets another answer or a frame other pixels.
-HIGHEST, LOWEST = -30.0, 60.0  # How far the head tilts: degrees downwards.
+HIGHEST, LOWEST = -30.0, 60.0  # The range of the head's tilt, in degrees downwards.
 _SLICE = 0.04
 
 
@@ -30,7 +30,7 @@ class _Refused(Exception):
 
 
 class Boxes:
-    """The stand-in as a `Simulator`; ``look`` is by how many degrees the head tilts if an action does not say."""
+    """The stand-in as a `Simulator`; ``look`` is the default tilt of LookUp and LookDown, in degrees."""
 
     name = "boxes"
     version = f"boxes {VERSION}"
@@ -62,11 +62,11 @@ class Boxes:
 
     @property
     def state(self) -> layouts.LayoutState:
-        """Hidden: all that can change. Raises ``WorldError`` before ``begin``."""
+        """Hidden: the state. Raises ``WorldError`` before ``begin``."""
         return self._now()[1]
 
     def copy(self) -> Self:
-        return copy(self)  # what it holds does not change
+        return copy(self)  # its parts are immutable
 
     def close(self) -> None:
         self._state = None
@@ -109,13 +109,13 @@ class _Asked:
         return value
 
     def reached(self, id: str, what: str = "Target object") -> str:
-        """The id, if the object is in the picture and near enough."""
+        """Return the id, or refuse if the object is out of the picture or too far away."""
         if not self.arguments.get("forceAction") and id not in layouts.visible(self.scene, self.state, [id]):
             raise _Refused(f"NullReferenceException: {what} not found within the specified visibility.")
         return id
 
     def after(self, **changes: object) -> layouts.LayoutState:
-        """The state with a layout in which some sets are others."""
+        """The state with ``changes`` to its layout."""
         return replace(self.state, layout=replace(self.layout, **changes))  # type: ignore[arg-type]
 
     def every(self) -> Iterator[str]:
@@ -123,9 +123,7 @@ class _Asked:
         yield from (id for id, _ in layouts.fixtures(self.scene))
 
 
-_Done = (
-    layouts.LayoutState | tuple[layouts.LayoutState, object]
-)  # The state after an action, with what it was asked for, if there is something.
+_Done = layouts.LayoutState | tuple[layouts.LayoutState, object]  # The state after an action, with the result of a query.
 
 
 def _move(quarters: int, asked: _Asked) -> _Done:
@@ -180,7 +178,7 @@ def _teleport(asked: _Asked) -> _Done:
 
 
 def _poses(asked: _Asked) -> _Done:
-    """From where an object is visible: cells near it, each of the four sides and the tilts that the head can have."""
+    """The poses from which an object is visible, among all cells, the four sides and four tilts."""
     id, found = asked.id(), list[dict[str, object]]()
     for (x, z), turn, pitch in product(sorted(asked.scene.room.floor), range(4), (-30.0, 0.0, 30.0, 60.0)):
         pose = Pose(x * GRID, z * GRID, 90.0 * turn, pitch)
@@ -218,7 +216,7 @@ def _put(asked: _Asked) -> _Done:
     found = layouts.spots(scene, layout, asked.state.pose, layout.thing[held].name, at)
     if not found:
         raise _Refused("No valid positions to place object found")
-    # The nearest of those that can be seen; else one that can be seen from elsewhere.
+    # The nearest visible spot, or else one that is visible from elsewhere.
     points = [point for point, _ in found]
     seen = zip(points, layouts.unhidden(scene, asked.state, [middle for _, middle in found]), strict=True)
     spot = next((point for point, clear in seen if clear), layouts.deepest(scene, at, points))
@@ -238,11 +236,11 @@ def _drop(asked: _Asked) -> _Done:
 
 
 _MARKS: dict[str, Any] = base.TABLE["marks"]
-"""What is said of a thing that cannot be open, on or dirty, and of one that is not so, or is so already."""
+"""The refusals for objects that can never be open, on or dirty, and for those that are not so or are so already."""
 
 
 def _mark(mark: str, wanted: bool, action: str, asked: _Asked) -> _Done:
-    """Open or close, switch or dirty something, with what comes of it for what it holds."""
+    """Open, close, switch or dirty an object, with the effects on its contents."""
     id, layout = asked.id(), asked.layout
     kind, found = base.kind_in(id), getattr(layout, mark)
     unable, *already = _MARKS[mark]
@@ -273,7 +271,7 @@ def _mark(mark: str, wanted: bool, action: str, asked: _Asked) -> _Done:
 
 
 def basin_of(scene: base.Scene, faucet: str) -> str | None:
-    """The id of the basin that is nearest to a faucet, as ALFRED finds it."""
+    """The id of the basin nearest to a faucet, found as in ALFRED."""
     tap = next((one.box.centre for id, one in layouts.fixtures(scene) if id == faucet), None)
     every = {scene.ids[one.name]: one.box.centre for one in scene.room.fixtures}
     basins = {id: middle for id, middle in every.items() if base.kind_in(id) == "SinkBasin"}
@@ -291,7 +289,7 @@ def _slice(asked: _Asked) -> _Done:
     there, low = sum(one.name.startswith(f"{kind.lower()} ") for one in layout.things), layouts.box_at(whole).y0
     pieces: list[base.Lying] = []
     for piece in range(number):
-        # Side by side where it lay, for who stands there.
+        # Slices lie side by side at the object's place, as seen from the agent.
         name, aside = f"{kind.lower()} {there + piece + 1}", (piece + 0.5 - number / 2) * _SLICE
         x, z = (aside, 0.0) if asked.state.pose.quarter % 2 == 0 else (0.0, aside)
         point = pivot(name, whole.point.x + x, low, whole.point.z + z)
@@ -303,7 +301,7 @@ def _slice(asked: _Asked) -> _Done:
 
 
 def _all_set(asked: _Asked) -> _Done:
-    """ALFRED's way to make a room dirty: SetStateOfAllObjects with ``CanBeDirty``; liquids are not simulated."""
+    """Make all dishes dirty, as ALFRED does with ``CanBeDirty``; other states, such as liquids, are not simulated."""
     if asked.arguments.get("StateChange") != "CanBeDirty":
         return asked.state
     return asked.after(dirty=frozenset(id for id in asked.every() if base.kind_in(id) in base.DIRTYABLE))
@@ -318,7 +316,7 @@ def _toggles_set(asked: _Asked) -> _Done:
 
 
 def _poses_set(asked: _Asked) -> _Done:
-    """Put things where ``objectPoses`` says, by names or ids; what can be carried off and is not listed is gone."""
+    """Put objects at the places in ``objectPoses``, by names or ids, and remove movable objects that are not listed."""
     listed = cast("list[Mapping[str, object]]", asked.arguments.get("objectPoses") or [])
     named = {**{one.name: one for one in asked.layout.things}, **asked.layout.thing}
     placed: dict[str, base.Lying] = {one.id: one for one in asked.layout.things if not one.pickupable}
@@ -365,4 +363,4 @@ ACTIONS: Mapping[str, Callable[[_Asked], _Done]] = {
     "Pass": lambda asked: asked.state,
     "Done": lambda asked: asked.state,
 }
-"""AI2-THOR's actions by name, as far as the stand-in has them."""
+"""The actions of AI2-THOR that the stand-in has, by name."""

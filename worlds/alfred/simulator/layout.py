@@ -1,6 +1,4 @@
-"""What can change in a simulated household, as a value; what stands where in it, where there is room, and what somebody sees of
-it: the frame, and, without drawing one, which objects stand in it.
-"""
+"""The state of a simulated household as an immutable value: its objects, free spots, frames, and visible objects."""
 
 from __future__ import annotations
 
@@ -22,12 +20,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-HAND = "hand"  # Where a thing is that is held.
+HAND = "hand"  # The place of a held object.
 
 
 @dataclass(frozen=True)
 class Layout:
-    """All that can change in a scene but where the agent stands. Sets are of ids; ``hot`` and ``cold`` are temperatures."""
+    """Everything that can change in a scene but the agent's pose. Sets are of ids; ``hot`` and ``cold`` are temperatures."""
 
     things: tuple[base.Lying, ...]
     open: frozenset[str]
@@ -42,7 +40,7 @@ class Layout:
 
     @cached_property
     def contents(self) -> Mapping[str, tuple[str, ...]]:
-        """The ids of what each receptacle holds itself."""
+        """The ids of the objects directly in each receptacle."""
         found: dict[str, list[str]] = {}
         for one in self.things:
             found.setdefault(one.at, []).append(one.id)
@@ -53,19 +51,19 @@ class Layout:
         return next(iter(self.contents.get(HAND, ())), None)
 
     def around(self, id: str) -> Iterator[str]:
-        """The ids of the receptacles around a thing, the nearest first; ``HAND`` and ``FLOOR`` are among them."""
+        """The ids of the receptacles around an object, innermost first, including ``HAND`` and ``FLOOR``."""
         while (one := self.thing.get(id)) is not None:
             yield one.at
             id = one.at
 
     def within(self, id: str) -> Iterator[str]:
-        """The ids of all that a receptacle holds, at any depth."""
+        """The ids of all objects in a receptacle, at any depth."""
         for one in self.contents.get(id, ()):
             yield one
             yield from self.within(one)
 
     def moved(self, id: str, at: str, point: Point) -> Layout:
-        """The layout with a thing, and what it holds, elsewhere; it lies last in its receptacle."""
+        """The layout with an object and its contents moved; it becomes the last in its new receptacle."""
         one = self.thing[id]
         dx, dy, dz = (a - b for a, b in zip(point, one.point, strict=True))
         along = frozenset(self.within(id))
@@ -87,13 +85,13 @@ class LayoutState:
 
 
 def begun(scene: base.Scene) -> LayoutState:
-    """The state in which an episode begins: things stand before machines that have no inside, and within rims of basins."""
+    """The state at the start of an episode, with objects moved in front of coffee machines and within the rims of basins."""
     fixtures = {scene.ids[one.name]: one for one in scene.room.fixtures}
     things: list[base.Lying] = []
     for one in scene.things:
         at, point = fixtures.get(one.at), one.point
         if at is not None and at.kind.form == "basin":
-            # It is smaller than the one in the game.
+            # The basin here is smaller than the game's.
             kind, rim = kind_of(one.name), at.box
             x = _rimmed(point.x, rim.x0, rim.x1, kind.width / 2 + BOARD)
             point = point._replace(x=x, z=_rimmed(point.z, rim.z0, rim.z1, kind.depth / 2 + BOARD))
@@ -108,7 +106,7 @@ def _rimmed(at: float, low: float, high: float, share: float) -> float:
 
 
 def before(machine: Fixture, name: str) -> Point:
-    """Where a thing of this name stands in front of a machine that has no inside."""
+    """The point of an object of this name in front of a machine without an inside."""
     middle, (dx, dz) = machine.box.centre, AHEAD[machine.front]
     out = machine.box.spans(machine.front)[1] / 2 + kind_of(name).depth / 2
     return stage.pivot(name, middle.x + dx * out, machine.box.y0, middle.z + dz * out)
@@ -126,16 +124,16 @@ def box_at(one: base.Lying) -> Box:
 
 
 def apart(pose: Pose, box: Box) -> float:
-    """How far the nearest point of a box is from somebody, along the floor."""
+    """The distance along the floor from ``pose`` to the nearest point of a box."""
     return hypot(max(0.0, box.x0 - pose.x, pose.x - box.x1), max(0.0, box.z0 - pose.z, pose.z - box.z1))
 
 
 def listed(scene: base.Scene, state: LayoutState) -> tuple[base.SimulatedObject, ...]:
-    """All objects, by their ids."""
+    """All objects, sorted by id."""
     layout, receptacles = state.layout, {scene.ids[one.name] for one in scene.room.fixtures}
     there: list[tuple[str, str, Point, Box, base.Lying | None]] = []
     for id, one in fixtures(scene):
-        # Of a counter, the piece that is nearest to the agent.
+        # For a counter, the piece nearest to the agent.
         there.append((id, one.name, one.box.centre, min(one.boxes, key=lambda box: apart(state.pose, box)), None))
     there += [(thing.id, thing.name, thing.point, box_at(thing), thing) for thing in layout.things]
     found: list[base.SimulatedObject] = []
@@ -177,17 +175,17 @@ _PILES = ("cupboard", "drawer", "basin")
 
 
 def holder(scene: base.Scene, kind: str, point: Point) -> str:
-    """The id of the receptacle that holds what lies at ``point``: the nearest that takes its kind, else that of the floor."""
+    """The id of the receptacle that holds an object at ``point``: the nearest, preferably one for its kind, or the floor."""
     x, y, z = point
 
     def away(one: Fixture, box: Box) -> float:
-        """How far the point is from where things lie in a box of a receptacle; infinite if it is not in or on it."""
+        """The cost of the point for a box of a receptacle; infinite if it is neither in nor on it."""
         if not box.grown(_BESIDE).over(x, z) or not box.y0 - _BELOW < y < box.y1 + _ABOVE:
             return float("inf")
         top = box.y0 + one.kind.surface * (box.y1 - box.y0)
         low, high = (box.y0, box.y1) if one.kind.form in _PILES else (top, top)
         beside = max(0.0, box.x0 - x, x - box.x1) + max(0.0, box.z0 - z, z - box.z1)
-        # Of two that hold it, the smaller one does.
+        # If two receptacles fit, the smaller one is cheaper.
         return max(0.0, low - y, y - high) + 2 * beside + 0.02 * min(3.0, (box.x1 - box.x0) * (box.z1 - box.z0))
 
     costs: dict[str, float] = {}
@@ -199,13 +197,13 @@ def holder(scene: base.Scene, kind: str, point: Point) -> str:
 
 
 def settled(scene: base.Scene, one: base.Lying, point: Point) -> base.Lying:
-    """A thing that was put at a point, with the receptacle that is there."""
+    """The object at a new point, in the receptacle that is there."""
     return replace(one, point=point, at=holder(scene, base.kind_in(one.id), point))
 
 
 def spots(scene: base.Scene, layout: Layout, pose: Pose, name: str, at: str) -> list[tuple[Point, Point]]:
-    """Where a thing of this name can be put in a receptacle, the nearest to the agent's eyes first. Each is the point of the
-    thing and the middle of it as it is drawn, which in a drawer that is open is farther out."""
+    """The free spots for an object of this name in a receptacle, nearest to the camera first. Each has the object's point and
+    its middle as drawn, which in an open drawer is farther out."""
     kind, thing = kind_of(name), stage.box_of(kind_of(name))
     wide, long = thing.x1 - thing.x0, thing.z1 - thing.z0
     laid = [box_at(layout.thing[id]) for id in layout.contents.get(at, ())]
@@ -243,7 +241,7 @@ def _surfaces(scene: base.Scene, layout: Layout, fixture: Fixture | None, at: st
     for box in fixture.boxes:
         yield box, box.y0 + (BOARD if kind.form in _PILES else kind.surface * (box.y1 - box.y0))
     if kind.form == "cupboard":
-        # On boards where something lay at the start.
+        # The cupboard's boards are at the heights of its first objects.
         levels = sorted(box_at(one).y0 for one in scene.things if one.at == at)
         for number, level in enumerate(levels):
             if not number or level - levels[number - 1] > _SHELF:
@@ -251,14 +249,14 @@ def _surfaces(scene: base.Scene, layout: Layout, fixture: Fixture | None, at: st
 
 
 def _steps(low: float, high: float, size: float) -> Sequence[float]:
-    """Where the middle of something of this size can be between two ends; at least in the middle."""
+    """The places between two ends for the middle of an object of this size; at least the middle."""
     low, high = low + size / 2, high - size / 2
     number = max(1, round((high - low) / _STEP))
     return [low + (high - low) * step / number for step in range(number + 1)] if high > low else [(low + high) / 2]
 
 
 def deepest(scene: base.Scene, at: str, points: Sequence[Point]) -> Point:
-    """The first of ``points`` in a receptacle; in a basin the one farthest back, since its front hides what lies behind it."""
+    """The first of ``points`` in a receptacle; in a basin the one farthest back, since its front hides the nearer ones."""
     fixture = _fixture(scene, at)
     if fixture is None or fixture.kind.form != "basin":
         return points[0]
@@ -270,9 +268,9 @@ def _fixture(scene: base.Scene, id: str) -> Fixture | None:
     return next((one for one in scene.room.fixtures if scene.ids[one.name] == id), None)
 
 
-LEAST = 8  # An object is in the picture if so many of the 90,000 pixels of ALFRED's camera are its own.
+LEAST = 8  # The pixels that an object in the picture has, of the 90,000 of ALFRED's camera.
 _GROUND = "floor 1"
-_RAYS = 10  # So many rays are cast across and down at an object that is larger in the picture.
+_RAYS = 10  # The most rays cast at an object, across and down.
 _NEAR = 0.05
 _REACHED = 0.98
 _LAYOUTS = 64
@@ -280,7 +278,7 @@ _LAYOUTS = 64
 
 @dataclass(frozen=True)
 class Sight:
-    """What an event tells of a state; what is listed is listed once."""
+    """The view of a state in an event, computed once when it is needed."""
 
     scene: base.Scene
     state: LayoutState
@@ -294,12 +292,12 @@ class Sight:
         return visible(self.scene, self.state)
 
     def frame(self, size: Size, field: float) -> Frame:
-        """What the camera sees; names are ids. What is held is not in it."""
+        """The camera's frame, named by ids. The held object is not drawn."""
         return render(_drawn(self.scene, self.state.layout)[0], _camera(self.scene, self.state.pose, field), size)
 
 
 def visible(scene: base.Scene, state: LayoutState, ids: Iterable[str] | None = None) -> frozenset[str]:
-    """Which of the objects, or of these ``ids``, one sees in ALFRED's picture near enough to act on; what is held counts."""
+    """The objects, among ``ids`` if given, that are in ALFRED's picture and near enough to act on, or held."""
     (parts, boxes, owners), pose = _drawn(scene, state.layout), state.pose
     held = frozenset(state.layout.within(HAND))
     wanted = owners.keys() if ids is None else set(ids)
@@ -308,7 +306,7 @@ def visible(scene: base.Scene, state: LayoutState, ids: Iterable[str] | None = N
 
 
 def unhidden(scene: base.Scene, state: LayoutState, points: Sequence[Point]) -> list[bool]:
-    """For each point, whether it is in ALFRED's picture and nothing is before it."""
+    """For each point, True if it is in ALFRED's picture with nothing in front of it."""
     import numpy as np
 
     camera = _camera(scene, state.pose)
@@ -322,11 +320,11 @@ def unhidden(scene: base.Scene, state: LayoutState, points: Sequence[Point]) -> 
 
 @lru_cache(maxsize=_LAYOUTS)
 def _drawn(scene: base.Scene, layout: Layout) -> tuple[tuple[Part, ...], NDArray[float64], Mapping[str, list[int]]]:
-    """The boxes of a layout, those of walls and floor first, also as an array, and the indices of each object's own."""
+    """The boxes of a layout, walls and floor first; the same as an array; and the indices of each object's boxes."""
     import numpy as np
 
     names = {**scene.ids, **{one.name: one.id for one in layout.things}}
-    # What lies on the floor is drawn on boards of a receptacle that is not there.
+    # Objects on the floor are drawn as if in a receptacle, which has no box itself.
     furnished = (Part(part.box, part.colour, names.get(part.name or "")) for part in furniture(*_known(scene, layout)))
     parts, owners = (*inner(scene.room), *furnished), dict[str, list[int]]()
     for index, part in enumerate(parts):
@@ -340,7 +338,7 @@ def _camera(scene: base.Scene, pose: Pose, degrees: float = base.FIELD) -> Camer
 
 
 def _known(scene: base.Scene, layout: Layout) -> tuple[Room, Situation]:
-    """The room and its situation as `housequest.worlds.rooms` draws them: everything known, each thing at its own point."""
+    """The room and situation for `housequest.worlds.rooms` to draw: everything is known, each object at its own point."""
     room = scene.room
     ground = Fixture(_GROUND, room.walls._replace(y0=-0.05, y1=0.0))
     holders: list[Holder] = []
@@ -359,7 +357,7 @@ def _known(scene: base.Scene, layout: Layout) -> tuple[Room, Situation]:
 
 
 def _shown(boxes: NDArray[float64], camera: Camera, owners: Mapping[str, list[int]]) -> list[str]:
-    """Which of the objects have at least ``LEAST`` pixels in ALFRED's picture, by rays through some of its pixels."""
+    """The objects with at least ``LEAST`` pixels in ALFRED's picture, estimated by rays through some of its pixels."""
     import numpy as np
 
     step = 2 * camera.scale / base.SIZE[1]
@@ -381,7 +379,7 @@ def _shown(boxes: NDArray[float64], camera: Camera, owners: Mapping[str, list[in
 
 
 def _rectangle(boxes: NDArray[float64], camera: Camera) -> tuple[NDArray[float64], NDArray[float64], float] | None:
-    """Columns and rows of pixels that stand for those which boxes may cover, and for how many each stands; None for none."""
+    """A sample of the pixels that boxes may cover: columns, rows, and the weight of each pixel; None if there are none."""
     import numpy as np
 
     corners = np.stack([boxes[:, [x, y, z], [0, 1, 2]] for x in (0, 1) for y in (0, 1) for z in (0, 1)]) - np.array(camera.eye)
@@ -405,7 +403,7 @@ def _rectangle(boxes: NDArray[float64], camera: Camera) -> tuple[NDArray[float64
 
 
 def _crossed(boxes: NDArray[float64], camera: Camera, rays: NDArray[float64]) -> NDArray[float64]:
-    """For each ray and box, where the ray enters it, infinite where it does not."""
+    """For each ray and box, the distance at which the ray enters it; infinite if it does not."""
     import numpy as np
 
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,14 +1,13 @@
-"""AI2-THOR itself as a `Simulator`: the real client of version 5, in a process of its own, with whatever player it starts.
+"""AI2-THOR itself as a `Simulator`: the real client of version 5, in its own process, with any player that it starts.
 
-Written against ai2thor 5.0.0's client. Its scenes are not those of ALFRED's build: many things stand elsewhere, so ids are
-matched by kind and nearest place, and what is measured here stands beside nothing that was measured on ALFRED's build. Run as a
-program, this is that process: it takes actions and answers with metadata and images. Whatever the client or its player does,
-only it ends. It watches the player, because the client waits for one that has died until its time is up.
+It is written for the client of ai2thor 5.0.0. Its scenes differ from those of ALFRED's build, with many objects elsewhere, so
+ids are matched by kind and nearest place, and results cannot be compared with those on ALFRED's build. Run as a program, this
+module is that process: it takes actions and answers with metadata and images. If the client or its player crashes, only this
+process ends. It watches the player, because the client waits for a dead one until its timeout.
 
-Metadata is what AI2-THOR says of an agent and of objects after each action; it is read here, and written for those who stand in
-for it. The keys are those of the schema that AI2-THOR tests its own metadata against (``metadata-schema.json``). What boxes do
-not simulate (liquids, breaking, mass) has the value of something to which nothing of the kind has happened: ``metadata.json``
-has these.
+Metadata is AI2-THOR's description of the agent and the objects after each action. It is read here, and written for the
+stand-in. The keys are those of AI2-THOR's own schema (``metadata-schema.json``). ``metadata.json`` has the default values of
+all that boxes do not simulate, such as liquids, breaking and mass.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _FLAGS = {
     **{name: name for name in ("pickupable", "receptacle", "openable", "toggleable", "sliceable", "dirtyable")},
     **{"isOpen": "open", "isToggled": "on", "isSliced": "sliced", "isDirty": "dirty"},
 }
-"""What is true or false of an object, by AI2-THOR's key and by the field of a `SimulatedObject`."""
+"""The boolean properties of an object, by AI2-THOR's key, with the field of a `SimulatedObject`."""
 
 
 def written(
@@ -54,7 +53,7 @@ def written(
     walls: Box,
     colours: Mapping[str, Sequence[int]],
 ) -> dict[str, Any]:
-    """The metadata of an agent after ``event``; ``colours`` are those in which objects and kinds are drawn by themselves."""
+    """The metadata of an agent after ``event``; ``colours`` are those of objects and kinds in segmentation images."""
     pose, visible = event.pose, event.visible()
     return {
         **_ALWAYS["agent"],
@@ -121,7 +120,7 @@ def _bounds(box: Box) -> dict[str, Any]:
 
 
 def read_objects(metadata: Any) -> tuple[tuple[base.SimulatedObject, ...], frozenset[str]]:
-    """The objects in an agent's metadata, by their ids, and the ids of the visible ones. Raises ``ValueError``."""
+    """The objects in an agent's metadata, sorted by id, and the ids of the visible ones. Raises ``ValueError``."""
     try:
         found = cast("list[Any]", metadata["objects"])[:MOST_OBJECTS]
         objects = tuple(sorted((_read(one) for one in found), key=lambda one: one.id))
@@ -131,7 +130,7 @@ def read_objects(metadata: Any) -> tuple[tuple[base.SimulatedObject, ...], froze
 
 
 def read_pose(metadata: Any) -> tuple[Pose, str | None]:
-    """Where the agent stands, and the id of what it holds. Raises ``ValueError`` for what is no metadata."""
+    """The agent's pose, and the id of the object it holds. Raises ``ValueError`` for bad metadata."""
     try:
         agent, held = metadata["agent"], cast("list[Any]", metadata["inventoryObjects"])
         at, turn = agent["position"], agent["rotation"]
@@ -173,17 +172,17 @@ def _text(value: Any) -> str:
     return value
 
 
-MAJOR = "5."  # How versions of the client begin that are known here.
-STARTING = 300.0  # Seconds that AI2-THOR has to start: the first time, its client downloads a build.
-SECONDS = 60.0  # Seconds that it has for an action.
-LONGEST_MESSAGE = 1_000  # Characters of what AI2-THOR says of an action that are kept.
+MAJOR = "5."  # The beginning of known versions of the client.
+STARTING = 300.0  # Seconds for AI2-THOR to start; the first time, its client downloads a build.
+SECONDS = 60.0  # Seconds for an action.
+LONGEST_MESSAGE = 1_000  # Characters of AI2-THOR's message that are kept.
 _WORKER = "housequest.worlds.alfred.simulator.thor"
-_IMAGES = {"rgb": 3, "depth": 4, "ids": 3}  # The images of a frame, and how many bytes each has for a pixel.
+_IMAGES = {"rgb": 3, "depth": 4, "ids": 3}  # The images of a frame, with their bytes per pixel.
 
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What AI2-THOR said of an action: its metadata and images."""
+    """AI2-THOR's answer to an action: metadata and images."""
 
     objects: tuple[base.SimulatedObject, ...]
     visible: frozenset[str]
@@ -192,8 +191,8 @@ class _Said:
     size: Size
 
     def frame(self, size: Size, field: float) -> Frame:
-        """The images that were sent, in this size. Raises ``Unsupported`` for another shape or field of view, and
-        ``WorldError`` for images that are none of that size."""
+        """The images that were sent, resized. Raises ``Unsupported`` for another shape or field of view, and ``WorldError`` for
+        images of the wrong size."""
         import numpy as np
 
         if size[0] * self.size[1] != size[1] * self.size[0] or field != base.FIELD:
@@ -240,12 +239,12 @@ class Thor:
 
     @property
     def version(self) -> str:
-        """Which client and build; known once a scene has begun."""
+        """The client and build, known once a scene has begun."""
         return self._version or "ai2thor"
 
     def begin(self, scene: base.Scene, /) -> base.SimulatorEvent:
-        """Load the scene's floor plan, and put things, lamps and the agent where they are in it. Raises ``Unsupported`` for a
-        made-up house, and ``WorldError`` where AI2-THOR fails."""
+        """Load the scene's floor plan, and set up objects, lamps and the agent as in the scene. Raises ``Unsupported`` for a
+        made-up house, and ``WorldError`` if AI2-THOR fails."""
         if not scene.floor_plan:
             raise Unsupported("AI2-THOR has no such house: a made-up one is played with the engine boxes.")
         self._last = None
@@ -275,7 +274,7 @@ class Thor:
         if event.ok and isinstance(id := meant.get("objectId"), str):
             holder = event.object(id)
             if holder and action == "ToggleObjectOn" and base.kind_in(id) == "Faucet":
-                # What is treated lies in the nearest sink.
+                # A faucet treats the objects in the nearest sink.
                 sinks = {one.id: one.position for one in event.objects if one.kind == "SinkBasin"}
                 holder = event.object(base.nearest(holder.position, sinks) or "")
             treated = base.grown(before.treated, action, id, holder.contents if holder else ())
@@ -288,7 +287,7 @@ class Thor:
     def close(self) -> None:
         if self._worker is not None:
             self._worker.stop()
-            # Its player too, which is in the group of the process.
+            # Stop its player too, which is in the same process group.
             with suppress(ProcessLookupError):
                 os.killpg(self._worker.pid, signal.SIGKILL)
         self._worker, self._last = None, None
@@ -337,7 +336,7 @@ class Thor:
 
 
 def _failed(error: BaseException, seconds: float) -> BaseException:
-    """What is told of a failure: an error of the world, or what interrupted it."""
+    """The world's error for a failure, or the interruption itself."""
     match error:
         case WorkerError():
             way_out = "Say with --world-option player=PATH which build of AI2-THOR it is to start."
@@ -353,7 +352,7 @@ def _failed(error: BaseException, seconds: float) -> BaseException:
 
 
 def _restored(now: base.SimulatorEvent, scene: base.Scene) -> list[tuple[str, dict[str, object]]]:
-    """The actions that set a scene up: nothing is moved that is there already."""
+    """The actions that set up a scene; whatever is right already stays."""
     actions: list[tuple[str, dict[str, object]]] = []
     wanted = [one for one in scene.things if one.pickupable]
     there = {one.id: one for one in now.objects if one.pickupable}
@@ -401,7 +400,7 @@ def start(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Handler]:
         raise Refused(f"this is ai2thor {version}, not {MAJOR}x", "Install it: pip install 'housequest[thor]'.", fatal=True)
     width, height = settings["size"]
     starting = threading.Event()
-    # On macOS Python has it from 3.13 on; without it, one waits for a player that has ended until the time is up.
+    # Python for macOS lacks it before 3.13; then a player that dies at the start is noticed only at the timeout.
     if hasattr(os, "waitid"):
         threading.Thread(target=_watch_start, args=(starting,), daemon=True).start()
     given = {"local_executable_path": settings["player"]} if settings["player"] else {}
@@ -430,7 +429,7 @@ def start(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Handler]:
         except ValueError as error:
             raise Refused(str(error), "Ask for an action that this build has.") from error
         except RuntimeError as error:
-            # The client says no more than at which action it was.
+            # The client's own message only names the action.
             raise RuntimeError(f"its player does not answer as AI2-THOR 5 does: {error.__context__!r}") from error
 
     build = getattr(getattr(controller, "_build", None), "commit_id", None) or "a local player"
@@ -438,14 +437,14 @@ def start(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Handler]:
 
 
 def _watch_start(started: threading.Event) -> None:
-    """End this process if the player ends before it has said anything, for which the client waits until its time is up."""
+    """End this process if the player ends before its first answer; the client would wait until its timeout."""
     ended: int | None = None
     while not started.wait(_POLL):
         try:
             child = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:  # there is no player yet
             continue
-        # What the client itself runs and waits for is gone by the next look.
+        # Other children, which the client waits for itself, are gone by the next look.
         if child is not None and child.si_pid == ended:
             _end(-child.si_status if child.si_code in (os.CLD_KILLED, os.CLD_DUMPED) else child.si_status)
         ended = child.si_pid if child is not None else None
