@@ -30,7 +30,7 @@ _CAUSES = {
 
 
 @options.takes(
-    *(name for name in (*options.TASKS, *options.PLAYER) if name != "goals"),
+    *(name for name in (*options.TASKS, *options.PLAYER, "concurrency") if name != "goals"),
     split="The split to take tasks from; of made-up houses generated:SEED, or generated:FIRST..LAST [its training split].",
 )
 def explore(

@@ -13,11 +13,11 @@ from housequest.tui.cli import app
 
 MEANINGS = {
     "--accept": "who accepts rules",
-    "--dry-run": "show what would be done; train writes what would be learned from",
-    "--games": "how many games to play",
+    "--dry-run": "show what would happen; train writes what would be learned from",
+    "--games": "play so many games",
     "--grant": "what the agent sees beyond text",
     "--html": "also write a page",
-    "--model": "which model",
+    "--model": "the language model",
     "--out": "where the result goes",
     "--prompts-of": "the agent whose prompts the expert answers",
     "--seed": "the seed of draws",

@@ -204,7 +204,7 @@ BOMB = "\n".join(["- &a0 [x, x]", *(f"- &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]"
             f"{HEAD}- {{id: one, statement: a}}\n- {{id: one, statement: b}}\n",
             "book.yaml:4: .*two rules with the id 'one': line 3",
         ),
-        (f"{HEAD}- {{id: one, statment: a}}\n", "book.yaml:3: .*unknown field 'statment'. Did you mean 'statement'"),
+        (f"{HEAD}- {{id: one, statment: a}}\n", "book.yaml:3: .*statment: this field is not known. Did you mean 'statement'"),
         ("- !!python/object/apply:os.system [ls]\n", "book.yaml:1: .*the tag"),
         (BOMB, "book.yaml:2: .*anchors and aliases are not read"),
         ("- a\n" * 2_500_000, "too large: at most 1,000,000 bytes are read; split it"),
