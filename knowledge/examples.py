@@ -15,11 +15,11 @@ import json
 import random
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 from housequest.worlds.base import Observation, Task, Trajectory, Transition, World
 from housequest.worlds.env import expert_of, steps_of
@@ -30,6 +30,7 @@ from housequest.worlds.household.goals import ADJECTIVES, TASK_TYPES, Goal, Goal
 from housequest.worlds.paths import read_file
 from housequest.worlds.tasks import HELD_OUT
 from housequest.worlds.text import printable, with_article
+from housequest.worlds.validation import Before, Invalid, read_json
 
 SHIPPED = "examples.jsonl"
 MAX_FILE = 20_000_000
@@ -133,18 +134,43 @@ def may_be_learned(split: str, number: int) -> bool:
 # A store is a file of JSON objects, one a line.
 
 
+def _text(value: object) -> object:
+    if isinstance(value, str) and (not value.strip() or len(value) > MAX_TEXT):
+        raise ValueError(f"this is {shown(value, 60)}, not a text of at most {MAX_TEXT} characters")
+    return value
+
+
+_Text = Annotated[str, Before(_text)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """An example as it is stored; ``steps`` are commands with their answers."""
+
+    origin: _Text
+    type: _Text
+    goal: _Text
+    opening: _Text
+    steps: tuple[tuple[_Text, _Text], ...] = field(metadata={"min_length": 1, "max_length": MAX_STEPS})
+
+    def example(self) -> Example:
+        transitions = tuple(Transition(command, Observation(answer)) for command, answer in self.steps)
+        return Example(self.origin, self.type, Trajectory(self.goal, Observation(self.opening), transitions))
+
+
 def written(examples: Iterable[Example]) -> str:
-    fields = (
-        {
-            "origin": example.origin,
-            "type": example.type,
-            "goal": example.goal,
-            "opening": example.trajectory.opening.text,
-            "steps": [[one.command, one.observation.text] for one in example.trajectory.transitions],
-        }
+    """The examples as a store."""
+    lines = (
+        _Line(
+            example.origin,
+            example.type,
+            example.goal,
+            example.trajectory.opening.text,
+            tuple((one.command, one.observation.text) for one in example.trajectory.transitions),
+        )
         for example in examples
     )
-    return "".join(f"{json.dumps(each)}\n" for each in fields)
+    return "".join(f"{json.dumps(asdict(line))}\n" for line in lines)
 
 
 @cache
@@ -178,36 +204,12 @@ def parse_examples(content: bytes, origin: str) -> tuple[Example, ...]:
     found: list[Example] = []
     for number, line in enumerate(lines, 1):
         try:
-            found.append(_example(json.loads(line)))
-        except (ValueError, RecursionError) as error:
-            raise KnowledgeError(f"{shown(origin)}:{number}: this is not an example: {error} {way_out}") from error
+            found.append(read_json(_Line, line).example())
+        except Invalid as wrong:
+            raise KnowledgeError(f"{shown(origin)}:{number}: this is not an example: {wrong.with_path} {way_out}") from None
     if not found:
         raise KnowledgeError(f"{shown(origin)}: there is no example in it. {way_out}")
     return tuple(found)
-
-
-def _example(value: object) -> Example:
-    if not isinstance(value, dict):
-        raise ValueError("the line is not a JSON object.")
-    fields = cast("dict[str, object]", value)
-    steps = fields.get("steps")
-    if not isinstance(steps, list) or not 0 < len(cast("list[object]", steps)) <= MAX_STEPS:
-        raise ValueError(f"'steps' is not a list of 1 to {MAX_STEPS} commands with their answers.")
-    transitions: list[Transition] = []
-    for step in cast("list[object]", steps):
-        pair = cast("list[object]", step) if isinstance(step, list) else []
-        if len(pair) != 2:
-            raise ValueError("a step is not a command with its answer.")
-        transitions.append(Transition(_text("command", pair[0]), Observation(_text("answer", pair[1]))))
-    opening, origin, task_type, goal = (_text(key, fields.get(key)) for key in ("opening", "origin", "type", "goal"))
-    return Example(origin, task_type, Trajectory(goal, Observation(opening), tuple(transitions)))
-
-
-def _text(key: str, value: object) -> str:
-    if not isinstance(value, str) or not value.strip() or len(value) > MAX_TEXT:
-        raise ValueError(f"{key!r} is {shown(value, 60)}, not a text of at most {MAX_TEXT} characters.")
-    # A prompt with a lone surrogate cannot be sent.
-    return value.encode("utf-8", "replace").decode("utf-8")
 
 
 # From commands to subgoals.

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import GenericAlias, NoneType, UnionType
 from typing import Annotated, Any, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from housequest.worlds.errors import ConfigurationError, nearest, shown
+from housequest.worlds.errors import ConfigurationError, nearest, shown, unquoted
 from housequest.worlds.paths import read_file
 
 T = TypeVar("T")
@@ -40,6 +40,12 @@ class Invalid(Exception):
     @property
     def sentence(self) -> str:
         return str(self) if str(self).endswith("?") else f"{self}."
+
+    @property
+    def with_path(self) -> str:
+        """The sentence after the path, such as "steps.3: this is missing."."""
+        path = ".".join(str(part) if isinstance(part, int) else unquoted(part, 40) for part in self.path)
+        return f"{path}: {self.sentence}" if path else self.sentence
 
     def located(self, root: YamlNode) -> Invalid:
         """The same with the line in the document ``root``: of the key, or of the entry in a list."""

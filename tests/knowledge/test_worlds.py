@@ -61,7 +61,7 @@ def test_rules_are_added_however_the_list_is_written(tmp_path: Path, rules: str)
     [
         ("format: 0.2\nworlds: a\nrules: []", "world"),
         ("format: 0.2\nworld: [a]\nrules: []", "must be a text"),
-        ("format: 0.2\nworld: a b\nrules: []", "a world's name"),
+        ("format: 0.2\nworld: a b\nrules: []", "a word of letters"),
         ("format: 0.2\nworld: a\nrules: 3", "must be a list"),
         ("just words", "a list of rules"),
     ],

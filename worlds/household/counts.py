@@ -4,17 +4,16 @@ number."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
-from functools import cache
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Literal, get_args
 
 from housequest.worlds.errors import KnowledgeError, shown
 from housequest.worlds.paths import read_file
+from housequest.worlds.validation import Before, Invalid, read_json
 
 SearchPrior = Literal["counts", "random", "name"]
 """``counts``: the likeliest place first, counted over a training split; ``random``: in a drawn order; ``name``: by name."""
@@ -36,43 +35,59 @@ _MOST = 10**9
 _LONGEST_WORD = 200
 
 
+def _count(value: object) -> object:
+    if type(value) is not int or not 0 <= value <= _MOST:
+        raise ValueError(f"this is {shown(value)}, not a count")
+    return value
+
+
+def _word(value: object) -> object:
+    if isinstance(value, str) and (not value.isprintable() or len(value) > _LONGEST_WORD):
+        raise ValueError(f"this is {shown(value)}, not a word")
+    return value
+
+
+Count = Annotated[int, Before(_count)]
+Word = Annotated[str, Before(_word)]
+
+
 @dataclass(frozen=True, slots=True)
 class Placement:
     """Objects of one kind in receptacles of one kind, in ``holding`` of those ``available`` where there is such an object."""
 
-    instances: int
-    holding: int
-    available: int
+    instances: Count
+    holding: Count
+    available: Count
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectCount:
     """One kind of object: games, objects, where they were, and games by how many of them were in some receptacle."""
 
-    games: int
-    number: int
-    places: Mapping[str, Placement] = field(metadata={"key": "in"})
-    lying: Mapping[int, int] = field(default_factory=dict[int, int])
+    games: Count
+    number: Count
+    places: Mapping[str, Placement] = field(metadata={"validation_alias": "in"})
+    lying: Mapping[int, Count] = field(default_factory=dict[int, int])
 
 
 @dataclass(frozen=True, slots=True)
 class ReceptacleCount:
     """One kind of receptacle: games, receptacles, openable ones, fewest and most in a game, and games by how many."""
 
-    games: int
-    number: int
-    openable: int
-    fewest: int
-    most: int
-    each: Mapping[int, int] = field(default_factory=dict[int, int])
+    games: Count
+    number: Count
+    openable: Count
+    fewest: Count
+    most: Count
+    each: Mapping[int, Count] = field(default_factory=dict[int, int])
 
 
 @dataclass(frozen=True, slots=True)
 class FridgeCount:
     """Coolable objects in a fridge at the start: how many, and how many of them are cool."""
 
-    number: int
-    cool: int
+    number: Count
+    cool: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +96,23 @@ class RoomCount:
     games by task type, object, and receptacle or lamp; ``together`` counts places by their receptacles (kinds joined by ``+``);
     ``nested`` counts objects in a movable receptacle, by its kind and theirs; ``fridge`` is by task type."""
 
-    games: int
-    scenes: int
+    games: Count
+    scenes: Count
     receptacles: Mapping[str, ReceptacleCount]
     objects: Mapping[str, ObjectCount]
-    goals: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict[str, dict[str, dict[str, int]]])
-    together: Mapping[str, int] = field(default_factory=dict[str, int])
-    nested: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, dict[str, int]])
+    goals: Mapping[str, Mapping[str, Mapping[str, Count]]] = field(default_factory=dict[str, dict[str, dict[str, int]]])
+    together: Mapping[str, Count] = field(default_factory=dict[str, int])
+    nested: Mapping[str, Mapping[str, Count]] = field(default_factory=dict[str, dict[str, int]])
     fridge: Mapping[str, FridgeCount] = field(default_factory=dict[str, FridgeCount])
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The origin of a table: 0 ``games`` if it was written by hand."""
+
+    split: Word
+    games: Count
+    script: Word
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +120,10 @@ class Counts:
     """The whole table (0 ``games``: written by hand), with the properties of objects (``can``) and the kinds that receptacles
     take."""
 
-    split: str
-    games: int
-    script: str
+    source: Source
     rooms: Mapping[str, RoomCount]
-    can: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    accepts: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    can: Mapping[str, tuple[Word, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    accepts: Mapping[str, tuple[Word, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def objects(self) -> tuple[str, ...]:
         """The kinds of object, sorted."""
@@ -149,50 +171,10 @@ def parse_counts(content: bytes, origin: str) -> Counts:
         many = f"{len(content):,} bytes are too many for a table of counts; it has at most {MAX_FILE:,}"
         raise KnowledgeError(f"{shown(origin)}: {many}.")
     try:
-        table = _table(json.loads(content), "the file")
-        counts = cast("Counts", _read(Counts, table | _table(table.get("source"), "source"), "the file"))
+        counts = read_json(Counts, content)
         if not counts.rooms:
-            raise ValueError("it counts no room.")
-    except (ValueError, RecursionError) as error:
+            raise Invalid("it counts no room")
+    except Invalid as wrong:
         way_out = "Make it again with scripts/count_locations.py."
-        raise KnowledgeError(f"{shown(origin)}: this is not a table of counts: {error} {way_out}") from error
+        raise KnowledgeError(f"{shown(origin)}: this is not a table of counts: {wrong.with_path} {way_out}") from None
     return counts
-
-
-def _table(value: object, name: str) -> dict[str, object]:
-    if not isinstance(value, dict):
-        raise ValueError(f"{shown(name)} is not a table.")
-    return cast("dict[str, object]", value)
-
-
-def _read(kind: Any, value: object, name: str) -> object:
-    """``value``, called ``name``, as a ``kind``: a dataclass of these, or what its fields are. Raises ``ValueError``."""
-    args = get_args(kind)
-    if kind is int:
-        if type(value) is not int or not 0 <= value <= _MOST:
-            raise ValueError(f"{shown(name)} is {shown(value)}, not a count.")
-        return value
-    if kind is str:
-        if not isinstance(value, str) or not value.isprintable() or len(value) > _LONGEST_WORD:
-            raise ValueError(f"{shown(name)} is {shown(value)}, not a word.")
-        return value
-    if get_origin(kind) is tuple:
-        if not isinstance(value, list):
-            raise ValueError(f"{shown(name)} is not a list.")
-        return tuple(_read(args[0], one, name) for one in cast("list[object]", value))
-    table = _table(value, name)
-    if args:  # a mapping
-        numbers = args[0] is int
-        for key in table if numbers else ():
-            if not (key.isascii() and key.isdecimal() and len(key) < 4):
-                raise ValueError(f"{shown(name)} has the key {shown(key)}, which is not a number of things.")
-        return {int(key) if numbers else key: _read(args[1], entry, key) for key, entry in table.items()}
-    hints, found = _hints(kind), dict[str, object]()
-    for one in fields(kind):
-        key = one.metadata.get("key", one.name)
-        if key in table or (one.default is MISSING and one.default_factory is MISSING):
-            found[one.name] = _read(hints[one.name], table.get(key), key)
-    return kind(**found)
-
-
-_hints = cache(get_type_hints)

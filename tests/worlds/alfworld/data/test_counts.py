@@ -23,8 +23,8 @@ CONTENT = files("housequest.worlds.alfworld").joinpath("counts.json").read_bytes
 
 def test_the_shipped_table_says_where_it_comes_from() -> None:
     counts = load_counts()
-    assert (counts.split, counts.games) == ("train", 3_553)
-    assert (Path(__file__).parents[4] / counts.script).is_file()
+    assert (counts.source.split, counts.source.games) == ("train", 3_553)
+    assert (Path(__file__).parents[4] / counts.source.script).is_file()
     assert len(CONTENT) < 200_000
     assert load_counts() is counts
 
@@ -32,7 +32,7 @@ def test_the_shipped_table_says_where_it_comes_from() -> None:
 def test_the_shipped_table_adds_up() -> None:
     counts = load_counts()
     assert set(counts.rooms) == {"bathroom", "bedroom", "kitchen", "livingroom"}
-    assert sum(room.games for room in counts.rooms.values()) == counts.games
+    assert sum(room.games for room in counts.rooms.values()) == counts.source.games
     for room in counts.rooms.values():
         assert room.scenes <= 30
         for receptacle in room.receptacles.values():
@@ -102,7 +102,7 @@ def test_the_script_counts_what_lies_where(tmp_path: Path) -> None:
         paths[-1].parent.mkdir(parents=True)
         paths[-1].write_bytes(source.read_bytes())
     counts = parse_counts(dump(count(paths)).encode(), "counted")
-    assert counts.games == 3
+    assert counts.source.games == 3
     game = loaded(paths[0])
     room = counts.rooms["kitchen"]
     assert sum(one.number for one in room.objects.values()) == len(game.objects)
@@ -140,15 +140,18 @@ PLACED = {"mug": {"games": 1, "number": 1, "in": {"desk": {"instances": 1, "hold
 @pytest.mark.parametrize(
     ("table", "problem"),
     [
-        ([], "not a table"),
-        ({}, "'source' is not a table"),
+        ([], "must be a table"),
+        ({}, "source: this is missing"),
         ({"source": SOURCE, "rooms": {}}, "no room"),
-        ({"source": SOURCE | {"games": -1}, "rooms": {"kitchen": ROOM}}, "'games' is -1"),
-        ({"source": SOURCE | {"games": True}, "rooms": {"kitchen": ROOM}}, "'games' is True"),
+        ({"source": SOURCE | {"games": -1}, "rooms": {"kitchen": ROOM}}, "source.games: this is -1, not a count"),
+        ({"source": SOURCE | {"games": True}, "rooms": {"kitchen": ROOM}}, "source.games: this is True, not a count"),
         ({"source": SOURCE | {"split": "\x1b[2J"}, "rooms": {"kitchen": ROOM}}, "not a word"),
-        ({"source": SOURCE, "rooms": {"kitchen": ROOM | {"objects": {"mug": 3}}}}, "'mug' is not a table"),
-        ({"source": SOURCE, "rooms": {"kitchen": ROOM | {"receptacles": {"bed": {"games": 1}}}}}, "'number' is None"),
-        ({"source": SOURCE, "rooms": {"kitchen": ROOM | {"scenes": 10**400}}}, "not a count"),
+        ({"source": SOURCE, "rooms": {"kitchen": ROOM | {"objects": {"mug": 3}}}}, "objects.mug: this must be a table"),
+        (
+            {"source": SOURCE, "rooms": {"kitchen": ROOM | {"receptacles": {"bed": {"games": 1}}}}},
+            "bed.number: this is missing",
+        ),
+        ({"source": SOURCE, "rooms": {"kitchen": ROOM | {"scenes": 10**400}}}, "scenes: this is"),
     ],
 )
 def test_a_damaged_table_is_refused_by_name(table: object, problem: str) -> None:
