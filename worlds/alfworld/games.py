@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -32,7 +31,6 @@ GAME_FILE = "game.tw-pddl"
 TRAJECTORY_FILE = "traj_data.json"
 MAX_TRAJECTORY = 32 << 20  # bytes of one ``traj_data.json``; every published one is well below
 GET_DATA = "Fetch the games with `housequest data download`, or set ALFWORLD_DATA to the folder that holds json_2.1.1."
-_NUMBERED = re.compile(r"(?P<split>[^/\\:]+):(?P<number>[0-9]{1,19})", re.ASCII)
 
 
 def splits_of(folders: Iterable[str]) -> tuple[str, ...]:
@@ -50,12 +48,6 @@ def in_order(splits: Iterable[str]) -> tuple[str, ...]:
 def type_of_trial(trial: str) -> str:
     """The start of ``<task>/<trial>``, up to the first hyphen: a task type, or anything else."""
     return trial.partition("/")[0].partition("-")[0]
-
-
-def read_reference(reference: str) -> tuple[str, int] | None:
-    """Read ``split:number``; None for any other form."""
-    match = _NUMBERED.fullmatch(reference)
-    return (match["split"], int(match["number"])) if match else None
 
 
 def game_at(reference: str) -> Path | None:

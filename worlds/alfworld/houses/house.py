@@ -16,7 +16,7 @@ from itertools import count
 from math import gcd
 from pathlib import Path
 from random import Random
-from typing import TypeVar, cast, get_args
+from typing import Annotated, TypeVar, cast, get_args
 
 from housequest.worlds.alfworld.engine.game import PREDICATES, Fact, Game, Problem, parse_game, problem_text
 from housequest.worlds.alfworld.engine.planner import plan
@@ -27,7 +27,7 @@ from housequest.worlds.household.counts import Counts, RoomCount
 from housequest.worlds.household.goals import APPLIANCES, TYPES, Goal, GoalForm, TaskType
 from housequest.worlds.household.world import GENERATED
 from housequest.worlds.tasks import EndlessTasks
-from housequest.worlds.validation import read_yaml
+from housequest.worlds.validation import Before, Invalid, read, read_yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +156,15 @@ _LARGEST_FILE = 100_000
 _SMALLEST, _LARGEST = 0.001, 1_000_000
 
 
+def _weight(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not _SMALLEST <= value <= _LARGEST:
+        raise ValueError(f"the weight {shown(value)} must be a number from {_SMALLEST} to {_LARGEST:,}")
+    return value
+
+
+_Weights = Mapping[str, Annotated[float, Before(_weight)]]
+
+
 def read_habits(path: Path) -> Habits:
     """The habits of ``train`` with the changes in a YAML file: for each kind of thing, its places by relative weight, as in
     ``book: {fridge: 3, bed: 1}``. Raises ``ConfigurationError`` naming the file and the fault."""
@@ -163,38 +172,19 @@ def read_habits(path: Path) -> Habits:
     content = read_yaml(path, name, _LARGEST_FILE)
     habits = counted_habits()
     try:
-        said = _entries(content)
-        for thing, places in said:
-            habits = habits.placing(thing, _read_weights(thing, places))
+        said = read(Mapping[str, _Weights], {} if content is None else content)
+        # Sorted, so that the order in the file does not matter.
+        for thing, places in sorted(said.items()):
+            weights = {place: round(weight / _SMALLEST) for place, weight in sorted(places.items())}
+            shared = gcd(*weights.values())
+            habits = habits.placing(thing, {place: weight // shared for place, weight in weights.items()})
+    except Invalid as wrong:
+        raise ConfigurationError(f"{name}: {wrong.with_path}") from None
     except ConfigurationError as error:
         raise ConfigurationError(f"{name}: {error}") from None
     if not said:
         raise ConfigurationError(f"{name} names no kind of thing; a line of it is, for example, mug: {{safe: 1}}")
     return habits
-
-
-def _entries(value: object) -> list[tuple[str, object]]:
-    """The entries of a mapping, sorted so that their order in the file does not matter; none for anything else."""
-    said = cast("dict[object, object]", value) if isinstance(value, dict) else {}
-    if odd := [name for name in said if not isinstance(name, str)]:
-        raise ConfigurationError(f"{shown(odd[0])} is not the name of a kind; write it as a word.")
-    return sorted(cast("dict[str, object]", said).items())
-
-
-def _read_weights(thing: str, places: object) -> dict[str, int]:
-    """The weight of each place, as the smallest possible integers."""
-    said = _entries(places)
-    if not said:
-        way_out = "give each place its weight, for example {safe: 1}"
-        raise ConfigurationError(f"{shown(thing)} has {shown(places)} instead of places; {way_out}.")
-    weights: dict[str, int] = {}
-    for place, weight in said:
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not _SMALLEST <= weight <= _LARGEST:
-            said_of = f"{shown(thing)} lies in {shown(place)} with the weight {shown(weight)}"
-            raise ConfigurationError(f"{said_of}; give a number from {_SMALLEST} to {_LARGEST:,}.")
-        weights[place] = round(weight / _SMALLEST)
-    shared = gcd(*weights.values())
-    return {place: weight // shared for place, weight in weights.items()}
 
 
 _T = TypeVar("_T")
