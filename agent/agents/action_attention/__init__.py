@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ActionAttentionSettings:
-    """Which of PET's modules are on. Here they need no model; ``--agent pet --set acting=action-attention`` lets one judge."""
+    """PET's modules, each on or off; they need no model. With ``--agent pet --set acting=action-attention`` one judges."""
 
     plan: bool = option(True, "plan sub-tasks and track them")
     eliminate: bool = option(True, "hide names that do not matter")
@@ -28,7 +28,7 @@ class ActionAttentionSettings:
 
 
 def _digests(settings: Mapping[str, Scalar], _household: Household | None) -> dict[str, str]:
-    """The SHA-256 of the network's file, for a record. Raises ``ConfigurationError`` for one that cannot be read."""
+    """The SHA-256 of the network's file, for a record. Raises ``ConfigurationError`` if it cannot be read."""
     from housequest.agent.agents.action_attention.network import SHIPPED
     from housequest.agent.networks import digest
 

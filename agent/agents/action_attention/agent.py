@@ -1,8 +1,8 @@
 """Action Attention: a network trained by behaviour cloning that chooses among the admissible commands (Wu et al., 2023).
 
-The network sees what the paper's sees: the task or the present sub-task, all observations so far, and the admissible commands,
-which have to be granted. It reads no belief; PET's modules do, where they are on, and so does the rule that ends going round in
-circles. Here no language model answers for these modules: each follows from the texts and the counts of ``train``.
+As in the paper, the network sees the task or the present sub-task, all observations so far, and the admissible commands, which
+have to be granted. Only PET's modules, where they are on, and the rule against repeated commands read belief. Here no language
+model answers for these modules: each follows from the texts and the counts of ``train``.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from housequest.agent.agents.action_attention import ActionAttentionSettings
     from housequest.agent.agents.action_attention.network import AttentionPolicy
 
-SUBTASKS, TRACKER, ELIMINATOR = "subtasks", "tracker", "eliminator"  # PET's modules, as its agent calls them.
+SUBTASKS, TRACKER, ELIMINATOR = "subtasks", "tracker", "eliminator"  # PET's modules, by their names in its agent.
 
 
 def subgoals(goal: str, belief: Belief, household: Household) -> tuple[GoalStep, ...]:
-    """Plan: the sub-tasks of a goal sentence; none where it cannot be read."""
+    """Plan: the sub-tasks of a goal sentence; none if it cannot be read."""
     read = household.read_goal(goal)
     if read is None:
         kinds = sorted({one.kind for one in belief.receptacles})
@@ -43,7 +43,7 @@ def subgoals(goal: str, belief: Belief, household: Household) -> tuple[GoalStep,
 
 
 def finished(subgoal: GoalStep, before: Belief, after: Belief) -> bool:
-    """Track: whether the sub-task is done now that a command has led from the belief ``before`` to that ``after``."""
+    """Track: True if the sub-task is done now that a command has led from the belief ``before`` to ``after``."""
     held = after.item(after.held)
     match subgoal.action:
         case "pick":
@@ -60,9 +60,9 @@ def finished(subgoal: GoalStep, before: Belief, after: Belief) -> bool:
 
 
 def relevance(aims: Sequence[GoalStep], belief: Belief, counts: Counts) -> dict[str, float]:
-    """Eliminate: how relevant each known name is to ``aims``, from 0 to 1. What an aim names, and the appliance that it needs,
-    has 1. Where it has to be searched for something, a place has the chance that the thing is there, as a share of the
-    likeliest place's; one where such a thing was seen has 1."""
+    """Eliminate: how relevant each known name is to ``aims``, in [0, 1]. A thing that an aim names, and its appliance, has
+    1. If something must be searched for, a place has the chance that it is there, as a share of the likeliest place's; a
+    place where such a thing was seen has 1."""
     room = counts.room_of(one.kind for one in belief.receptacles)
     scores = {one.name: 0.0 for one in (*belief.receptacles, *belief.items)}
     for aim in aims:
@@ -78,15 +78,15 @@ def relevance(aims: Sequence[GoalStep], belief: Belief, counts: Counts) -> dict[
     return scores
 
 
-SHOWN = 3  # Commands in a thought, the likeliest first.
-LEAST = 0.01  # The least probability with which a command stands in a thought.
+SHOWN = 3  # Commands shown in a thought, the likeliest first.
+LEAST = 0.01  # The least probability of a command shown in a thought.
 
 
 @dataclass(frozen=True, slots=True)
 class AttentionMemory:
-    """What it remembers: the texts ``seen``, the opening first, and in ``state`` what PET's modules know. ``plan`` is None
-    before it was made and empty where the goal cannot be read; ``step`` is the index of the present sub-task. ``judged`` says
-    of everything judged, by target and name, whether it was masked."""
+    """The memory: all texts ``seen``, the opening first, and in ``state`` the knowledge of PET's modules. ``plan`` is None
+    until it is made, and empty if the goal cannot be read; ``step`` is the index of the present sub-task. ``judged`` says of
+    each target and name if it was masked."""
 
     goal: str
     seen: tuple[str, ...]
@@ -106,10 +106,11 @@ class AttentionMemory:
 
 
 class ActionAttention:
-    """Takes the likeliest admissible command under the present sub-task, or under the goal where there is none. Calls: none.
-    Without ``plan`` the goal is all it is told; ``eliminate`` then judges against the whole goal. As in the paper, a plan that
-    ends early gives way to the goal, and a finished sub-task is not resumed. Beyond the paper, a command that was given before
-    with the same knowledge is not given ``again`` while there are others. Hints and rules are ignored."""
+    """Takes the likeliest admissible command under the present sub-task, or else under the goal. Calls: none.
+
+    Without ``plan`` it knows only the goal, and ``eliminate`` judges against all of it. As in the paper, the goal takes over
+    when a plan ends early, and a finished sub-task is not resumed. Beyond the paper, a command that was given before with
+    the same knowledge is only given ``again`` if there is no other. Hints and rules are ignored."""
 
     name = "action-attention"
 
@@ -117,7 +118,7 @@ class ActionAttention:
         self._policy, self._household, self.settings = policy, household, settings
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> AttentionMemory:
-        """Raises ``ConfigurationError`` where admissible commands are not granted."""
+        """Raises ``ConfigurationError`` if admissible commands are not granted."""
         if not grants.admissible:
             raise ConfigurationError(needs_admissible(self.name))
         return AttentionMemory(goal, (opening_text(observation, goal),), BriefState(observation.belief or Belief()))
@@ -134,7 +135,7 @@ class ActionAttention:
         if not commands:
             return Idle("no command is admissible"), memory
         if not self.settings.again:
-            # What was done before with the same knowledge taught nothing.
+            # A command given before with the same knowledge taught nothing.
             commands = tuple(command for command in commands if command not in memory.state.idle) or commands
         seen = tuple(masked(text, hidden) for text in memory.seen)
         shares = await self._policy.shares(self._task(memory), seen, commands)
@@ -165,7 +166,7 @@ class ActionAttention:
         return memory
 
     def _eliminated(self, memory: AttentionMemory, emit: Emitter) -> tuple[Collection[str], AttentionMemory]:
-        """The names that are masked now: never what is held or what is here."""
+        """The names masked now: never a held one or one that is here."""
         belief = memory.belief
         aims = (memory.subgoal,) if memory.subgoal else memory.plan or subgoals(memory.goal, belief, self._household)
         if not aims:

@@ -1,15 +1,15 @@
 """The Action Attention network (Wu et al., 2023, section 3.4) in NumPy, from texts to a score for each permissible command.
 
-Texts become vectors by words trained from scratch with the network, or by an embedding model, which stays as it is. The paper
-takes a frozen language model's; the file that ships has words. By words, the vector of a text is the sum of its words' and
-names', and a correction by one feed-forward layer. A name's is its word's, times one of its number and plus another, so that
-``mug 2`` is told from ``mug 3`` in any sum, and ``mug 7`` is known too. Each counts once more times a vector of the word before
-it, which tells "from the desk" from "to the desk".
+Texts become vectors by words trained from scratch with the network, or by a frozen embedding model, as in the paper; the file
+that ships has words. By words, a text's vector is the sum of those of its words and names, plus a correction by one
+feed-forward layer. A name's vector is its word's, times one of its number and plus another, which tells ``mug 2`` from ``mug
+3`` in any sum and also covers ``mug 7``. Each is added again times a vector of the word before it, which tells "from the desk"
+from "to the desk".
 
 One transformer reads the task, the average of the history, the present observation and the commands, each as one vector. A
-command attends to the first three and to itself, and nothing but the query's own vector attends to a command. So one pass
-gives all keys; in the paper's (equation 4), a pass for each command, the other three may attend to that command too. The query
-attends to everything (equation 3). A score is the product of the query and a key (equation 5).
+command attends to the first three and to itself, and only the query's own vector attends to commands. So one pass gives all
+keys; in the paper (equation 4), with a pass for each command, the other three may attend to that command too. The query attends
+to everything (equation 3). A score is the product of the query and a key (equation 5).
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ MOST_NUMBER = 63
 NUMBERS = MOST_NUMBER + 1
 LONGEST_TEXT = 20_000
 MOST_REMEMBERED = 20_000
-ROLES = 5  # Task, history, observation, query, command: what a vector stands for.
+ROLES = 5  # The roles of vectors: task, history, observation, query, command.
 CONTEXT = 3
-PROBE = "Put a clean mug on the desk."  # A text whose vector tells one embedding model from another.
-_ALIKE = 0.99  # The least cosine similarity of two vectors of the probe by one model, which may compute in other precision.
+PROBE = "Put a clean mug on the desk."  # The vector of this text tells embedding models apart.
+_ALIKE = 0.99  # The least cosine similarity of two such vectors by one model, which may compute in another precision.
 
 _ARTICLES = frozenset(("a", "an", "the"))
 _PIECE = re.compile(r"(?P<word>[a-z]+)(?: (?P<number>[0-9]{1,6})(?![0-9a-z]))?", re.ASCII)
 
-Token = tuple[int, int]  # A word by its place in the vocabulary, and the number behind it, 0 for none.
+Token = tuple[int, int]  # A word by its place in the vocabulary, and the number after it (0: none).
 
 
 class WordVocabulary:
-    """A vocabulary of words and names of things with their numbers (``mug 2``), in small letters. Words that it lacks are one,
-    but names written apart ("coffee machine") and usual synonyms are known. Articles are left out, so that "from" stands before
-    the name that it belongs to."""
+    """A vocabulary of words and names of things with their numbers (``mug 2``), in lowercase. All unknown words are one, but
+    names written apart ("coffee machine") and usual synonyms are known. Articles are left out, so that "from" comes right
+    before the name."""
 
     def __init__(self, words: Iterable[str]) -> None:
         self.known: tuple[str, ...] = tuple(dict.fromkeys(words))
@@ -88,11 +88,10 @@ class WordEmbedding:
         self._words, self._weights = words, weights
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Floats]:
-        """A vector for each of ``texts``."""
         return [self.vector(text) for text in texts]
 
     def vector(self, text: str) -> Floats:
-        # Each text by itself, since a product of matrices may round a row otherwise than one of a vector.
+        # One text at a time, since a product of matrices may round a row in another way than a single vector.
         w = self._weights
         x = np.zeros(w["words"].shape[1], np.float32)
         tokens = self._words.read(text)
@@ -104,20 +103,20 @@ class WordEmbedding:
 
 
 def scaled(vectors: Sequence[Vector]) -> Floats:
-    """Vectors of an embedding model, each divided by its root mean square, as they are trained on and kept."""
+    """Vectors of an embedding model, each divided by its root mean square, as in training."""
     return normed(np.array(vectors, np.float32))
 
 
 class FrozenEmbedding:
-    """The embedding of a model that stays as it is, less the mean of what it gave in training: its vectors are often all alike.
-    ``trained_with`` is what the model was called in training. Another model than that is told by the vector of the probe."""
+    """The embedding of a frozen model, less the mean of its vectors in training, which are often all alike. ``trained_with``
+    is the model's name in training. Another model is recognised by its vector of the probe."""
 
     def __init__(self, embedder: Embedder, trained_with: str, weights: Mapping[str, Floats]) -> None:
         self._embedder, self._trained_with, self._weights = embedder, trained_with, weights
         self._checked = False
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Floats]:
-        """A vector for each of ``texts``. Raises ``ModelError``, which is fatal where this is another model."""
+        """A vector for each of ``texts``. Raises ``ModelError``, which is fatal if this is another model."""
         found = await self._embedder.embed(texts if self._checked else (PROBE, *texts))
         if not self._checked:
             probe, *found = found
@@ -154,7 +153,7 @@ class AttentionShape:
 
 
 class AttentionNetwork:
-    """Vectors of texts to scores of commands; holds nothing but its weights."""
+    """Turns vectors of texts into scores of commands. It holds nothing but its weights."""
 
     def __init__(self, shape: AttentionShape, weights: Mapping[str, Floats]) -> None:
         self.shape, self._weights = shape, weights
@@ -184,14 +183,13 @@ class AttentionNetwork:
 
 
 def attention_mask(count: int) -> NDArray[np.bool_]:
-    """Which of ``count`` vectors attends to which: all to the context, each to itself, and the query to everything."""
+    """The attention of ``count`` vectors: all attend to the context, each to itself, and the query to everything."""
     places = np.arange(count)
     return (places[None, :] < CONTEXT) | (places[None, :] == places[:, None]) | (places[:, None] == CONTEXT)
 
 
 class AttentionPolicy:
-    """Scores commands by the network, through the embedding that it was trained with. Safe for many games at once. It remembers
-    the vectors of texts, and nothing else."""
+    """Scores commands by the network and the embedding of its training. Safe for many games at once; caches texts' vectors."""
 
     def __init__(self, network: AttentionNetwork, embedding: Embedding) -> None:
         self._network, self._embedding = network, embedding
@@ -250,13 +248,13 @@ FROZEN: WeightsFormat[AttentionShape, str] = WeightsFormat(
     sizes=lambda shape, _: {"middle": (shape.embedded,), "probe": (shape.embedded,), **shape.weights()},
     **_BOTH,
 )
-"""The format of a network that was trained with an embedding model, which the file names: it keeps the mean of that model's
-vectors in training, and the probe's."""
+"""The format of a network that was trained with an embedding model, which the file names. It keeps the mean of that model's
+vectors in training, and that of the probe."""
 
 
 def read_weights(file: Path, embedder: str = "") -> tuple[AttentionNetwork, Embedding]:
-    """Read network and embedding; ``embedder`` names the embedding model where it was trained with one. The file alone never
-    says whom to call. Raises ``ConfigurationError`` for a file that holds none, and for a model that is missing."""
+    """Read a network with its embedding. ``embedder`` names the embedding model if it was trained with one; the file alone
+    never decides which model is called. Raises ``ConfigurationError`` if the file holds no network, or a model is missing."""
     if title(file) != FROZEN.title:
         shape, words, weights = FORMAT.read(file)
         return AttentionNetwork(shape, weights), WordEmbedding(words, weights)
@@ -270,5 +268,5 @@ def read_weights(file: Path, embedder: str = "") -> tuple[AttentionNetwork, Embe
 
 
 def load_policy(file: Path = SHIPPED, embedder: str = "") -> AttentionPolicy:
-    """The policy that ships, or the one in ``file`` with its embedding model. Raises ``ConfigurationError``."""
+    """Load the policy that ships, or the one in ``file`` with its embedding model. Raises ``ConfigurationError``."""
     return AttentionPolicy(*read_weights(file, embedder))

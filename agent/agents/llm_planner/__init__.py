@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from housequest.agent.base import Agent
 
 Wording = Literal["pairs", "lines"]
-"""How plans are written in the prompt: all pairs on one line, or each on a numbered line of its own."""
+"""The form of plans in the prompt: all pairs on one line, or each on a numbered line."""
 
 
 @dataclass(frozen=True, slots=True)
 class LlmPlannerSettings(CameraSettings):
-    """How plans are worded, and what ties them to the house. ``bias`` is what the tokens of allowed actions and seen objects
-    are favoured by, in nats (section 5.3: 0.1), where the model takes one. The paper sets no bound to ``revisions``, and its
-    prompt has none of the lines of ``feedback``: asked again, a model cannot know there that it holds the wrong thing."""
+    """The wording of plans, and their grounding in the house. ``bias`` (nats; section 5.3: 0.1) favours the tokens of
+    allowed actions and seen objects, if the model takes one. The paper does not limit ``revisions``, and its prompt does not
+    have the lines of ``feedback``, without which a model cannot know that it holds the wrong thing."""
 
     search: PlannerSearch = option("random", "how the next place to search is chosen")
     shots: int = option(9, "examples in the prompt", most=50)

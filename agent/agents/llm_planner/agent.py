@@ -1,12 +1,12 @@
 """LLM-Planner (Song et al., ICCV 2023): few-shot high-level plans, grounded by re-planning.
 
 A language model is shown similar tasks with their plans, and writes a plan of (action, object) pairs; a low-level planner turns
-each pair into commands. Dynamically (Algorithm 1), it is asked again whenever a subgoal fails or takes too many steps, and told
-which subgoals are completed and which objects were seen: the kinds of things that the observation texts named stand in for the
-paper's object detector. Statically, the first plan is followed to its end, whatever fails.
+each pair into commands. Dynamically (Algorithm 1), it is asked again whenever a subgoal fails or takes too many steps, with the
+completed subgoals and the objects seen: the kinds of things that the texts named, in place of the paper's object detector.
+Statically, the first plan is followed to its end, whatever fails.
 
-The paper's step-by-step instructions (section 4.2) are an annotator's, which only published games have. There they are part of
-the goal sentence, if the world was made to show them (goals ``human+steps``), and not a line of their own.
+The paper's step-by-step instructions (section 4.2) are an annotator's, and only published games have them. There they are part
+of the goal sentence, if the world was made to show them (goals ``human+steps``), and not a line of their own.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 
 PACKAGE = "housequest.agent.agents.llm_planner"
 _NAMES = tuple(PAIR_NAMES.values())
-UNREADABLE = f"{PLANNER} unreadable"  # Noted of a model that wrote no plan; another one may, asked the same.
+UNREADABLE = f"{PLANNER} unreadable"  # Noted if a model wrote no plan; another model may, if asked the same.
 MOST_HELD = 20  # Subgoals of a plan that is held to its form: one more than the longest of ALFRED's train split.
 
 
 def prompted_plan(plan: Sequence[Subgoal], wording: Wording) -> str:
-    """A plan as the prompt shows it and as the model shall write it."""
+    """A plan in the form in which the prompt shows it and the model writes it."""
     if wording == "pairs":
         return ", ".join(map(as_pair, plan))
     return "".join(f"\n{number}. {as_pair(subgoal)}" for number, subgoal in enumerate(plan, 1))
 
 
 def planner_message(wording: Wording, names: Sequence[str] = _NAMES) -> str:
-    """The planner's system message; ``names`` are the actions that are allowed."""
+    """The planner's system message; ``names`` are the allowed actions."""
     prompt = load_prompt(PACKAGE, "llm_planner")
     return prompt.render("system", actions=", ".join(names), form=prompt.render(wording))
 
@@ -61,8 +61,8 @@ def request_text(
     failed: str = "",
 ) -> str:
     """The planner's prompt: examples, what is ``added`` (rules, hints), the task, and "Next plan:" (figure 2). ``grounding``
-    are the completed subgoals and the objects seen, for dynamic planning (section 4.4). ``holding`` and ``failed``, what is in
-    the hand and which subgoal did not work, are lines that the paper's prompt does not have."""
+    are the completed subgoals and the objects seen, for dynamic planning (section 4.4). The paper's prompt has no lines for
+    ``holding`` (the object in the hand) and ``failed`` (the subgoal that did not work)."""
     prompt = load_prompt(PACKAGE, "llm_planner")
     parts = [prompt.render("example", goal=shot.goal, plan=prompted_plan(shot.plan, wording)) for shot in shots]
     task = [prompt.render("task", goal=goal)]
@@ -76,7 +76,7 @@ LLM_PLANNER: Role[tuple[Subgoal, ...]] = Role(PLANNER, partial(read_subgoals, na
 
 
 def plan_form(wording: Wording, names: Sequence[str] = _NAMES) -> Form:
-    """The form of a plan as the prompt asks for it; ``names`` are the actions that are allowed."""
+    """The form of a plan; ``names`` are the allowed actions."""
     pair = Form((("action", Choice(tuple(names))), " ", ("object", Name(40))))
     pairs = Listed(pair, MOST_HELD, between=", ") if wording == "pairs" else Listed(pair, MOST_HELD, first=1)
     return Form((("plan", pairs),))
@@ -84,15 +84,15 @@ def plan_form(wording: Wording, names: Sequence[str] = _NAMES) -> Form:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlmPlannerMemory(PlannerMemory):
-    """What the planner was asked, each time with what was known of the house then, and whether it was free to reply."""
+    """The requests so far, each with what was known of the house, and with False if the reply was held to a form."""
 
     requests: frozenset[tuple[str, Hashable, bool]] = frozenset()
 
 
 class LlmPlanner(PlanFollower[LlmPlannerMemory]):
-    """Calls an episode: 1, and 1 more whenever the plan is made anew; needs a chat model. Where the model takes a bias, the
-    tokens of allowed actions and seen objects are favoured. The prompt is rendered anew at each call, as in the paper: only its
-    last lines differ, so that a prefix cache still serves the rest. It is not shown the diagnosis of refused commands nor the
+    """Calls an episode: 1, and 1 more for each new plan; needs a chat model. If the model takes a bias, the tokens of
+    allowed actions and seen objects are favoured. The prompt is rendered anew at each call, as in the paper, but only its
+    last lines differ, so a prefix cache still serves the rest. It shows neither the diagnosis of refused commands nor the
     admissible ones."""
 
     name = "llm-planner"
@@ -129,24 +129,23 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
         return await self._plan(memory, turn, reason, emit, failed=reason)
 
     def _asked_before(self, memory: LlmPlannerMemory, turn: Turn, failed: str = "") -> bool:
-        """Whether the same was asked when no more was known: a model that is not to vary then says the same for ever."""
+        """True if the same was asked with the same knowledge: without randomness, the model would give the same reply."""
         asked = self._asking(memory, self._request(memory, turn, failed))
         return asked in memory.requests and not self._sampling.temperature
 
     def _asking(self, memory: LlmPlannerMemory, request: str) -> tuple[str, Hashable, bool]:
-        """``request`` with the rest that decides what a model replies, unless it varies."""
-        # Going to and fro teaches nothing, so it does not count where the robot stands.
+        """The parts that decide a model's reply: ``request``, what is known, and if the reply is free."""
+        # Going back and forth teaches nothing, so the robot's place does not count.
         return request, self._body.known(memory.state), is_unheld(PLANNER)
 
     async def _plan(
         self, memory: LlmPlannerMemory, turn: Turn, reason: str, emit: Emitter, *, failed: str = ""
     ) -> tuple[Decision | None, LlmPlannerMemory]:
-        """Another plan; or what comes of there being none."""
         request = self._request(memory, turn, failed)
         memory = replace(memory, requests=memory.requests | {self._asking(memory, request)})
         bias: tuple[tuple[str, float], ...] = ()
         if self._favoured and (await in_role(self._model, PLANNER).capabilities()).bias:
-            # Within a plan, a name stands behind a space, which many vocabularies make part of its first token.
+            # Within a plan, a space precedes a name, and many vocabularies make it part of the first token.
             objects = (f" {name}" for name in self._body.told(memory.state).seen) if self._replanning else ()
             bias = tuple((text, self._favoured) for text in (*_NAMES, *objects))
         sampling = replace(self._sampling, bias=bias)
@@ -176,7 +175,7 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
         )
 
 
-# What an expert replies in these roles.
+# The expert's replies in these roles.
 
 
 def _planner(knows: Demonstrator, request: Request) -> Reply:

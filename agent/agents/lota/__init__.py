@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SayCanSettings(ModelSettings):
-    """Examples, search, and whether the model is told why a skill failed."""
+    """Examples, search, and telling the model why a skill failed."""
 
     max_tokens: int = option(64, "the most tokens in a reply")
     examples: str = option("made-up", "where examples come from: made-up, train, a file or a run's folder")
@@ -29,10 +29,10 @@ class SayCanSettings(ModelSettings):
 
 @dataclass(frozen=True, slots=True)
 class LotaSettings(SayCanSettings):
-    """The settings of `SayCanSettings`, and how the likeliest skill is found. ``asking=list`` is what the paper did with GPT-4
-    (appendix D): one reply lists all skills, which are carried out in turn. With more ``readings`` than one, a plan that did
-    not end the game is followed by the likeliest other one (`housequest.agent.agents.lota.selector`); it needs a model that
-    scores given texts."""
+    """The settings of `SayCanSettings`, and the way to find the likeliest skill. ``asking=list`` is the paper's way with
+    GPT-4 (appendix D): one reply lists all skills, which are carried out in turn. With more than one of ``readings``, a plan
+    that did not end the game is followed by the likeliest other one (`housequest.agent.agents.lota.selector`); this needs a
+    model that scores given texts."""
 
     exact: bool = option(False, "choose by the probability of each skill, not by constrained decoding")
     asking: Literal["next", "list"] = option("next", "ask for the next skill, or for the whole list at once")

@@ -1,7 +1,7 @@
-"""LoTa-Bench's planner and SayCan: they select the likeliest skill of a fixed set, which a controller carries out.
+"""LoTa-Bench's planner and SayCan: they select the likeliest skill of a fixed set, and a controller carries it out.
 
-Choi et al., "LoTa-Bench", ICLR 2024, sections 3 and 6, appendices B, D and F; Ahn et al., "Do As I Can, Not As I Say", 2022, as
-LoTa-Bench's appendix B has it.
+Choi et al., "LoTa-Bench", ICLR 2024, sections 3 and 6, appendices B, D and F; Ahn et al., "Do As I Can, Not As I Say", 2022, in
+the form of LoTa-Bench's appendix B.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ class Controlled(Controller):
         return frozenset(state.belief.kinds)
 
     def demonstrated(self, example: Example) -> tuple[str, ...]:
-        """The skills that win an example, as this world has them."""
+        """The skills that win an example, in this world's words."""
         return tuple(listed_skill(skill).text for skill in example_skills(example))
 
 
 def listed_skill(skill: Skill) -> Skill:
-    """``skill`` as the set has it: ``find`` in place of going, and ``put`` without a place."""
+    """The skill of the fixed set: ``find`` in place of going, and ``put`` without a place."""
     match skill.verb:
         case "go":
             return Skill("find", skill.receptacle or skill.object)
@@ -83,7 +83,7 @@ def listed_skill(skill: Skill) -> Skill:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A skill that the world carries out: one of its ``skills``, how often it was given, and why it failed."""
+    """A skill that the world carries out: one of its ``skills``, 1 once it was ``given``, and the reason if it failed."""
 
     skills: tuple[str, ...]
     skill: str | None = None
@@ -92,7 +92,7 @@ class Given:
 
 
 class ByWorld:
-    """Skills that are the world's own commands, as `Controlled` has others."""
+    """Skills that are the world's own commands; `Controlled` has the others."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -121,7 +121,7 @@ class ByWorld:
         del goal, emit, rules
         if state.skill is not None and not state.given:
             return Execute(state.skill), replace(state, given=1)
-        # Whether it was carried out is known from the answer, so what comes next is another skill.
+        # The answer says if it was carried out, so another skill comes next.
         return (Done("done") if state.failure is None else Failed(state.failure)), Given(state.skills)
 
     def possible(self, state: Given, admissible: Sequence[str]) -> frozenset[str]:
@@ -133,7 +133,7 @@ class ByWorld:
         return frozenset()
 
     def demonstrated(self, example: Example) -> tuple[str, ...]:
-        """Examples of this world are its skills; those of text games are put in their words."""
+        """Examples of this world are its skills; those of text games are put in its words."""
         commands = tuple(one.command for one in example.trajectory.transitions)
         if set(commands) <= set(self._skills_at(example.trajectory.opening.text)):
             return commands
@@ -156,8 +156,8 @@ def _named(subgoal: GoalStep) -> Sequence[NamedSkill]:
 
 
 MOST_AT_ONCE = 8
-"""Skills in a turn that had nothing left to do; after so many the turn is used up, and after twice as many the game is."""
-MOST_SAME = 3  # How often in a row one skill that has nothing left to do is selected; then the model goes round in a circle.
+"""After this many skills in a turn that had nothing left to do, the turn is used up; after twice as many, the game is."""
+MOST_SAME = 3  # After this many times in a row with one skill that has nothing left to do, the model goes round in a circle.
 PACKAGE = "housequest.agent.agents.lota"
 
 
@@ -165,11 +165,11 @@ PACKAGE = "housequest.agent.agents.lota"
 class LotaMemory:
     """The conversation so far, and the skill in progress.
 
-    ``ahead`` are the skills that the model named and that are still to be taken up, ``taken`` those of its last reply that
-    were, and ``listed`` whether that named more than one; ``shown``: the prompt lists the skills. ``selected`` counts all that
-    were begun. ``idle`` are the last ones in a row that had nothing left to do. ``notice`` is what the next message says of the
-    last skill, and ``failure`` why that failed; ``hints`` are those given since the model was last asked, and ``heard`` all.
-    ``plan`` are the skills that were taken up in the present reading."""
+    ``ahead`` are the skills that the model named and that are still to come, ``taken`` those of its last reply that were
+    begun. ``listed``: that reply named more than one; ``shown``: the prompt lists the skills. ``selected`` counts all skills
+    begun. ``idle`` are the last ones in a row that had nothing left to do. ``notice`` is for the next message, about the
+    last skill; ``failure`` is why that failed. ``hints`` are new since the model was last asked, ``heard`` are all. ``plan``
+    are the skills of the present reading."""
 
     goal: str
     grants: Grants
@@ -190,24 +190,24 @@ class LotaMemory:
 
 
 class Lota:
-    """Plays skill by skill; the agents ``lota`` and ``saycan`` differ in how the next one is selected.
+    """Plays skill by skill; the agents ``lota`` and ``saycan`` select the next one in different ways.
 
-    ``next``: constrained decoding, if the model supports it; else the prompt lists the skills and the reply is read, which a
-    thought says. An endpoint that does not keep to the skills, or refuses them, is shown them from then on. A reply that is a
-    list is carried out as one, and the next message says what was done. ``list``: the model is asked for the whole list once
-    (appendix D); one that cannot be read ends the game. ``exact``: by the probability of each skill (equation 2), all in one
-    call. ``each``: the same, with a call for every skill, times its affordance. Calls a skill: 1, and for ``each`` as many as
-    there are skills (266); for ``list`` 1 an episode. ``exact`` and ``each`` need a model that scores given texts; one that
-    scores them singly, as an endpoint does, takes a call for each skill and one for the prompt alone.
+    ``next``: constrained decoding, if the model supports it. Otherwise the prompt lists the skills and the reply is read,
+    which a thought says; so also after an endpoint does not keep to the skills, or refuses them. A reply that is a list is
+    carried out as one, and the next message says what was done. ``list``: the model is asked for the whole list once
+    (appendix D); an unreadable one ends the game. ``exact``: by the probability of each skill (equation 2), all in one call.
+    ``each``: the same, with a call for every skill, times its affordance. Calls a skill: 1; for ``each`` as many as there
+    are skills (266); for ``list`` 1 an episode. ``exact`` and ``each`` need a model that scores given texts; one that scores
+    them singly, as an endpoint does, takes a call for each skill and one for the prompt alone.
 
-    Who carries a skill out is a controller, or the world itself where its commands are skills.
+    A controller carries a skill out, or the world itself if its commands are skills.
 
-    The prompt only grows, but where another reading begins. It holds the instruction and the skills before, never an
-    observation; with ``replanning`` also why a skill failed, in our own words (section 6.2). The skills are the same in every
-    house. The controller knows only what the text said, so ``find`` searches, where the paper's robot knows all places; it
-    opens closed receptacles. A skill that fails before any command uses up its turn, as in the paper. One that is selected
-    again and again though it is done ends the game, unless the goal has more ``readings``
-    (`housequest.agent.agents.lota.selector`): those are begun where skills go round in a circle.
+    The prompt only grows, until another reading begins. It holds the instruction and the skills so far, never an
+    observation; with ``replanning`` also why a skill failed, in our own words (section 6.2). The skills are the same in
+    every house. The controller knows only what the text said, so ``find`` searches, while the paper's robot knows all
+    places; it opens closed receptacles. A skill that fails before any command uses up its turn, as in the paper. If a skill
+    is selected again and again though it is done, the game ends, or another of the ``readings`` of the goal begins
+    (`housequest.agent.agents.lota.selector`).
 
     If admissible commands are granted, a skill whose first command is among them has affordance 1; others have 0 and are not
     selected. If they are not, every skill has 1: ``saycan`` then decides by language score alone, and says so at the start."""
@@ -282,12 +282,11 @@ class Lota:
         return Idle(f"{MOST_AT_ONCE} skills changed nothing"), memory
 
     def _failed(self, memory: LotaMemory, reason: str) -> LotaMemory:
-        """``memory`` after a skill failed. Who is told so says itself what comes next; else the list goes on."""
+        """Note a failed skill. With feedback the model chooses the next skill; otherwise the list continues."""
         return replace(memory, idle=(), failure=reason, ahead=() if self._replanning and memory.listed else memory.ahead)
 
     async def _read_anew(self, memory: LotaMemory, plan: Sequence[str], emit: Emitter) -> LotaMemory | None:
-        """``memory`` where the goal is taken another way than in ``plan``, whose last skill was said but not taken up; None if
-        it is not."""
+        """Read the goal in another way than ``plan``, whose last skill was named but not begun; None if there is none."""
         if memory.readings.begun >= self._readings:
             return None
         skills = dict.fromkeys((*self._carrier.skills(memory.state), DONE), True)
@@ -295,7 +294,7 @@ class Lota:
         if readings is None:
             return None
         emit_thought(self.name, "the game goes on, so it takes the goal another way", emit)
-        # What leads up to the last place was done just now.
+        # The skills before the last place were just carried out.
         *before, departs = readings.present.skills
         done = tuple(before) if tuple(before) == tuple(plan[:-1]) else ()
         told = "\n".join(message.content for message in readings.conversation)
@@ -306,13 +305,13 @@ class Lota:
         return replace(begun, ahead=ahead, hints=hints, idle=(), taken=(), listed=False, notice="", failure="")
 
     async def _select(self, memory: LotaMemory, turn: Turn, emit: Emitter) -> tuple[Decision | None, LotaMemory]:
-        """Have the model say what comes next; what comes of it where it says nothing."""
+        """Ask for the next skill; if there is none, return the decision that follows."""
         selector = self._selector(await self._able())
         if self._selection == "list" and memory.taken and not self._replanning:
             return GiveUp("the list is carried out, and the task goes on"), memory
         answer, shown = await self._asked(selector, memory, turn, emit)
         if answer is None and self._readings == 1:
-            # Asked anew with the list of skills: what it just said is none of them.
+            # Ask again with the list of skills: the reply was none of them.
             answer, shown = await self._asked(Prompted(self._model, self._sampling), memory, turn, emit)
         if answer is None:
             why = "did not keep to given texts, so its plans are no skills to depart from; leave readings out"
@@ -321,14 +320,14 @@ class Lota:
         memory = replace(memory, role=role, ahead=answer.value or (), taken=(), notice="", failure="", hints=())
         memory = replace(memory, listed=len(memory.ahead) > 1, shown=shown)
         if answer.value is None and self._selection == "list":
-            # Nothing else would come of the same question.
+            # The same question would bring the same reply.
             return GiveUp(f"what it writes is not a list of skills: {answer.reason}"), memory
         return (None if answer.value else ParseFailure(NAME, answer.reason)), memory
 
     async def _asked(
         self, selector: Constrained | Scored | Prompted, memory: LotaMemory, turn: Turn, emit: Emitter
     ) -> tuple[Answer[Chosen] | None, bool]:
-        """What the ``selector`` answers, and whether the prompt then lists the skills."""
+        """The answer of the ``selector``; and True if the prompt then lists the skills."""
         conversation, first = memory.role.conversation, not memory.role.started
         listing = ""
         if isinstance(selector, Prompted) and not memory.shown:
@@ -407,8 +406,8 @@ class Lota:
         return f"{start}{between}{self._prompt.render('next', number=str(memory.selected + 1))}"
 
     def _told(self, memory: LotaMemory) -> Iterator[str]:
-        """What the next message says of the skills of the last reply, which may have named more than was taken up. Who is not
-        told of failures is told what was taken up, done or not."""
+        """The part of the next message about the skills of the last reply, which may have named more than were begun.
+        Without feedback about failures, it lists the skills that were begun."""
         taken = [f"{number}. {skill}" for number, skill in enumerate(memory.taken, memory.selected - len(memory.taken) + 1)]
         if not self._replanning:
             yield self._prompt.render("taken", skills=", ".join(taken)) if memory.listed else ""
@@ -419,7 +418,7 @@ class Lota:
 
 
 def _expert_selects(knows: Demonstrator, request: Request) -> Reply:
-    """The skill that comes next, ``done`` after the last; all of them where the whole list is asked for."""
+    """The next skill, ``done`` after the last; all of them if the whole list is asked for."""
     whole = load_prompt(PACKAGE, "selector").sections["whole"].rpartition("$skills")[2].strip()
     if whole in request.messages[0].content:
         return Reply(", ".join((*_listed(knows.left()), DONE)))

@@ -1,10 +1,9 @@
 """Selects the next skill of a fixed set by how likely a model is to write it.
 
 LoTa-Bench (section 3, equation 1) takes the likeliest skill after the instruction and the skills before it. `Constrained` finds
-it by greedy constrained decoding, `Scored` by the sum of its tokens' log-probabilities (equation 2), and `Prompted` asks a
-model that can do neither, with the skills listed in its prompt (appendix D); such a model may answer with several at once.
-
-A skill is written with the mark that ends it, so that none is a prefix of another: "find a pan," and "find a pancake,".
+it by greedy constrained decoding, `Scored` by the sum of its tokens' log-probabilities (equation 2). `Prompted` is for a model
+that can do neither: its prompt lists the skills (appendix D), and its reply may name several. A skill is written with the mark
+that ends it, so that none is a prefix of another: "find a pan," and "find a pancake,".
 """
 
 from __future__ import annotations
@@ -43,13 +42,13 @@ from housequest.worlds.household.belief import Belief
 NAME = "selector"
 DONE = "done"  # The skill that ends an episode.
 
-MOST_CANDIDATES = 5  # How many of the best skills are recorded at each step.
+MOST_CANDIDATES = 5  # The number of best skills recorded at each step.
 
 LEAST = -1e9  # Nats: the score recorded for an impossible text, since a record has no infinity.
 
 _NUMBER = re.compile(r"^(?:robot\s*:\s*)?\(?\d{1,3}\s*[.):]", re.IGNORECASE)
 _FILLERS = frozenset({"a", "an", "and", "finally", "first", "next", "the", "then"})
-"""Words that say nothing of which skill is meant."""
+"""Words that do not matter for the choice of a skill."""
 _WORD = re.compile(r"[a-z0-9]+")
 _REMARK = re.compile(r"\((?=[^()\n]*[A-Za-z])[^()\n]*\)")
 VERBS: Mapping[str, Verb] = {
@@ -57,23 +56,23 @@ VERBS: Mapping[str, Verb] = {
     **{"slice": "slice", "clean": "clean", "heat": "heat", "cool": "cool", "turn on": "use", "turn off": "use"},
     **{"open": "open", "close": "close"},
 }
-"""What the words that a skill may begin with mean; of two that begin alike, the longer stands first."""
+"""The meaning of words at the start of a skill. If one is the beginning of another, the longer comes first."""
 BETWEEN = re.compile(
     rf"[,;\n→]|->|(?<!\d)\.(?=\s|$)|(?=\b\d{{1,3}}[.):]\s)|\b(?:and|then)\b(?=\s+(?:then\s+)?(?:{'|'.join(VERBS)}|{DONE})\b)",
     re.IGNORECASE,
 )
-"""Where one skill of a list ends and the next begins: at a mark, before a number, and at a word before a verb."""
+"""The border between two skills of a list: a mark, a number, or a word before a verb."""
 _MOST_ITEMS = 100
 MOST_HELD = 30  # Skills of a whole list that is held to its form.
 LONGEST_LIST = 256  # Tokens of a whole list: the longest task takes some twenty skills.
 
 Chosen = tuple[str, ...]  # The skills of a reply, in their order: at least one.
 
-Skills = Mapping[str, bool]  # The skills in their order, each with whether it can be done now.
+Skills = Mapping[str, bool]  # The skills in their order; True if it can be done now.
 
 
 def said(skill: str) -> str:
-    """A skill as the list has it: the mark that ends it is scored too."""
+    """The skill in a list: the mark that ends it is scored too."""
     return f"{skill}." if skill == DONE else f"{skill},"
 
 
@@ -85,8 +84,8 @@ class Constrained:
     sampling: Sampling
 
     async def select(self, conversation: Conversation, text: str, skills: Skills, emit: Emitter) -> Answer[Chosen] | None:
-        """Add ``text`` to the conversation and select which of ``skills`` follows it. None where the model was not held to them
-        after all, which `found_unheld` says. Raises ``ModelError``."""
+        """Add ``text`` to the conversation and select which of ``skills`` follows it. None if the model turns out not to be
+        held to them, which `found_unheld` reports. Raises ``ModelError``."""
         texts = {said(skill): skill for skill, possible in skills.items() if possible}
         conversation = (*conversation, Message("user", clean(text)))
         sampling, most = self.sampling, self.sampling.reply_tokens()
@@ -110,10 +109,10 @@ class Constrained:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Selects the possible skill with the highest probability, computed exactly. Needs ``scoring``. Calls a skill: 1 for all;
-    with ``each`` one for every skill, possible or not, as SayCan's implementation does (LoTa-Bench, appendix B), and times its
-    affordance. A model that scores ``singly`` takes one for every skill either way, and 1 more. Of equal skills the first is
-    taken."""
+    """Selects the possible skill with the highest probability, computed exactly. Needs ``scoring``. Calls a skill: 1 for
+    all; with ``each`` one for every skill, possible or not, times its affordance, as in SayCan's implementation (LoTa-Bench,
+    appendix B). A model that scores ``singly`` takes one for every skill either way, and 1 more. The first of equal skills
+    wins."""
 
     model: Model
     each: bool = False
@@ -128,14 +127,15 @@ class Scored:
         self, conversation: Conversation, skills: Skills, emit: Emitter, *, chosen: str | None = None, kept: int | None = None
     ) -> list[tuple[str, float]]:
         """The skills with their log-probabilities, the likeliest first and the impossible last. The first is recorded as the
-        reply, unless they are weighed where another was ``chosen``; ``kept`` is that of `call_event`. Raises ``ModelError``."""
+        reply, unless another was ``chosen`` and they are just weighed; ``kept`` is that of `call_event`. Raises
+        ``ModelError``."""
         asked = tuple(skills if self.each else (skill for skill, possible in skills.items() if possible))
         began = time.perf_counter()
         scores = await self._scores(conversation, tuple(map(said, asked)))
         seconds = time.perf_counter() - began
         ranked = sorted(zip(asked, scores.logprobs, strict=True), key=lambda scored: (not skills[scored[0]], -scored[1]))
         best = chosen or ranked[0][0]
-        # A record must tell all that is decided by it, so the reply is among the candidates.
+        # A record must have all that decides, so the reply is among the candidates.
         told = sorted(ranked, key=lambda scored: scored[0] != best)[:MOST_CANDIDATES]
         candidates = ((said(skill), score) for skill, score in ranked if (skill, score) in told)
         calls = None if scores.calls == 1 else scores.calls
@@ -156,7 +156,7 @@ class Scored:
 @dataclass(frozen=True, slots=True)
 class Prompted:
     """Takes the listed skills that a chat model's reply names. Calls a reply: 1, or 2 if the first is unreadable. ``whole``:
-    the reply is the whole list, and what is no skill in it stays in it, to fail when its turn comes."""
+    the reply is the whole list, and a part that is no skill stays in it, to fail at its turn."""
 
     model: Model
     sampling: Sampling
@@ -170,8 +170,8 @@ class Prompted:
 
 
 def reader_of(skills: Sequence[str], possible: Collection[str], *, whole: bool = False) -> Role[Chosen]:
-    """The role whose replies name one or several of ``skills``: the first one named must be ``possible``. A list ends where
-    something else stands in it, unless the reply is the ``whole`` list, and with ``done``."""
+    """The role whose replies name one or several of ``skills``. The first one named must be ``possible``. A list ends at
+    ``done`` and, unless the reply is the ``whole`` list, at anything that is no skill."""
     by_key = {_key(skill): skill for skill in reversed(skills)}
 
     def read(reply: str) -> Chosen:
@@ -198,7 +198,7 @@ def reader_of(skills: Sequence[str], possible: Collection[str], *, whole: bool =
 
 
 def _list_around(items: Sequence[str], known: int) -> Sequence[str]:
-    """The list of which the item ``known`` is part: from its first number, or from what ends an introduction, a colon."""
+    """The list that contains the item ``known``: from its first number, or from the colon after an introduction."""
     tails = [item if _NUMBER.match(item) else item.rpartition(":")[2].strip() for item in items[: known + 1]]
     numbered = next((at for at, tail in enumerate(tails) if _NUMBER.match(tail)), None)
     introduced = next((at for at in range(known - 1, -1, -1) if tails[at] != items[at]), None)
@@ -207,12 +207,12 @@ def _list_around(items: Sequence[str], known: int) -> Sequence[str]:
 
 
 def _told(item: str) -> str:
-    """What a sentence ends with after a colon: "the next skill is: find an egg"."""
+    """The end of a sentence after a colon: "the next skill is: find an egg"."""
     return item.rpartition(":")[2].strip()
 
 
 def _bare(item: str) -> str:
-    """What a list says in place of a skill, for people."""
+    """The text of a list's item, for people."""
     return "".join(each for each in _NUMBER.sub("", item) if each.isprintable())[:60].strip() or "?"
 
 
@@ -229,22 +229,22 @@ _NEEDED: dict[Verb, str] = {
     **{verb: f"{verb}able" for verb in _ABLE},
     "use": "toggleable",
 }
-"""What must hold for a kind of object."""
+"""The property that a kind of object must have."""
 
 _COMMAND = re.compile(r"(?P<word>[a-z]+(?: to| on)?) (?P<kind>[A-Za-z][\w-]*) \d+\b", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class SkillSet:
-    """Skills, verb by verb and within each by name; ``places`` are the kinds of receptacle among their targets."""
+    """Skills, verb by verb and each in the order of names; ``places`` are the kinds of receptacle among their targets."""
 
     skills: tuple[Skill, ...]
     places: frozenset[str]
     commands: Commands
 
     def possible(self, belief: Belief, admissible: Iterable[str]) -> frozenset[Skill]:
-        """The skills whose first command is ``admissible``, as far as belief knows. A place is found by going there, or may be
-        in a room that was not seen yet. An object can be found if one was seen or some place was not searched yet."""
+        """The skills whose first command is ``admissible``, as far as belief knows. A place is found by going there, or may
+        be in an unseen room. An object can be found if one was seen or some place was not searched yet."""
         commands = {(found["word"], found["kind"]) for found in map(_COMMAND.match, admissible) if found}
         seen = {item.kind for item in belief.items if item.name not in belief.carried}
         patterns: dict[Verb, str] = {"find": self.commands.go, "pick": self.commands.take, "put": self.commands.puts[0]}
@@ -278,18 +278,18 @@ def fixed_skills(household: Household) -> SkillSet:
     return SkillSet(skills, frozenset(places), household.commands)
 
 
-# Another way to take a goal: where a plan was carried out and the game goes on, the likeliest one that was not tried.
+# Another reading of a goal: if a plan was carried out and the game goes on, take the likeliest one that was not tried.
 #
-# LoTa-Bench's planner is greedy, so a model that takes "spoon" for a spoon goes round in a circle where a ladle is meant. This
+# LoTa-Bench's planner is greedy, so a model that takes "spoon" for a spoon goes round in a circle if a ladle is meant. This
 # is our own addition. It departs from a plan at the place where another skill is likeliest, by the probabilities of the same
-# model (Lawler, "A procedure for computing the K best solutions", 1972), and lets the model go on from there. Whether a skill
-# can be done now does not count: what could be done at an earlier place of the plan is not known any more.
+# model (Lawler, "A procedure for computing the K best solutions", 1972), and lets the model go on from there. All skills count
+# there as possible, since nobody knows any more what could be done at an earlier place of the plan.
 
-MOST_OTHERS = 3  # How many other skills are kept for each place in a plan.
+MOST_OTHERS = 3  # The number of other skills kept for each place in a plan.
 
 
 class Reading(NamedTuple):
-    """How a plan begins: its ``skills``, what asked for the last of them, and their log-probability (nats)."""
+    """The beginning of a plan: its ``skills``, the request for the last of them, and their log-probability (nats)."""
 
     skills: tuple[str, ...] = ()
     prompt: Conversation = ()
@@ -298,7 +298,7 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """The reading that is carried out, how many were ``begun``, and the ``others``, which were not."""
+    """The present reading, the number of those ``begun``, and the ``others``, which were not."""
 
     present: Reading = field(default_factory=Reading)
     begun: int = 1
@@ -311,7 +311,7 @@ class Readings:
 
 
 def goes_round(skills: Sequence[str], then: str) -> int:
-    """How many skills are repeated for a second time if ``then`` comes after ``skills``; 0 if none are. Once is no circle: a
+    """The number of skills that ``then`` after ``skills`` would repeat for a second time; 0 if none. Once is no circle: a
     task about two things takes the same skills twice."""
     whole = len(skills)
     sizes = (size for size in range(1, whole // 2 + 1) if skills[-size:] == skills[-2 * size : whole - size])
@@ -321,9 +321,9 @@ def goes_round(skills: Sequence[str], then: str) -> int:
 async def read_anew(
     readings: Readings, plan: Sequence[str], conversation: Conversation, skills: Skills, scored: Scored, emit: Emitter
 ) -> Readings | None:
-    """The likeliest reading after those that were carried out, the last of which was ``plan``; None if there is none. Those
-    replies of ``conversation`` that are skills begin with the plan. The skills are scored at each place of it that the reading
-    did not begin with, and where it departs. Raises ``ModelError``."""
+    """The likeliest reading after those carried out, the last of which was ``plan``; None if there is none. The replies of
+    ``conversation`` that are skills begin with the plan. The skills are scored at each place of it that was not in the
+    reading's own beginning, and where it departs. Raises ``ModelError``."""
     begun, logprob, others = len(readings.present.skills), readings.present.logprob, list(readings.others)
     replies = [place for place, message in enumerate(conversation) if message.role == "assistant"]
     known = frozenset(map(said, skills))
@@ -344,5 +344,5 @@ async def read_anew(
 
 
 def _same(one: Conversation, other: Conversation) -> int:
-    """How many messages both begin with."""
+    """The number of messages with which both begin."""
     return sum(takewhile(bool, map(eq, one, other)))

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OpexSettings(CameraSettings):
-    """Which parts of OPEx play: without its planner, observer or single skills it is the paper's ablation (table 2). Without
-    the planner the task is the only subtask; without the observer the executor reads the observations' text. In a world that
-    shows pictures, OPEx plays by a camera, and each heuristic of its action policy can be left out, too."""
+    """The parts of OPEx that play: without its planner, observer or single skills it is the paper's ablation (table 2).
+    Without the planner the task is the only subtask; without the observer the executor reads the observations' text. In a
+    world that shows pictures, OPEx plays by a camera, and each heuristic of its action policy can be left out, too."""
 
     pool: int = option(60, "examples to choose from")
     shots: int = option(3, "examples in the planner's prompt", most=50)

@@ -3,12 +3,12 @@
 The planner writes subtasks once, by chain of thought and with examples of similar tasks. For each subtask the executor picks
 one skill after the other, each time from the observer's description of the state; its memory is the conversation about this
 subtask, and ``Finish`` ends the subtask and clears it. A body (`housequest.agent.agents.bodies`) carries a skill out, one
-command a turn without a call: in text by belief, by a camera as ALFRED's robot. The planner is asked again when the executor
-asks for it or says the same again and again, when the plan ends before the task is done, and when a person gives a hint.
+command a turn without a call: in text by belief, with a camera as ALFRED's robot. The planner is asked again if the executor
+asks for it or keeps repeating itself, if the plan ends before the task is done, and after a person's hint.
 
-The paper's agent sees pixels, and its skills become motions. By a camera they do here, too; in text, observations replace the
-detections, and text commands the motions. The paper's planner gets the task alone; this one also the kinds of receptacle in a
-text's opening. The paper has four lines on ALFWorld in table 2, and does not say how its skills were adapted to it.
+The paper's agent sees pixels, and its skills become motions. With a camera they do here, too; in text, observations replace the
+detections, and commands the motions. The paper's planner gets the task alone; this one also the kinds of receptacle in a text's
+opening. The paper has four lines on ALFWorld in table 2, and does not say how its skills were adapted to it.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ NOTHING_NEW = "Nothing happened since."
 ALREADY = "that was so already: go on to what is next, or say Finish[yes]"
 CARRIED_OUT = "the plan is carried out, and the task is not done"
 MOST_SAME = 3
-"""How often in a row the executor may say the same without a command; then the planner is asked, or the game given up."""
-GENERAL_IDEA = 3  # Looks into the room after which the executor is told that they suffice for a general idea of it.
+"""After the executor says the same this many times in a row without a command, the planner is asked, or the game given up."""
+GENERAL_IDEA = 3  # After this many looks into the room, the executor is told that they are enough for a general idea of it.
 
 
 @dataclass(frozen=True, slots=True)
 class OpexMemory:
-    """What OPEx remembers. ``state`` is the body's: what is known, and the skill in progress. ``unplanned`` and ``unseen`` are
-    the transitions that the planner and the executor have not been shown. ``note`` says how the last skill went, ``described``
-    what the observer last said for the present objective. ``explored`` counts the looks into the room for it, ``shown`` is what
-    the executor's last message said is known, and ``idle`` what the executor said since the last command."""
+    """The memory of OPEx. ``state`` is the body's: what is known, and the skill in progress. The planner and the executor
+    have not seen the transitions ``unplanned`` and ``unseen``. ``note`` says how the last skill went, ``described`` is the
+    observer's last description for the present objective, and ``explored`` counts the looks into the room for it. ``shown``
+    are the known facts in the executor's last message, and ``idle`` its words since the last command."""
 
     goal: str
     grants: Grants
@@ -79,10 +79,10 @@ class Opex(BodyPlayer):
     """Plays by subtasks and skills; needs a chat model.
 
     Calls: 1 for the plan and for each revision; 1 for each skill and each ``Finish``, and 1 more of the observer if anything
-    happened since it was asked. Steps: one for each command of a skill. Admissible commands are not shown, since the model
+    happened since its last call. Steps: one for each command of a skill. Admissible commands are not shown, since the model
     names skills. The observer's prompts do not grow, and the executor's start again with each subtask; within one it is told
-    again only what has changed. An executor that repeats itself without a command has the plan made again, and in the end the
-    game is given up."""
+    only changes. If the executor repeats itself without a command, the plan is made again, and in the end the game is given
+    up."""
 
     name = "opex"
 
@@ -150,7 +150,7 @@ class Opex(BodyPlayer):
         return Idle(f"asked {self._settings.tries} times, the executor named no skill that leads to a command"), memory
 
     def _over(self, memory: OpexMemory) -> str | None:
-        """Why the plan cannot be gone on with: the executor goes round in a circle, or there is nothing left of it."""
+        """The reason why the plan cannot go on: the executor goes round in a circle, or the plan is at its end."""
         idle = memory.idle
         if len(idle) >= self._settings.tries or (len(idle) >= MOST_SAME and len({*idle[-MOST_SAME:]}) == 1):
             return f'the executor says "{idle[-1]}" again and again, and nothing comes of it'
@@ -181,7 +181,7 @@ class Opex(BodyPlayer):
         return self._next_objective(replace(memory, plan=steps, revision=revision, idle=()), 0, note)
 
     def _next_objective(self, memory: OpexMemory, step: int, note: str) -> OpexMemory:
-        """``memory`` at the objective ``step``: what the executor and the observer said was about another one."""
+        """Go to the objective ``step``: what the executor and the observer said was about another one."""
         described = memory.described if memory.described == UNSEEN else NOTHING_NEW
         executor = RoleMemory((self._executor,))
         return replace(memory, step=step, note=note, executor=executor, described=described, explored=0, shown=())
@@ -223,12 +223,12 @@ class Opex(BodyPlayer):
             note = memory.note
             text = self._observes.render("user", story=description, room=told.room, note=note, objective=objective, **known)
             seen = await ask(roles.OBSERVER, self._model, (self._observer,), text, emit, self._sampling, image=turn.image)
-            # If the description cannot be read, the observations' text replaces it.
+            # If the description cannot be read, use the observations' text.
             description = seen.value or description
             emit_thought(roles.OBSERVER.name, seen.value or "", emit)
             turn, memory = replace(turn, image=None), replace(memory, described=description)
         lines = tuple(self._executes.render(one, **{one: text}) for one, text in known.items())
-        # What the message before said of it still stands above.
+        # Leave out lines that an earlier message already has.
         fresh = "".join(f"{line}\n" for line in lines if line not in memory.shown)
         text = self._executes.render("user", observation=description, known=fresh, note=memory.note, objective=objective)
         memory = replace(memory, shown=lines)
@@ -241,7 +241,7 @@ class Opex(BodyPlayer):
         emit_thought(roles.EXECUTOR.name, call.thought, emit)
         if call.move == "finish" and call.done:
             if not self._settings.planner and memory.asked < self._settings.revisions:
-                # Nobody else says what is left: the game goes on, so the task is not done.
+                # Without a planner nobody says what is left; but the game goes on, so the task is not done.
                 return None, replace(memory, asked=memory.asked + 1, note="the task is not done yet, as the world has it")
             if memory.step + 1 < len(memory.plan):
                 emit(events.Progressed(role=roles.EXECUTOR.name, step=memory.step + 1))
@@ -273,7 +273,7 @@ def _noted(memory: OpexMemory, skill: Skill, outcome: Done | Failed) -> OpexMemo
 
 
 def planned_steps(skills: Iterable[Skill], *, survey: bool) -> tuple[tuple[str, Skill], ...]:
-    """The steps of a plan that takes ``skills``, in words; with ``survey`` it begins as the paper's does (figure 3)."""
+    """The steps of a plan with ``skills``, in words; with a ``survey`` it begins as the paper's does (figure 3)."""
     steps = [(SURVEY, Skill("explore"))] if survey else []
     for skill in skills:
         again = skill.verb == "find" and any(skill == other for _, other in steps)
@@ -288,13 +288,13 @@ def objective(step: str) -> str:
 
 
 def planned(kind: str, steps: Sequence[tuple[str, Skill]]) -> dict[str, str]:
-    """What a planner would answer: the ``kind`` of task, a thought and the plan, for its template."""
+    """A planner's answer: the ``kind`` of task, a thought and the plan, for its template."""
     done = ", then ".join(step for step, _ in steps if step != SURVEY)
     plan = numbered([objective(step) for step, _ in steps], 0)
     return {"kind": kind, "thought": f"The robot has to {done}.", "plan": plan}
 
 
-# OPEx by a camera with the annotated plan in place of its language models, which measures the action policy alone.
+# OPEx with a camera and the annotated plan in place of its language models, to measure the action policy alone.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -356,9 +356,9 @@ class OraclePlayer(BodyPlayer):
         return replace(memory, step=step, again=False, state=self._body.start(memory.state, skill))
 
 
-# What an expert replies in these roles.
+# The expert's replies in these roles.
 
-LOOKS = 2  # How often the expert looks into the room for a general idea of it.
+LOOKS = 2  # The expert looks into the room this many times for a general idea of it.
 
 
 def _planner(knows: Demonstrator, request: Request) -> Reply:
@@ -369,7 +369,7 @@ def _planner(knows: Demonstrator, request: Request) -> Reply:
 
 
 def _observer(_knows: Demonstrator, request: Request) -> Reply:
-    """Where the robot is, what it holds, where the things are that the objective names, and how it went."""
+    """The robot's place, the held object, the places of things that the objective names, and the result of the last action."""
     question = asked(request)
     room, here, held, note = (
         told(question, label) for label in ("Room type: ", "In front of the robot: ", "Holding: ", "Last action: ")
@@ -383,7 +383,7 @@ def _observer(_knows: Demonstrator, request: Request) -> Reply:
 
 
 def _executor(knows: Demonstrator, request: Request) -> Reply:
-    """The skill that the objective names, until it is done; the plan is made again where it fails."""
+    """The skill that the objective names, until it is done; if it fails, ask for another plan."""
     aim, note = (told(asked(request), label) for label in ("Current objective: ", "Last action: "))
     failed = note.startswith("it failed")
     before = [message.content for message in request.messages if message.role == "assistant"]
@@ -396,7 +396,7 @@ def _executor(knows: Demonstrator, request: Request) -> Reply:
             return Reply(f"Thought: {note}\nAction: Play[RequireReplan, None]")
         skill = None if before else steps[aim]
     else:
-        # The whole task is the objective. What was found or reached is not looked for again.
+        # The whole task is the objective. Things that were found or reached are not searched again.
         skill = next((skill for skill in _left(knows) if not before or _called(skill) != before[-1]), None)
     return Reply(_called(skill) if skill else "Thought: This objective is reached\nAction: Finish[yes]")
 

@@ -21,7 +21,7 @@ END = "<END_OF_PLAN>"
 _WORDS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("roles.toml").read_text("utf-8"))
 
 KINDS = _WORDS["kinds"]
-"""The planner's words for the types of task, of which it is told those of its world; their own names only if granted."""
+"""The planner's words for the types of task. It is told those of its world; the types' own names only if granted."""
 
 
 def kinds_in(world: World) -> Mapping[str, str]:
@@ -110,7 +110,7 @@ CallKind = Literal["play", "finish", "replan"]
 LONGEST_TARGET = 80
 
 SKILLS = _WORDS["skills"]  # The skill library, with a description of each.
-TREATING = ("Heat", "Cool", "Clean", "Slice")  # The skills that only households have in which things are treated.
+TREATING = ("Heat", "Cool", "Clean", "Slice")  # Skills that are only possible in households that treat things.
 
 _VERBS: dict[str, Verb] = {"NavigateTo": "go", "LookAround": "look"}
 _NAMES = {name.lower(): name for name in SKILLS} | {
@@ -127,8 +127,8 @@ _NOTHING = frozenset({"", "none", "null", "n/a", "nothing"})
 
 
 class SkillCall(NamedTuple):
-    """The executor's answer: a ``skill`` of the library with up to two targets, or the end of the subtask. ``done`` is whether
-    the finished subtask succeeded, by the model's word."""
+    """The executor's answer: a ``skill`` of the library with up to two targets, or the end of the subtask. ``done``: the
+    subtask succeeded, according to the model."""
 
     thought: str
     move: CallKind
@@ -137,7 +137,6 @@ class SkillCall(NamedTuple):
     done: bool = True
 
     def as_skill(self) -> Skill:
-        """The skill for the controller."""
         first, second = (*self.targets, None, None)[:2]
         return Skill(_VERBS.get(self.skill) or cast("Verb", self.skill.lower()), first, second)
 
@@ -191,7 +190,7 @@ _ALONE = ("LookAround", "Explore", "RequireReplan")  # The skills that take no t
 
 
 def executor_form(library: Collection[str]) -> Form:
-    """The form of the executor's replies, whose skills are those of ``library``."""
+    """The form of the executor's replies, with the skills of ``library``."""
     aimed = Choice(tuple(name for name in library if name not in _ALONE))
     alone = Choice(tuple(name for name in library if name in _ALONE))
     calls = Either(

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PetSettings(ReasonerActorSettings):
-    """Which modules are on, and how they work; the settings before ``acting`` are those of the acting agent.
+    """PET's modules and their options; the settings before ``acting`` are those of the acting agent.
 
-    ``judged``: relevance is judged against the present sub-task (abstract, table 3) or the task (section 3.2). ``scores``: with
-    ``probability``, p(yes) against p(no), one question for each name, as in the paper: 50 to 160 calls a game; with ``answer``,
-    one question with a number for each name, and a plain yes or no for Track; ``auto`` uses probabilities if the model gives
-    log-probabilities. ``threshold`` is the paper's, for its model and its probabilities; ``thresholds`` are those that
-    `housequest modules --calibrate` found for yours, by way of scoring, for places and for objects. ``again`` and ``weights``
-    are those of Action Attention. Raises ``ConfigurationError`` where another agent is given them."""
+    ``judged``: relevance is judged against the present sub-task (abstract, table 3) or the task (section 3.2). ``scores``:
+    with ``probability``, p(yes) against p(no), one question for each name, as in the paper: 50 to 160 calls a game; with
+    ``answer``, one question with a number for each name, and a plain yes or no for Track; ``auto`` uses probabilities if the
+    model gives log-probabilities. ``threshold`` is the paper's, for its model and its probabilities; ``thresholds`` is a
+    file of `housequest modules --calibrate` for your model, by way of scoring, for places and for objects. ``again`` and
+    ``weights`` are those of Action Attention. Raises ``ConfigurationError`` if another agent gets them."""
 
     acting: Literal["react", "reasoner-actor", "action-attention"] = option("react", "the agent that acts")
     plan: bool = option(True, "plan sub-tasks")
@@ -60,7 +60,7 @@ _LARGEST = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Below which score a name of a place or of an object is masked. A score means something else for each model and each way,
+    """Names of places and of objects are masked if their score is lower. A score has another meaning for each model and way,
     so `housequest modules` writes these for one model (section 3.2)."""
 
     places: float
@@ -68,7 +68,7 @@ class Thresholds:
 
 
 def read_thresholds(file: Path) -> dict[Way, Thresholds]:
-    """The thresholds in ``file``. Raises ``ConfigurationError`` for a file that holds none."""
+    """The thresholds in ``file``. Raises ``ConfigurationError`` if it holds none."""
     try:
         said: dict[str, Any] = json.loads(read_file(file, _LARGEST))
         found = {

@@ -1,12 +1,13 @@
 """PET wraps an acting agent: it plans sub-tasks, masks irrelevant names in observations, and tracks progress.
 
 Plan, Eliminate and Track (Wu et al., 2023, section 3) guide an agent that acts; they do not act themselves. The paper's acting
-agent is a network trained by imitation on the same texts (here ``action-attention``); any other sees what PET leaves in too.
+agent is a network trained by imitation on the same texts (here ``action-attention``); any other also sees only names that are
+not masked.
 
 The acting agent starts a new conversation whenever the sub-task changes: its task is then the sub-task, and its first prompt
-holds everything that happened so far, without masked names. Within a sub-task its prompts only grow. So the prefix cache is
-lost with each sub-task, two to six times an episode, at the cost of reading the history again. Plan, Eliminate and Track each
-ask short questions of their own, which share the system message.
+has everything that happened so far, without masked names. Within a sub-task its prompts only grow. So the prefix cache is lost
+with each sub-task, two to six times an episode, at the cost of reading the history again. Plan, Eliminate and Track each ask
+short questions, which share the system message.
 """
 
 from __future__ import annotations
@@ -40,17 +41,17 @@ if TYPE_CHECKING:
 
 PACKAGE = "housequest.agent.agents.pet"
 
-# Yes-or-no questions: how the answer is read, and how sure the model was.
+# Yes-or-no questions: reading the answer, and how sure the model was.
 
 ALTERNATIVES = 10
-"""How many of the likeliest first words are requested; yes and no are among them if they are an answer at all."""
+"""The number of likeliest first words to request; yes and no are among them if they are an answer at all."""
 
 _BEGUN = re.compile(r"[\W_]{0,8}(?:(?:the |my )?answer\b\W{0,8}(?:is\b\W{0,4})?)?(?P<word>yes|no)\b", re.IGNORECASE)
 _ANSWER = re.compile(r"\banswer\b\W{0,8}(?:is\b\W{0,4})?(?P<word>yes|no)\b", re.IGNORECASE)
 
 
 def _read_verdict(text: str) -> bool:
-    """Yes or no, at the beginning of the reply or given as its answer."""
+    """Read yes or no, at the beginning of the reply or marked as its answer."""
     found = _BEGUN.match(text) or _ANSWER.search(text)
     if found is None:
         raise ReplyError('it is neither "Yes" nor "No".')
@@ -112,17 +113,17 @@ def _bounded(steps: Sequence[str]) -> tuple[str, ...]:
 
 SUBTASKS: Role[tuple[str, ...]] = Role("subtasks", _read_plan, form=Form((("subtasks", Listed(Name(60), 10, between=", ")),)))
 
-# The tracker (section 3.3): whether the last few steps finished the present sub-task.
+# The tracker (section 3.3): did the last few steps finish the present sub-task?
 
-CONTEXT = 3  # Steps that are shown at most.
+CONTEXT = 3  # The most steps to show.
 
 _VERDICT = Form((("answer", Choice(("Yes", "No"))),))
 
 TRACKER: Role[bool] = Role("tracker", _read_verdict, form=_VERDICT)
 
 
-# The eliminator (section 3.2): how relevant places and objects are. Either each name is a yes-or-no question of its own, or one
-# question lists all names and the model writes a number behind each.
+# The eliminator (section 3.2): how relevant are places and objects? Either each name is a yes-or-no question of its own, or one
+# question lists all names and the model writes a number after each.
 
 ELIMINATOR = "eliminator"
 
@@ -143,7 +144,7 @@ def listing(names: Sequence[str]) -> Role[Mapping[str, float]]:
 
 _TENTHS = Choice(("0", *(f"0.{tenth}" for tenth in range(1, 10)), "1"))
 
-ONE: Role[bool] = Role(ELIMINATOR, _read_verdict, form=_VERDICT)  # The role that is asked about a single name.
+ONE: Role[bool] = Role(ELIMINATOR, _read_verdict, form=_VERDICT)  # The role for a single name.
 
 
 def _read_scores(names: Sequence[str], text: str) -> Mapping[str, float]:
@@ -164,16 +165,16 @@ def _read_scores(names: Sequence[str], text: str) -> Mapping[str, float]:
 
 T = TypeVar("T")
 
-VERDICT_TOKENS = 4  # Tokens of a verdict that is read off the first word.
+VERDICT_TOKENS = 4  # The tokens of a verdict by its first word.
 
 MOST_JUDGED = 500  # Names judged for one target; any further ones are shown unjudged.
 
 
 @dataclass(frozen=True, slots=True)
 class PetMemory:
-    """What PET remembers. ``plan`` is None until the planner was asked. ``step`` is the index of the present sub-task,
-    ``len(plan)`` after the last one; ``since`` counts the steps since it began. ``acting`` is the memory of the acting agent,
-    ``began`` its first ``step``."""
+    """PET's memory. ``plan`` is None until the planner is asked. ``step`` is the index of the present sub-task,
+    ``len(plan)`` after the last one; ``since`` counts the steps since it began. ``acting`` is the memory of the acting
+    agent, ``began`` its first ``step``."""
 
     goal: str
     opening: Observation
@@ -197,13 +198,14 @@ class PetMemory:
 class Pet:
     """Plans, eliminates and tracks for ``acting``. Needs a chat model; uses log-probabilities if it gives them.
 
-    Calls an episode, besides those of ``acting``: 1 for the plan; 1 a step to track; to eliminate, 1 for each name and sub-task
-    with probabilities, else 1 or 2 (places, objects) whenever new names appear.
+    Calls an episode, besides those of ``acting``: 1 for the plan; 1 a step to track; to eliminate, 1 for each name and
+    sub-task with probabilities, else 1 or 2 (places, objects) whenever new names appear.
 
-    An unreadable plan uses up the turn, and the task takes its place. A name with an unreadable score is shown; an unreadable
-    verdict is a no. Without Track the acting agent gets the task with the whole list, and relevance is judged against the task;
-    without Plan there is nothing to track. The held object and the present place are never masked. As in the paper, nothing
-    masked in error comes back, and a sub-task finished in error is not resumed. Outside households nothing is eliminated."""
+    An unreadable plan uses up the turn, and the task takes its place. A name with an unreadable score is shown; an
+    unreadable verdict is a no. Without Track the acting agent gets the task with the whole list, and relevance is judged
+    against the task; without Plan there is nothing to track. The held object and the present place are never masked. As in
+    the paper, nothing masked in error comes back, and a sub-task finished in error is not resumed. Outside households
+    nothing is eliminated."""
 
     name = "pet"
 
@@ -217,7 +219,6 @@ class Pet:
         self._examples = examples or ExampleSelector(())
 
     async def check(self) -> None:
-        """Raise ``Unsupported`` if the model cannot do what the settings ask for."""
         if ability(self._model, BriefReader) or self.settings.scores == "probability" or self.settings.thresholds:
             self._least(probable=await self._probable())
 
@@ -251,7 +252,7 @@ class Pet:
         return None, memory
 
     def _least(self, *, probable: bool) -> Thresholds:
-        """Below which scores names are masked. Raises ``ConfigurationError`` where that was calibrated for another way."""
+        """The thresholds below which names are masked. Raises ``ConfigurationError`` if they are for the other way."""
         way = "probability" if probable else "answer"
         if way not in self._thresholds:
             raise ConfigurationError(
@@ -261,7 +262,7 @@ class Pet:
         return self._thresholds[way]
 
     async def _probable(self) -> bool:
-        """Whether questions are answered by probability. Raises ``Unsupported``."""
+        """True if questions are answered by probability. Raises ``Unsupported``."""
         if ability(self._model, BriefReader):
             raise Unsupported(
                 f"{self._model.name} reads short prompts of its own alone, and 'pet' asks questions; "
@@ -314,7 +315,7 @@ class Pet:
             # One call after the other: a resumed episode repeats them in their order.
             if probable:
                 for name in new:
-                    # The name stands last in the question, so that all questions share a prefix.
+                    # The name comes last in the question, so that all questions share a prefix.
                     text = prompt.render("place" if place else "object", target=target, name=name)
                     scores[name] = await self._chance(ONE, text, emit, probable=True)
             else:
@@ -376,11 +377,11 @@ class Pet:
             chance = _chance_of(first)
             if chance is not None:
                 return chance
-            # It may think before it answers, so it is let write its answer.
+            # It may think before it answers, so let it write its answer.
             reason = "it does not begin with yes or no, and neither is likely to."
             emit(events.ParseFailed(role=role.name, reply=first.conversation[-1].content, reason=reason, final=False))
             probable = False
-        # Free replies are asked for as they were before there were forms.
+        # The limit keeps free replies as they were before replies had forms.
         role = replace(role, first_tokens=VERDICT_TOKENS) if probable else role
         return _chance_of(await self._ask(role, text, emit, alternatives=ALTERNATIVES if probable else 0))
 
@@ -392,7 +393,7 @@ def _chance_of(answer: Answer[bool] | Answer[bool | None]) -> float | None:
 
 
 def _first_word(role: Role[bool]) -> Role[bool | None]:
-    """``role`` where the first word counts, as the model would have it: not held, not written on, and never unreadable."""
+    """``role`` reading only the first word of a free reply; never unreadable."""
 
     def read(reply: str) -> bool | None:
         with suppress(ReplyError):
@@ -403,7 +404,7 @@ def _first_word(role: Role[bool]) -> Role[bool | None]:
 
 
 def _as_thoughts(emit: Emitter) -> Emitter:
-    """Emits the acting agent's events, with its own plan as a thought, since the episode's plan is the list of sub-tasks."""
+    """Emit the acting agent's events with its own plan as a thought, since the episode's plan is the list of sub-tasks."""
 
     def told(body: AgentEvent, timing: Timing | None = None) -> None:
         if isinstance(body, events.Planned):
@@ -419,7 +420,7 @@ def _without(observation: Observation, hidden: frozenset[str]) -> Observation:
     return replace(observation, text=masked(observation.text, hidden), belief=belief)
 
 
-# What an expert replies in these roles.
+# The expert's replies in these roles.
 
 
 def _subtasks(knows: Demonstrator, _request: Request) -> Reply:
@@ -427,14 +428,14 @@ def _subtasks(knows: Demonstrator, _request: Request) -> Reply:
 
 
 def _tracker(knows: Demonstrator, request: Request) -> Reply:
-    """A part is finished where no more is left of the goal than what comes after it."""
+    """A part is finished if only the parts after it are left of the goal."""
     work = told(asked(request), "The work: ")
     parts, rest = subtasks_of_goal(knows.goal), len(knows.left())
     return Reply("Yes" if any(part == work and rest == len(parts) - at for at, part in enumerate(parts, 1)) else "No")
 
 
 def _eliminator(knows: Demonstrator, request: Request) -> Reply:
-    """What matters for the sub-task, or for the task: a number for each name, or a word for one."""
+    """The names that matter for the sub-task, or for the task: a number for each name, or a word for one."""
     target, (question, *names) = told(asked(request), "What is to be done: "), asked(request).partition("\n\n")[2].splitlines()
     whole = knows.goal.steps()
     parts = tuple(one for one in whole if subtask_words(one) == target) or whole

@@ -1,10 +1,9 @@
-"""What PET's modules did in recorded episodes, following the paper's section 4.4.
+"""PET's modules in recorded episodes, measured as in the paper's section 4.4.
 
-Planned sub-tasks are compared with those that the task's goal consists of: whether they are the same, and how similar (table
-2).
+Planned sub-tasks are compared with those of the task's goal: are they the same, and how similar (table 2)?
 
-Relevance is compared with what an expert touched: the names in its accepted commands. A name judged for several sub-tasks
-counts with its highest score, which decides whether it was ever shown.
+Relevance is compared with the names in an expert's accepted commands, which it touched. A name judged for several sub-tasks
+counts with its highest score, which decides if it was ever shown.
 
 The paper judges Track along the expert's own episodes, which end with the task solved and the last sub-task due. In its own
 episodes PET is not asked after winning, so there Track has no recall; `watch` replays an episode and asks.
@@ -40,15 +39,15 @@ from housequest.worlds.household.belief import names
 _WORD = re.compile(r"[a-z0-9]+")
 _LITTLE = frozenset({"a", "an", "the", "in", "on", "or"})
 """Words that sub-tasks may differ in: "put the egg in/on the desk" and "put egg in or on desk" are the same."""
-Likeness = Callable[[str, str], float]  # How similar two lists of sub-tasks are, as texts: 1 where they are the same.
+Likeness = Callable[[str, str], float]  # The likeness of two lists of sub-tasks, as texts: 1 if they are the same.
 THRESHOLDS = tuple(tenths / 10 for tenths in range(1, 10))
 LEAST_SHOWN = 0.95
-"""The share of what an expert touched that a calibrated threshold shows at least: what is masked in error never comes back."""
-MISSED = 3  # How many plans that are not the annotated ones the text shows; the JSON has all.
+"""The least share of an expert's touched names that a calibrated threshold shows: a name masked in error never comes back."""
+MISSED = 3  # The text shows at most this many plans that are not the annotated ones; the JSON has all.
 
 
 def annotated_subtasks(world: World, task: str) -> tuple[str, ...]:
-    """The sub-tasks that the task's goal consists of, whatever words its player was told it in; empty if it is not known."""
+    """The sub-tasks of the task's goal, whatever words its player was told it in; empty if the goal is not known."""
     try:
         steps = world.household.steps(world.task(task).goal) if world.household else None
     except TaskNotFound:
@@ -65,14 +64,14 @@ def by_words(planned: str, annotated: str) -> float:
 
 
 async def by_embeddings(pairs: Iterable[PlannedSubtasks], embedder: Embedder) -> Likeness:
-    """The cosine similarity of the ``embedder``'s vectors, which are asked for once. Raises ``ModelError``."""
+    """The cosine similarity of the ``embedder``'s vectors, which are requested once. Raises ``ModelError``."""
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.text, pair.annotated_text)))
     vectors = dict(zip(texts, await embedder.embed(texts), strict=True)) if texts else {}
     return lambda planned, annotated: cosines(vectors[planned], [vectors[annotated]])[0]
 
 
 class PlannedSubtasks(NamedTuple):
-    """The sub-tasks that were planned for a task, and the ``annotated`` ones; ``goal`` is what the planner was told."""
+    """The planned sub-tasks of a task, and the ``annotated`` ones; ``goal`` is the planner's goal sentence."""
 
     planned: tuple[str, ...]
     annotated: tuple[str, ...]
@@ -88,14 +87,14 @@ class PlannedSubtasks(NamedTuple):
 
     @property
     def right(self) -> bool:
-        """Whether they are the same, one by one, but for small words."""
+        """True if they are the same, one by one, except for small words."""
         return list(map(_words, self.planned)) == list(map(_words, self.annotated))
 
 
 class SubtaskFigures:
-    """Of ``planned`` tasks whose annotation is known, ``right`` had exactly its sub-tasks; ``similarity`` is the mean. A plan
-    that could not be read is empty, wrong, and not similar to anything. ``missed`` are the others, as in the paper's table
-    4."""
+    """Figures of planning: of ``planned`` tasks whose annotation is known, ``right`` had exactly its sub-tasks;
+    ``similarity`` is the mean. An unreadable plan counts as empty, wrong, and not similar to anything. ``missed`` are the
+    others, as in the paper's table 4."""
 
     def __init__(self, pairs: Sequence[PlannedSubtasks], likeness: Likeness = by_words) -> None:
         alike = [likeness(pair.text, pair.annotated_text) if pair.planned else 0.0 for pair in pairs]
@@ -110,8 +109,8 @@ def _words(text: str) -> list[str]:
 
 
 class WatchedEpisode(NamedTuple):
-    """An episode's events, and what an expert touched; ``watched``: the modules were also asked after the last command.
-    ``annotated`` are the sub-tasks that its goal consists of; empty where they are not known."""
+    """An episode's events, and the names that an expert touched. ``watched``: the modules were also asked after the last
+    command. ``annotated`` are the sub-tasks of its goal; empty if not known."""
 
     bodies: tuple[Body, ...]
     touched: frozenset[str]
@@ -120,7 +119,7 @@ class WatchedEpisode(NamedTuple):
 
 
 class ThresholdFigures(NamedTuple):
-    """What a ``threshold`` would do: the share of judgements that it masks, and that of touched names that it shows."""
+    """The effect of a ``threshold``: the share of judgements that it masks, and of touched names that it shows."""
 
     threshold: float
     masked: float
@@ -128,13 +127,13 @@ class ThresholdFigures(NamedTuple):
 
 
 class MaskingFigures:
-    """How well places or objects were masked. Shares lie in [0, 1]; None where the denominator is 0.
+    """Figures of masking, for places or objects. Shares lie in [0, 1]; None if the denominator is 0.
 
-    ``judgements`` counts each name once per target, and again where its verdict changed; ``masked`` those below the threshold.
+    ``judgements`` counts each name once per target, and again if its verdict changed; ``masked`` those below the threshold.
     Of the ``touched`` names that were judged, ``shown`` were not masked for some target. ``auc`` is the probability that a
-    touched name scores higher than an untouched one, ties counting half (Figure 6). ``curve`` is what other thresholds would
-    do, to choose one by, and ``calibrated`` the largest that shows enough of what was touched; 0, which masks nothing, where
-    none does."""
+    touched name scores higher than an untouched one, ties counting half (Figure 6). ``curve`` has other thresholds, to
+    choose one by, and ``calibrated`` is the largest that shows enough of the touched names; 0, which masks nothing, if none
+    does."""
 
     def __init__(self, seen: Sequence[WatchedEpisode], *, place: bool) -> None:
         said = ((number, body) for number, each in enumerate(seen) for body in each.bodies if isinstance(body, Judged))
@@ -164,15 +163,15 @@ class MaskingFigures:
 
 
 class TrackingFigures:
-    """How well the end was noticed: the last sub-task was called finished ``finished`` times, ``rightly`` when the task had
-    just been won. ``planned`` episodes had a plan, and ``won`` of them were won. ``watched`` counts those asked about after the
-    last command. ``precision`` is the share of noticed ends that were right; early ones count against it. ``recall`` is that of
-    won episodes whose end was noticed at once; None where nobody was asked at the end."""
+    """Figures of tracking: the last sub-task was called finished ``finished`` times, ``rightly`` if the task had just been
+    won. ``planned`` episodes had a plan, and ``won`` of them were won. ``watched`` counts those asked about after the last
+    command. ``precision`` is the share of noticed ends that were right; early ones count against it. ``recall`` is that of
+    won episodes whose end was noticed at once; None if nobody was asked at the end."""
 
     def __init__(self, seen: Iterable[WatchedEpisode]) -> None:
         marks: list[tuple[bool, bool, bool, bool]] = []
         for each in seen:
-            # How many commands were executed when the last sub-task was called finished, and when the task was won.
+            # The number of commands until the last sub-task was called finished, and until the task was won.
             steps, length = 0, 0
             finished: int | None = None
             won: int | None = None
@@ -212,7 +211,7 @@ def touched(steps: Iterable[Stepped]) -> frozenset[str]:
 
 
 def auc(right: Collection[float], wrong: Collection[float]) -> float | None:
-    """The area under the ROC curve of these scores; None where either class is empty."""
+    """The area under the ROC curve of these scores; None if either class is empty."""
     if not right or not wrong:
         return None
     below = sorted(wrong)
@@ -222,8 +221,7 @@ def auc(right: Collection[float], wrong: Collection[float]) -> float | None:
 
 class ModulesReport(Report):
     """The figures of all modules over the episodes ``seen``, any sequences of events: a table for eliminating, sentences for
-    planning and tracking. ``likeness`` is that of sub-tasks; ``card`` says under what conditions the episodes were played and
-    judged."""
+    planning and tracking. ``likeness`` compares sub-tasks; ``card`` gives the conditions of play and of judging."""
 
     def __init__(
         self, seen: Sequence[WatchedEpisode], likeness: Likeness = by_words, card: Mapping[str, str] | None = None
@@ -304,7 +302,7 @@ def _tracked(tracking: TrackingFigures) -> str:
 
 
 class FinishedEpisode(NamedTuple):
-    """The branch of one finished episode that was played on."""
+    """The final branch of a finished episode."""
 
     started: Started
     bodies: tuple[Body, ...]
@@ -315,7 +313,7 @@ class FinishedEpisode(NamedTuple):
 
 
 def read_recorded(run: RunFolder, most: int | None = None) -> list[FinishedEpisode]:
-    """The finished episodes of a run in task order. Raises ``ConfigurationError``, also where there are none."""
+    """The finished episodes of a run in task order. Raises ``ConfigurationError``, also if there are none."""
     found: list[FinishedEpisode] = []
     tasks = run.manifest().tasks
     finished = {result.task for result in run.results(tasks)}
@@ -330,7 +328,7 @@ def read_recorded(run: RunFolder, most: int | None = None) -> list[FinishedEpiso
 
 
 def watch_own(episode: FinishedEpisode, world: World) -> WatchedEpisode:
-    """An episode that PET played, with what the world's expert touches in the same task."""
+    """An episode that PET played, with the names that the world's expert touches in the same task."""
     example = played(world, world.task(episode.started.task))
     commands = () if example is None else (one.command for one in example.trajectory.transitions)
     used = frozenset(name for command in commands for name in names(command))
@@ -338,8 +336,8 @@ def watch_own(episode: FinishedEpisode, world: World) -> WatchedEpisode:
 
 
 async def watch(pet: Pet, episode: FinishedEpisode, world: World) -> WatchedEpisode:
-    """Replay somebody else's episode and ask ``pet``'s modules before each command and after the last. Each step costs PET's
-    usual calls, except for acting. Raises ``ModelError`` and ``Unsupported``."""
+    """Replay another agent's episode, and ask ``pet``'s modules before each command and after the last. Each step costs
+    PET's usual calls, except for acting. Raises ``ModelError`` and ``Unsupported``."""
     told: list[Body] = [episode.started]
 
     def emit(body: Body, timing: Timing | None = None) -> None:
@@ -356,7 +354,7 @@ async def watch(pet: Pet, episode: FinishedEpisode, world: World) -> WatchedEpis
         told.append(step)
         answer = with_belief(world.household, step.transition.observation, answer.belief, step.command)
         before = (Transition(step.command, answer),)
-    # Also where somebody gave up before the first command: a plan is made from the goal alone.
+    # Also if the player gave up before the first command: a plan is made from the goal alone.
     await pet.look(memory, Turn(len(episode.steps) + 1, 0, before, belief=answer.belief), emit)
     return WatchedEpisode(tuple(told), touched(episode.steps), True, annotated_subtasks(world, started.task))
 
@@ -364,7 +362,7 @@ async def watch(pet: Pet, episode: FinishedEpisode, world: World) -> WatchedEpis
 async def watch_all(
     pet: Pet, episodes: Sequence[FinishedEpisode], world: World, concurrency: int, watcher: Callable[[int, int], None]
 ) -> list[WatchedEpisode]:
-    """`watch` for many episodes, ``concurrency`` at once, in order; ``watcher`` gets how many are done. Errors end all."""
+    """`watch` for many episodes, ``concurrency`` at once, in order; ``watcher`` gets the number done. An error ends all."""
     gate, done = asyncio.Semaphore(concurrency), count(1)
 
     async def one(episode: FinishedEpisode) -> WatchedEpisode:

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReactSettings(ModelSettings):
-    """Whether exemplars are shown, which, and what a thought costs.
+    """Settings of ReAct.
 
     Without ``exemplars`` each reply is a thought with a command. With them a reply is one line, a thought or a command, and
-    ``pair`` are the numbers of the two that are shown, in their order: 1 and 0 as released. With ``thoughts=none`` they have no
-    thoughts, as in the paper's "Act" (table 3), and one that the model writes all the same takes a turn. With ``window`` each
-    prompt has the last steps alone, as verl-agent's; ``window_prompt`` is a copy of its file of prompts, for models trained on
-    its words."""
+    ``pair`` has the numbers of the two that are shown, in order: 1 and 0 as released. With ``thoughts=none`` they have no
+    thoughts, as in the paper's "Act" (table 3), and a thought that the model writes all the same takes a turn. With
+    ``window`` each prompt has only the last steps, as in verl-agent; ``window_prompt`` is a copy of its file of prompts, for
+    models trained on its words."""
 
     exemplars: str = option("", "show two exemplars of the task's type: own, or a file in the form of ReAct's")
     pair: Literal["1-0", "0-1", "0-2", "2-0", "1-2", "2-1"] = option("1-0", "which two exemplars are shown")
@@ -52,7 +52,7 @@ def _digests(settings: Mapping[str, Scalar], household: Household | None) -> Map
 def react(parts: AgentParts[Any]) -> Agent:
     from housequest.agent.agents.react.agent import FewShotReact, React, WindowReact
 
-    # PET plays through it with settings of its own, which know no exemplars.
+    # PET plays through it with settings of its own, which have no exemplars.
     if getattr(parts.settings, "exemplars", ""):
         return FewShotReact(parts)
     if getattr(parts.settings, "window", 0):

@@ -1,7 +1,7 @@
 """ReAct: one role that thinks and acts (Yao et al., ReAct, ICLR 2023), as three players.
 
-`React` has no in-context examples (section 3), `FewShotReact` has exemplars, as the authors played ALFWorld (section 4 and
-their released notebook), and the prompt of `WindowReact` has the goal and the last few steps alone (Feng et al., GiGPO, 2025:
+`React` has no in-context examples (section 3). `FewShotReact` has exemplars, as the authors played ALFWorld (section 4 and
+their released notebook). The prompt of `WindowReact` has only the goal and the last few steps (Feng et al., GiGPO, 2025:
 verl-agent's prompts), in our words or in those of a user's copy of verl-agent's file, for models that were trained on them.
 """
 
@@ -86,7 +86,7 @@ REFUSED = "Nothing happens."  # The answer to a line that is neither a thought n
 PROMPT = ">"
 NOTHING = "(nothing)"  # An empty line, which servers refuse.
 REFLECTION = "reflection"
-MOST_NOTES = 3  # Reflections that are shown, the last ones (Reflexion's).
+MOST_NOTES = 3  # Only the last reflections are shown (Reflexion's number).
 NOTE_TOKENS = 256
 _SAID_THOUGHT = re.compile(r"(?:think|thought)\s*:\s*(?P<thought>.*)", re.IGNORECASE)
 _LABEL = re.compile(r"(?:>\s*|act(?:ion)?(?:\s\d{1,2})?\s*:\s*)+", re.IGNORECASE)
@@ -94,9 +94,9 @@ _LABEL = re.compile(r"(?:>\s*|act(?:ion)?(?:\s\d{1,2})?\s*:\s*)+", re.IGNORECASE
 
 @dataclass(frozen=True, slots=True)
 class FewShotMemory:
-    """The goal and opening, and what was said: lines by turns of the world and of the model. ``notes`` are its reflections on
-    attempts before this one. ``answer`` is what the model's last line was answered with where that was no command; ``last`` is
-    its last command. ``trimmed``: its last line is not the whole of its last reply."""
+    """The goal and opening, and the dialogue: lines by turns of the world and of the model. ``notes`` are its reflections on
+    earlier attempts. ``answer`` follows the model's last line if that was no command; ``last`` is its last command.
+    ``trimmed``: its last line is only a part of its last reply."""
 
     goal: str
     opening: Observation
@@ -113,11 +113,12 @@ class FewShotReact:
     """Answers with a line: a thought, answered with "OK.", or a command. Calls a step: 1, and 1 for each thought.
 
     The exemplars are those of the granted task type, else of the type that the goal states, else those of ``put``. The prompt
-    is the text of the exemplars and of the episode so far, which the model continues up to the end of a line. Where it has no
-    completions of plain text the same lines are a chat, which a thought at the start says. With ``thoughts=turns`` a thought
-    takes a turn, as in the released notebook, which plays 49. ``put X in/on Y`` is read as today's ``move X to Y``, in replies
-    as in exemplars. With ``reflect`` a task that was not won before begins with a call that says why (Shinn et al., Reflexion,
-    2023), and what was said of the last attempts stands before the task. Differs: the sentences round the exemplars are ours.
+    is the text of the exemplars and of the episode so far, and the model continues it up to the end of a line. If the model has
+    no completions of plain text, the same lines are a chat, which a thought at the start says. With ``thoughts=turns`` a
+    thought takes a turn, as in the released notebook, which plays 49. ``put X in/on Y`` is read as today's ``move X to Y``, in
+    replies and in exemplars. With ``reflect`` the model is first asked why it did not win this task before (Shinn et al.,
+    Reflexion, 2023), and its last answers are shown before the task. Unlike theirs, the sentences around the exemplars are
+    ours.
     """
 
     name = NAME
@@ -145,7 +146,7 @@ class FewShotReact:
         self._prompt = roles.load_prompt(_PACKAGE, "frame")
 
     async def check(self) -> None:
-        """Raise ``Unsupported`` if completions are asked for and the model has none."""
+        """Raise ``Unsupported`` if completions are requested and the model has none."""
         if self._completions == "on" and not (await self._model.capabilities()).completions:
             raise Unsupported(f"{self._model.name} has no completions of plain text; leave completions at auto, for a chat.")
 
@@ -164,7 +165,7 @@ class FewShotReact:
         command = reading.command_value(self._world, turn.belief, turn.admissible)
         cut = False
         for left in range(MOST_THOUGHTS, -1, -1):
-            # After a thought that its budget cut off, there is room for a command alone.
+            # After a thought that was cut off, leave room for a command alone.
             thinks = self._thinks and (self._counted or (left > 0 and not cut))
             before = memory
             line, call, memory = await self._ask(before, text, emit, _line_form(command, thinks=thinks))
@@ -183,11 +184,11 @@ class FewShotReact:
         return Idle("a thought" if self._counted else f"{MOST_THOUGHTS + 1} thoughts in a row"), memory
 
     async def _raw(self, model: Model | None = None) -> bool:
-        """Whether the next call is for a completion of plain text."""
+        """True if the next call is for a completion of plain text."""
         return self._completions != "off" and (await (model or self._model).capabilities()).completions
 
     async def _reflected(self, memory: FewShotMemory, emit: Emitter) -> FewShotMemory:
-        """The memory with what the model says of its last attempt at this task."""
+        """Ask the model about its last attempt at this task, and add the answer to the memory."""
         raw = await self._raw(self._reflecting)
         attempts = memory.grants.attempts
         noted = tuple(each.reflection for each in attempts if each.reflection)[-MOST_NOTES:]
@@ -208,7 +209,7 @@ class FewShotReact:
     async def _ask(
         self, memory: FewShotMemory, text: str, emit: Emitter, form: Form | None, *, whole: bool = False
     ) -> tuple[str, ModelCall, FewShotMemory]:
-        """The line that follows ``text``, its call, and the memory after it. ``whole``: again, with room for a command."""
+        """Get the line that follows ``text``, its call, and the memory after it. ``whole``: again, with room for a command."""
         raw = await self._raw()
         way = await roles.held_by(NAME, form, self._model, self._sampling, plain=raw)
         said = (*memory.said, Message("user", roles.clean(f"{text}\n{PROMPT}")))
@@ -218,7 +219,7 @@ class FewShotReact:
             most = max(most, min(form.longest, roles.ROOM_WITHOUT_THOUGHT))
         request = sampling.request(said, most, plain=raw, stop=("\n",))
         completion, held = await roles.complete_held(self._model, request, form, way)
-        # A line that was trimmed is recorded as part of this prompt, since the record has the reply.
+        # A trimmed line is recorded as part of this prompt, since the record has the reply.
         kept_before = len(memory.said) - (memory.trimmed and not whole)
         call = roles.call_event(NAME, said, completion, kept=kept_before, plain=raw, held=held)
         emit(call, completion.timing)
@@ -265,13 +266,13 @@ class FewShotReact:
 
 
 def _endless(call: ModelCall, *, final: bool) -> ParseFailed:
-    """What is said of a held line that its budget cut off."""
+    """The error for a held line that was cut off."""
     tokens = "" if call.completion_tokens is None else f" after {call.completion_tokens} tokens"
     return ParseFailed(role=NAME, reply=call.reply, reason=f"it has no end. It was cut off{tokens}.", final=final)
 
 
 def _line_form(command: Value | None, *, thinks: bool) -> Form | None:
-    """A line as the exemplars have them: a command, or a thought where it ``thinks``."""
+    """A line as the exemplars have them: a command, or a thought if it ``thinks``."""
     if command is None:
         return None
     line = Either((Form(("think: ", (THOUGHT, Words(LONGEST_THOUGHT)))), command)) if thinks else command
@@ -283,7 +284,7 @@ def _lines(transitions: tuple[Transition, ...]) -> list[str]:
 
 
 def _story(attempt: Attempt) -> list[str]:
-    """An attempt as its prompts had it: its lines, each with its answer."""
+    """An attempt as its prompts showed it: its lines, each with its answer."""
     lines: list[str] = []
     for each in attempt.played:
         match each:
@@ -303,7 +304,7 @@ _PACKAGE = "housequest.agent.agents.react.exemplars"
 
 
 def read_exemplars(name: str, household: Household | None) -> examples.Exemplars:
-    """The exemplars ``own``, of the examples that ship, or those in a file. Raises ``KnowledgeError`` and ``Unsupported``."""
+    """Load the exemplars ``own``, of the examples that ship, or of a file. Raises ``KnowledgeError`` and ``Unsupported``."""
     if household is None:
         raise Unsupported("Exemplars are episodes in households; leave exemplars out, or play a household.")
     return (
@@ -329,12 +330,12 @@ def exemplar_digests(settings: Mapping[str, Scalar], household: Household | None
 
 _MARKED_THOUGHT = re.compile(r"<think(?:ing)?>(?P<thought>.*?)(?:</think|\Z)", re.DOTALL | re.IGNORECASE)
 _BEGIN, _END = "<action>", "</action>"
-_LAST = 30  # Letters at the end of a reply that are played where nothing stands between the marks of an action.
+_LAST = 30  # If nothing is between the marks of an action, so many letters at the end of the reply are played.
 _UNLISTED = "help"
 
 
 def _read_marked(text: str) -> str:
-    """The command of a reply, as verl-agent reads it: in small letters, between the marks, else the reply's end."""
+    """Read the command of a reply as verl-agent does: in lowercase, between the marks, else the reply's end."""
     lowered = text.lower()
     start, end = lowered.find(_BEGIN), lowered.find(_END)
     said = lowered[-_LAST:] if -1 in (start, end) else lowered[start + len(_BEGIN) : end]
@@ -349,7 +350,7 @@ _WINDOWED: roles.Role[str] = roles.Role("react", _read_marked, reasoning=True)
 
 @dataclass(frozen=True, slots=True)
 class WindowMemory:
-    """The goal and opening, and the steps with what was ``seen`` before each and now."""
+    """The goal and opening, and the steps, each with the text ``seen`` before it; and the text seen now."""
 
     goal: str
     opening: str
@@ -361,10 +362,10 @@ class WindowMemory:
 class WindowReact:
     """Thinks and acts on a prompt that is rendered anew for each step. Calls a step: 1; needs a chat model.
 
-    Replies are read as verl-agent reads them, and no second one is asked for, unless one that was held broke off. The prompt
-    has the goal, the last ``window`` steps, what is seen now, and the admissible commands if they are granted, else the forms
-    of commands; or it is that of a copy of verl-agent's file (``window_prompt``). Nothing else is remembered, so a model that
-    was not trained on it searches places again; no prefix of it can be cached beyond its first words."""
+    Replies are read as verl-agent reads them; a second one is only requested if a held one broke off. The prompt has the
+    goal, the last ``window`` steps, the text seen now, and the admissible commands if they are granted, else the forms of
+    commands; or it is that of a copy of verl-agent's file (``window_prompt``). Nothing else is remembered, so a model that
+    was not trained on it searches places again, and only the first words of the prompt can be cached."""
 
     name = "react"
 
@@ -422,7 +423,7 @@ class WindowReact:
         return messages.for_world(text, self._world)
 
     def _in_its_words(self, templates: Templates, memory: WindowMemory, possible: Sequence[str]) -> str:
-        """The prompt of verl-agent, whose lists are written as it writes them."""
+        """The prompt in verl-agent's words, with lists in its form."""
         listed = "\n ".join(f"'{command}'" for command in possible)
         now = {"current_observation": memory.seen, "admissible_actions": listed}
         if not memory.steps:
@@ -444,14 +445,14 @@ _FIELD = re.compile(r"\{(?P<name>\w*)\}|\{\{|\}\}")
 
 
 class Templates(NamedTuple):
-    """The prompt of the first step and of those after it, with fields in braces."""
+    """The prompt of the first step and of later ones, with fields in braces."""
 
     first: str
     later: str
 
 
 def read_templates(path: Path) -> Templates:
-    """The templates in a copy of verl-agent's ``prompts/alfworld.py``, which is never run. Raises ``ConfigurationError``."""
+    """The templates in a copy of verl-agent's ``prompts/alfworld.py``; it is never run. Raises ``ConfigurationError``."""
     try:
         content = read_file(path, _LARGEST + 1)
         if len(content) > _LARGEST:
@@ -468,7 +469,7 @@ def read_templates(path: Path) -> Templates:
 
 
 def _texts(module: ast.Module) -> dict[str, str]:
-    """The texts that a module gives names to."""
+    """The texts that a module assigns to names."""
     return {
         target.id: line.value.value
         for line in module.body
@@ -493,7 +494,7 @@ def _labelled(knows: Demonstrator, request: Request) -> Reply:
 
 
 def _marked(knows: Demonstrator, _request: Request) -> Reply:
-    """Between marks. The prompt forgets, so a command may name what it no longer tells."""
+    """Between marks. The prompt forgets, so a command may name something that it no longer has."""
     lesson, learned = knows.lesson()
     return Reply(f"<think>{lesson.thought}</think>\n<action>{lesson.playable}</action>", learned)
 

@@ -34,12 +34,16 @@ if TYPE_CHECKING:
 
 PACKAGE = "housequest.agent.agents.reasoner_actor"
 READINGS = 24
-"""How often a small model reads a goal again once its plan has failed; the plans are tried in the order of how often it gave
-them."""
-PATIENCE = 20  # Commands of a search after which a plan for something that was seen is tried.
-_WARMTH = (1.0, 1.5, 2.0, 2.5)  # The temperatures of those readings, each once all plans of the one before have failed.
-STUCK = "stuck"  # What the actor says in place of a command when the plan cannot be followed.
-MOST_HELD = 8  # Steps of a plan that is held to its form; its prompt asks for two to six.
+"""After its plan has failed, a small model reads the goal again this often; the plans are tried by how often it gave them."""
+PATIENCE = 20  # After so many commands of a search, a plan for something that was seen is tried.
+_WARMTH = (
+    1.0,
+    1.5,
+    2.0,
+    2.5,
+)  # The temperatures of those readings; the next one comes when all plans of the one before have failed.
+STUCK = "stuck"  # The actor says this in place of a command when the plan cannot be followed.
+MOST_HELD = 8  # The most steps of a plan that is held to its form; its prompt asks for two to six.
 _EXACT = re.compile(r"Thought:(?P<thought>.*)\nPlan:(?: keep|(?P<steps>(?:\n\d{1,2}\. \S.*)+))")
 _PLAN = re.compile(r"(?im)^[\W_]{0,40}(?:general |revised |new )?plan\b[\s*_`]*:")
 _KEEP = re.compile(r"[\W_]{0,40}keep\b.{0,60}", re.IGNORECASE)
@@ -74,7 +78,7 @@ REASONER: Role[ReasonerReply] = Role("reasoner", _read_plan)
 
 @dataclass(frozen=True, slots=True)
 class ActorReply:
-    """A thought, the plan's present step (from 0; None if not given), and a command; None when stuck."""
+    """A thought, the plan's present step (from 0; None if not given), and a command (None when stuck)."""
 
     thought: str
     step: int | None
@@ -93,10 +97,10 @@ ACTOR: Role[ActorReply] = Role("actor", _read_action, stop=("\nObservation:",))
 
 @dataclass(frozen=True, slots=True)
 class PlanMemory:
-    """What reasoner and actor remember. ``unreviewed`` are the transitions since the plan was last reviewed; ``asked`` counts
-    how often the reasoner was asked again. Either way of prompting finds its data here, since a person may change the model:
-    ``state`` is what short prompts are rendered from; ``readings`` are the plans that a small model gave when it read the goal
-    again, in so many ``rounds``."""
+    """The memory of reasoner and actor. ``unreviewed`` are the transitions since the plan was last reviewed; ``asked``
+    counts how often the reasoner was asked again. It serves both ways of prompting, since a person may change the model:
+    short prompts are rendered from ``state``; ``readings`` are the plans of a small model that read the goal again, in so
+    many ``rounds``."""
 
     goal: str
     opening: Observation
@@ -127,12 +131,11 @@ class ChatPrompting:
     reviews: ClassVar[bool] = True
 
     def observe(self, memory: PlanMemory, transitions: tuple[Transition, ...]) -> PlanMemory:
-        """The memory after these commands."""
         played, unreviewed = memory.played + transitions, memory.unreviewed + transitions
         return replace(memory, played=played, unreviewed=unreviewed, state=None)
 
     def led_nowhere(self, memory: PlanMemory, after: int) -> str | None:
-        """Why the reasoner should be asked again, where the last commands, ``after`` or more, brought nothing."""
+        """The reason to ask the reasoner again, if the last commands, ``after`` or more, led nowhere."""
         latest = memory.unreviewed[-after:]
         refused = all(not one.observation.accepted for one in latest)
         if after <= len(latest) and (refused or (after > 1 and len(set(latest)) == 1)):
@@ -142,7 +145,7 @@ class ChatPrompting:
     async def plan(
         self, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
     ) -> tuple[Answer[ReasonerReply], PlanMemory]:
-        """Ask the reasoner for a plan, or to review the present one, for ``reason``; the answer and the new memory."""
+        """Ask the reasoner for a plan, or to review the present one, for ``reason``."""
         prompt = load_prompt(PACKAGE, "reasoner")
         if not memory.reasoner.started:
             text = prompt.render("opening", observation=messages.opening_text(memory.opening, memory.goal), goal=memory.goal)
@@ -184,11 +187,11 @@ class ChatPrompting:
 class BriefPrompting:
     """One short message for each call (`housequest.agent.roles.brief`), rendered from belief.
 
-    The reasoner sees goal, rules and hints, so it is asked at the beginning and on a hint. When a plan has failed it reads the
-    goal several times, and what it gave most often is tried next (self-consistency, Wang et al., 2023). Hints that say in plain
-    words where to go or what to do are followed without it (`housequest.agent.roles.brief`). If a command was already given
-    with the same knowledge, was declined, or is not admissible where that is granted, the actor chooses another one from a
-    list."""
+    The reasoner sees goal, rules and hints, so it is asked at the beginning and on a hint. When a plan has failed it reads
+    the goal several times, and its most frequent answer is tried next (self-consistency, Wang et al., 2023). Hints that say
+    in plain words where to go or what to do are followed without it (`housequest.agent.roles.brief`). If a command was
+    already given with the same knowledge, was declined, or is not among the granted admissible ones, the actor chooses
+    another from a list."""
 
     model: Model
     sampling: Sampling
@@ -196,12 +199,12 @@ class BriefPrompting:
     reviews: ClassVar[bool] = False
 
     def observe(self, memory: PlanMemory, transitions: tuple[Transition, ...]) -> PlanMemory:
-        """The memory after these commands, which has a ``state``."""
+        """Add a ``state``, too."""
         state = memory.state or brief.BriefState(memory.opening.belief or Belief()).after(memory.played)
         return replace(memory, played=memory.played + transitions, state=state.after(transitions))
 
     def heed(self, memory: PlanMemory, turn: Turn, emit: Emitter) -> tuple[PlanMemory, Turn]:
-        """Take from the turn the hints that say in words what to do or to answer, and say of the others that they do not."""
+        """Read from the turn the hints that can be followed or answered; tell the person about the others, which stay."""
         state, left = memory.state, list[str]()
         assert state is not None
         for hint in turn.hints:
@@ -220,7 +223,7 @@ class BriefPrompting:
         return replace(memory, state=state), replace(turn, hints=tuple(left))
 
     def led_nowhere(self, memory: PlanMemory, after: int) -> str | None:
-        """Why the goal should be read again, where the plan is done, teaches nothing, or names nothing that was found."""
+        """The reason to read the goal again, if the plan is done, teaches nothing, or names nothing that was found."""
         state = memory.state
         if state is None or not memory.plan:
             return None
@@ -235,7 +238,7 @@ class BriefPrompting:
     async def plan(
         self, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
     ) -> tuple[Answer[ReasonerReply], PlanMemory]:
-        """Ask the reasoner for a plan, whatever the ``reason``; the answer and the new memory."""
+        """Ask the reasoner for a plan, whatever the ``reason``."""
         del reason
         state = memory.state
         assert state is not None
@@ -246,7 +249,7 @@ class BriefPrompting:
         if not memory.plan or turn.hints:
             answer = await ask(REASONER, self.model, (), text, emit, self.sampling)
             return answer, replace(memory, state=state, readings=(), rounds=0)
-        # What was not found yet may still be there, so only what was seen is a better plan.
+        # An unseen thing may still be there, so only a plan for a seen one is better.
         searching = state.misses_all(memory.plan)
         failed = state.failed if searching else (*state.failed, memory.plan)
         readings, rounds = memory.readings, memory.rounds
@@ -261,18 +264,18 @@ class BriefPrompting:
             readings += await self._readings(text, state.belief, _WARMTH[rounds], emit)
             rounds += 1
         if not left() and not searching:
-            # All are tried again, since what was sought may have been missed.
+            # Try all of them again, since the thing may have been overlooked.
             failed = ()
         likeliest = next(iter(left()), ReasonerReply("", None))
         memory = replace(memory, state=replace(state, failed=failed), readings=readings, rounds=rounds)
         return Answer(likeliest, "", ()), memory
 
     async def _readings(self, text: str, belief: Belief, warmth: float, emit: Emitter) -> tuple[ReasonerReply, ...]:
-        """The plans that the reasoner gives by chance, the most frequent first: they say what else a person may have meant."""
+        """Random plans of the reasoner, the most frequent first: a person may have meant one of them."""
         asked = (Message("user", text),)
         most, first = self.sampling.reply_tokens(REASONER.reply_tokens), (self.sampling.seed or 0) * READINGS
         times: Counter[ReasonerReply] = Counter()
-        # One after the other, so that each call is recorded and counted as it ends; a game can be gone on with between two.
+        # One after the other, so that each call is recorded and counted as it ends, and an interrupted game can go on.
         for seed in range(first, first + READINGS):
             request = Request(asked, stop=REASONER.stop, max_tokens=most, temperature=warmth, seed=seed)
             completion = await self.model.complete(request)
@@ -286,7 +289,7 @@ class BriefPrompting:
     async def act(
         self, memory: PlanMemory, turn: Turn, emit: Emitter, *, revised: bool, again: bool
     ) -> tuple[Answer[ActorReply], PlanMemory]:
-        """The next command of a person's directions; else ask the actor. ``again``: it just said that it is stuck."""
+        """Give the next command of a person's directions; else ask the actor. ``again``: it just said that it is stuck."""
         del revised
         state = memory.state
         assert state is not None
@@ -407,7 +410,7 @@ class ReasonerActor:
     ) -> tuple[ParseFailure | Idle | None, PlanMemory]:
         answer, memory = await prompting.plan(memory, turn, reason, emit)
         another = answer.value.steps if answer.value is not None and answer.value.steps != memory.plan else None
-        # Short prompts are asked a bounded number of times anyway, so only another plan counts.
+        # Short prompts are asked a limited number of times anyway, so only another plan counts.
         spent = memory.revision >= 0 and (prompting.reviews or another is not None)
         memory = replace(memory, asked=memory.asked + spent, unreviewed=(), moved_on=False)
         if answer.value is None:
@@ -427,7 +430,7 @@ _KEPT = "Thought: The plan is right\nPlan: keep"
 
 @dataclass(frozen=True, slots=True)
 class SearchOrder:
-    """Receptacles, by name or kind, to be searched ``first`` and ``last``: for the lamp with ``lamp``, else for the object."""
+    """Receptacles, by name or kind, to search ``first`` and ``last``: for the lamp with ``lamp``, else for the object."""
 
     first: tuple[str, ...] = ()
     last: tuple[str, ...] = ()
@@ -437,7 +440,7 @@ class SearchOrder:
         return bool(self.first or self.last)
 
 
-ANYWHERE = SearchOrder()  # No order: the searcher looks where it would.
+ANYWHERE = SearchOrder()  # No order: the player searches in its own.
 
 
 def plan_of(goal: Goal, order: SearchOrder = ANYWHERE) -> tuple[str, ...]:

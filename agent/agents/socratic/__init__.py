@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from housequest.agent.base import Agent
 
 Decomposition = Literal["questions", "chain-of-thought", "none"]
-"""How a task is decomposed before it is planned: by the method's questions, or as one of its ablations in table 3."""
+"""The way in which a task is decomposed before it is planned: the method's questions, or one of its ablations in table 3."""
 
 
 @dataclass(frozen=True, slots=True)
 class SocraticSettings(CameraSettings):
-    """Decomposition, re-planning, and limits on re-planning, which the paper does not set. ``retries``: in a text household the
-    same commands fail again, where the paper's controller may just have had bad luck."""
+    """Decomposition, re-planning, and limits on re-planning, which the paper does not set. Few ``retries`` are enough: in a
+    text household the same commands fail again, while the paper's controller may just have had bad luck."""
 
     max_tokens: int = option(1_024, "the most tokens in a reply")
     search: PlannerSearch = option("llm", "how the next place to search is chosen")

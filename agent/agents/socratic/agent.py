@@ -1,14 +1,14 @@
 """The Socratic Planner (Shin et al., 2024): a zero-shot plan from questions that the model asks itself, revised by feedback.
 
 The Socratic Task Decomposer asks and answers questions about the task (section 3.3), the Task Planner makes subgoals of the
-conversation (section 3.4), and a low-level controller carries them out. When one fails (Algorithm 1), the advisor is told what
-is seen and judges whether the subgoal is valid: it is tried again where its target was observed and it is judged valid; else
-the advisor explains the cause, and the planner revises the plan (section 3.5). The texts stand in for what the paper takes from
-images: the latest observation with what is known of the present place for the caption, the things named by then for the
-detected objects; the advisor is the same language model in place of a vision-language model.
+conversation (section 3.4), and a low-level controller carries them out. When one fails (Algorithm 1), the advisor gets the
+scene and judges if the subgoal is valid. If so, and its target was seen, it is tried again; otherwise the advisor explains the
+cause, and the planner revises the plan (section 3.5). Texts replace the paper's images: the latest observation and the known
+things at the present place are the caption, and the things named so far the detected objects. The advisor is the same language
+model in place of a vision-language model.
 
-Its ablation (table 3) leaves the decomposer out, or lets it think step by step in place of questioning itself; its static
-setting never plans again (table 1); where it is few-shot, its planner is shown tasks with their plans.
+Its ablation (table 3) leaves the decomposer out, or lets it think step by step instead of questioning itself; its static
+setting never plans again (table 1); in its few-shot setting, the planner is shown tasks with their plans.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ QUESTIONER: Role[tuple[Exchange, ...]] = Role("questioner", _read_dialogue, form
 # The decomposer: chain of thought in place of questions, as in the paper's ablation (section 4.4, table 3). Its prompt is the
 # questioner's without questions, answers and things to discover.
 
-LONGEST_REASONING = 8_000  # Characters that the planner is shown; a reply within the default token limit is shorter.
+LONGEST_REASONING = 8_000  # The most characters shown to the planner; a reply within the default token limit is shorter.
 
 
 def _read_reasoning(text: str) -> str:
@@ -112,14 +112,14 @@ _CHANGE = re.compile(r"(?im)^[\W_]{0,40}change\b[\s*_`]*[:：][\s*_`]*(?P<words>
 
 
 class SubgoalPlan(NamedTuple):
-    """A plan, with what it changes about the one before, by the model's word; may be empty."""
+    """A plan, and its change to the one before, in the model's words; may be empty."""
 
     change: str
     subgoals: tuple[reading.Subgoal, ...]
 
 
 def numbered_subgoals(plan: Sequence[reading.Subgoal]) -> str:
-    """A plan as numbered lines, in the form that the planner shall write."""
+    """A plan as numbered lines, in the form in which the planner writes it."""
     return "\n".join(f"{number}. {reading.as_triple(subgoal)}" for number, subgoal in enumerate(plan, 1))
 
 
@@ -141,7 +141,7 @@ def plan_form(names: Sequence[str] = _NAMES) -> Form:
 
 
 def revised_form(names: Sequence[str] = _NAMES) -> Form:
-    """The form of a plan that is made anew, which says first what changes."""
+    """The form of a revised plan, which begins with the change."""
     return Form(("Change: ", ("change", Words(LONGEST_THOUGHT)), "\n", *plan_form(names).parts))
 
 
@@ -184,7 +184,7 @@ CAUSE: Role[str] = Role("advisor", _read_cause, form=Form(("Cause: ", ("cause", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SocraticMemory(PlannerMemory):
-    """The latest observation (``scene``), the roles' conversations, and what was found out about the task."""
+    """The latest observation (``scene``), the roles' conversations, and the findings about the task."""
 
     scene: str
     decomposer: Conversation
@@ -245,7 +245,7 @@ class Socratic(PlanFollower[SocraticMemory]):
         return await self._plan(memory, turn, self._opening(memory), "the episode begins", emit)
 
     async def _discover(self, memory: SocraticMemory, turn: Turn, emit: Emitter) -> tuple[Decision | None, SocraticMemory]:
-        """What the decomposer finds out, by questions and answers or by a chain of thought."""
+        """Let the decomposer think about the task, by questions and answers or by a chain of thought."""
         text = self._decompose.render("task", goal=memory.goal) + _additions(turn, memory, first=True)
         emit_rules(turn.rules, memory.shown_rules, emit)
         role: Role[Any] = QUESTIONER if self._decomposition == "questions" else DECOMPOSER
@@ -271,7 +271,7 @@ class Socratic(PlanFollower[SocraticMemory]):
     async def _recover(
         self, memory: SocraticMemory, failed: reading.Subgoal, reason: str, turn: Turn, emit: Emitter
     ) -> tuple[Decision | None, SocraticMemory]:
-        """Algorithm 1, lines 9 to 18: another try where the failure was bad luck, else a revised plan."""
+        """Algorithm 1, lines 9 to 18: try again after bad luck, else revise the plan."""
         subgoal, how = reading.as_triple(failed), reason.partition(" failed: ")[2]
         scene = self._body.caption(memory.state, memory.scene)
         text = self._advise.render("validity", scene=scene, subgoal=subgoal, how=how)
@@ -316,11 +316,11 @@ def _additions(turn: Turn, memory: SocraticMemory, *, first: bool) -> str:
     return additions(replace(turn, admissible=None), memory.shown_rules, memory.grants, first=first)
 
 
-# What an expert replies in these roles.
+# The expert's replies in these roles.
 
 
 def _questioner(knows: expert.Demonstrator, _request: Request) -> expert.Reply:
-    """What a plan needs to know: the parts, their order, what each is about, and how it is done."""
+    """Everything that a plan needs: the parts, their order, their objects, and the way to do each."""
     goal, parts = knows.goal, expert.left_in_words(knows)
     answers = {
         "Which sub-tasks does the task consist of?": expert.sentence(parts),
@@ -346,7 +346,7 @@ def _planner(knows: expert.Demonstrator, request: Request) -> expert.Reply:
 
 
 def _advisor(knows: expert.Demonstrator, request: Request) -> expert.Reply:
-    """A subgoal is valid if it is still to be done; what failed was not found yet."""
+    """A subgoal is valid if it is still to be done; it failed because its target was not found yet."""
     question = expert.asked(request)
     label = "the subgoal (" if "It tried the subgoal (" in question else "The subgoal ("
     failed = expert.told(question, label).partition(")")[0]

@@ -1,4 +1,4 @@
-"""The world's own expert, which plays from observations, and a person, whom a callable asks for each command."""
+"""The world's own expert, which plays from observations; and a person, asked for each command by a callable."""
 
 from __future__ import annotations
 

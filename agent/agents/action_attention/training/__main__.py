@@ -34,7 +34,7 @@ except ModuleNotFoundError as error:
     sys.exit("`training` is not installed here, and so nothing can be trained.")
 
 SETS = ("seen", "human", "houses", "habits")
-"""The games of ``valid_seen`` with the templates' goals and with those of each annotator, and made-up houses of two kinds."""
+"""The games of ``valid_seen`` with the templates' goals and with each annotator's, and made-up houses of two kinds."""
 
 ARMS = {
     "alone": ActionAttentionSettings(plan=False, eliminate=False, again=True),
@@ -44,7 +44,7 @@ ARMS = {
     "alone-not-again": ActionAttentionSettings(plan=False, eliminate=False),
     "default": ActionAttentionSettings(),
 }
-"""Which modules are on: the rows of the paper's table 3; then none and all of them, without going round in circles."""
+"""The modules that are on: the rows of the paper's table 3; then none and all of them, without repeated commands."""
 
 
 def evaluate(
@@ -55,7 +55,7 @@ def evaluate(
     limit: int | None = None,
     embedder: str = "",
 ) -> Iterator[dict[str, Any]]:
-    """Yield the figures of each of ``sets`` with each of ``arms`` beside the expert's, as they are measured."""
+    """Yield the figures of each of ``sets`` with each of ``arms`` beside the expert's, as soon as they are measured."""
     policy = load_policy(file, embedder)
     for name in sets:
         for games in game_sets(name, data, limit):

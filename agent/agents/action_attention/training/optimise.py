@@ -50,7 +50,7 @@ class TorchEmbedding(nn.Module):
         self.register_buffer("real", (torch.arange(network.NUMBERS) > 0).float()[:, None], persistent=False)
 
     def forward(self, tokens: Tensor, text: Tensor, count: int) -> Tensor:
-        """The vectors of ``count`` texts: ``tokens`` (tokens, 3) of all, and to which ``text`` each belongs."""
+        """The vectors of ``count`` texts: ``tokens`` (tokens, 3) of all, and the ``text`` to which each belongs."""
         word, number, before = tokens.unbind(1)
         each = self.words[word] * (1 + (self.signs * self.real)[number]) + (self.numbers * self.real)[number]
         each = each * (1 + self.left[before])
@@ -59,14 +59,12 @@ class TorchEmbedding(nn.Module):
         return x + functional.silu(x @ self.wide.T) @ self.narrow.T
 
     def weights(self) -> dict[str, Tensor]:
-        """The weights by the names of the runtime."""
         found = {name: value.detach() for name, value in self.named_parameters()}
         return found | {name: found[name] * self.real for name in ("signs", "numbers")}
 
 
 class TorchFrozen(nn.Module):
-    """Vectors of an embedding model less their mean, as `housequest.agent.agents.action_attention.network`. Nothing of it is
-    learned."""
+    """Vectors of an embedding model less their mean, as in `housequest.agent.agents.action_attention.network`; not trained."""
 
     middle: Tensor
 
@@ -78,7 +76,6 @@ class TorchFrozen(nn.Module):
         return vectors - self.middle
 
     def weights(self) -> dict[str, Tensor]:
-        """The weights by the names of the runtime."""
         return {"middle": self.middle}
 
 
@@ -99,11 +96,10 @@ class TorchScorer(nn.Module):
         self.query, self.key = (nn.Parameter(torch.randn(width, width) * width**-0.5) for _ in range(2))
 
     def weights(self) -> dict[str, Tensor]:
-        """The weights by the names of the runtime."""
         return {name.removesuffix(".weight"): value.detach() for name, value in self.named_parameters()}
 
     def forward(self, context: Tensor, commands: Tensor, given: Tensor) -> Tensor:
-        """Scores, (steps, commands), -inf where there is none. ``context`` (steps, 3, embedded) is task, history and
+        """Scores, (steps, commands), -inf if there is none. ``context`` (steps, 3, embedded) is task, history and
         observation; ``commands`` (steps, commands, embedded), of which those ``given`` (steps, commands) are real."""
         query = self.roles[network.CONTEXT].expand(len(given), 1, -1)
         told = training.normed(context) @ self.enter.T + self.roles[: network.CONTEXT]
@@ -123,9 +119,9 @@ _POOL = 8
 
 @dataclass(frozen=True, slots=True)
 class AttentionRecipe(training.Schedule):
-    """How the network is trained. ``plays`` are those of a batch; ``whole`` is the share of steps under the whole goal, and
-    ``human`` that of people's words among those. Of the permissible ``commands`` so many are drawn (0: all), the expert's among
-    them. ``limit`` uses at most so many plays of each part."""
+    """The training settings. ``plays`` is the size of a batch; ``whole`` is the share of steps under the whole goal, and
+    ``human`` that of people's words among those. For each step, ``commands`` permissible ones are drawn (0: all), with the
+    expert's. ``limit`` is the most plays of each part."""
 
     steps: int = 1500
     plays: int = 16
@@ -137,9 +133,9 @@ class AttentionRecipe(training.Schedule):
 
 
 class StepBatch(NamedTuple):
-    """Steps of some plays; texts are numbered within the batch. ``vectors`` are those of an embedding model, of no size without
-    one: then the ``tokens`` of each ``text`` are read. ``before`` (steps, steps) gives the average of the observations before
-    each step."""
+    """Steps of some plays; texts are numbered within the batch. ``vectors`` are those of an embedding model; without one
+    they are empty, and the ``tokens`` of each ``text`` are read. ``before`` (steps, steps) gives the average of the
+    observations before each step."""
 
     vectors: Tensor
     tokens: Tensor
@@ -154,7 +150,7 @@ class StepBatch(NamedTuple):
 
 
 class StepBatches:
-    """Draws batches: parts by their shares, plays with as many commands together."""
+    """Draws batches: parts by their shares, and plays with a similar number of commands together."""
 
     def __init__(self, parts: Mapping[str, Plays], recipe: AttentionRecipe) -> None:
         self._parts, self._recipe = [parts[name] for name in recipe.shares], recipe
@@ -187,7 +183,7 @@ class StepBatches:
             lengths.append(last - first)
             templates, human = np.split(part.goals[play], [2])
             goal = int(random.choice(human if random.random() < recipe.human else templates))
-            # Half of the sub-tasks are in the ground truth's words; a play keeps to one wording.
+            # Half of the sub-tasks have the ground truth's words. A play keeps to one wording.
             wording = 0 if random.random() < 0.5 else int(random.integers(1, part.subtasks.shape[1]))
             whole = random.random(last - first) < recipe.whole
             for step in range(first, last):
@@ -199,7 +195,7 @@ class StepBatches:
                 others = np.delete(listed, wanted)
                 if 0 < recipe.commands <= len(others):
                     others = random.choice(others, recipe.commands - 1, replace=False)
-                # The expert's choice stands first; the network does not know the order.
+                # The expert's choice comes first; the network does not see the order.
                 commands.append([ids.setdefault((at, int(one)), len(ids)) for one in (listed[wanted], *others)])
         most = max(map(len, commands))
         padded = np.zeros((len(commands), most), np.int64)
@@ -252,8 +248,8 @@ class TorchPolicy(training.Learner):
 
 
 def train(folder: Path, run_folder: Path, recipe: AttentionRecipe, *, until: int | None = None) -> TorchPolicy:
-    """Train on the plays in ``folder``, in ``run_folder`` and with ``until`` as `training.train_network` does. Where the plays
-    have vectors of an embedding model, texts are these and nothing of them is learned."""
+    """Train on the plays in ``folder``, in ``run_folder`` and with ``until`` as `training.train_network` does. If the plays
+    have vectors of an embedding model, these stand for the texts and are not trained."""
     words = len(load_words(folder))
     parts = {name: Plays.load(folder / f"{name}.npz") for name in recipe.shares}
     middle = None

@@ -1,8 +1,8 @@
-"""What Action Attention learns from: the expert's plays, each step with all permissible commands and the ground-truth sub-task.
+"""The training data of Action Attention: the expert's plays, each step with all permissible commands and the true sub-task.
 
-The expert plays from belief alone, so it can say what to do in any state. A share of the commands is random, so that the
-network sees states that the expert would not have led to (as in DART; Laskey et al., CoRL 2017). The label is always the
-expert's.
+The expert plays from belief alone, so it has an answer in any state. A share of the commands is random, so that the network
+sees states that the expert would not have led to (as in DART; Laskey et al., CoRL 2017). The label is always the expert's
+command.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from housequest.worlds.household.goals import Goal
 
 EPSILON = 0.12
 MOST_STEPS = 40
-WORDINGS = 3  # In how many wordings a sub-task is kept, of which the first is the ground truth's.
+WORDINGS = 3  # Wordings kept for a sub-task; the first one is the ground truth's.
 
 MOST_HUMAN = 3
 _WORD = re.compile("[a-z]+")
@@ -46,7 +46,7 @@ _SAID: dict[str, list[str]] = _WORDS["said"]  # Other words for a sub-task, by i
 
 
 class ExpertStep(NamedTuple):
-    """What was seen, what could be done, the expert's choice among that, and the index of the sub-task."""
+    """The text seen, the possible commands, the expert's choice among them, and the index of the sub-task."""
 
     seen: str
     permissible: tuple[str, ...]
@@ -55,7 +55,7 @@ class ExpertStep(NamedTuple):
 
 
 def play(game: TrainingGame, random: Random, *, epsilon: float = EPSILON) -> tuple[list[ExpertStep], bool]:
-    """Play ``game`` by the expert, a share ``epsilon`` of its commands random; also whether the game came to its end."""
+    """Play ``game`` by the expert, with a share ``epsilon`` of random commands. Returns the steps; True if the game ended."""
     expert, env = make_expert(), game.env
     opening = env.reset().observation
     memory = expert.begin(goal_sentences(game.goal)[0], opening)
@@ -79,7 +79,6 @@ def play(game: TrainingGame, random: Random, *, epsilon: float = EPSILON) -> tup
 
 
 def worded(subtask: str, goal: Goal, random: Random) -> tuple[str, ...]:
-    """``subtask`` in ``WORDINGS`` wordings."""
     said = _SAID[subtask.partition(" ")[0]]
     names = {"o": goal.object, "r": goal.receptacle or goal.lamp}
     return (subtask, *(random.choice(said).format(**names) for _ in range(WORDINGS - 1)))
@@ -87,12 +86,12 @@ def worded(subtask: str, goal: Goal, random: Random) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Plays(Arrays):
-    """Plays as numbers. Ragged lists are one array with where each begins.
+    """Plays as numbers. Ragged lists are one array, with the start of each.
 
-    ``texts``: each the (word, number, word before) of its tokens; ``vectors``: each as an embedding model gave it (texts,
-    size), of no size where there is none. Of each step: the text ``seen``, its ``permissible`` commands, which was ``chosen``,
-    its ``subtasks`` (steps, wordings). Of each play: its ``goals``, both templates and then ``MOST_HUMAN`` in people's words
-    (templates where there are none), and where its ``steps`` begin."""
+    ``texts``: the (word, number, word before) of each token; ``vectors``: by an embedding model (texts, size), else empty.
+    Of each step: the text ``seen``, its ``permissible`` commands, the ``chosen`` one, its ``subtasks`` (steps, wordings). Of
+    each play: its ``goals``, both templates and then ``MOST_HUMAN`` in people's words (templates if there are none), and the
+    start of its ``steps``."""
 
     texts: Ints
     text_starts: Ints
@@ -120,7 +119,7 @@ def gathered(
     words: WordVocabulary,
     embed: Callable[[Sequence[str]], Halves] = _unembedded,
 ) -> tuple[Plays, int]:
-    """Each game played ``passes`` times, and how many plays were cut off before the end: what was played of them is kept."""
+    """Each game played ``passes`` times, and the number of plays cut off before the end. Those keep their steps."""
     cut, ids = 0, dict[str, int]()
     seen, permissible, chosen = list[int](), list[int](), list[int]()
     subtasks, goals = list[list[int]](), list[list[int]]()
@@ -158,7 +157,7 @@ def gathered(
 
 
 def make_words(sentences: Iterable[str]) -> WordVocabulary:
-    """Kinds of things, words of the game's texts and of sub-tasks, and those that stand thrice in people's ``sentences``."""
+    """Kinds of things, words of the game's texts and of sub-tasks, and words that are three times in people's ``sentences``."""
     seen = Counter(word for sentence in sentences for word in _WORD.findall(sentence.lower()))
     people = sorted(word for word, times in seen.items() if times > 2)
     counts = load_counts()
@@ -176,9 +175,8 @@ def save_plays(
     seed: int,
     embedder: Embedder | None = None,
 ) -> dict[str, Any]:
-    """Play all games, those of the first part ``passes`` times, and return what was counted. Vocabulary and plays are written
-    into ``folder``, with the vectors of all texts if there is an ``embedder``. Raises ``ModelError`` and ``ConfigurationError``
-    where that fails."""
+    """Play all games, those of the first part ``passes`` times, and return counts. Vocabulary and plays are written into
+    ``folder``, with the vectors of all texts if there is an ``embedder``. Raises ``ModelError`` and ``ConfigurationError``."""
 
     def embed(texts: Sequence[str]) -> Halves:
         if embedder is None or not texts:
@@ -188,7 +186,7 @@ def save_plays(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / _EMBEDDER).unlink(missing_ok=True)
     if embedder is not None:
-        # Asked first, so that a model that does not answer is known before the games are played.
+        # Ask the model first: if it does not answer, no game is played in vain.
         probe = [float(each) for each in embed([PROBE])[0]]
         (folder / _EMBEDDER).write_text(json.dumps({"name": model_alone(embedder.name), "probe": probe}), "utf-8")
     (folder / "words.json").write_text(json.dumps(words.known), "utf-8")
@@ -206,7 +204,7 @@ def load_words(folder: Path) -> WordVocabulary:
 
 
 def load_embedder(folder: Path) -> tuple[str, list[float]] | None:
-    """What embedded the texts of a folder of plays, and its vector of the probe; None where nothing did."""
+    """The embedding model of a folder of plays, and its vector of the probe; None if there is none."""
     file = folder / _EMBEDDER
     if not file.exists():
         return None
