@@ -1,4 +1,4 @@
-"""The distiller: a role that summarises play as rules of the world (OPEx, section 3, "Prior Knowledge Integration").
+"""The distiller, a role that summarises episodes as rules of the world (OPEx, section 3, "Prior Knowledge Integration").
 
 Its proposals become candidate rules with the steps they come from; invalid ones are dropped with a reason.
 """
@@ -28,7 +28,7 @@ CHARACTERS = 4  # Characters counted as one token: a rough estimate for English 
 
 
 class CitedStep(NamedTuple):
-    """An executed command and its answer; ``origin`` is run/task/step."""
+    """An executed command with its observation; ``origin`` is run/task/step."""
 
     origin: str
     command: str
@@ -70,8 +70,8 @@ def read_steps(run: Path) -> Iterator[EpisodeSteps]:
 
 
 def chunks(episodes: Iterable[EpisodeSteps], most_steps: int = 80, most_tokens: int = 6_000) -> Iterator[Chunk]:
-    """Split the steps of ``episodes`` into chunks of limited steps and approximate tokens, with at least one step each. A house
-    that goes on is introduced again."""
+    """Split the steps of ``episodes`` into chunks with limits on steps and approximate tokens, at least one step each. An
+    episode that continues in the next chunk is introduced again."""
     prompt = load_prompt("housequest.agent.explorer", "distiller")
     number = houses = characters = 0
     parts, steps = list[str](), list[CitedStep]()
@@ -131,7 +131,7 @@ class ProposedRule(NamedTuple):
 
 def _read(text: str) -> tuple[ProposedRule, ...]:
     lines = text.splitlines()
-    # In the form that was asked for, an underscore at the beginning of a field belongs to it.
+    # In an exact reply, an underscore at the beginning of a field belongs to it.
     exact = all(_ASKED.match(line) for line in lines if line.strip())
     blocks = [] if exact else list(_from_json(text))
     if not blocks:
@@ -208,7 +208,7 @@ def _text(value: object) -> str:
 
 
 def distilling_form(steps: int) -> Form:
-    """At most `MOST_RULES` rules read from so many steps, or none."""
+    """The form of a reply: at most `MOST_RULES` rules that cite some of the ``steps``, or none."""
     numbers = Choice(tuple(map(str, range(1, steps + 1))))
     rule = Form(
         (
@@ -228,8 +228,8 @@ DISTILLER: Role[tuple[ProposedRule, ...]] = Role("distiller", _read)
 
 @dataclass(frozen=True, slots=True)
 class CandidateRule:
-    """A proposed rule, and the ``steps`` it was read from, as run/task/step. ``disputes`` holds the ids of rules that it
-    contradicts, for a person to decide."""
+    """A proposed rule with the ``steps`` it cites, as run/task/step. ``disputes`` has the ids of rules that it contradicts, for
+    a person to decide."""
 
     rule: Rule
     steps: tuple[str, ...] = ()
@@ -238,7 +238,7 @@ class CandidateRule:
 
 @dataclass
 class Candidates:
-    """Rules that were proposed, in order: those that stay, and those that were dropped."""
+    """Proposed rules in order, kept or dropped, and the checks that could not be parsed."""
 
     kept: list[CandidateRule] = field(default_factory=list[CandidateRule])
     dropped: list[DroppedRule] = field(default_factory=list[DroppedRule])
@@ -265,7 +265,7 @@ class Candidates:
             return None
         try:
             check = parse_check(proposal.check)
-            # The book stores the text of the check, which must parse to the same check.
+            # The book stores the check as text, which must parse to the same check.
             if parse_check(str(check)) == check:
                 return check
             why = "it cannot be written down so that it reads the same."

@@ -1,7 +1,7 @@
 """Runs an exploration: play, distil, filter, check, and write a rulebook (OPEx, section 3).
 
-Episodes and learning calls, with prompts and replies, are on disk before they are used. Everything else is computed from them,
-so resuming after a kill repeats no call and makes the same book.
+Episodes and learning calls, with prompts and replies, are saved before they are used. Everything else is computed from them, so
+resuming after a kill repeats no call and makes the same book.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from housequest.worlds.household.base import Commands
 from housequest.worlds.paths import atomic_write
 from housequest.worlds.tasks import as_splits
 
-LEAST_REPLY = 512  # Tokens that a chunk leaves for a reply, where replies may be so long: those of a few rules.
-ASKED_AGAIN = 300  # Tokens that asking again adds to a prompt: the stub of a reply, and why it could not be read.
-LEAST_CHUNK = 200  # Tokens below which chunks are not made smaller: a house takes as many.
+LEAST_REPLY = 512  # Tokens that a chunk leaves for a reply, enough for a few rules.
+ASKED_AGAIN = 300  # Tokens that asking again adds to a prompt: the start of a reply, and its problem.
+LEAST_CHUNK = 200  # The smallest chunk in tokens: the size of a house's introduction.
 
 
 @dataclass(frozen=True, slots=True)
 class ExploreTarget:
-    """The book for the rules, who accepts them, and other runs to take evidence from. These may change between two commands on
-    the same exploration."""
+    """The book for the rules, their acceptance, and other runs for evidence. These may change between two commands on the same
+    exploration."""
 
     into: str
     accept: plan.Acceptance = "person"
@@ -58,9 +58,12 @@ async def explore(
     budget: BudgetTracker,
     watcher: Watcher = unheard,
 ) -> plan.ExplorationReport:
-    """Play, learn and write the book, or resume this in ``folder``; ``watcher`` is called after every chunk read. Raises what
-    ``run_batch`` raises, ``ConfigurationError`` if the folder holds another exploration, and ``KnowledgeError`` if the book
-    cannot be read or saved."""
+    """Play, learn and write the book, or resume this in ``folder``; ``watcher`` is called after every chunk.
+
+    Raises:
+        ConfigurationError: The folder holds another exploration, or ``run_batch`` raises it.
+        KnowledgeError: The book cannot be read or saved.
+        Stopped: ``run_batch`` or the learning ended early."""
     if target.accept == "filter" and exploration.model is None:
         way_out = "name one with --distiller, or give --accept evidence"
         raise ConfigurationError(f"--accept filter: there is no model that could filter; {way_out}.")
@@ -107,7 +110,7 @@ class _Learning:
                 parts = await self._chunks(episodes, asker)
                 judges = ModelJudge(asker, {step.origin: step for part in parts for step in part.steps}, self.options.say)
                 gathered = await self._distilled(parts, asker, origin)
-            # Beside the book's rules from elsewhere, by the evidence of all runs.
+            # Filter together with the book's other rules, by the evidence of all runs.
             world, folders = self.exploration.run.config.world, [self.place.path, *self.target.besides]
             book = library().writable(self.target.into, world)
             moments = recorded_moments(folders, lambda error: self.options.say(f"Left out: {error}"), world=world)
@@ -142,11 +145,11 @@ class _Learning:
         )
 
     async def _chunks(self, episodes: Sequence[distiller.EpisodeSteps], asker: LearningModel) -> list[distiller.Chunk]:
-        """The chunks, so small that a reply to each fits into the model's context where it tells how large that is. Replies of
-        ``asker`` are limited to what is left then."""
+        """The chunks, small enough for a reply to each to fit into the model's context, if its size is known. This limits the
+        replies of ``asker`` to the rest of the context."""
         learning = self.exploration.learning
         sizes = self.place.sizes()
-        # Where calls were answered before there was such a file, they are not made again in another size.
+        # Calls already answered without a file of sizes are not made again in another size.
         if sizes is None and not asker.ledger.calls:
             sizes = await self._fitting(episodes, asker)
             if sizes is not None:
@@ -160,7 +163,7 @@ class _Learning:
         return list(distiller.chunks(episodes, learning.chunk_steps, tokens))
 
     async def _fitting(self, episodes: Sequence[distiller.EpisodeSteps], asker: LearningModel) -> plan.LearningSizes | None:
-        """The largest sizes that fit into the model's context; None where there is nothing to ask, or it does not tell."""
+        """The largest sizes that fit into the model's context; None without chunks or for an unknown context."""
         learning, prompt = self.exploration.learning, load_prompt("housequest.agent.explorer", "distiller")
         tokens, wanted = learning.chunk_tokens, min(learning.reply_tokens, LEAST_REPLY)
         while True:
@@ -168,7 +171,7 @@ class _Learning:
             left: list[int] = []
             for part in parts[-3:]:
                 tokens_left = None
-                with suppress(ModelError):  # the first call says what is wrong
+                with suppress(ModelError):  # the first call will report the problem
                     tokens_left = await asker.context_left(
                         distiller.DISTILLER, self._instructions(), prompt.render("chunk", chunk=part.text)
                     )
@@ -206,7 +209,7 @@ class _Learning:
     @property
     def _commands(self) -> Commands:
         household = self.exploration.run.setup.world.household
-        assert household is not None  # else it was not planned
+        assert household is not None  # `plan_exploration` checks this
         return household.commands
 
     async def _distilled(self, parts: Sequence[distiller.Chunk], asker: LearningModel, origin: Origin) -> distiller.Candidates:
@@ -229,8 +232,9 @@ class _Learning:
 
 
 def judged(kept: distiller.CandidateRule, accept: plan.Acceptance) -> Rule:
-    """The rule with its status; a disputed rule always stays a candidate. ``person``: all are candidates. ``filter``: all that
-    the model's filter kept are accepted (OPEx-L). ``evidence``: supported rules are accepted, contradicted ones rejected."""
+    """The rule with its status; a disputed rule stays a candidate. With ``person``, all rules are candidates. With ``filter``,
+    all that the model's filter kept are accepted (OPEx-L). With ``evidence``, supported rules are accepted, and contradicted
+    ones rejected."""
     rule = kept.rule
     if kept.disputes or accept == "person":
         return rule
@@ -242,9 +246,9 @@ def judged(kept: distiller.CandidateRule, accept: plan.Acceptance) -> Rule:
 
 
 def add_to_book(into: str, rules: Sequence[Rule], origin: Origin, world: str, attempts: int = 3) -> Rulebook:
-    """Add ``rules``, which come from ``origin``, to the book ``into``, and return the saved book. Rules that this exploration
-    wrote before are judged again if they are still unchanged candidates, and otherwise left alone. Saving is tried again if
-    somebody else saves the same book. Raises ``KnowledgeError`` if it cannot be saved."""
+    """Add ``rules`` from ``origin`` to the book ``into``, and return the saved book. Rules that this exploration wrote before
+    are judged again if they are still unchanged candidates, and otherwise left alone. Saving is retried if somebody else saves
+    the same book. Raises ``KnowledgeError`` if it cannot be saved."""
     book = library().writable(into, world)
     present = {rule.id: rule for rule in book.rules}
 

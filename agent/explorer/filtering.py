@@ -1,8 +1,8 @@
 """Filters candidate rules, to "eliminate contradictory and duplicated world knowledge" (OPEx, section 3).
 
-Duplicates are merged. Contradictions are resolved by evidence, then by the model, and otherwise left to a person. Rules already
-in the book never change: a candidate that says the same is dropped, and so is one that contradicts a rule with better evidence.
-Any other contradiction is left to a person.
+Duplicates are merged. Contradictions between candidates are resolved by evidence, then by the model, or left to a person. Rules
+already in the book never change: a candidate that says the same is dropped, and so is one that contradicts a rule with better
+evidence. Other contradictions of the book are left to a person.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class LearningModel:
         return Sampling(max_tokens=self.longest, seed=self.seed, form="auto")
 
     async def context_left(self, role: Role[T], system: str, text: str) -> int | None:
-        """The tokens that the model's context leaves beside this question; None if it does not tell. Raises ``ModelError``."""
+        """The tokens that this question leaves of the model's context; None if that is unknown. Raises ``ModelError``."""
         return await room_beside(role, self.model, (Message("system", system), Message("user", text)), self._sampling)
 
     async def ask(
@@ -63,9 +63,15 @@ class LearningModel:
         done: Callable[[int], None] | None = None,
         forms: Mapping[str, Form] | None = None,
     ) -> list[T | None]:
-        """The parsed replies to ``questions``, which have names for people; ``done`` gets the number answered so far. ``forms``
-        are those of questions whose replies have one of their own. A reply is None if the model failed or what it said stayed
-        unreadable. If the budget runs out, waits for calls already sent, which are paid for, and raises the reason."""
+        """Ask ``questions``, which have names for people. If the budget runs out, wait for calls already sent, which are paid
+        for, and raise the reason.
+
+        Args:
+            done: Called with the number of answers so far.
+            forms: The forms of replies that differ from the role's, by the question's name.
+
+        Returns:
+            The parsed replies; None for a call that failed or a reply that stayed unreadable."""
         remembered = LedgerModel(self.model, self.name, role.name, self.ledger)
         sampling, before = self._sampling, (Message("system", system),)
         replies, failed = dict[str, T](), dict[str, FailedCall]()
@@ -73,7 +79,7 @@ class LearningModel:
 
         async def work() -> None:
             for what, text in waiting:
-                unread = list[ParseFailed]()  # of all that is heard, since the ledger records the calls
+                unread = list[ParseFailed]()  # the ledger records all other events
 
                 def hear(body: AgentEvent, timing: Timing | None = None, unread: list[ParseFailed] = unread) -> None:
                     del timing
@@ -85,7 +91,7 @@ class LearningModel:
                 except RunHalted:
                     return
                 except ModelError as error:
-                    # Where a reply filled the context, the error is only what came of it.
+                    # An unreadable reply that filled the context is the cause of the error, so name it first.
                     why = [f"Its reply could not be read: {one.reason} Asked again, it failed:" for one in unread[-1:]]
                     failed[what] = FailedCall(what=what, why=" ".join(filter(None, (*why, clean(error.recorded)))), again=True)
                 else:
@@ -105,15 +111,15 @@ class LearningModel:
 
 @dataclass
 class ModelJudge:
-    """A model that compares rules where words and evidence do not decide. ``steps`` are the run's steps by origin; ``say`` gets
-    a message before the calls."""
+    """A model that compares rules if words and evidence do not decide. ``steps`` are the run's steps by origin; ``say`` shows a
+    message before the calls."""
 
     asker: LearningModel
     steps: Mapping[str, CitedStep]
     say: Callable[[str], None]
 
     async def compare(self, pairs: Sequence[tuple[Rule, Rule]]) -> list[PairLabel]:
-        """The relation of the two rules of each pair; a pair without an answer counts as different."""
+        """Ask for the relation of each pair of rules; a pair without an answer counts as different."""
         if pairs:
             self.say(f"Comparing {len(pairs):,} pairs of rules that look alike.")
         prompt = load_prompt("housequest.agent.explorer", "judge")
@@ -183,7 +189,7 @@ def _read_answer(text: str) -> ArbiterVerdict:
 
 
 def judging_form(pairs: int) -> Form:
-    """A line for each of so many pairs."""
+    """The form of a reply with a line for each pair."""
     word = Choice(get_args(PairLabel))
     others = ((f"\n{number}: ", (str(number), word)) for number in range(2, pairs + 1))
     return Form(("1: ", ("1", word), *chain.from_iterable(others)))
@@ -218,7 +224,7 @@ class _Filter:
         self._dropped: list[DroppedRule] = []
         self._stands_for: dict[int, int] = {}
         self._disputed: list[tuple[int, int]] = []
-        # Those whose words or id are there already are left out. What has no check keeps the steps it was read from.
+        # Leave out candidates whose words or id exist already. Rules without a check keep the steps they cite.
         ids = {each.rule.id: place for place, each in enumerate(self._all)}
         words = {normalized(each.rule.statement): place for place, each in reversed(list(enumerate(self._all)))}
         for candidate in proposed:
@@ -272,7 +278,7 @@ class _Filter:
         self._all[place] = joined
 
     async def reconcile(self, judges: ModelJudge) -> None:
-        """Merge what says the same. Resolve contradictions by evidence, then by the model; otherwise leave them to a person."""
+        """Merge duplicates. Resolve contradictions by evidence, then by the model; otherwise leave them to a person."""
         done: set[tuple[int, int]] = set()
         for pair in await self._compare(judges):
             one, other = sorted(self._stands_for.get(place, place) for place in pair)
@@ -315,7 +321,7 @@ class _Filter:
             found = candidate.rule.evidence
             evidence = replace(found, witnesses=named_steps(found.witnesses), against=named_steps(found.against))
             rule = replace(candidate.rule, evidence=evidence)
-            # Of the rules that it contradicts, those that stay too.
+            # The contradicting rules that stay too.
             against = [self._all[other].rule for one, other in self._disputed if one == place and other not in self._gone]
             for other in against:
                 rule = rule.disputed(other)
@@ -323,7 +329,7 @@ class _Filter:
         return Candidates(kept, self._dropped)
 
 
-NEAR = 65.0  # The least similarity, up to 100, of two statements worth comparing.
+NEAR = 65.0  # The least similarity, up to 100, for comparing two statements.
 NEIGHBOURS = 5  # A rule is compared with at most this many earlier rules, the most similar ones.
 _WORD = re.compile(r"\w+")
 _ARTICLES = {"a", "an", "the"}

@@ -38,7 +38,7 @@ DropCause = Literal["malformed", "known", "duplicate", "contradiction"]
 
 
 class DroppedRule(Frozen):
-    """A proposed rule that is not in the book, and ``why``. ``steps`` are those it was read from, as run/task/step."""
+    """A proposed rule that is not in the book, and ``why``. ``steps`` are those it cites, as run/task/step."""
 
     statement: str
     cause: DropCause
@@ -55,7 +55,7 @@ class BadCheck(Frozen):
 
 
 class FoundRule(Frozen):
-    """A rule in the book with its verdict. ``note`` says what a person should look at."""
+    """A rule in the book with its verdict. ``note`` is a hint for a person."""
 
     id: str
     statement: str
@@ -100,8 +100,8 @@ class PlayTotals(Frozen):
 
 
 class ExplorationReport(Frozen):
-    """The whole report. ``distiller`` None: rules were counted, without a model. ``besides`` names the other runs used for
-    evidence. Each of the ``proposed`` rules is found or dropped. ``calls`` and ``tokens`` are those of learning alone."""
+    """The report of an exploration. Without a ``distiller``, rules were counted. ``besides`` names the other runs used for
+    evidence. Each of the ``proposed`` rules is found or dropped. ``calls`` and ``tokens`` are only those of learning."""
 
     format: Format = FORMAT
     accept: Acceptance
@@ -128,7 +128,7 @@ NO_MODEL = "none"
 
 
 class LearningConfig(Frozen):
-    """The settings for learning rules from the run (``explore.json``). ``distiller`` None: by counting."""
+    """The settings for learning rules from the run (``explore.json``). Without a ``distiller``, rules are counted."""
 
     format: Format = FORMAT
     distiller: str | None
@@ -140,8 +140,8 @@ class LearningConfig(Frozen):
 
 
 class LearningSizes(Frozen):
-    """Tokens of a chunk and of a reply that fit into the model's context (``sizes.json``). Kept with the first call, so that
-    a resumed exploration makes the same calls: its server may have another context by then."""
+    """The tokens of a chunk and of a reply that fit into the model's context (``sizes.json``). They are saved before the first
+    call, so that a resumed exploration makes the same calls even if the server's context has changed."""
 
     format: Format = FORMAT
     chunk_tokens: int
@@ -150,9 +150,9 @@ class LearningSizes(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class ExploreOptions:
-    """The options of an exploration beyond a run's configuration. ``episodes`` is how many tasks are drawn from the split.
-    ``distiller`` is a model's name, ``none`` for counting, or None for the model that plays. ``reply_tokens`` is the longest
-    reply in learning."""
+    """The options of an exploration beyond a run's configuration. ``episodes`` is the number of tasks drawn from the split.
+    ``distiller`` is a model's name, ``none`` for counting, or None for the model that plays. ``reply_tokens`` limits the
+    replies in learning."""
 
     episodes: int = 50
     curiosity: float = 0.2
@@ -173,7 +173,7 @@ class Exploration:
 
     @property
     def default_folder(self) -> Path:
-        """The default folder; the same exploration always gets the same one."""
+        """The default folder; equal explorations get the same one."""
         run = self.run.default_folder
         learning = self.learning.model_dump_json()
         digest = sha256(f"{run}\n{learning}".encode()).hexdigest()[:8]
@@ -239,17 +239,17 @@ class ExplorationFolder(RunFolder):
         self.report_file = path / "report.json"
 
     def report(self) -> ExplorationReport | None:
-        """The report, None before the end. Raises ``ConfigurationError`` if it is damaged."""
+        """Read the report; None before the end. Raises ``ConfigurationError`` if it is damaged."""
         return _kept(ExplorationReport, self.report_file, " Delete the file: the same `housequest explore` makes it anew.")
 
     def sizes(self) -> LearningSizes | None:
-        """The sizes that were found to fit, None before. Raises ``ConfigurationError`` if the file is damaged."""
+        """Read the sizes that fit; None if they are unknown. Raises ``ConfigurationError`` if the file is damaged."""
         way_out = " Delete the file: the sizes are found out anew, and some calls are made again."
         return _kept(LearningSizes, self.sizes_file, way_out)
 
     def begin_exploration(self, exploration: Exploration) -> None:
-        """Write the configuration, or compare it with the one already there. Raises ``ConfigurationError`` with the differences
-        if another exploration has begun here."""
+        """Write the configuration, or compare it with an existing one. Raises ``ConfigurationError`` with the differences if
+        another exploration has begun here."""
         file, learning = self.learning_file, exploration.learning
         with self.locked():
             self.begin(exploration.run.manifest)
@@ -261,7 +261,7 @@ def _kept(kind: type[M], file: Path, way_out: str = "") -> M | None:
 
 
 def learning_faults(folder: Path) -> list[Fault]:
-    """The faults of the files of learning in ``folder``; none where there are no files."""
+    """The faults of the files of learning in ``folder``; none without such files."""
     place = ExplorationFolder(folder)
     files = ((LearningConfig, place.learning_file), (LearningSizes, place.sizes_file), (ExplorationReport, place.report_file))
     calls = faults_of(LedgerCall, place.calls_file, LARGEST_LEDGER, lines=True)

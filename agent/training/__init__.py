@@ -3,4 +3,4 @@
 Needs the extra ``[train]`` (PyTorch). Nothing here runs while a game is played.
 """
 
-CHECKPOINT = "checkpoint.pt"  # What is kept of a run, in its folder, from which an interrupted one goes on.
+CHECKPOINT = "checkpoint.pt"  # The file in a run's folder from which an interrupted run resumes.

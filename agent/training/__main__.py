@@ -26,10 +26,9 @@ from housequest.agent.training.steps import Steps, print_figures
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one step; an error ends the program with status 2."""
     steps = Steps("housequest.agent.training", "Train the built-in model.", "corpus", "folder of the training data")
     data = steps.add_playing("data", _data, houses=3000)
-    data.add_argument("--plans", type=int, default=5, help="how many plans are asked for each goal")
+    data.add_argument("--plans", type=int, default=5, help="prompts of the reasoner for each goal")
     train = steps.add_training(_train, steps=4000)
     train.add_argument("--rate", type=float, default=4e-3)
     train.add_argument("--width", type=int)
@@ -37,13 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     train.add_argument("--threads", type=int, default=2)
     train.add_argument("--share", action="append", default=[], metavar="PART=SHARE", help="share of a part; repeatable")
     train.add_argument("--begin", help="a checkpoint to start from")
-    own = steps.add("own", _own, "let the model play; the expert says what it should have done")
+    own = steps.add("own", _own, "let the model play, and label its games with the expert's replies")
     own.add_argument("file", type=Path)
     own.add_argument("--name", default="1")
-    own.add_argument("--games", type=int, help="at most so many games of train")
+    own.add_argument("--games", type=int, help="the most games of train")
     own.add_argument("--first", type=int, default=100_000, help="seed of the first made-up house")
     own.add_argument("--houses", type=int, default=2000)
-    own.add_argument("--processes", type=int, default=processors(), help="how many play at once; all processors by default")
+    own.add_argument("--processes", type=int, default=processors(), help="processes that play at once; default: all processors")
     exporting = steps.add_export(_export)
     exporting.add_argument("--besides", type=Path, action="append", default=[], metavar="RUN", help="average with this run too")
     steps.add_evaluation(_evaluate, SETS)

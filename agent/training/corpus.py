@@ -1,8 +1,8 @@
 """The training data of the built-in model: prompts of reasoner-actor, each with the expert's decision as the reply.
 
-The expert plays from belief alone, so it can answer in any state, whoever led there. A plan is a goal with what is known of the
-house; the command follows from plan and belief. Samples are drawn with a seed, and kept as tokens in one file each part. The
-games are those of ``train`` and made-up houses below seed 1,000,000; those from there on are for evaluation.
+The expert plays from belief alone, so it can answer in any state, whoever led there. A plan is a goal with the knowledge of the
+house; the command follows from plan and belief. Samples are drawn with a seed, and kept as tokens in a file for each part. The
+games are those of ``train`` and made-up houses below seed 1,000,000; houses from there on are for evaluation.
 """
 
 from __future__ import annotations
@@ -62,10 +62,14 @@ class TrainingSample(NamedTuple):
 def demonstrate(
     env: Env, goal: Goal, random: Random, player: Callable[[str], str] | None = None, *, epsilon: float = EPSILON
 ) -> Iterator[TrainingSample]:
-    """Play a game, and yield the actor's prompt at each step with the reply that the expert gives. The commands are the
-    expert's or those of ``player``, who reads the prompt; a share ``epsilon`` of them is random. It ends after ``MOST_STEPS``
-    steps. Now and then the first plan is a wrong one, as when a goal was misread; it is followed for a while, or until it is
-    done or cannot be done, and a few random commands later the actor is still stuck."""
+    """Play a game for up to ``MOST_STEPS`` steps, and yield the actor's prompt at each step with the expert's reply.
+
+    Some games begin with a wrong plan, as after misreading the goal. It is followed for a while, or until it is done or
+    impossible; then the actor is stuck, also after a few random commands.
+
+    Args:
+        player: Returns the command for a prompt; without it, the expert's commands are played.
+        epsilon: The share of random commands."""
     expert, env = make_expert(), BelievingEnv(env, HOUSEHOLD)
     memory = expert.begin("", env.reset().observation)
     belief = memory.belief
@@ -109,8 +113,8 @@ def demonstrate(
 def plans(
     goal: Goal, sentence: str, opening: Observation, random: Random, others: Sequence[tuple[str, str]] = ()
 ) -> TrainingSample:
-    """Draw a prompt of the reasoner and its reply: with or without rules, hints and plans that failed. Now and then, rules on
-    ``others`` are added: pairs of an object and the rule's text."""
+    """Draw a prompt of the reasoner and its reply, with or without rules, hints and failed plans. Some prompts also have rules
+    from ``others``, which are pairs of an object and a rule's text."""
     belief = begin(opening)
     rules: list[str] = []
     hints: list[str] = []
@@ -140,7 +144,7 @@ def plans(
 
 
 def wrong_goal(random: Random, goal: Goal, belief: Belief) -> Goal | None:
-    """A goal that ``goal`` could be misread as in this house; None if there is none."""
+    """Draw a goal that ``goal`` could be misread as in this house; None if there is none."""
     kinds = sorted({one.kind for one in belief.receptacles})
     tables = wordings.WORDS["tables"].split()
     draw = random.random()
@@ -159,19 +163,19 @@ def wrong_goal(random: Random, goal: Goal, belief: Belief) -> Goal | None:
 
 
 def _where(random: Random, goal: Goal, belief: Belief, *, named: bool) -> tuple[str, tuple[str, ...], bool]:
-    """The object or the lamp, places for it (with ``named``, some with numbers), and whether it is the lamp."""
+    """Draw the object or the lamp, places for it (with ``named``, some with numbers), and True for the lamp."""
     lamp = bool(goal.lamp) and random.random() < 0.3
     kinds: dict[str, list[str]] = {}
     for one in belief.receptacles:
         kinds.setdefault(one.kind, []).append(one.name)
-    # By kind, since one safe is as good a place as ten drawers.
+    # Draw by kind, since one safe is as good a place as ten drawers.
     drawn = random.sample(list(kinds), min(len(kinds), random.choice((1, 1, 1, 2, 2, 3))))
     places = tuple(random.choice(kinds[kind]) if named and random.random() < 0.5 else kind for kind in drawn) or ("drawer",)
     return goal.lamp if goal.lamp and lamp else goal.object, places, lamp
 
 
 def taught(expert: HouseholdExpert, memory: HouseholdExpertMemory, goal: Goal) -> Lesson:
-    """The right reply of the actor in any state of a game."""
+    """The actor's right reply in any state of a game."""
     belief, tried = memory.belief, memory.failed
     command, thought, _ = expert.decide(memory)
     if command is None:
@@ -188,7 +192,7 @@ def taught(expert: HouseholdExpert, memory: HouseholdExpertMemory, goal: Goal) -
 
 
 def step_of(goal: Goal, belief: Belief) -> int:
-    """The index of the present part of ``goal``: the number of parts that are known to be done."""
+    """The index of the present part of ``goal``, which is the number of parts known to be done."""
     held = belief.item(belief.held)
     holding = held is not None and held.kind == goal.object
     if goal.count > 1:
@@ -203,13 +207,13 @@ def step_of(goal: Goal, belief: Belief) -> int:
 T = TypeVar("T")
 
 _PROMPT_LABELS = ("goal", "places", "rule", "hint", "failed", "plan", "holding", "here", "found", "unseen", "tried")
-SPELT = 0.06  # The share of the words of goals and hints that are spelt.
+SPELT = 0.06  # The share of the words of goals and hints that are spelled out in pieces.
 PIECES = 400  # Pieces of words in the vocabulary, beside the letters.
 LABELS = tuple(f"{label}:" for label in (*_PROMPT_LABELS, "thought", "step", "action"))
 
 
 class Arrays:
-    """A dataclass of arrays, which are kept in one file."""
+    """A dataclass of arrays that are saved in one file."""
 
     def save(self, file: Path) -> None:
         arrays: Any = self
@@ -223,7 +227,7 @@ class Arrays:
 
 @dataclass(frozen=True)
 class CorpusPart(Arrays):
-    """Samples as tokens: ``tokens`` of all one after the other, and where each sample and its reply begin."""
+    """Samples as tokens: the ``tokens`` of all samples in a row, and the beginnings of each sample and its reply."""
 
     tokens: NDArray[np.uint16]
     starts: NDArray[np.int64]
@@ -234,8 +238,8 @@ class CorpusPart(Arrays):
 
 
 def encoded(samples: Iterable[TrainingSample], vocabulary: Vocabulary, seed: int = 1) -> CorpusPart:
-    """The samples as tokens: a user's message, a reply, and an end. Some words of what people say are spelt though they are
-    known, so that the model learns to read words by their pieces."""
+    """Encode samples as tokens: a user's message, a reply, and an end. Some known words of goals, hints and rules are spelled
+    out, so that the model learns to read words by their pieces."""
     tokens, starts, replies = list[int](), [0], list[int]()
     random = Random(f"spelt {seed}")
     for sample in samples:
@@ -249,7 +253,7 @@ def encoded(samples: Iterable[TrainingSample], vocabulary: Vocabulary, seed: int
 
 
 class TrainingGame(NamedTuple):
-    """A game to learn from: its goal as it is meant, and what people wrote of it."""
+    """A game to learn from: its true goal, and the annotators' sentences."""
 
     env: Env
     goal: Goal
@@ -257,13 +261,13 @@ class TrainingGame(NamedTuple):
 
 
 def spread(things: Sequence[T], most: int | None) -> Sequence[T]:
-    """At most so many of ``things``, evenly over all of them."""
+    """At most ``most`` of ``things``, spread evenly."""
     count = len(things) if most is None else min(most, len(things))
     return [things[-(-at * len(things) // count)] for at in range(count)]
 
 
 def train_games(data: Path | None, limit: int | None = None, *, human: bool = True) -> Iterator[TrainingGame]:
-    """The games of ``train``, with what people wrote of them or without."""
+    """The games of ``train``, with ``human`` including the annotators' sentences."""
     world = AlfworldWorld(data=data)
     for task in spread(world.tasks("train"), limit):
         if (game := train_game(world, task, human=human)) is not None:
@@ -271,7 +275,7 @@ def train_games(data: Path | None, limit: int | None = None, *, human: bool = Tr
 
 
 def train_game(world: AlfworldWorld, task: Task, *, human: bool) -> TrainingGame | None:
-    """The game of ``task``; None if its goal is in no template's words."""
+    """The game of ``task``; None if no template reads its goal."""
     goal = read_goal(task.goal)
     if goal is None or task.source is None:
         return None
@@ -286,21 +290,21 @@ def people_of_train(data: Path | None) -> Iterator[str]:
 
 
 def made_up_games(first: int, number: int, seed: int) -> Iterator[TrainingGame]:
-    """Made-up houses, every third of other habits: six kinds of things lie somewhere else."""
+    """Made-up houses; every third has other habits, with six kinds of objects in other places."""
     refuse_evaluation(first, number)
     for at in range(first, first + number):
         yield made_up_game(at, seed)
 
 
 def refuse_evaluation(first: int, number: int) -> None:
-    """Raise ``ConfigurationError`` if any of so many houses from ``first`` on is one that evaluates."""
+    """Raise ``ConfigurationError`` if any of the ``number`` houses from ``first`` on is for evaluation."""
     if first + number > EVALUATION_SEEDS:
         beyond = f"{first:,} and {number:,} more go beyond"
         raise ConfigurationError(f"Houses from {EVALUATION_SEEDS:,} on are for evaluation; {beyond}.")
 
 
 def made_up_game(at: int, seed: int) -> TrainingGame:
-    """The made-up house with the seed ``at``; ``seed`` says which things lie elsewhere in every third."""
+    """The made-up house with the seed ``at``; ``seed`` draws the other habits of every third."""
     habits = counted_habits()
     house = make_house(at, _altered(habits, Random(f"habits {seed} {at}")) if at % 3 == 0 else habits)
     task = Task(f"{GENERATED}/{at}", AlfworldWorld.name, GENERATED, at, house.goal.type, house.sentence)
@@ -308,7 +312,6 @@ def made_up_game(at: int, seed: int) -> TrainingGame:
 
 
 def _altered(habits: Habits, random: Random) -> Habits:
-    """``habits`` with six kinds of objects moved to other places."""
     known = {kind for room in habits.rooms.values() for kind in room.places}
     sought = {goal.object for room in habits.rooms.values() for goal, _ in room.goals}
     for thing in random.sample(sorted(sought & known), 6):
@@ -318,7 +321,7 @@ def _altered(habits: Habits, random: Random) -> Habits:
 
 
 def actor_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> Iterator[TrainingSample]:
-    """Each game ``passes`` times, played by the expert; the two harder types of task twice as often."""
+    """Let the expert play each game ``passes`` times, and the two harder task types twice as often."""
     for number, game in enumerate(games):
         harder = game.goal.type in {"pick_two_obj_and_place", "look_at_obj_in_light"}
         for time in range(passes * (2 if harder else 1)):
@@ -326,7 +329,7 @@ def actor_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> Iter
 
 
 def reasoner_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> Iterator[TrainingSample]:
-    """Each goal in the template's words, in the annotators' and in those of a grammar, ``passes`` times."""
+    """Each goal in words of the templates, the annotators and a grammar, ``passes`` times."""
     others: list[tuple[str, str]] = []
     things, places, drawing = sorted(set(load_counts().objects())), sorted(wordings.FURNITURE), Random(f"sayings {seed}")
     for _ in range(400):
@@ -343,8 +346,8 @@ def reasoner_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> I
 
 
 def misread_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> Iterator[TrainingSample]:
-    """Goals that mean something else than they say, ``passes`` times each: that plan failed, and one like it is right. People
-    write "spoon" where a ladle is meant. A model that only saw right readings would repeat the plan that failed."""
+    """Goals whose literal plan failed and whose right plan is a similar one, ``passes`` times each. People write "spoon" and
+    mean a ladle. A model trained only on right readings would repeat the failed plan."""
     for number, game in enumerate(games):
         random = Random(f"misread {seed} {number}")
         belief = begin(game.env.reset().observation)
@@ -360,7 +363,7 @@ def misread_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> It
 
 
 def make_vocabulary(data: Path | None, *, human: bool = True) -> Vocabulary:
-    """The words of the templates, names with their numbers, and with ``human`` what annotators of ``train`` wrote twice."""
+    """The words of the templates, numbered names, and with ``human`` all words that annotators of ``train`` wrote twice."""
     counts = load_counts()
     receptacles = sorted({kind for room in counts.rooms.values() for kind in room.receptacles})
     names = [f"{kind} {number}" for kind in receptacles for number in range(1, 31)]
@@ -375,15 +378,15 @@ def make_vocabulary(data: Path | None, *, human: bool = True) -> Vocabulary:
 
 
 def word_pieces(words: Collection[str], number: int) -> list[str]:
-    """The ``number`` commonest pieces of ``words`` by byte-pair encoding (Sennrich et al., 2016), each as a token. Each word
-    counts once, however common it is: pieces are for words that are not in the vocabulary."""
+    """The ``number`` most frequent pieces of ``words`` by byte-pair encoding (Sennrich et al., 2016), as tokens. Each word
+    counts once, since pieces are for words that are not in the vocabulary."""
     written = [tuple(word) for word in words]
     pieces: dict[str, None] = {}
     while len(pieces) < number:
         pairs = Counter(pair for parts in written for pair in pairwise(parts))
         if not pairs:
             break
-        # Of the commonest pairs the first by the alphabet, so that the order of words does not count.
+        # Ties go to the first in the alphabet, so that the order of words does not matter.
         best = min(pairs, key=lambda pair: (-pairs[pair], pair))
         pieces[PIECE + "".join(best)] = None
         written = [_merged(parts, best) for parts in written]
@@ -405,7 +408,7 @@ _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 
 
 def composition(vocabulary: Vocabulary) -> tuple[list[int], list[int]]:
-    """For each token the word that it is made of (itself where it has no number) and its number, 0 for none."""
+    """For each token, its word (the token itself if it has no number) and its number, 0 for none."""
     named = [re.fullmatch(r"(.+) (\d+)", token) for token in vocabulary.tokens]
     base = [vocabulary.id(name[1]) if name else id for id, name in enumerate(named)]
     return base, [int(name[2]) if name else 0 for name in named]
@@ -414,9 +417,14 @@ def composition(vocabulary: Vocabulary) -> tuple[list[int], list[int]]:
 def make_corpus(
     folder: Path, data: Path | None, seed: int, *, passes: int, plans: int, houses: int, games: int | None, human: bool
 ) -> dict[str, Any]:
-    """Play all games, write the vocabulary and the parts, and return what was counted. Each game of ``train`` (or ``games`` of
-    them) is played ``passes`` times, each of so many made-up ``houses`` once. Each goal is asked for ``plans`` times, with
-    ``human`` in the annotators' words too."""
+    """Play all games, write the vocabulary and the parts, and return the counts.
+
+    Args:
+        passes: Plays of each game of ``train``.
+        plans: Prompts for each goal and wording.
+        houses: Made-up houses, each played once.
+        games: The most games of ``train``; all for None.
+        human: Include the annotators' wordings of goals."""
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary = make_vocabulary(data, human=human)
     (folder / "vocabulary.json").write_text(json.dumps(vocabulary.tokens), "utf-8")
@@ -446,8 +454,8 @@ def load_vocabulary(folder: Path) -> Vocabulary:
 def own_samples(
     file: Path, data: Path | None, seed: int, games: int | None, first: int, houses: int, processes: int
 ) -> Iterator[TrainingSample]:
-    """The model of ``file`` plays ``games`` of ``train`` (None: all), and so many made-up ``houses`` from ``first`` on. This is
-    for DAgger (Ross et al., AISTATS 2011): the expert says what it should have done."""
+    """Let the model in ``file`` play ``games`` of ``train`` (None: all) and ``houses`` made-up houses from ``first`` on, for
+    DAgger (Ross et al., AISTATS 2011): the expert writes the right reply to each prompt."""
     tasks = spread(AlfworldWorld(data=data).tasks("train"), games)
     items = [*(task.reference for task in tasks), *range(first, first + houses)]
     for samples in in_processes(partial(_Player, file, data, seed), [*enumerate(items)], processes):
@@ -460,13 +468,13 @@ class _Player:
         self._model, self._loop = load_builtin(file), asyncio.new_event_loop()
 
     def __call__(self, item: tuple[int, str | int]) -> list[TrainingSample]:
-        """The samples of one numbered game: a published one by its reference, or a made-up house by its seed."""
+        """The samples of one numbered game, given by the reference of a published one or the seed of a made-up house."""
         number, played = item
         made_up = isinstance(played, int)
         game = made_up_game(played, self._seed) if made_up else train_game(self._world, self._world.task(played), human=False)
         if game is None:
             return []
-        # With fewer missteps than the expert's games, since the model makes its own.
+        # Fewer random commands than in the expert's games, since the model makes mistakes itself.
         random = Random(f"own {self._seed} {number}")
         return list(demonstrate(game.env, game.goal, random, self._command, epsilon=EPSILON / 4))
 
@@ -474,7 +482,7 @@ class _Player:
         self._loop.close()
 
     def _command(self, prompt: str) -> str:
-        """The command that the model gives; ``look`` if its reply cannot be read."""
+        """The model's command; ``look`` if its reply cannot be parsed."""
         asked = Request((Message("user", prompt),), max_tokens=96)
         reply = self._loop.run_until_complete(self._model.complete(asked)).text
         try:

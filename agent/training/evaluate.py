@@ -1,7 +1,7 @@
-"""Measures how well a built-in model plays: the figures of its card, from the exported file.
+"""Measures how well a built-in model plays, for the figures of its card, from the exported file.
 
-The games are ordinary episodes of the agent reasoner-actor. Nothing that it is measured by is trained on: the hints, goals in
-other words and houses of other habits in ``held_out.toml``.
+The games are ordinary episodes of the agent reasoner-actor. The hints, goals in other words and houses with other habits in
+``held_out.toml`` are never trained on.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from housequest.worlds.base import Env, Task, World
 from housequest.worlds.household.belief import Receptacle, kind
 from housequest.worlds.household.goals import TYPES, Goal, GoalForm
 
-SETS = ("seen", "admissible", "houses", "human", "wordings", "hints", "rules")  # What `evaluate_model` can measure.
+SETS = ("seen", "admissible", "houses", "human", "wordings", "hints", "rules")  # The sets of `evaluate_model`.
 
 HOUSES, HABIT_GAMES, RULE_GAMES = 500, 60, 40
-SEARCHING = 5  # Of the commands up to the first "take", so many must not go where a hint says that there is nothing.
+SEARCHING = 5  # The commands, up to the first "take", that must avoid a place where a hint says that there is nothing.
 
 TOLD = ("none", "learned", "true", "false")
 """No rules; the accepted rules of the book that ships; one true sentence; one false sentence."""
@@ -53,7 +53,7 @@ HABITS: dict[str, dict[str, str]] = _HELD_OUT["habits"]
 
 @dataclass(frozen=True, slots=True)
 class GameResult:
-    """One game: what was asked, how it ended, and what it took."""
+    """The result of one game, with its steps, calls, plans and commands."""
 
     task: str
     type: str
@@ -73,8 +73,8 @@ class GameResult:
 
 @dataclass(frozen=True, slots=True)
 class GameSet:
-    """Games to measure by. The expert reads only the templates' goals, which ``plain`` has where ``world`` has others.
-    ``known`` are the tasks (references) whose sentence stands in ``train``; None where all sentences are templates."""
+    """A set of games. The expert reads only goals of templates, so it plays the same tasks in the world ``plain``. ``known``
+    are the references of tasks whose sentence occurs in ``train``; None if all sentences are templates."""
 
     title: str
     world: AlfworldWorld
@@ -83,7 +83,7 @@ class GameSet:
     known: frozenset[str] | None = None
 
     def measured(self, arm: str, agent: Agent, grants: Collection[str], expert: Sequence[GameResult]) -> dict[str, Any]:
-        """The figures of ``agent``, with every lost game, beside those of the `expert`."""
+        """The figures of ``agent`` beside those of the `expert`, with every lost game."""
         config, title = EpisodeConfig(self.world, frozenset(grants)), f"{self.title}, {arm}" if arm else self.title
         games, figures = measured(title, (_play(self.world.open(task), agent, config) for task in self.tasks), expert)
         if (known := self.known) is not None:
@@ -95,15 +95,14 @@ class GameSet:
         return figures | {"lost": _lost(games)}
 
     def expert(self) -> list[GameResult]:
-        """The expert's results in these games, with counts from ``train``."""
+        """The results of the expert, which uses counts from ``train``."""
         config, agent = EpisodeConfig(self.plain), make_agent("expert", world=self.plain)
         return [_play(self.plain.open(self.plain.task(task.reference)), agent, config) for task in self.tasks]
 
 
 def game_sets(name: str, data: Path | None, limit: int | None) -> Iterator[GameSet]:
-    """The games called ``name``, at most ``limit`` of each set. ``houses`` are made up, and in those of ``habits`` what is
-    wanted lies where it never was in ``train``; ``human`` is ``valid_seen`` with the goals of each annotator, and everything
-    else ``valid_seen``."""
+    """The sets called ``name``, each with at most ``limit`` games: ``houses`` are made up, in those of ``habits`` objects lie
+    where they never were in ``train``, ``human`` is ``valid_seen`` with each annotator's goals, and others ``valid_seen``."""
     plain = AlfworldWorld(data=data)
     if name == "houses":
         tasks = [plain.task(f"generated:{EVALUATION_SEEDS + number}") for number in range(HOUSES)]
@@ -132,7 +131,7 @@ def _letters(sentence: str) -> str:
 def evaluate_model(
     model: Model, names: Sequence[str], data: Path | None = None, limit: int | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the figures of each of ``names`` (see ``SETS``), with every lost game or missed hint, as they are measured."""
+    """Measure each of ``names`` (see ``SETS``), and yield its figures with every lost game or missed hint."""
     for name in names:
         if name == "hints":
             for title, heeded in (("hints", _free_hints(model)), ("hints, children and learners", _learners_hints(model))):
@@ -154,7 +153,7 @@ def _actor(world: World, model: Model) -> Agent:
 
 
 def _free_hints(model: Model) -> Iterator[str]:
-    """Of each of ``HINTS`` what became of it, nothing where it is followed: one of the next two commands goes to the place."""
+    """For each of ``HINTS``, an empty text if it is followed (one of the next two commands goes to the place), or a report."""
     world = AlfworldWorld()
     agent = _actor(world, model)
     for number, text in enumerate(HINTS):
@@ -166,9 +165,8 @@ def _free_hints(model: Model) -> Iterator[str]:
 
 
 def _learners_hints(model: Model) -> Iterator[str]:
-    """Of each of ``LEARNER_HINTS`` what became of it, nothing where it is followed, in a house in which the agent plays
-    otherwise without it. Told that there is something that the house does not have, it should go to nothing of that kind
-    instead."""
+    """For each of ``LEARNER_HINTS``, an empty text if it is followed, or a report. The house is one in which the agent plays
+    differently without the hint. A hint to a place that the house does not have must not lead to one of another kind."""
     world = AlfworldWorld()
     agent, config = _actor(world, model), EpisodeConfig(world, max_turns=SEARCHING)
     tasks = (world.task(f"generated:{seed}") for seed in count(EVALUATION_SEEDS))
@@ -187,13 +185,13 @@ def _places(world: World, task: Task) -> tuple[Receptacle, ...]:
 
 
 def _meant(meaning: str, place: str, world: World, task: Task) -> list[str]:
-    """The receptacles of a house that a hint about ``place``, a name or a kind, is about."""
+    """The receptacles of a house that a hint means by ``place``, a name or a kind."""
     names = [one.name for one in _places(world, task) if place in (one.name, one.kind)]
     return sorted(names, key=lambda one: int(one.split()[-1]))[1:][-1:] if meaning == "last" else names
 
 
 def _heeds(meaning: str, places: Sequence[str], commands: Sequence[str]) -> bool:
-    """True if one of the first two ``commands`` goes to one of ``places``, or, where it should not, none that searches does."""
+    """True if one of the first two ``commands`` goes to one of ``places`` or, for a hint not to, if no search does."""
     going = {f"go to {place}" for place in places}
     if meaning in ("there", "last"):
         return not going.isdisjoint(commands[:2])
@@ -202,7 +200,7 @@ def _heeds(meaning: str, places: Sequence[str], commands: Sequence[str]) -> bool
 
 
 def _other_words(model: Model, limit: int | None) -> dict[str, Any]:
-    """The figures of evaluation houses whose goals are told in the words of ``GOALS``, each twice."""
+    """The figures of evaluation houses whose goals are worded as in ``GOALS``, each wording twice."""
     world = AlfworldWorld()
     agent, config = _actor(world, model), EpisodeConfig(world)
     left = {TYPES[form]: [*sentences, *sentences] for form, sentences in GOALS.items()}
@@ -217,7 +215,7 @@ def _other_words(model: Model, limit: int | None) -> dict[str, Any]:
 
 
 def _told(sentence: str, goal: Goal) -> str:
-    """``sentence`` with everyday names for what ``goal`` is about: the first that is not the game's own."""
+    """``sentence`` about ``goal`` with everyday names: the first of each kind that is not the game's own."""
 
     def named(kind: str | None, names: Names) -> str:
         return (*names.get(kind or "", ())[1:], kind or "")[0]
@@ -245,7 +243,7 @@ def _worth_of_rules(model: Model, games: int) -> Iterator[dict[str, Any]]:
 
 
 def _rules(told: str, task: Task, thing: str, place: str) -> RuleBudget | None:
-    """The rules that are ``told`` where each ``thing`` is at such a ``place``; in words that were not trained on."""
+    """The rules of the condition ``told``, if every ``thing`` is in the ``place``, in words that were not trained on."""
     if told in ("none", "learned"):
         return read_rules("learned") if told == "learned" else None
     others = [other for other in ("drawer", "shelf", "sofa", "fridge") if other != place]
@@ -258,7 +256,7 @@ def _worth(games: Sequence[GameResult]) -> dict[str, Any]:
 
 
 def _habits(altered: Mapping[str, str]) -> Habits:
-    """Those counted in ``train``, with some objects each in another kind of place."""
+    """The habits counted in ``train``, with some objects each moved to one kind of place."""
     habits = counted_habits()
     for thing, place in altered.items():
         habits = habits.placing(thing, {place: 1})
@@ -266,8 +264,8 @@ def _habits(altered: Mapping[str, str]) -> Habits:
 
 
 def houses_with_one_place(houses: GeneratedHouses, altered: Mapping[str, str]) -> Iterator[tuple[Task, str, str]]:
-    """The evaluation houses that ask for an object kept in one kind of place, with that object and the place. Where habits are
-    ``altered``, only the objects that they move."""
+    """The evaluation houses whose goal's object is in only one kind of place, with the object and the place. With ``altered``
+    habits, only houses that ask for a moved object."""
     for seed in count(EVALUATION_SEEDS):
         house = houses.house(seed)
         thing, game = house.goal.object, house.game
@@ -314,7 +312,7 @@ def _play(env: Env, agent: Agent, config: EpisodeConfig, overseer: Overseer | No
 def measured(
     name: str, playing: Iterable[GameResult], expert: Sequence[GameResult] = ()
 ) -> tuple[list[GameResult], dict[str, Any]]:
-    """The games that are ``playing``, and their figures, all and by type, beside those of the ``expert`` in the same games."""
+    """Play the games; return them with their figures, in total and by type, beside the ``expert``'s in the same games."""
     began = perf_counter()
     games = list(playing)
     seconds = perf_counter() - began
@@ -339,7 +337,7 @@ def _lost(games: Sequence[GameResult]) -> list[str]:
 
 
 def _figures(pairs: Sequence[tuple[GameResult, GameResult | None]]) -> dict[str, Any]:
-    """Won and played, mean steps of the games that were won, and the expert's where both won them."""
+    """Games won and played, the mean steps of won games, and the expert's steps in those that both won."""
     won = [(game, other) for game, other in pairs if game.won]
     beside = [other for _, other in won if other is not None and other.won]
     figures: dict[str, Any] = {"won": len(won), "games": len(pairs), "success": round(100 * len(won) / max(1, len(pairs)), 1)}
@@ -352,7 +350,7 @@ def _mean(values: Sequence[int]) -> float | None:
 
 
 def lines(figures: Mapping[str, Any]) -> list[str]:
-    """The figures of a set to print: one line for all games, and one for each type of task, of sentence and of room."""
+    """The printed figures of a set: a line for all games, and one for each type of task, sentence and room."""
     apart = {"set", "by_type", "sentences", "by_room", "lost", "missed"}
     whole = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in figures.items() if key not in apart)
     parts: Mapping[str, Mapping[str, Any]] = {

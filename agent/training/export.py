@@ -1,8 +1,8 @@
-"""Training data out: recorded episodes, or the expert's in an agent's prompts, as lines of JSON that trainers read.
+"""Export of training data: recorded episodes, or the expert's in an agent's prompts, as JSON lines for trainers.
 
-An episode has its steps, the turns that were done over, and conversations of its agent to learn from, which only grow. They
-come from runs (`RecordedEpisodes`), or from games that are played now (`housequest.agent.training.lora.games`). ``housequest
-export`` is the way in, and ``housequest train`` learns from the same conversations.
+An exported episode has its steps, the preferences from turns that were done again, and the agent's conversations. Episodes are
+read from runs (`RecordedEpisodes`) or played now (`housequest.agent.training.lora.games`). ``housequest export`` writes them,
+and ``housequest train`` learns from the same conversations.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NUMBER = re.compile(r"\d+\.")
 
 @dataclass(frozen=True, slots=True)
 class PromptedReply:
-    """A prompt with the reply to it; ``learned``: whether that is one to learn, ``plain``: whether it continued plain text."""
+    """A prompt with its reply. ``learned`` marks a reply to learn from, ``plain`` one that continued plain text."""
 
     messages: tuple[Message, ...]
     reply: str
@@ -41,14 +41,14 @@ class PromptedReply:
 
     @property
     def whole(self) -> tuple[Message, ...]:
-        """The prompt and the reply, as they stand in the next prompt."""
+        """The prompt and the reply, as in the next prompt."""
         return (*self.messages, reply_message(self.reply))
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Messages, and the places of the replies among them that are ``learned``; ``origin`` says where they were played.
-    ``plain``: they were sent as one plain text (`housequest.agent.roles.base.plain_text`), which the model continued."""
+    """Messages, and the places of the replies to learn (``learned``). ``origin`` is the task, as ``split:number``. ``plain``
+    messages were sent as one text (`housequest.agent.roles.base.plain_text`) that the model continued."""
 
     origin: str
     agent: str
@@ -68,7 +68,7 @@ class Conversation:
 
 
 class PlayedStep(NamedTuple):
-    """A command with the observation that followed; ``by``: who chose it."""
+    """A command with the observation that followed, chosen ``by`` the agent or someone else."""
 
     command: str
     observation: str
@@ -76,7 +76,7 @@ class PlayedStep(NamedTuple):
 
 
 class Preference(NamedTuple):
-    """Two replies to one prompt, of which the first is the better."""
+    """Two replies to one prompt, the better one and the other."""
 
     prompt: tuple[Message, ...]
     chosen: str
@@ -85,7 +85,7 @@ class Preference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExportedEpisode:
-    """A played episode. ``origin`` is its task as ``split:number``, and ``model`` what answered; None where nothing did."""
+    """A played episode. ``origin`` is its task as ``split:number``, and ``model`` the model's name; None without one."""
 
     world: str
     origin: str
@@ -99,8 +99,8 @@ class ExportedEpisode:
 
 
 def joined(origin: str, agent: str, calls: Iterable[PromptedReply]) -> Iterator[Conversation]:
-    """The conversations of an episode's ``calls``: one that begins with another and its reply goes on with that. Prompts that
-    only grow are then learned in one pass, and each token of them is computed once."""
+    """Join an episode's ``calls`` to conversations: a prompt that begins with an earlier one and its reply continues it. So
+    prompts that only grow are learned in one pass, with each token computed once."""
     threads: list[list[PromptedReply]] = []
     for call in calls:
         grown = (thread for thread in threads if call.messages[: len(thread[-1].whole)] == thread[-1].whole)
@@ -115,7 +115,7 @@ def joined(origin: str, agent: str, calls: Iterable[PromptedReply]) -> Iterator[
 
 
 def save(conversations: Iterable[Conversation], file: Path) -> int:
-    """Write ``conversations``, one a line; how many they are."""
+    """Write ``conversations``, one a line, and return their number."""
     with file.open("w", encoding="utf-8") as lines:
         return sum(bool(lines.write(f"{conversation}\n")) for conversation in conversations)
 
@@ -127,8 +127,8 @@ def load(file: Path) -> list[Conversation]:
 
 @dataclass(slots=True)
 class RecordedEpisodes:
-    """The won episodes in ``folders``, or with ``lost`` all of them; never those of splits that agents are evaluated on. They
-    come in an order drawn by ``seed``, where there is one. ``left_out`` counts all others, by why, as these are read."""
+    """The won episodes in ``folders``, or with ``lost`` all of them, but never those of evaluation splits. With a ``seed``,
+    they are shuffled. ``left_out`` counts the others by reason while these are read."""
 
     folders: Sequence[Path]
     lost: bool = False
@@ -136,7 +136,7 @@ class RecordedEpisodes:
     left_out: Counter[str] = field(default_factory=Counter[str])
 
     def __iter__(self) -> Iterator[ExportedEpisode]:
-        """Raises ``ConfigurationError``, and ``KnowledgeError`` for a folder of which nothing may be learned from."""
+        """Read the episodes. Raises ``ConfigurationError``, and ``KnowledgeError`` for a folder only of evaluation episodes."""
         files = [file for folder in self.folders for file in self._allowed(folder)]
         if self.seed is not None:
             Random(f"export {self.seed}").shuffle(files)
@@ -148,7 +148,7 @@ class RecordedEpisodes:
                 self.left_out["not won"] += 1
 
     def _allowed(self, folder: Path) -> list[EpisodeFile]:
-        """The files in ``folder`` that may be learned from."""
+        """The files in ``folder`` that are not for evaluation."""
         allowed: list[EpisodeFile] = []
         evaluate: list[str] = []
         for file in episode_files([folder]):
@@ -169,8 +169,8 @@ class RecordedEpisodes:
 
 
 def players(folders: Sequence[Path]) -> dict[str, dict[str, Scalar]]:
-    """The agents that played the episodes in ``folders`` that may be learned from, with the settings of their first. Raises
-    ``ConfigurationError`` for a folder without records."""
+    """The agents of the episodes in ``folders`` that are not for evaluation, each with the settings of its first episode.
+    Raises ``ConfigurationError`` for a folder without records."""
     found: dict[str, dict[str, Scalar]] = {}
     for start in map(started, episode_files(folders)):
         if start is not None and may_be_learned(start.split, start.number):
@@ -179,7 +179,7 @@ def players(folders: Sequence[Path]) -> dict[str, dict[str, Scalar]]:
 
 
 def exported(events: Sequence[Event]) -> ExportedEpisode:
-    """The episode in ``events``, the first of which is its start: its final branch, and what was done over."""
+    """Convert recorded ``events`` to an episode: its final branch, and preferences from the turns that were done again."""
     final = branch(events)
     start = final[0].body
     assert isinstance(start, Started)
@@ -200,21 +200,21 @@ def exported(events: Sequence[Event]) -> ExportedEpisode:
 
 
 def _calls(final: Sequence[Event], prompts: _Prompts) -> Iterator[PromptedReply]:
-    """The calls of a branch. A picture is not recorded, so what was answered to it cannot be learned."""
+    """The calls of a branch, but those with a picture, since pictures are not recorded."""
     calls = [(event.id, event.body) for event in final if isinstance(event.body, ModelCall)]
-    # Up to the last call where a role weighed what else to say, what it said led nowhere.
+    # A role's replies up to its last call that weighed alternatives led nowhere.
     last = {call.role: number for number, call in calls if call.weighed}
     refused = {*_refused(final), *(number for number, call in calls if number <= last.get(call.role, -1))}
     for number, called in calls:
         if not any(message.image for message in prompts[number]):
             learned = number not in refused and bool(called.reply.strip())
-            # A line of plain text stands without the space around it in the next prompt.
+            # The next prompt has a line of plain text without the space around it.
             reply = called.reply.strip() if called.plain else called.reply
             yield PromptedReply(_told(prompts[number]), reply, learned, called.plain is True)
 
 
 def _refused(final: Sequence[Event]) -> Iterator[int]:
-    """The calls whose replies could not be read, or came to a command that a person replaced."""
+    """The calls whose replies could not be parsed, or gave a command that a person replaced."""
     last: int | None = None
     for event in final:
         match event.body:
@@ -227,10 +227,9 @@ def _refused(final: Sequence[Event]) -> Iterator[int]:
 
 
 def _preferences(events: Sequence[Event], final: Sequence[Event], prompts: _Prompts) -> Iterator[Preference]:
-    """Pairs of replies for learning from preferences (DPO, Rafailov et al., NeurIPS 2023), from what was done over. A turn is
-    done over where a reply could not be read and the model was asked again, where a person asked again or for another command,
-    and where a person rewound. The final branch has what was done in the end: that is chosen, and what was given up is
-    rejected. Prompts with pictures, which are not recorded, give no pair."""
+    """Pairs of replies for preference learning (DPO, Rafailov et al., NeurIPS 2023), from turns that were done again: after an
+    unreadable reply, at a person's request for another reply or command, or after a person's rewind. The reply on the final
+    branch is chosen, and the abandoned one rejected. Prompts with pictures, which are not recorded, give no pair."""
     kept = {event.id for event in final}
     parents = {event.id: event.parent for event in events}
     unread = {event.parent for event in events if isinstance(event.body, ParseFailed)}
@@ -251,8 +250,8 @@ def _preferences(events: Sequence[Event], final: Sequence[Event], prompts: _Prom
 
 
 def _answers(better: ModelCall, prompt: Sequence[PromptMessage], given_up: ModelCall, asked: Sequence[PromptMessage]) -> bool:
-    """True if the call ``better`` answers what the reply that was ``given_up`` was ``asked``. Its prompt may go on: with a hint
-    in the last message, or with the unreadable reply and what was wrong with it."""
+    """True if the call ``better`` answers the prompt ``asked`` of the call ``given_up``. Its prompt may be longer: by a hint in
+    the last message, or by the unreadable reply and its problem."""
     same, rest = prompt[: len(asked)], prompt[len(asked) :]
     if better.role != given_up.role or len(same) < len(asked) or same[:-1] != tuple(asked[:-1]):
         return False
@@ -266,7 +265,7 @@ def _told(prompt: Sequence[PromptMessage]) -> tuple[Message, ...]:
     return tuple(Message(one.role, one.content) for one in prompt)
 
 
-# Lines of JSON, in the forms that trainers read.
+# JSON lines in the formats of trainers.
 
 Line = dict[str, Any]
 
@@ -276,8 +275,8 @@ def _plain(messages: Sequence[Message]) -> list[Line]:
 
 
 def _messages(key: str, speaker: str, text: str, speakers: Mapping[str, str], episode: ExportedEpisode) -> Iterator[Line]:
-    """A conversation a line under ``key``, whose messages have the keys ``speaker`` and ``text``. As OpenAI has it, a reply not
-    to be learned has the ``weight`` 0; every reply has one, since a data set's lines are alike."""
+    """One conversation per line under ``key``, with messages of the keys ``speaker`` and ``text``. As in OpenAI's format, a
+    reply not to learn has the ``weight`` 0. All replies have a weight, since the lines of a data set need equal keys."""
     for conversation in episode.conversations:
         said: list[Line] = [
             {speaker: speakers.get(one.role, one.role), text: one.content}
@@ -288,8 +287,8 @@ def _messages(key: str, speaker: str, text: str, speakers: Mapping[str, str], ep
 
 
 def _alpaca(episode: ExportedEpisode) -> Iterator[Line]:
-    """A reply a line, with its whole prompt as the instruction; a list that the model continued item by item is one line. The
-    latter is the form that LoTa-Bench's planners learned from (appendix G)."""
+    """One reply per line, with its whole prompt as the instruction. A list that the model continued item by item is one line,
+    as in the training data of LoTa-Bench's planners (appendix G)."""
     for one in episode.conversations:
         if (listed := _listed(one)) is not None:
             yield {"instruction": listed[0], "input": "", "output": listed[1]}
@@ -305,7 +304,7 @@ def _text(prompt: Sequence[Message]) -> str:
 
 
 def _listed(conversation: Conversation) -> tuple[str, str] | None:
-    """The instruction and the numbered list that answers it, where each message after the first ones asks for the next item."""
+    """The instruction and the numbered list that answers it; None unless each later message asks for the next item."""
     first, *rest = conversation.learned
     replies = range(first, len(conversation.messages), 2)
     between = [conversation.messages[place] for place in range(first + 1, len(conversation.messages), 2)]
@@ -319,7 +318,7 @@ def _listed(conversation: Conversation) -> tuple[str, str] | None:
 
 
 def _steps(episode: ExportedEpisode) -> Iterator[Line]:
-    """A command a line: what was seen before and after it, its reward (1 for the one that wins), whether it was the last."""
+    """One command per line, with the observations before and after it, its reward (1 for winning), and ``done`` at the end."""
     seen, last = episode.opening, len(episode.steps)
     for number, step in enumerate(episode.steps, 1):
         what = {"step": number, "observation": seen, "command": step.command, "next_observation": step.observation}
@@ -328,7 +327,7 @@ def _steps(episode: ExportedEpisode) -> Iterator[Line]:
 
 
 def _dpo(episode: ExportedEpisode) -> Iterator[Line]:
-    """Two replies to one prompt a line, the better one and the one that was given up, as TRL has them."""
+    """One pair of replies to a prompt per line, chosen and rejected, in TRL's format."""
     for pair in episode.preferences:
         replies = {"chosen": pair.chosen, "rejected": pair.rejected}
         said = {name: [{"role": "assistant", "content": reply}] for name, reply in replies.items()}
@@ -343,7 +342,7 @@ def _lines(of: Callable[[ExportedEpisode], Iterator[Line]], episode: ExportedEpi
 FORMATS: Mapping[str, Callable[[ExportedEpisode], Iterator[Line]]] = {
     name: partial(_lines, of)
     for name, of in {
-        # As Hugging Face has them, and as ShareGPT does.
+        # The formats of Hugging Face and of ShareGPT.
         "messages": partial(_messages, "messages", "role", "content", {}),
         "sharegpt": partial(_messages, "conversations", "from", "value", {"user": "human", "assistant": "gpt"}),
         "alpaca": _alpaca,

@@ -1,9 +1,9 @@
 # pyright: basic, reportMissingImports=false
-"""Train networks: the loop with its checkpoints and record, their layers, and the built-in model's network.
+"""Training of networks: the loop with checkpoints and a record, layers, and the built-in model's network.
 
-Of a network that is trained from scratch, matrices are trained by Muon (Jordan et al., 2024; at equal steps it had half the
-loss of AdamW here), the rest by AdamW. The rate rises briefly and falls to zero. Batches depend only on the seed and the number
-of the step, so a resumed run gives the same weights as an uninterrupted one.
+Networks trained from scratch use Muon for matrices (Jordan et al., 2024; at equal steps it had half the loss of AdamW here) and
+AdamW for the rest. The rate rises briefly and falls to zero. Batches depend only on the seed and the step, so a resumed run
+gives the same weights as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ M = TypeVar("M", bound="Learner")
 
 @dataclass
 class TrainingRun(Generic[B]):
-    """A network with its optimisers, the number of steps taken, the seconds that these took, and what else is ``kept``.
-    ``judge`` adds up the gradients of a batch, and returns how well the network did; ``rate`` gives that of the step after one.
-    ``weights`` are those that are trained, and ``load`` takes them over."""
+    """A network in training, with its optimisers, steps and seconds so far, and other values for checkpoints (``kept``).
+    ``judge`` adds up the gradients of a batch and returns two figures on it, such as the loss. ``rate`` returns the rate after
+    a number of steps. ``weights`` returns the trained weights, and ``load`` sets them."""
 
     model: Any
     optimisers: Sequence[Any]
@@ -75,9 +75,9 @@ class TrainingRun(Generic[B]):
         record: str,
         tell: Callable[[tuple[float, float]], Mapping[str, Any] | None],
     ) -> None:
-        """Take the steps up to the ``last``; what there is to ``tell`` of one becomes a line of the ``record``."""
+        """Train up to the step ``last``. If ``tell`` returns data on a step, it becomes a line of the ``record``."""
         if (file := folder / record).exists():
-            # What was recorded after the checkpoint is trained again.
+            # Steps after the checkpoint are trained again, so drop their lines.
             lines = file.read_text("utf-8").splitlines(keepends=True)
             whole = (line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= self.step)
             file.write_text("".join(whole), "utf-8")
@@ -108,20 +108,20 @@ def risen(step: int, steps: int, warmup: int) -> float:
 
 
 class Learner(nn.Module, ABC):
-    """A network that says how well it does on a batch."""
+    """A network with a loss."""
 
-    by_muon: ClassVar[tuple[str, ...]]  # What stands in the names of the matrices that Muon trains.
+    by_muon: ClassVar[tuple[str, ...]]  # Parts of the names of the matrices that Muon trains.
 
     @abstractmethod
     def judged(self, batch: Any) -> tuple[Tensor, Tensor]:
-        """The loss (nats a decision), and the share of decisions that are right."""
+        """The loss (nats per decision) and the share of right decisions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The settings of every recipe. ``shares``: how much of each part a batch holds on average; ``warmup``: for how many of the
-    ``steps`` the ``rate`` rises; ``begin``: a checkpoint to start from, with fresh optimisers; ``device``: PyTorch's. Raises
-    ``ConfigurationError`` for steps that leave the rate no time to fall."""
+    """The settings of every recipe. ``shares`` are the mean shares of the parts in a batch. The ``rate`` rises for ``warmup``
+    of the ``steps``. ``begin`` is a checkpoint to start from, with fresh optimisers, and ``device`` is PyTorch's. Raises
+    ``ConfigurationError`` for too few steps."""
 
     shares: Mapping[str, float]
     steps: int
@@ -148,9 +148,16 @@ def train_network(
     folder: Path,
     until: int | None = None,
 ) -> M:
-    """Train what ``make`` makes on the ``batches`` from a step on; with ``until``, up to that step. ``folder`` keeps the
-    recipe, the record and the checkpoint, from which an interrupted run goes on. Raises ``ConfigurationError`` where it holds a
-    run by another recipe."""
+    """Train a new network, or resume its training.
+
+    Args:
+        make: Makes the network.
+        batches: Returns the batches from a step on.
+        folder: Keeps the recipe, the record and the checkpoint of an interrupted run.
+        until: Stop after this step.
+
+    Raises:
+        ConfigurationError: The folder holds a run with another recipe."""
     torch.set_num_threads(schedule.threads)
     torch.manual_seed(schedule.seed)
     model = make().to(schedule.device)
@@ -190,7 +197,7 @@ def _optimisers(model: Learner, schedule: Schedule) -> tuple[Any, Any]:
     named = list(model.named_parameters())
     muon = {name for name, value in named if value.dim() == 2 and any(part in name for part in model.by_muon)}
     matrices, others = ([value for name, value in named if (name in muon) == by_muon] for by_muon in (True, False))
-    # Muon's steps are scaled to be as large as AdamW's, so that both have one rate.
+    # Muon's steps are scaled to the size of AdamW's, so that both use one rate.
     return (
         torch.optim.AdamW(others, lr=schedule.rate, betas=(0.9, 0.98), weight_decay=0.0),
         torch.optim.Muon(matrices, lr=schedule.rate, weight_decay=schedule.decay, adjust_lr_fn="match_rms_adamw"),
@@ -198,7 +205,7 @@ def _optimisers(model: Learner, schedule: Schedule) -> tuple[Any, Any]:
 
 
 def checkpoint(folder: Path) -> dict[str, Any]:
-    """Load the checkpoint in ``folder``. Raises ``ConfigurationError`` where it does not say by which recipe it was trained."""
+    """Load the checkpoint in ``folder``. Raises ``ConfigurationError`` if it has no recipe."""
     kept: dict[str, Any] = torch.load(folder / CHECKPOINT, weights_only=True, map_location="cpu")
     if "recipe" not in kept:
         raise ConfigurationError(
@@ -208,21 +215,21 @@ def checkpoint(folder: Path) -> dict[str, Any]:
 
 
 def averaged(folders: Sequence[Path]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The recipe of the first of these runs, and the mean of all their weights. Runs that went on from one checkpoint may be
-    averaged: the mean does what each does (Wortsman et al., ICML 2022). Raises ``ConfigurationError``."""
+    """The recipe of the first of these runs, and the mean of all weights. The runs must have continued from one checkpoint;
+    then the mean works like each of them (Wortsman et al., ICML 2022). Raises ``ConfigurationError``."""
     kept = [checkpoint(folder) for folder in folders]
     mean: dict[str, Any] = {name: sum(one["model"][name] for one in kept) / len(kept) for name in kept[0]["model"]}
     return kept[0]["recipe"], mean
 
 
 def by_shares(recipe: Schedule, number: int, count: int) -> tuple[np.random.Generator, list[int]]:
-    """The randomness of the pool ``number`` of batches, and the indices of the parts that ``count`` samples of it are from."""
+    """The random generator of the pool ``number`` of batches, and the indices of the parts of its ``count`` samples."""
     random, shares = np.random.default_rng([recipe.seed, number]), np.array(list(recipe.shares.values()), float)
     return random, random.choice(len(shares), count, p=shares / shares.sum()).tolist()
 
 
 def stream(pool: Callable[[int], Sequence[B]], size: int, step: int) -> Iterator[B]:
-    """The batches from ``step`` on, of which each ``pool`` has ``size``."""
+    """The batches from ``step`` on, from pools of ``size`` batches."""
     number, skipped = divmod(step, size)
     while True:
         yield from pool(number)[skipped:]
@@ -230,13 +237,13 @@ def stream(pool: Callable[[int], Sequence[B]], size: int, step: int) -> Iterator
 
 
 def shuffled(drawn: Sequence[D], size: int, random: np.random.Generator) -> list[Sequence[D]]:
-    """The samples ``drawn``, in groups of ``size`` with neighbours together, in random order."""
+    """Group neighbours among the samples ``drawn`` by ``size``, and shuffle the groups."""
     groups = [drawn[at : at + size] for at in range(0, len(drawn), size)]
     return [groups[at] for at in random.permutation(len(groups))]
 
 
 def _refuse_another(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    # As text, in which the order of shares counts, as it does in training.
+    # Compare as text, since the order of shares matters in training.
     said = [(key, json.dumps(before.get(key)), json.dumps(value)) for key, value in now.items()]
     changed = "; ".join(f"{key}: {unquoted(old, 80)} is now {unquoted(new, 80)}" for key, old, new in said if old != new)
     if changed:
@@ -259,7 +266,7 @@ class Layer(nn.Module):
         self.down = nn.Linear(hidden, width, bias=False)
 
     def forward(self, x: Tensor, turn: Callable[[Tensor], Tensor], seen: Tensor | None = None) -> Tensor:
-        """Queries and keys take the ``turn`` of their places. Without a mask of what is ``seen``, each sees those before it."""
+        """Rotate queries and keys by ``turn``. Without the mask ``seen``, each token sees those before it."""
         batch, length, width = x.shape
         qkv = self.qkv(normed(x, self.attention_norm)).view(batch, length, 3, self.heads, -1)
         q, k, v = (part.transpose(1, 2) for part in qkv.unbind(2))
@@ -270,7 +277,7 @@ class Layer(nn.Module):
 
 
 class TorchNetwork(Learner):
-    """Tokens to logits. Each token has the token of its word in ``base`` and its ``number``, 0 for none."""
+    """A network from tokens to logits. ``base`` has the word of each token, and ``number`` its number, 0 for none."""
 
     base: Tensor
     numbers: Tensor
@@ -303,7 +310,7 @@ class TorchNetwork(Learner):
         return self.word(self.base) + self.numbered * self.number(self.numbers)
 
     def forward(self, tokens: Tensor, wanted: Tensor | None = None) -> Tensor:
-        """Logits, (batch, length, tokens); with ``wanted``, a mask of (batch, length), only those it selects."""
+        """Logits (batch, length, tokens); with the mask ``wanted`` (batch, length), only those it selects."""
         table = self.table()
         x = functional.embedding(tokens, table)
         length = tokens.shape[1]
@@ -318,7 +325,7 @@ class TorchNetwork(Learner):
         return functional.cross_entropy(logits, wanted), (logits.argmax(-1) == wanted).float().mean()
 
     def weights(self) -> dict[str, Tensor]:
-        """The weights by the names of the runtime."""
+        """The weights by the runtime's names."""
         found = {"embedding": self.table(), "norm": self.norm}
         found |= {name.removesuffix(".weight"): value for name, value in self.layers.named_parameters()}
         return {name: value.detach() for name, value in found.items()}
@@ -339,8 +346,8 @@ _LOST = -100
 
 @dataclass(frozen=True, slots=True)
 class Recipe(Schedule):
-    """The settings of the network's training. ``batch``: samples a step; ``renumbered``: share of samples whose objects get
-    other numbers."""
+    """The settings of the network's training. ``batch`` is the number of samples in a step, and ``renumbered`` the share of
+    samples whose objects get other numbers."""
 
     steps: int = 3000
     warmup: int = 100
@@ -351,14 +358,14 @@ class Recipe(Schedule):
 
 
 class Batch(NamedTuple):
-    """Tokens, and the next token of each or -100 to ignore it, (batch, length) each."""
+    """Tokens, and the next token of each or -100 to ignore it; both (batch, length)."""
 
     inputs: Tensor
     wanted: Tensor
 
 
 class Batches:
-    """Draws batches: parts by their shares, samples of similar length together, some with their objects renumbered."""
+    """Draws batches from the parts by their shares, with samples of similar length together and some renumbered."""
 
     def __init__(self, parts: Mapping[str, CorpusPart], vocabulary: Vocabulary, recipe: Recipe) -> None:
         self._parts, self._recipe = [parts[name] for name in recipe.shares], recipe
@@ -398,7 +405,7 @@ class _Renumbering:
         for id, (word, place) in enumerate(zip(base, number, strict=True)):
             if place:
                 kinds.setdefault(word, {})[place] = id
-        # Kinds that are numbered equally far are renumbered together.
+        # Kinds with equally many numbers are renumbered together.
         self._names = [
             np.array([[ids[place] for place in sorted(ids)] for ids in kinds.values() if len(ids) == size])
             for size in sorted({len(ids) for ids in kinds.values()})
@@ -413,7 +420,7 @@ class _Renumbering:
 
 
 def train(corpus: Path, folder: Path, recipe: Recipe, *, until: int | None = None) -> TorchNetwork:
-    """Train on the parts in ``corpus``, in ``folder`` and with ``until`` as `train_network` does."""
+    """Train on the parts in ``corpus``; ``folder`` and ``until`` are those of `train_network`."""
     vocabulary = load_vocabulary(corpus)
     parts = {name: CorpusPart.load(corpus / f"{name}.npz") for name in recipe.shares}
     batches = partial(stream, Batches(parts, vocabulary, recipe).pool, _POOL)
@@ -421,7 +428,7 @@ def train(corpus: Path, folder: Path, recipe: Recipe, *, until: int | None = Non
 
 
 def export_network(corpus: Path, folder: Path, file: Path, besides: Sequence[Path] = ()) -> None:
-    """Write the network of the checkpoint in ``folder`` to ``file``; with runs ``besides``, the mean of all their weights."""
+    """Write the network of the checkpoint in ``folder`` to ``file``, averaged with the runs ``besides``."""
     vocabulary = load_vocabulary(corpus)
     recipe, state = averaged([folder, *besides])
     shape = Shape(**recipe["shape"])

@@ -1,4 +1,4 @@
-"""The command line of a training: a command for each step from games to the file that ships."""
+"""The command line of a training, with a command for each step from games to the file that ships."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Run = Callable[[Namespace], None]
 
 
 class Steps:
-    """The parser, with the options that every training has: games are played, learned from, exported and measured. ``folder``
-    is the option that names the folder of what is learned from, ``about`` its help."""
+    """A parser with the commands and options that every training has: play games, train, export and evaluate. ``folder`` is the
+    name of the option for the folder of training data, and ``about`` its help."""
 
     def __init__(self, program: str, description: str, folder: str, about: str) -> None:
         self._parser = ArgumentParser(f"python -m {program}", description=description)
@@ -24,7 +24,6 @@ class Steps:
         self._folder, self._about = folder, about
 
     def add(self, name: str, run: Run, about: str) -> ArgumentParser:
-        """Add a step of this ``name``."""
         one = self._steps.add_parser(name, help=about, description=about)
         one.set_defaults(run=run)
         one.add_argument(f"--{self._folder}", type=Path, default=Path(self._folder), help=self._about)
@@ -36,10 +35,10 @@ class Steps:
     def add_playing(self, name: str, run: Run, *, houses: int) -> ArgumentParser:
         """Add the step that plays games."""
         one = self.add(name, run, "play the games of train and made-up houses with the expert")
-        one.add_argument("--passes", type=int, default=2, help="how often each game of train is played")
+        one.add_argument("--passes", type=int, default=2, help="plays of each game of train")
         one.add_argument("--houses", type=int, default=houses, help="number of made-up houses")
-        one.add_argument("--games", type=int, help="at most so many games of train")
-        one.add_argument("--no-human", dest="human", action="store_false", help="leave out what the annotators wrote")
+        one.add_argument("--games", type=int, help="the most games of train")
+        one.add_argument("--no-human", dest="human", action="store_false", help="leave out the annotators' sentences")
         return one
 
     def add_training(self, run: Run, *, steps: int) -> ArgumentParser:
@@ -50,7 +49,7 @@ class Steps:
         return one
 
     def add_export(self, run: Run) -> ArgumentParser:
-        """Add the step that writes a file, and says how large it is."""
+        """Add the step that writes a file and prints its size."""
 
         def export(given: Namespace) -> None:
             run(given)
@@ -61,11 +60,11 @@ class Steps:
         return one
 
     def add_evaluation(self, run: Run, sets: Sequence[str]) -> ArgumentParser:
-        """Add the step that measures a file by ``sets`` of games."""
+        """Add the step that measures a file on ``sets`` of games."""
         one = self.add("evaluate", run, "measure a file, or the one that ships")
         one.add_argument("file", type=Path, nargs="?")
-        one.add_argument("--sets", nargs="+", choices=sets, default=sets, help="what to measure; all by default")
-        one.add_argument("--limit", type=int, help="at most so many games of each set")
+        one.add_argument("--sets", nargs="+", choices=sets, default=sets, help="the sets to measure; default: all")
+        one.add_argument("--limit", type=int, help="the most games of each set")
         one.add_argument("--out", type=Path, help="write all figures and lost games to this JSON file")
         return one
 
@@ -84,7 +83,7 @@ class Steps:
 
 
 def print_figures(found: Iterable[Mapping[str, Any]], out: Path | None) -> None:
-    """Print figures as they are measured, and write them to ``out``."""
+    """Print figures as they come, and write them to ``out``."""
     kept: list[Mapping[str, Any]] = []
     for figures in found:
         print("\n".join(lines(figures)), flush=True)

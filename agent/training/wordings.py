@@ -1,7 +1,7 @@
-"""Rules, hints and goals in many words, each with what it tells: made-up sentences to learn reading from.
+"""Generated rules, hints and goals in many wordings, each with its meaning, to learn reading from.
 
-The annotators of ``train`` wrote some ten thousand sentences. These add names and turns of phrase that they did not use, slips
-and misspellings. All words are in ``wordings.toml``; the sentences that reading is measured by (``held_out.toml``) share none.
+The annotators of ``train`` wrote some ten thousand sentences. These add other names and phrases, slips and misspellings. All
+words are in ``wordings.toml``; the sentences for evaluation (``held_out.toml``) share none of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from housequest.agent.agents.reasoner_actor.agent import ANYWHERE, SearchOrder
 from housequest.worlds.household.goals import Goal
 from housequest.worlds.text import with_article
 
-Names = dict[str, tuple[str, ...]]  # What people call each kind: its own name, then others.
+Names = dict[str, tuple[str, ...]]  # People's names for each kind, its own name first.
 
 WORDS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("wordings.toml").read_text("utf-8"))
 
@@ -28,7 +28,7 @@ def _names(table: str) -> Names:
 
 
 def _listed(texts: Sequence[str], lists: dict[str, str]) -> list[str]:
-    """Goals with the lists that they name written out."""
+    """Goals with the named lists written out."""
     return [re.sub(r"<(\w+)>", lambda name: f"[{lists[name[1]]}]", text) for text in texts]
 
 
@@ -41,21 +41,20 @@ _SENTENCES = {type: _listed(texts, WORDS["lists"]) for type, texts in WORDS["goa
 }
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _MOSTLY = 50
-"""Of a hundred things, so many have to be in one kind of place for a counted rule to say where to look first. What is spread
-over the house is found sooner by what is near."""
+"""The percentage in one kind of place from which a counted rule gives a search order. Objects spread over the house are found
+sooner by searching what is near."""
 
 
 class Sentence(NamedTuple):
-    """A rule or a hint in words, and the search order that it gives; an empty one where it speaks of something else."""
+    """A rule or a hint in words, with the search order that it gives; an empty one if it is about something else."""
 
     text: str
     order: SearchOrder = ANYWHERE
 
 
 def rule(random: Random, thing: str, places: Sequence[str], *, lamp: bool = False) -> Sentence:
-    """A rule on where ``thing`` lies: in ``places``, which are kinds; one in eight says that it does not. Three in ten are
-    counted, in the words that short prompts have for mined rules; they tell a search order only where most are in one kind of
-    place."""
+    """A rule that ``thing`` lies in ``places``, which are kinds; one in eight says that it does not. Three in ten are counted,
+    in the words of mined rules in short prompts, and give a search order only if most are in one kind of place."""
     draw = random.random()
     if draw < 0.3:
         shares = _shares(random, len(places))
@@ -70,7 +69,7 @@ def rule(random: Random, thing: str, places: Sequence[str], *, lamp: bool = Fals
 
 
 def hint(random: Random, thing: str, places: Sequence[str], *, lamp: bool = False) -> Sentence:
-    """A hint on where to look: in ``places``, kinds or names; some say where not to, and some say nothing."""
+    """A hint to look in ``places``, kinds or names; some hints say not to look there, and some say nothing."""
     draw = random.random()
     if draw < 0.06:
         return Sentence(random.choice(WORDS["idle"]) if random.random() < 0.5 else _chatted(random, ()))
@@ -78,13 +77,13 @@ def hint(random: Random, thing: str, places: Sequence[str], *, lamp: bool = Fals
         return Sentence(_filled(random, random.choice(WORDS["not_hints"]), thing, places), SearchOrder((), tuple(places)))
     if draw < 0.5 and not lamp:
         return Sentence(_chatted(random, places), SearchOrder(tuple(places)))
-    # What is said of the lamp has to name it.
+    # A hint about the lamp has to name it.
     texts = [text for text in WORDS["hints"] if "{x}" in text or not lamp]
     return Sentence(_filled(random, random.choice(texts), thing, places), SearchOrder(tuple(places), (), lamp))
 
 
 def _chatted(random: Random, places: Sequence[str]) -> str:
-    """Places among words that say nothing, some of them unheard of: people do not speak by template."""
+    """Places among meaningless words, some of them invented, since people do not speak in templates."""
 
     def word() -> str:
         if random.random() < 0.85:
@@ -97,7 +96,7 @@ def _chatted(random: Random, places: Sequence[str]) -> str:
 
 
 def _shares(random: Random, count: int) -> list[int]:
-    """``count`` shares of a hundred, the largest first; in half of the draws the first is most."""
+    """``count`` percentages, the largest first; in half of the draws the first is the majority."""
     shares = [random.randint(_MOSTLY, 100) if random.random() < 0.5 else random.randint(10, _MOSTLY - 1)]
     for _ in range(count - 1):
         shares.append(random.randint(1, max(1, min(shares[-1], 100 - sum(shares)))))
@@ -123,7 +122,7 @@ def _spoken(random: Random, place: str) -> str:
 
 def goal_wording(random: Random, goal: Goal, places: Sequence[str]) -> str:
     """A sentence that a person might write for ``goal`` in a house with furniture of the kinds ``places``. Some are untidy:
-    without articles, in a child's or a learner's words, or misspelt."""
+    without articles, in a child's or a learner's words, or misspelled."""
     bare = _named(random, goal.object, OBJECTS, _VAGUE_OBJECTS.get(goal.object))
     source = random.choice([kind for kind in places if kind != goal.receptacle] or ["shelf"])
     holes = {
@@ -163,7 +162,7 @@ def _with_article(random: Random, name: str) -> str:
 
 
 def plural(name: str) -> str:
-    """``name`` for several: of a "bar of soap" the bar, else its last word."""
+    """The plural of ``name``: of "bar" in a "bar of soap", otherwise of its last word."""
     first, of, rest = name.partition(" of ")
     if first in {"keys", "tissues", "paper towels"}:
         return name
@@ -173,7 +172,7 @@ def plural(name: str) -> str:
 
 
 def _untidied(random: Random, text: str) -> str:
-    """``text`` as it may come: with words around it, as a sentence or not, some with fewer articles or a slip of the keys."""
+    """``text`` as a person might type it: with words around it, as a sentence or not, without articles or with a typo."""
     draw = random.random()
     if draw < 0.15:
         text = f"{random.choice(WORDS['before'])} {text}"
@@ -192,7 +191,7 @@ def _untidied(random: Random, text: str) -> str:
 
 
 def _misspelt(random: Random, word: str) -> str:
-    """``word`` with one letter left out, doubled or changed with its neighbour; short words as they are."""
+    """``word`` with one letter left out, doubled or swapped with its neighbour; short words stay."""
     if len(word) < 4:
         return word
     at = random.randrange(1, len(word) - 1)
@@ -201,7 +200,7 @@ def _misspelt(random: Random, word: str) -> str:
 
 
 def texts() -> list[str]:
-    """All wordings and names, for their words."""
+    """All wordings and names, to collect their words."""
     said = ("rules", "counted_rules", "not_rules", "hints", "not_hints", "idle", "adjectives", "before", "after")
     texts: list[str] = [*chain.from_iterable(WORDS[name] for name in said), *chain.from_iterable(_SENTENCES.values())]
     names = (*FURNITURE.values(), *_VAGUE_FURNITURE.values(), *OBJECTS.values(), _VAGUE_OBJECTS.values())

@@ -1,1 +1,1 @@
-"""ALFRED on the screen and on the command line: episodes by a camera, and plans to score."""
+"""ALFRED on the screen and on the command line: the view of a camera, and runs that score plans."""

@@ -1,6 +1,6 @@
-"""The view of who plays by a camera: the picture with what is claimed to be in it, the map beside it, and what is done next.
+"""The view of a player with a camera: the picture with the agent's claims, its map, and its next step.
 
-The same in words is for screen readers, and for terminals without colours.
+A text version is for screen readers and terminals without colours.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from housequest.tui.widgets.lines import flat, hung
 from housequest.worlds.base import Reach
 from housequest.worlds.rooms.room import Pose, kind_of
 
-FALSE, MISSED = "\u2260", "\u2212"  # What stands before a claim that is not so, and before what was not claimed.
+FALSE, MISSED = "\u2260", "\u2212"  # Marks of false claims and of missed objects.
 _ARROWS = "▲▶▼◀"
 _TARGET = "✕"
 _MIDDLE = "┼"
 _FLOOR, _WAY, _OBSTACLE = (222, 216, 204), (52, 120, 246), (116, 118, 126)
-_FAINT = 0.62  # How much of the floor is mixed into the colour of what one viewpoint alone claimed.
+_FAINT = 0.62  # The share of the floor's colour in that of kinds claimed from only one viewpoint.
 _LEAST_WORDS = 22
 _LEAST_MAP = 6
 _ROOMY = 24
@@ -42,9 +42,9 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 @dataclass(frozen=True, slots=True)
 class CameraScene:
-    """The drawing of a player with a camera at one moment. ``impression`` is the agent's, of this picture or, where it did not
-    look at this one yet, of the last before it, which has no ``sightings``. ``reach`` is what can be done with what is in the
-    middle of the picture, for a person who plays. ``subgoal`` is the step of the agent's plan."""
+    """The drawing of a player with a camera at one moment. ``impression`` is the agent's view of this picture, or of the last
+    one that it looked at, which has no ``sightings``. ``reach`` has the actions on objects in the middle of the picture, for a
+    person who plays. ``subgoal`` is the step of the agent's plan."""
 
     scene: DrawnScene
     impression: Impression | None
@@ -58,7 +58,7 @@ class CameraScene:
 
 
 def _arranged(width: int, height: int) -> tuple[Region, Region | None, Region]:
-    """The places of picture, map and words, best for the smaller of the first two, which are square."""
+    """The regions of picture, map and words. Picture and map are square, and the smaller one is made as large as possible."""
     said = min(6, max(3, height // 4))
     level = min(height - said, (width - 1) // 4)
     stack = min((height - 1) // 2, (width - _LEAST_WORDS - 2) // 2)
@@ -85,7 +85,7 @@ def camera_picture(shown: CameraScene, wish: ViewWish) -> list[Strip]:
     if ground is not None and shown.impression is not None:
         drawn.append((ground, _mapped(shown, shown.impression, ground, canvas, styles)))
     elif ground is not None:
-        # The plan of what pictures have shown, for who has no map of their own.
+        # A person has no map, so show the floor plan as known from pictures.
         plan, named = painted(shown.scene, "plan", ground.size, wish)
         canvas[2 * ground.y : 2 * ground.bottom, 2 * ground.x : 2 * ground.right] = plan
         drawn.append((ground, iter(named)))
@@ -101,7 +101,7 @@ def camera_picture(shown: CameraScene, wish: ViewWish) -> list[Strip]:
 
 
 def _seen(shown: CameraScene, part: Region, canvas: NDArray[uint8], styles: Styles) -> Iterator[Overlay]:
-    """Draw the picture on ``canvas``, and give the names on it, from the corner of its ``part`` on."""
+    """Draw the picture on ``canvas``, and yield its labels, relative to the corner of ``part``."""
     camera = shown.scene.camera
     if camera is None:
         return
@@ -124,7 +124,7 @@ def _seen(shown: CameraScene, part: Region, canvas: NDArray[uint8], styles: Styl
 
 
 def _claims(shown: CameraScene, part: Region) -> tuple[list[Named], dict[str, tuple[int, int]]]:
-    # On a small picture, names would hide what they name.
+    # On a small picture, labels would hide the objects.
     right: LabelKind = "near" if part.width >= _ROOMY else "far"
     named: list[Named] = []
     cells: dict[str, tuple[int, int]] = {}
@@ -142,8 +142,8 @@ def _claims(shown: CameraScene, part: Region) -> tuple[list[Named], dict[str, tu
 
 
 class _Floor:
-    """The part of the floor that a map shows: what was explored, with a margin, in steps of half a metre, so that a map seldom
-    jumps. For each pixel, ``x`` and ``z`` are the cell below it, and ``inside`` says whether there is one."""
+    """The part of the floor that a map shows: the explored part with a margin, in steps of half a metre, so that the map seldom
+    jumps. For each pixel, ``x`` and ``z`` are its cell, and ``inside`` is False outside the map."""
 
     def __init__(self, shown: Impression, pose: Pose, columns: int, rows: int) -> None:
         seen = shown.map
@@ -205,7 +205,7 @@ def _mapped(
 def _landmarks(
     scene: DrawnScene, seen: GroundMap, frame: _Floor, part: Region
 ) -> tuple[list[Named], dict[str, tuple[int, int]]]:
-    """The things named on a map: those of the goal, then the large ones."""
+    """The objects named on a map: those of the goal, then large ones."""
     cells: dict[str, tuple[int, int]] = {}
     count: dict[str, int] = {}
     for number, name in enumerate(seen.names):
@@ -223,7 +223,7 @@ def _landmarks(
     return named, cells
 
 
-# In words.
+# The text version.
 
 
 def _lines(said: tuple[LabelKind, str, str], width: int) -> Iterator[tuple[LabelKind, str, str]]:
@@ -264,7 +264,7 @@ def _words(shown: CameraScene) -> Iterator[tuple[LabelKind, str, str]]:
 
 
 def camera_text(shown: CameraScene, size: tuple[int, int]) -> tuple[Content, ...]:
-    """The same in words, with the map in characters."""
+    """The view in words, with the map in characters."""
     width, height = size
     styles = {"goal": "bold $goal", "new": "$new", "false": "$fault", "quiet": "$quiet"}
     said = (line for one in _words(shown) for line in _lines(one, width))
@@ -283,7 +283,7 @@ def camera_text(shown: CameraScene, size: tuple[int, int]) -> tuple[Content, ...
 
 
 def _characters(shown: CameraScene, impression: Impression, width: int, height: int) -> list[Content]:
-    """The map in characters, each with twice the height of its width, and what the letters mean."""
+    """The map in characters, which are twice as high as wide, and a key to its letters."""
     seen, frame = impression.map, _Floor(impression, shown.pose, width, height)
     letters = dict(zip(seen.names, _LETTERS, strict=False))
 
@@ -313,7 +313,7 @@ def _characters(shown: CameraScene, impression: Impression, width: int, height: 
 def _draw(scene: DrawnScene, wish: ViewWish, reach: Reach | None) -> tuple[tuple[Strip, ...], tuple[Content, ...]]:
     glimpse, camera = wish.glimpse, scene.camera
     impression = None if glimpse is None else glimpse.look()
-    assert impression is None or isinstance(impression, Impression), "who plays by a camera makes these"
+    assert impression is None or isinstance(impression, Impression), "bodies with a camera make these"
     fresh = glimpse is not None and glimpse.at == wish.moment.anchor
     found = sightings(impression, camera.frame(impression.size)) if impression and fresh and camera else None
     plan, step = wish.moment.plan, wish.moment.step

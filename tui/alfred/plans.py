@@ -1,4 +1,4 @@
-"""``housequest eval --world alfred-plans``: whole plans for ALFRED's instructions are scored, and there are no episodes."""
+"""``housequest eval --world alfred-plans``: score whole plans for ALFRED's instructions, without episodes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from housequest.tui.commands.running import EvalCall, ProgressLine, carry_out, c
 from housequest.worlds.errors import ConfigurationError
 
 _FOR_GAMES = ("engine", "goals", "habits", "world_option", "rules", "grant", "max_steps", "repeat", "retry_lost")
-"""Settings that say how a game is played; their flags are refused."""
+"""Settings of games, whose flags are refused."""
 
 
 def evaluate(settings: Settings, out: Path | None, call: EvalCall) -> None:
-    """Ask a planner for its plans, score them and print the figures. Interrupted, the same command goes on."""
+    """Ask a planner for its plans, score them and print the figures. The same command resumes after an interruption."""
     _refuse_parts(call.how)
     _check(settings, call.budget)
     run = make_run(settings)
@@ -42,7 +42,7 @@ def evaluate(settings: Settings, out: Path | None, call: EvalCall) -> None:
 
 
 def sweep(arms: Sequence[ConfiguredArm], folder: SweepFolder, call: EvalCall) -> None:
-    """Score the plans of every arm of a sweep, or go on with that, and print its table."""
+    """Score the plans of every arm of a sweep, or resume that, and print its table."""
     _refuse_parts(call.how)
     trials = plan_arms(arms)
     for trial in trials:

@@ -1,7 +1,7 @@
-"""Games played by agents whose model is the expert: to learn from, and as examples of what roles are asked and reply.
+"""Games of agents with the expert as their model, to learn from and as example exchanges for prompts.
 
-An agent's real code asks, and what the expert would do is the reply, in the role's form. It is never a game of ``valid_seen``
-or ``valid_unseen``, and examples are from made-up houses where nothing is evaluated.
+The agent's real code asks, and the reply is the expert's move in the role's form. Games are never from ``valid_seen`` or
+``valid_unseen``, and example exchanges are from made-up houses that are never evaluated.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ from housequest.worlds.options import Scalar
 from housequest.worlds.paths import alfworld_data
 from housequest.worlds.tasks import HELD_OUT, read_split
 
-RARE = 0.02  # A place where a thing lies less often than this does not matter for finding it.
-REFUSED = 0.5  # The share of random commands that are likely to be refused, and of the last command again among these.
+RARE = 0.02  # A place with a lower probability does not matter in the search for an object.
+REFUSED = 0.5  # The share of random commands that are likely to be refused, and among these of repeated commands.
 
 
 class Knowing(Wrapper):
-    """A game whose goal is meant as ``goal``, with the expert in it, who knows the texts that it gave, and no more."""
+    """A game with the true goal ``goal`` and the expert, who knows only the texts that the game gave."""
 
     opening: Observation
     played: tuple[Transition, ...]
@@ -88,16 +88,16 @@ class Knowing(Wrapper):
         return self.scene.belief
 
     def move(self, part: str | None = None) -> Lesson:
-        """The expert's next move, for the whole goal or for a ``part`` of it that alone is known."""
+        """The expert's next move, for the whole goal or for only a ``part`` of it."""
         scene, goal = self.scene, self.goal
         if goal.lamp and part == subtasks_of_goal(goal)[0]:
-            goal = Goal("pick_and_place_simple", goal.object)  # what is taken is not looked for together with the lamp
+            goal = Goal("pick_and_place_simple", goal.object)  # do not look for the lamp at the same time
         memory = replace(self._begun, goal=goal, belief=scene.belief, failed=frozenset(scene.tried))
         return taught(self._expert, memory, goal)
 
     def lesson(self, request: Request | None = None, part: str | None = None) -> tuple[Lesson, bool]:
-        """The next move or, now and then, a random command, which is not to be learned. A command names only what the
-        ``request`` tells, where there is one. Raises ``ModelError`` where the agent left out what the expert would name."""
+        """The next move, or sometimes a random command, which is not to be learned. Raises ``ModelError`` if the command names
+        an object that the prompt of ``request`` leaves out."""
         lesson = self.move(part)
         if self._random.random() < self._epsilon:
             return replace(lesson, command=self._misstep()), False
@@ -109,7 +109,7 @@ class Knowing(Wrapper):
         return lesson, True
 
     def _misstep(self) -> str:
-        """A random command. Some are refused, as small models' are: the last one again, or a place with too high a number."""
+        """A random command. Some are refused, like those of small models: a repeated one, or a place with too high a number."""
         if self._random.random() < REFUSED and self.belief.receptacles:
             if self.played and self._random.random() < REFUSED:
                 return self.played[-1].command
@@ -142,15 +142,15 @@ class Knowing(Wrapper):
 MOST_STEPS = 50
 _SEARCHER = "housequest.agent.skills.controller"
 _SENTENCE = re.compile(r"^(Thought: |<think>|\d+\. )([a-z])", re.MULTILINE)
-"""The beginning of a thought or of a step of a plan with a small letter."""
-_NEVER = -30.0  # Nats of what the expert would not say.
+"""The beginning of a thought or a plan's step with a small letter."""
+_NEVER = -30.0  # The log probability of other replies than the expert's, in nats.
 _TOLD = ("completions", "log_probabilities", "scoring", "singly", "choices", "bias", "deterministic")
-LIKE_LLAMA = Capabilities(**dict.fromkeys(_TOLD, True))  # What a ``llama:`` model can do that changes a prompt.
+LIKE_LLAMA = Capabilities(**dict.fromkeys(_TOLD, True))  # The capabilities of a ``llama:`` model that change a prompt.
 
 
 class Teacher(Model):
-    """Answers the prompts of ``agent`` by what the expert ``knows``, as a model that ``can`` do so much. ``calls`` are what it
-    was asked and said."""
+    """Answers the prompts of ``agent`` with the expert's moves, as a model with the capabilities ``can``. ``calls`` are its
+    prompts and replies."""
 
     name = "expert"
 
@@ -159,7 +159,7 @@ class Teacher(Model):
         self.calls: list[PromptedReply] = []
 
     async def capabilities(self) -> Capabilities:
-        """The capabilities that change a prompt. The expert's replies need no form to be held to."""
+        """The capabilities that change a prompt. The expert needs no grammar for its replies."""
         return self._can
 
     async def complete(self, request: Request) -> Completion:
@@ -173,13 +173,13 @@ class Teacher(Model):
         return Completion(said.text, tokens=tokens)
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
-        """The expert's reply is certain, and no other text is."""
+        """Score the expert's reply as certain, and no other text."""
         certain = (await self.complete(Request(messages, choices=continuations))).text
         return Scores(tuple(0.0 if text == certain else -1.0 for text in continuations))
 
     @cached_property
     def _roles(self) -> tuple[tuple[str, DemonstratedRole], ...]:
-        """The beginnings of the prompts of each role of this agent, the longest first."""
+        """The beginnings of prompts with their roles of this agent, the longest first."""
         specs = [agent_spec(name) for name in (self._agent, *agent_spec(self._agent).wraps) if name in agent_names()]
         modules = [spec.roles.demonstrations for spec in specs if spec.roles.demonstrations]
         modules += [_SEARCHER] if any(spec.searches for spec in specs) else []
@@ -190,18 +190,18 @@ class Teacher(Model):
         return tuple(sorted(found, key=lambda one: -len(one[0])))
 
     def _reply(self, request: Request) -> Reply:
-        """The expert's reply. Raises ``ModelError`` where it does not know the role."""
+        """The expert's reply. Raises ``ModelError`` for an unknown role."""
         text, roles = request.messages[0].content, self._roles
         begun = (role for begins, role in roles if text.startswith(begins))
         role = next(begun, None) or next((role for _, role in roles if role.mark and role.mark in text), None)
         if role is None:
             raise ModelError(f"The expert does not know who asks: {text[:60]!r}.")
         said = role.reply(self._knows, request)
-        # A model that is held to the role's form begins thoughts and steps with a capital, so it learns to.
+        # The forms of roles begin thoughts and steps with a capital, so the model should learn that too.
         return Reply(_SENTENCE.sub(lambda begun: begun[1] + begun[2].upper(), said.text), said.learned)
 
     def _asked(self, request: Request) -> tuple[Message, ...]:
-        """The messages of ``request``; of plain text, the lines that were said before are told apart again."""
+        """The messages of ``request``; plain text is split again at earlier replies."""
         if not request.raw:
             return tuple(request.messages)
         text = request.text
@@ -232,8 +232,8 @@ DEFAULT_HOUSES = 1_000  # Made-up houses that are played if no number is given.
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """The games to learn from: so many made-up ``houses``, and games of ``train``, by these ``agents`` in turn. With
-    ``human_goals`` each game of ``train`` is played once more for every annotator's goal. ``epsilon`` is the share of random
+    """The games to learn from: numbers of made-up ``houses`` and of ``games`` of ``train``, each played by all ``agents``. With
+    ``human_goals`` each game of ``train`` is played again for every annotator's goal. ``epsilon`` is the share of random
     commands, whose replies are not learned, and ``settings`` are the agents'."""
 
     agents: tuple[str, ...] = ("lota",)
@@ -245,7 +245,7 @@ class Lessons:
     seed: int = 1
 
     def check(self) -> None:
-        """Raise ``ConfigurationError`` for what cannot be played."""
+        """Raise ``ConfigurationError`` for lessons that cannot be played."""
         for flag, number in (("--houses", self.houses), ("--games", self.games)):
             if number < 0:
                 raise ConfigurationError(f"{flag}: {number} is too few; give 0 or more.")
@@ -255,7 +255,7 @@ class Lessons:
             raise ConfigurationError(
                 f"Houses from {EVALUATION_SEEDS:,} on are for evaluation; learn from fewer than {self.houses:,}."
             )
-        # Runs to learn from may be of agents that nobody can teach here.
+        # Recorded runs may be of agents that the expert cannot teach.
         for agent in self.agents if self.houses or self.games else ():
             check_taught(agent)
             resolve_settings(agent, self.settings or {})
@@ -263,7 +263,7 @@ class Lessons:
 
 @dataclass(frozen=True, slots=True)
 class _Play:
-    """The options of every game; ``sources`` are those of its splits, which another machine has to have as well."""
+    """The options of every game; ``sources`` are those of its splits, which other machines must have too."""
 
     lessons: Lessons
     data: Path | None = None
@@ -279,9 +279,16 @@ def demonstrated(
     cluster: Pool | None = None,
     left_out: Counter[str] | None = None,
 ) -> Iterator[Conversation]:
-    """The conversations of all games that the expert wins through the agents; ``played`` hears how many of how many are over.
-    ``left_out`` counts the other games, by why, as these are played. ``processes`` processes play at once, or those of a
-    ``cluster``; the conversations are the same whoever plays. Raises ``ConfigurationError``."""
+    """The conversations of all games that the expert wins as the agents.
+
+    Args:
+        played: Called with the numbers of finished and of all games.
+        processes: The number of processes that play at once. It does not change the conversations.
+        cluster: Plays on other machines instead.
+        left_out: Counts the other games by reason.
+
+    Raises:
+        ConfigurationError: The lessons cannot be played."""
     lessons.check()
     tasks = AlfworldWorld(data=data).tasks("train") if lessons.games else ()
     spread = tasks[:: max(1, len(tasks) // max(1, lessons.games))][: lessons.games]
@@ -291,7 +298,7 @@ def demonstrated(
 
 
 def of_houses(conversations: Iterable[Conversation], houses: int) -> Iterator[Conversation]:
-    """Those of ``conversations`` that so many ``houses`` would have taught; games of ``train`` stay."""
+    """The ``conversations`` of the first ``houses`` made-up houses, and those of games of ``train``."""
     for conversation in conversations:
         split, _, seed = conversation.origin.partition(":")
         if split != GENERATED or int(seed) < houses:
@@ -300,10 +307,12 @@ def of_houses(conversations: Iterable[Conversation], houses: int) -> Iterator[Co
 
 @dataclass(slots=True)
 class Demonstrations:
-    """The expert's games in the prompts of the agents of ``lessons``, in an order drawn by their seed: so many of ``split``, or
-    all. ``split`` is ``train``, ``example`` or ``generated``, also with seeds (`housequest.worlds.tasks.read_split`). So many
-    ``processes`` play at once, each a process, or those of a ``cluster``; it changes no episode and not their order. With
-    ``shard`` it is every N-th of these games. ``left_out`` counts the games that are not won, by why, as these are played."""
+    """The expert's games as the agents of ``lessons``, in an order drawn by their seed.
+
+    ``games`` is the number of games of ``split``; all for None. ``split`` is ``train``, ``example`` or ``generated``, also with
+    seeds (`housequest.worlds.tasks.read_split`). ``processes`` play at once, or those of a ``cluster``, which changes neither
+    episodes nor their order. With ``shard`` it is every N-th of these games. ``left_out`` counts the games that are not won, by
+    reason, while games are played."""
 
     lessons: Lessons
     split: str = "train"
@@ -316,7 +325,7 @@ class Demonstrations:
     left_out: Counter[str] = field(default_factory=Counter[str])
 
     def __iter__(self) -> Iterator[ExportedEpisode]:
-        """Raises ``ConfigurationError`` for what cannot be played or must not be learned from."""
+        """Play the games. Raises ``ConfigurationError`` for games that cannot be played or are for evaluation."""
         self.lessons.check()
         items = self._items()
         Random(f"export {self.lessons.seed}").shuffle(items)
@@ -348,7 +357,7 @@ def _won(
     left_out: Counter[str],
     played: Callable[[int, int], None] | None = None,
 ) -> Iterator[ExportedEpisode]:
-    """The won episodes of the tasks ``items``, in their order, however many processes play them, wherever they are."""
+    """The won episodes of the tasks ``items``, in their order for any number of processes."""
     if cluster is not None:
         splits = sorted({item.partition(":")[0] for item in items})
         data = play.data or (None if set(splits) <= {GENERATED, EXAMPLE} else alfworld_data())
@@ -364,7 +373,7 @@ def _won(
 
 
 def _sources(world: AlfworldWorld, splits: Iterable[str]) -> dict[str, str]:
-    """The sources of the games of each split on this machine: the version of housequest, and files."""
+    """The version of housequest and the fingerprint of the games of each split on this machine."""
     return {split: f"{installed_version('housequest')} {world.fingerprint(split)}" for split in splits}
 
 
@@ -381,7 +390,7 @@ class _Player:
         self._runner = self._held.enter_context(asyncio.Runner())
 
     def __call__(self, item: str) -> list[ExportedEpisode | str]:
-        # A run of the runner's own sets up the handling of Ctrl-C each time.
+        # `Runner.run` would set up the handling of Ctrl-C each time.
         run = self._runner.get_loop().run_until_complete
         task = self._world.task(item)
         goal = read_goal(task.goal)
@@ -391,7 +400,7 @@ class _Player:
         return [run(_taught(self._world, each, goal, agent, self._play)) for each in self._worded(task) for agent in agents]
 
     def _worded(self, task: Task) -> Iterator[Task]:
-        """The task, and with people's words it with each annotator's goal."""
+        """The task, and with ``human_goals`` the same with each annotator's goal."""
         yield task
         written = sentences_of(task.source.with_name(TRAJECTORY_FILE)) if self._play.lessons.human_goals and task.source else ()
         for annotator, sentence in enumerate(written, 1):
@@ -403,7 +412,7 @@ class _Player:
 
 
 async def _taught(world: AlfworldWorld, task: Task, goal: Goal, agent: str, play: _Play) -> ExportedEpisode | str:
-    """The episode that the expert plays as ``agent``, or why it teaches nothing. Raises ``ConfigurationError``."""
+    """The episode that the expert wins as ``agent``, or the reason to leave it out. Raises ``ConfigurationError``."""
     lessons = play.lessons
     drawn = f"{lessons.seed} {agent} {task.id} {task.wording}"
     config = EpisodeConfig(world, play.grants, max_turns=MOST_STEPS, seed=lessons.seed)
@@ -421,15 +430,15 @@ async def _taught(world: AlfworldWorld, task: Task, goal: Goal, agent: str, play
     return ExportedEpisode(world.name, task.reference, agent, teacher.name, True, env.opening.text, steps, conversations)
 
 
-# Examples of what an agent's roles are asked and reply.
+# Example exchanges for an agent's roles.
 
 HOUSES = range(EVALUATION_SEEDS - 1, EVALUATION_SEEDS - 9, -1)
-"""Houses whose games are shown, in this order: nobody is evaluated in them, and training comes to them last."""
-MOST_EXCHANGES = 6  # Exchanges that a role is shown.
-MOST_CHARACTERS = 4_000  # Characters that they have together, some thousand tokens; the first one is shown in any case.
+"""Houses for example games, in this order: they are never evaluated, and training uses them last."""
+MOST_EXCHANGES = 6  # Exchanges shown to a role.
+MOST_CHARACTERS = 4_000  # Their characters in total, some thousand tokens; the first exchange is always shown.
 
 _SETTINGS: Mapping[str, Scalar] = {"form": "free", "examples": "made-up", "choose": "bm25", "scores": "answer"}
-"""The expert's settings, whatever the agent's are: nothing that asks another model, or reads what it gives."""
+"""Settings that the expert has in any case, so that no other model is asked, and no probabilities are read."""
 _LOCK = Lock()
 
 
@@ -438,7 +447,7 @@ def _teaches(agent: str, world: World) -> bool:
 
 
 def teach(agent: str, world: World, env: Env) -> tuple[Env, Model] | None:
-    """``env`` with the expert in it, and a chat model that replies to ``agent`` as it would; None where it cannot."""
+    """``env`` with the expert, and a chat model that gives ``agent`` the expert's replies; None if it cannot."""
     goal = read_goal(env.task.goal) if _teaches(agent, world) else None
     if goal is None:
         return None
@@ -447,19 +456,19 @@ def teach(agent: str, world: World, env: Env) -> tuple[Env, Model] | None:
 
 
 def worked_examples(agent: str, world: World, settings: Mapping[str, Scalar], role: str) -> Sequence[Exchange]:
-    """The first exchanges of ``role`` in a game that the expert wins as ``agent``; none where it cannot play as that. It plays
-    text games of households that read as ALFWorld's do. Equal arguments have equal examples."""
+    """The first exchanges of ``role`` in a game that the expert wins as ``agent``; none if the expert cannot play as ``agent``
+    or in this kind of world. Equal arguments give equal examples."""
     if not _teaches(agent, world):
         return ()
     taken = {name: _SETTINGS.get(name, value) for name, value in settings.items()}
-    # However many episodes ask at once, one game is played.
+    # Even if many episodes ask at once, play only one game.
     with _LOCK:
         return _exchanges_won(agent, tuple(sorted(taken.items()))).get(role, ())
 
 
 @lru_cache(maxsize=16)
 def _exchanges_won(agent: str, settings: tuple[tuple[str, Scalar], ...]) -> Mapping[str, Sequence[Exchange]]:
-    """The exchanges of each role in the first of `HOUSES` whose game is won without an unreadable reply."""
+    """The exchanges of each role in the first of `HOUSES` that is won without an unreadable reply."""
     world = AlfworldWorld()
     config = EpisodeConfig(world, max_turns=MOST_STEPS)
     for seed in HOUSES:
@@ -481,7 +490,7 @@ def _exchanges_won(agent: str, settings: tuple[tuple[str, Scalar], ...]) -> Mapp
 
 
 def _exchanges(recorded: Sequence[Event]) -> Mapping[str, Sequence[Exchange]]:
-    """The exchanges of each role, as far as they are shown; what was asked before stands in its message once."""
+    """The exchanges to show for each role, each with only the last message of its prompt."""
     prompts, found = whole_prompts(recorded), dict[str, list[Exchange]]()
     for event in recorded:
         if isinstance(call := event.body, ModelCall):

@@ -1,7 +1,7 @@
 # pyright: basic, reportMissingImports=false
-"""Trains an adapter with peft: only the low-rank matrices, only on what is to be learned of each conversation.
+"""Trains the low-rank matrices of an adapter with peft, on the learned parts of each conversation.
 
-It is written for peft, and as a GGUF file for llama.cpp. Imports torch, peft and gguf.
+The adapter is written for peft, and as a GGUF file for llama.cpp. Imports torch, peft and gguf.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ _SAME = ("llama", "smollm3", "granite", "qwen2", "qwen3", "gemma", "gemma2", "ph
 _ARCHITECTURES = {**{name: name.upper() for name in _SAME}, "mistral": "LLAMA", "gemma3_text": "GEMMA3"}
 """llama.cpp's names of the architectures, by transformers'."""
 _REORDERED = {"llama", "mistral", "smollm3", "granite"}
-"""Those whose queries and keys have their rows in another order in llama.cpp: its rotation takes neighbours where that of
-transformers takes halves, so the second matrix is written in that order."""
+"""Architectures with another order of the rows of queries and keys in llama.cpp, whose rotation pairs neighbours where that of
+transformers pairs halves. The second matrix is written in that order."""
 
 
 class UnknownArchitecture(ConfigurationError):
-    """llama.cpp's names of a model's layers are not known here."""
+    """A model for whose layers llama.cpp's names are not known here."""
 
 
 def check_architecture(config: Any) -> None:
-    """Raise ``UnknownArchitecture`` where the layers of a model with this ``config`` are not known in llama.cpp's words."""
+    """Raise ``UnknownArchitecture`` if llama.cpp's names for the layers of a model with this ``config`` are unknown."""
     if config.model_type not in _ARCHITECTURES:
         raise UnknownArchitecture(
             f"How llama.cpp names the layers of {config.model_type} is not known here, so there is no adapter.gguf. peft and "
@@ -54,8 +54,8 @@ def check_architecture(config: Any) -> None:
 
 
 def write_adapter(state: Mapping[str, Any], config: Any, alpha: float, file: Path) -> str:
-    """Write the matrices ``state`` of peft for a model of this ``config`` of transformers; the file's SHA-256. Raises
-    ``UnknownArchitecture`` where the layers are not known in llama.cpp's words."""
+    """Write peft's matrices ``state`` for a model with transformers' ``config``, and return the file's SHA-256. Raises
+    ``UnknownArchitecture``."""
     check_architecture(config)
     architecture = gguf.MODEL_ARCH[_ARCHITECTURES[config.model_type]]
     names = gguf.get_tensor_name_map(architecture, config.num_hidden_layers)
@@ -76,7 +76,7 @@ def write_adapter(state: Mapping[str, Any], config: Any, alpha: float, file: Pat
         which = "a" if rest.startswith("A") else "b"
         count = heads.get(layer.rpartition(".")[2])
         if which == "b" and config.model_type in _REORDERED and count:
-            # The rows of each head, its halves taken in turn.
+            # Interleave the halves of each head's rows.
             rows, columns = matrix.shape
             matrix = matrix.reshape(count, 2, rows // count // 2, columns).swapaxes(1, 2).reshape(rows, columns)
         writer.add_tensor(f"{name}.weight.lora_{which}", np.ascontiguousarray(matrix))
@@ -91,13 +91,13 @@ def write_adapter(state: Mapping[str, Any], config: Any, alpha: float, file: Pat
 peft: Any = import_module("peft")
 
 _BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
-"""Names of processors' instructions for bfloat16: without them, or without oneDNN, it is slower than float32."""
+"""Processor instructions for bfloat16. Without them, or without oneDNN, it is slower than float32."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The machine for training: the device, the ``threads`` of a processor, and the tokens that are computed at once. With
-    ``bfloat16`` products are computed in that type, while what is trained stays in float32."""
+    """The machine for training: the device, the ``threads`` of a processor, and the tokens computed at once. With ``bfloat16``,
+    products are computed in that type, while trained weights stay in float32."""
 
     device: str = "cpu"
     threads: int | None = None
@@ -110,8 +110,8 @@ class Machine:
 
 
 def machine(device: str = "auto", threads: int | None = None, batch_tokens: int | None = None) -> Machine:
-    """This machine: a GPU if there is one, unless the ``device`` is named; in bfloat16 where it has instructions for that.
-    Raises ``ConfigurationError`` for a GPU that is not there, and for no threads or no batch_tokens."""
+    """Choose this machine's settings: the ``device``, or a GPU if there is one, and bfloat16 if the device is fast at it.
+    Raises ``ConfigurationError`` for a missing GPU, and for numbers below 1."""
     for flag, number in (("--threads", threads), ("--max-batch-tokens", batch_tokens)):
         if number is not None and number < 1:
             raise ConfigurationError(f"{flag}: {number} is too few; give at least 1.")
@@ -121,7 +121,7 @@ def machine(device: str = "auto", threads: int | None = None, batch_tokens: int 
     able = torch.cpu.get_capabilities()
     bfloat16 = chosen == "cuda" or (torch.backends.mkldnn.is_available() and any(able.get(one) for one in _BFLOAT16))
     if chosen == "cpu":
-        # torch counts the machine's cores, also those that a container does not get.
+        # torch also counts cores that a container may not use.
         threads = threads or min(torch.get_num_threads(), processors())
     return Machine(chosen, threads, batch_tokens or (32_768 if chosen == "cuda" else 1_024), bfloat16)
 
@@ -134,7 +134,7 @@ def about(where: Machine) -> str:
 
 
 class TrainingProgress(NamedTuple):
-    """The progress of training: the mean ``loss`` (nats a learned token) of the last steps, and tokens read each second."""
+    """The progress of training: the mean ``loss`` of the last steps (nats per learned token), and ``speed`` (tokens/s)."""
 
     step: int
     steps: int
@@ -161,8 +161,12 @@ def train(
     *,
     until: int | None = None,
 ) -> Any:
-    """Train an adapter of ``network`` and return it; ``folder`` keeps checkpoint and record, and an interrupted run goes on.
-    ``heard`` is told of each step. With ``until``, stop after that step."""
+    """Train an adapter of ``network`` and return it, or resume its training.
+
+    Args:
+        folder: Keeps the record and the checkpoint of an interrupted run.
+        heard: Called after each step.
+        until: Stop after this step."""
     if where.threads is not None:
         torch.set_num_threads(where.threads)
     torch.manual_seed(recipe.seed)
@@ -178,7 +182,7 @@ def train(
     warmup = max(1, round(recipe.warmup * steps))
 
     def judge(batch: Sequence[TokenizedConversation]) -> tuple[float, float]:
-        """The loss (nats a learned token), and the tokens that were read."""
+        """The loss (nats per learned token), and the tokens read."""
         learned, total = sum(len(sample.learned) for sample in batch), 0.0
         for part in _parts(batch, where.batch_tokens):
             loss = _loss(adapted, part, where) / learned
@@ -207,7 +211,7 @@ def train(
 def _batches(
     samples: Sequence[TokenizedConversation], recipe: LoraRecipe, step: int, steps: int
 ) -> Iterator[list[TokenizedConversation]]:
-    """The batches from ``step`` on; each epoch has every sample once, in an order of its own."""
+    """The batches from ``step`` on; each epoch has every sample once, in a new order."""
     size, each = recipe.batch, math.ceil(len(samples) / recipe.batch)
     for number in range(step, steps):
         epoch, place = divmod(number, each)
@@ -217,8 +221,8 @@ def _batches(
 
 
 def _loss(adapted: Any, part: Sequence[TokenizedConversation], where: Machine) -> torch.Tensor:
-    """The summed loss of samples that are computed at once, padded at their ends. No token sees one after it, so the padding
-    needs no mask."""
+    """The summed loss of samples computed at once, padded at their ends. No token sees a later one, so the padding needs no
+    mask."""
     longest = max(len(sample.tokens) for sample in part)
     tokens = torch.zeros((len(part), longest), dtype=torch.long)
     learns = torch.zeros((len(part), longest), dtype=torch.bool)
@@ -228,7 +232,7 @@ def _loss(adapted: Any, part: Sequence[TokenizedConversation], where: Machine) -
     wanted = tokens.roll(-1, 1)[learns]
     device, bfloat16 = where.device, where.bfloat16
     learns = learns.to(device)
-    # Logits are computed only where something is learned: they are a number for each token of the vocabulary.
+    # Compute logits only for learned tokens, since each has a number for every token of the vocabulary.
     chosen = adapted.get_output_embeddings().register_forward_pre_hook(lambda _, given: (given[0][learns][None],))
     mixed = torch.autocast(device, torch.bfloat16, enabled=bfloat16)
     with chosen, mixed, peft.helpers.disable_input_dtype_casting(adapted, active=bfloat16):
@@ -237,7 +241,7 @@ def _loss(adapted: Any, part: Sequence[TokenizedConversation], where: Machine) -
 
 
 def _parts(batch: Sequence[TokenizedConversation], batch_tokens: int) -> Iterator[list[TokenizedConversation]]:
-    """The batch in parts of at most ``batch_tokens`` tokens with their padding, samples of like length together."""
+    """Split the batch into parts of at most ``batch_tokens`` tokens with padding, samples of similar length together."""
     part: list[TokenizedConversation] = []
     for sample in sorted(batch, key=lambda each: -len(each.tokens)):
         if part and (len(part) + 1) * len(part[0].tokens) > batch_tokens:

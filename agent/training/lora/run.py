@@ -1,15 +1,15 @@
-"""From a base model and lessons to an adapter, in a folder from which an interrupted run goes on.
+"""Makes an adapter from a base model and lessons, in a folder from which an interrupted run resumes.
 
-Conversations are written by the model's own chat template, each token with whether it is to be learned. What is learned of a
-reply is its text and the mark that ends it, as the model would have to write them. The folder has::
+Conversations are rendered by the model's own chat template, and the tokens to learn are marked: a reply's text and its end
+mark, which the model has to write itself. The folder has::
 
-    conversations.jsonl        what it learns from
-    recipe.json                base model, lessons, what runs among them played, recipe and versions, with their digests
+    conversations.jsonl        the training data
+    recipe.json                base model, lessons, runs, recipe and versions, with digests
     record.jsonl               step, loss and seconds
-    checkpoint.pt              to go on from
-    adapter_model.safetensors  the adapter as peft and vLLM take it, with adapter_config.json
-    adapter.gguf               the adapter as llama.cpp takes it
-    README.md                  what it is, for people
+    checkpoint.pt              for resuming
+    adapter_model.safetensors  the adapter for peft and vLLM, with adapter_config.json
+    adapter.gguf               the adapter for llama.cpp
+    README.md                  a description
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ from housequest.worlds.tasks import as_splits
 
 
 class TokenizedConversation(NamedTuple):
-    """The tokens of a conversation, and the places of those that are learned."""
+    """The tokens of a conversation, and the places of learned ones."""
 
     tokens: tuple[int, ...]
     learned: tuple[int, ...]
 
 
 def encoded(conversations: Iterable[Conversation], tokenizer: Any, context: int) -> tuple[list[TokenizedConversation], int]:
-    """The conversations as samples of at most ``context`` tokens, and how many were cut to that. One is cut at its end, so it
-    still teaches what came before. Raises ``ConfigurationError`` where the chat template does not take a conversation."""
+    """Encode conversations as samples of at most ``context`` tokens, and count those that were cut at their end. Raises
+    ``ConfigurationError`` if the chat template cannot render a conversation."""
     samples: list[TokenizedConversation] = []
     cut = 0
     for conversation in conversations:
@@ -64,7 +64,7 @@ def encoded(conversations: Iterable[Conversation], tokenizer: Any, context: int)
 
 
 def encode(conversation: Conversation, tokenizer: Any) -> TokenizedConversation:
-    """One conversation, as it is read in play: as one text. Raises ``ConfigurationError``."""
+    """Encode one conversation as one text, as in play. Raises ``ConfigurationError``."""
     messages = conversation.messages
 
     def rendered(prompt: Sequence[Message], *, reply: bool) -> str:
@@ -85,7 +85,7 @@ def encode(conversation: Conversation, tokenizer: Any) -> TokenizedConversation:
         at = with_reply.find(said, len(prompt))
         replies.append((len(prompt), at + len(said) if at >= 0 else len(with_reply)))
         written = with_reply
-    # The mark with which the tokenizer begins a text, unless the template wrote it.
+    # Add the tokenizer's beginning of a text, unless the template wrote it.
     mark: int | None = tokenizer.bos_token_id
     adds = list(tokenizer("a")["input_ids"][:1]) == [mark]
     begin = [mark] if mark is not None and adds and not written.startswith(tokenizer.bos_token) else []
@@ -99,7 +99,7 @@ def encode(conversation: Conversation, tokenizer: Any) -> TokenizedConversation:
                 "The tokenizer joins the end of a prompt with the beginning of the reply, which a model cannot do in play. "
                 "Name a chat template in the model's tokenizer_config.json that ends a prompt with a mark or a new line."
             )
-        # The mark that ends the reply is the first token after its text; what the template adds then is not the model's.
+        # The first token after the text is the end mark; later ones are the template's, not the model's.
         last = min(bisect_left(starts, text_ends) + 1, len(starts))
         learned += range(len(begin) + first, len(begin) + last)
     return TokenizedConversation((*begin, *read["input_ids"]), tuple(learned))
@@ -125,7 +125,7 @@ _READ = ("config.json", "tokenizer.json", "tokenizer_config.json", "*.safetensor
 
 @dataclass(frozen=True, slots=True)
 class BaseModel:
-    """A file or folder, and what tells it from another."""
+    """A model's file or folder, with its digest."""
 
     path: Path
     digest: str
@@ -138,8 +138,8 @@ class BaseModel:
         return self._loaded("AutoTokenizer")
 
     def network(self, dtype: Any) -> Any:
-        """Its network with weights of ``dtype``, those of a GGUF dequantised. Raises ``ConfigurationError``."""
-        # Unless asked, transformers keeps the weights of some architectures packed, and warns of that with all others.
+        """Load the network with weights of ``dtype``, dequantised from GGUF. Raises ``ConfigurationError``."""
+        # By default, transformers keeps the weights of some architectures packed, and warns about all others.
         packed = {"quantization_config": import_module("transformers").GgufConfig(dequantize=True)} if self.is_gguf else {}
         return self._loaded("AutoModelForCausalLM", dtype=dtype, **packed)
 
@@ -159,7 +159,7 @@ class BaseModel:
 
 
 def base_model(path: Path) -> BaseModel:
-    """The model at ``path``, looked at but not loaded. Raises ``ConfigurationError`` where there is none."""
+    """Check the model at ``path`` without loading it. Raises ``ConfigurationError`` if there is none."""
     if path.is_dir():
         files = sorted({file for pattern in _READ for file in path.glob(pattern)})
         if not (path / "config.json").is_file():
@@ -177,8 +177,8 @@ ADAPTER, CARD = "adapter.gguf", "README.md"
 @dataclass(frozen=True, slots=True)
 class LoraRecipe:
     """The settings of LoRA: matrices of this ``rank``, scaled by ``alpha / rank``, beside every linear layer. ``rate`` is the
-    highest learning rate, reached after the share ``warmup`` of the steps; it falls to 0 from there. A step learns from
-    ``batch`` conversations of at most ``context`` tokens."""
+    highest learning rate, reached after the share ``warmup`` of the steps; from there it falls to 0. A step has ``batch``
+    conversations of at most ``context`` tokens."""
 
     rank: int = 8
     alpha: int = 16
@@ -190,7 +190,7 @@ class LoraRecipe:
     seed: int = 1
 
     def check(self) -> None:
-        """Raise ``ConfigurationError`` for what nothing could be trained with."""
+        """Raise ``ConfigurationError`` for impossible settings."""
         for name in ("rank", "alpha", "epochs", "batch", "context"):
             if getattr(self, name) < 1:
                 raise ConfigurationError(f"--{name}: {getattr(self, name)} is too few; give at least 1.")
@@ -203,13 +203,13 @@ class AdapterFolder:
     path: Path
 
     def recipe(self) -> dict[str, Any]:
-        """Read the record of the training; empty where there is none."""
+        """Read the record of the training; empty if there is none."""
         file = self.path / RECIPE
         return json.loads(file.read_text("utf-8")) if file.exists() else {}
 
     def begun(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Read the record of the ``wanted`` training; empty where none was begun here, or another that learned nothing yet.
-        Raises ``ConfigurationError`` where another training has a checkpoint here."""
+        """Read the record of the ``wanted`` training; empty if it has not begun here. Raises ``ConfigurationError`` if another
+        training has a checkpoint here."""
         before = self.recipe()
         known, asked = _flat(before), _flat(json.loads(json.dumps(wanted)))
         others = [name for name, value in asked.items() if known.get(name) != value]
@@ -218,7 +218,7 @@ class AdapterFolder:
         return {} if others else before
 
     def refuse_to_go_on(self, others: Sequence[str]) -> None:
-        """Raise ``ConfigurationError`` where a training whose ``others`` were different has a checkpoint here."""
+        """Raise ``ConfigurationError`` if a training with different ``others`` has a checkpoint here."""
         if (self.path / CHECKPOINT).exists():
             raise ConfigurationError(
                 f"{shown(str(self.path), 200)} was begun with another {', '.join(others)}; give the same again to go on, "
@@ -226,12 +226,12 @@ class AdapterFolder:
             )
 
     def record(self, parts: Mapping[str, Any]) -> None:
-        """Record ``parts``, and nothing that was recorded before."""
+        """Replace the record by ``parts``."""
         atomic_write(self.path / RECIPE, json.dumps(dict(parts), indent=1).encode())
 
 
 def _flat(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of ``parts``, those of a table under its name and theirs."""
+    """The values of ``parts``, with those of nested tables under joined names."""
     return {
         f"{name}.{key}" if key else name: value
         for name, part in parts.items()
@@ -244,8 +244,8 @@ _PACKAGES = ("housequest", "torch", "transformers", "peft", "gguf")
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """All that an adapter is made of; ``runs`` are folders whose won episodes are learned from, ``data`` has the games. So many
-    ``processes`` play the lessons, or a ``cluster`` does; that changes no byte."""
+    """All inputs of an adapter. ``runs`` are folders whose won episodes are learned from, and ``data`` has the games. Lessons
+    are played by ``processes`` or a ``cluster``, which does not change a byte."""
 
     base: BaseModel
     lessons: Lessons
@@ -256,7 +256,7 @@ class Training:
     cluster: Pool | None = None
 
     def check(self) -> None:
-        """Raise ``ConfigurationError`` for what cannot be learned."""
+        """Raise ``ConfigurationError`` for an impossible training."""
         self.recipe.check()
         self.lessons.check()
         if self.lessons.human_goals and not self.lessons.games:
@@ -265,7 +265,7 @@ class Training:
             raise ConfigurationError("There is nothing to learn from: give --houses, --games or --from RUN.")
 
     def recorded(self) -> dict[str, Any]:
-        """The record of it in its folder. Of runs it has names and digests, since paths are a machine's own."""
+        """The record for the folder. It names runs by their names and digests, since paths differ between machines."""
         return {
             "base": {"name": self.base.path.name, "digest": self.base.digest},
             "lessons": asdict(self.lessons) | {"agents": list(self.lessons.agents)},
@@ -276,19 +276,19 @@ class Training:
 
 @dataclass(slots=True)
 class Listener:
-    """Hears how far things are; a subclass shows it."""
+    """Receives the progress; a subclass shows it."""
 
     said: list[str] = field(default_factory=list[str])
 
     def say(self, text: str) -> None:
-        """A sentence for people."""
+        """Show a sentence."""
         self.said.append(text)
 
     def played(self, games: int, of: int) -> None:
-        """So many games ``of`` all were played."""
+        """Show the number of ``games`` played so far, out of ``of``."""
 
     def learned(self, progress: Any) -> None:
-        """A step was taken (`optimise.Progress`)."""
+        """Show a step (`optimise.TrainingProgress`)."""
 
 
 class PlannedTraining(NamedTuple):
@@ -297,7 +297,7 @@ class PlannedTraining(NamedTuple):
 
 
 def of_sizes(training: Training, houses: Iterable[int], folder: Path) -> list[PlannedTraining]:
-    """An adapter for each number of ``houses``, from the fewest on, in folders of their own below ``folder``."""
+    """Plan an adapter for each number of ``houses``, from the fewest on, each in its own folder below ``folder``."""
     return [
         PlannedTraining(
             replace(training, lessons=replace(training.lessons, houses=size)), AdapterFolder(folder / f"houses-{size}")
@@ -307,9 +307,9 @@ def of_sizes(training: Training, houses: Iterable[int], folder: Path) -> list[Pl
 
 
 def prepare_all(planned: Sequence[PlannedTraining], listener: Listener) -> list[list[Conversation]]:
-    """The conversations that each of ``planned`` learns from: those in its folder if it has all of them, else played. They
-    differ in their houses alone, and the last has most, so its games are played, once for all. Raises ``ConfigurationError``
-    and ``KnowledgeError``. Needs no torch."""
+    """The conversations for each of ``planned``, from its folder if they are complete there, or else played. The trainings
+    differ only in their houses, and the last has most, so its games are played once for all. Needs no torch. Raises
+    ``ConfigurationError`` and ``KnowledgeError``."""
     for each in planned:
         each.training.check()
         each.folder.begun(each.training.recorded())
@@ -326,14 +326,14 @@ def prepare_all(planned: Sequence[PlannedTraining], listener: Listener) -> list[
 
 
 def _prepared(planned: PlannedTraining, listener: Listener, play: Callable[[], Iterable[Conversation]]) -> list[Conversation]:
-    """The conversations of ``planned``; ``play`` gives those of its games."""
+    """The conversations of ``planned``; ``play`` returns those of its games."""
     folder, wanted = planned.folder, planned.training.recorded()
     before = folder.begun(wanted)
     known = before.get("conversations", {})
     file = folder.path / CONVERSATIONS
     if file.exists() and known.get("sha256") == _digest(file):
         return load(file)
-    # Before the games, which take longer to play than a run to read.
+    # Read runs first, since that is faster than playing games and may fail.
     won = list(recorded(planned.training.runs, listener)) if planned.training.runs else []
     played = play()
     folder.path.mkdir(parents=True, exist_ok=True)
@@ -347,7 +347,7 @@ def _prepared(planned: PlannedTraining, listener: Listener, play: Callable[[], I
         tasks = ((split, int(seed)) for split, _, seed in (each.origin.partition(":") for each in won))
         learned["from"] = list(as_splits(tasks, AlfworldWorld.info.endless_splits))
     if known and known != learned:
-        # As another version of the expert plays them.
+        # Another version of the expert played other games.
         folder.refuse_to_go_on([CONVERSATIONS])
         before = {}
     folder.record(before | wanted | {"conversations": learned})
@@ -355,8 +355,8 @@ def _prepared(planned: PlannedTraining, listener: Listener, play: Callable[[], I
 
 
 def recorded(folders: Sequence[Path], listener: Listener) -> Iterator[Conversation]:
-    """The conversations of the won episodes in ``folders``, but for those in the short prompts of ``builtin``. Raises
-    ``KnowledgeError`` where there is none."""
+    """The conversations of the won episodes in ``folders``, without those in the short prompts of ``builtin``. Raises
+    ``KnowledgeError`` if there are none."""
     found = short = 0
     for episode in RecordedEpisodes(folders):
         for conversation in episode.conversations:
@@ -387,18 +387,18 @@ def train_all(
     threads: int | None = None,
     batch_tokens: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Make the adapters one after another, or go on making them, and return what is recorded of each. They differ in their
-    houses alone, and the last has most. Raises ``ConfigurationError``."""
+    """Make the adapters one by one, or resume that, and return the record of each. They differ only in their houses, and the
+    last has most. Raises ``ConfigurationError``."""
     from housequest.agent.training.lora import optimise
 
-    # What may be refused at once is looked at before the games are played.
+    # Refuse early, before games are played.
     for each in planned:
         each.training.check()
     where: Any = optimise.machine(device, threads, batch_tokens)
     base = planned[-1].training.base
     tokenizer = base.tokenizer()
     if not all(_whole(each.folder) for each in planned):
-        # Loaded once, since only its weights show whether they are whole.
+        # Load it once, since only loading shows that the weights are whole.
         config = base.network(where.dtype).config
         try:
             optimise.check_architecture(config)
@@ -407,7 +407,7 @@ def train_all(
     lessons = planned[-1].training.lessons
     if lessons.houses or lessons.games:
         for conversation in demonstrated(replace(lessons, houses=1, games=0, human_goals=False)):
-            encode(conversation, tokenizer)  # raises where the chat template does not take the agent's conversations
+            encode(conversation, tokenizer)  # raises if the chat template cannot render the agent's conversations
     prepared = prepare_all(planned, listener)
     made: list[dict[str, Any]] = []
     for each, conversations in zip(planned, prepared, strict=True):
@@ -432,7 +432,7 @@ def _trained(
     where: Any,
     listener: Listener,
 ) -> dict[str, Any]:
-    """Make an adapter of ``conversations``, and return what is recorded of it."""
+    """Make an adapter from ``conversations``, and return its record."""
     from housequest.agent.training.lora import optimise
 
     samples, cut = encoded(conversations, tokenizer, training.recipe.context)
@@ -459,13 +459,13 @@ def _trained(
     except optimise.UnknownArchitecture as error:
         listener.say(str(error))
     folder.record(folder.recipe() | {"adapter": made})
-    # peft writes a card of its own, which says nothing of what was learned.
+    # Replace peft's own card, which does not tell the training data.
     (folder.path / CARD).write_text(card(training, made), "utf-8")
     return made
 
 
 def card(training: Training, made: Mapping[str, Any]) -> str:
-    """The adapter's card for readers of the folder, in Markdown."""
+    """The adapter's card in Markdown."""
     lessons, recipe = training.lessons, training.recipe
     settings = ", ".join(f"{key}={value}" for key, value in (lessons.settings or {}).items())
     learned = [f"{lessons.houses:,} made-up houses"] if lessons.houses else []
@@ -488,6 +488,6 @@ def _digest(file: Path) -> str:
 
 
 def folder_name(base: BaseModel, agents: Sequence[str]) -> str:
-    """The folder of an adapter without a name: that of its model and what it learned to play."""
+    """The default name of an adapter's folder: its model and its agents."""
     path = base.path.resolve()
     return f"{path.stem if base.is_gguf else path.name}-{'-'.join(agents)}"
