@@ -214,7 +214,6 @@ class AgentSpec:
         return (*self.roles.names, *(role for name in self.wraps if name == acting for role in agent_spec(name).roles.names))
 
     def needs_model_with(self, settings: Mapping[str, object]) -> bool:
-        """True if it needs a model with these ``settings``."""
         return "model" in self.needs and not self.excepted("model", settings)
 
     def excepted(self, what: Need | Take, settings: Mapping[str, object]) -> bool:

@@ -214,7 +214,6 @@ class EpisodeReplay:
 
 
 def _shown(situation: Situation, seen: frozenset[str]) -> Situation:
-    """Only the part of ``situation`` that was ``seen``."""
     holders = (
         replace(one, contents=tuple(name for name in one.contents if name in seen))
         for one in situation.holders

@@ -38,7 +38,6 @@ class RoleMemory:
 
     @property
     def started(self) -> bool:
-        """True if the conversation has more than the system message."""
         return len(self.conversation) > 1
 
     async def ask(

@@ -86,7 +86,6 @@ class Controller:
         self._most = most
 
     def begin(self, opening: Observation, goal: str = "") -> ControllerState:
-        """The state before any skill."""
         words = re.findall(r"[a-z]+", goal[:10_000].lower())[:MOST_WORDS]
         belief, read = opening.belief or Belief(), self._household.read_goal(goal)
         salt = salt_of(self._seed, (one.name for one in belief.receptacles)) if self._search in {"random", "llm"} else ""

@@ -28,7 +28,6 @@ class ActionAttentionSettings:
 
 
 def _digests(settings: Mapping[str, Scalar], _household: Household | None) -> dict[str, str]:
-    """The SHA-256 of the network's file, for a record. Raises ``ConfigurationError`` if it cannot be read."""
     from housequest.agent.agents.action_attention.network import SHIPPED
     from housequest.agent.networks import digest
 

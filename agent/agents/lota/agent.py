@@ -66,7 +66,6 @@ class Controlled(Controller):
         return frozenset(state.belief.kinds)
 
     def demonstrated(self, example: Example) -> tuple[str, ...]:
-        """The skills that win an example, in this world's words."""
         return tuple(listed_skill(skill).text for skill in example_skills(example))
 
 
@@ -227,7 +226,6 @@ class Lota:
         self._prompt = load_prompt(PACKAGE, "selector")
 
     async def check(self) -> None:
-        """Raise ``Unsupported`` if the model cannot do what the selection needs."""
         self._selector(await self._able())
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> LotaMemory:

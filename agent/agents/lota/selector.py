@@ -118,7 +118,6 @@ class Scored:
     each: bool = False
 
     async def select(self, conversation: Conversation, text: str, skills: Skills, emit: Emitter) -> Answer[Chosen]:
-        """Add ``text`` to the conversation and select which of ``skills`` follows it. Raises ``ModelError``."""
         conversation = (*conversation, Message("user", clean(text)))
         best, _ = (await self.scores(conversation, skills, emit))[0]
         return Answer((best,), "", (*conversation, reply_message(said(best))))
@@ -163,7 +162,6 @@ class Prompted:
     whole: bool = False
 
     async def select(self, conversation: Conversation, text: str, skills: Skills, emit: Emitter) -> Answer[Chosen]:
-        """Add ``text`` to the conversation and select which of ``skills`` follows it. Raises ``ModelError``."""
         possible = frozenset(skill for skill, can in skills.items() if can)
         role = reader_of(tuple(skills), possible, whole=self.whole)
         return await ask(role, self.model, conversation, text, emit, self.sampling)
@@ -212,7 +210,6 @@ def _told(item: str) -> str:
 
 
 def _bare(item: str) -> str:
-    """The text of a list's item, for people."""
     return "".join(each for each in _NUMBER.sub("", item) if each.isprintable())[:60].strip() or "?"
 
 

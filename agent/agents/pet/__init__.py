@@ -92,7 +92,6 @@ def keep_thresholds(file: Path, way: Way, thresholds: Thresholds) -> None:
 
 
 def _digests(settings: Mapping[str, Scalar], _household: Household | None) -> dict[str, str]:
-    """The SHA-256 of the thresholds in pet's ``settings``, for a record; empty without any. Raises ``ConfigurationError``."""
     name = str(settings.get("thresholds", ""))
     if not name:
         return {}
@@ -124,7 +123,6 @@ def pet(parts: AgentParts[PetSettings]) -> Agent:
 
 
 def _attention(parts: AgentParts[PetSettings]) -> Agent:
-    """Action Attention without modules of its own."""
     given = parts.settings
     own = {"plan": False, "eliminate": False, "again": given.again, "weights": given.weights, "embedder": given.embedder}
     return make_agent("action-attention", world=parts.world, settings=own)

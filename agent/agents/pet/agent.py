@@ -51,7 +51,6 @@ _ANSWER = re.compile(r"\banswer\b\W{0,8}(?:is\b\W{0,4})?(?P<word>yes|no)\b", re.
 
 
 def _read_verdict(text: str) -> bool:
-    """Read yes or no, at the beginning of the reply or marked as its answer."""
     found = _BEGUN.match(text) or _ANSWER.search(text)
     if found is None:
         raise ReplyError('it is neither "Yes" nor "No".')
@@ -387,7 +386,6 @@ class Pet:
 
 
 def _chance_of(answer: Answer[bool] | Answer[bool | None]) -> float | None:
-    """p(yes) against p(no) of the first word, else 1 or 0 for an answer that was read."""
     chance = probability(answer.alternatives)
     return chance if chance is not None or answer.value is None else float(answer.value)
 

@@ -146,7 +146,6 @@ class FewShotReact:
         self._prompt = roles.load_prompt(_PACKAGE, "frame")
 
     async def check(self) -> None:
-        """Raise ``Unsupported`` if completions are requested and the model has none."""
         if self._completions == "on" and not (await self._model.capabilities()).completions:
             raise Unsupported(f"{self._model.name} has no completions of plain text; leave completions at auto, for a chat.")
 
@@ -469,7 +468,6 @@ def read_templates(path: Path) -> Templates:
 
 
 def _texts(module: ast.Module) -> dict[str, str]:
-    """The texts that a module assigns to names."""
     return {
         target.id: line.value.value
         for line in module.body

@@ -199,7 +199,6 @@ class BriefPrompting:
     reviews: ClassVar[bool] = False
 
     def observe(self, memory: PlanMemory, transitions: tuple[Transition, ...]) -> PlanMemory:
-        """Add a ``state``, too."""
         state = memory.state or brief.BriefState(memory.opening.belief or Belief()).after(memory.played)
         return replace(memory, played=memory.played + transitions, state=state.after(transitions))
 
@@ -238,7 +237,6 @@ class BriefPrompting:
     async def plan(
         self, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
     ) -> tuple[Answer[ReasonerReply], PlanMemory]:
-        """Ask the reasoner for a plan, whatever the ``reason``."""
         del reason
         state = memory.state
         assert state is not None

@@ -269,7 +269,6 @@ class Sure(Model):
 
     able: Capabilities = field(default_factory=lambda: Capabilities(log_probabilities=True))
     name: str = "sure"
-    brief: bool = False
     policy: Solver = field(default_factory=Solver)
     asked: list[int] = field(default_factory=list[int])
     longest: set[int | None] = field(default_factory=set[int | None])
@@ -286,6 +285,13 @@ class Sure(Model):
         # What it says is the less likely word: probability counts, not the answer.
         other = "No" if reply == "Yes" else "Yes"
         return Completion(other, tokens=(TokenChoice(other, log(0.3), ((reply, log(0.6)), ("Perhaps", log(0.1)))),))
+
+
+class ShortPrompts(Sure):
+    """A model that reads short prompts of its own alone."""
+
+    def reads(self, prompt: str) -> bool:
+        return bool(prompt)
 
 
 def test_probability_decides_where_the_model_gives_it_and_a_record_goes_on_with_it(world: World, tmp_path: Path) -> None:
@@ -369,7 +375,7 @@ def test_a_first_word_that_is_no_verdict_is_not_written_on_where_probability_dec
 @pytest.mark.parametrize(
     ("model", "settings", "way_out"),
     [
-        (Sure(brief=True), {}, "name a chat model"),
+        (ShortPrompts(), {}, "name a chat model"),
         (Sure(Capabilities()), {"scores": "probability"}, "leave that out"),
     ],
 )
