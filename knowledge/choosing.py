@@ -93,7 +93,7 @@ class RuleBudget:
 
     def about(self, topic: Topic) -> RuleSelector:
         ranked = sorted((rank, place) for place, rule in enumerate(self.rules) if (rank := _rank(rule, topic)) is not None)
-        # What the task does not name may come up later.
+        # Things that the task does not name may come up later.
         waiting = (
             (place, _kinds(rule))
             for place, rule in enumerate(self.rules)

@@ -411,7 +411,7 @@ def _thoughtful(example: Example, household: Household) -> Iterator[tuple[str, T
             thought = f"Here is {held}. I take it."
         yield thought, transition
         before = ""
-        # What is so once a part of the task is done; after the lamp nothing is left.
+        # The sentence once a part of the task is done; nothing comes after the lamp.
         now = {treatment: f"The {held} is {adjective} now." for treatment, adjective in ADJECTIVES.items()}
         said = {"take": f"I hold {held} now.", "move": f"The {held} is in its place.", **now}.get(verb)
         if said is not None:

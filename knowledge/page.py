@@ -168,7 +168,7 @@ def _applied(text: str, changes: Iterable[_Change]) -> str:
 
 def _is_lines(node: YamlNode) -> bool:
     """True if the parts of a node have lines of their own."""
-    # Nothing, where a list might be, is at the beginning of what comes next.
+    # A missing list has no length, and begins where the next thing begins.
     return node.start_mark.index == node.end_mark.index if node.id == "scalar" else not node.flow_style
 
 
@@ -237,7 +237,7 @@ def _comments(text: str, node: YamlNode, column: int, start: int | None = None, 
     at, gaps = node.start_mark.index if start is None else start, list[str]()
     for scalar in _scalars(node):
         begin = scalar.start_mark.index
-        # Behind the mark of a block there may be a comment, too.
+        # A comment may follow the mark of a block.
         gaps.append(text[at : text.index("\n", begin) if scalar.style in {"|", ">"} else begin])
         at = scalar.end_mark.index
     gaps.append(text[at : end or _end(text, node)])
@@ -278,7 +278,7 @@ def _dumped(value: Plain, column: int) -> str:
     styled.fa.set_block_style()
     stream = io.StringIO()
     yaml.dump(styled, stream)
-    # ruamel may leave a trailing space where it folds a line.
+    # ruamel may leave a trailing space at a fold.
     return "\n".join(line.rstrip(" ") for line in stream.getvalue().rstrip("\n").split("\n"))
 
 

@@ -217,7 +217,7 @@ def _term(text: str, variables: tuple[str, ...]) -> Term:
         return Term("name", (text,))
     article, _, rest = text.partition(" ")
     kinds = tuple(rest.split(" or ")) if article in _ARTICLES else ()
-    # "a knife or a butterknife" is what people write.
+    # People write "a knife or a butterknife".
     kinds = tuple(kind.removeprefix("a ").removeprefix("an ") for kind in kinds)
     if not kinds or len(kinds) > MOST_KINDS or not all(_WORD.fullmatch(kind) for kind in kinds):
         raise KnowledgeError(

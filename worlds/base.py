@@ -227,17 +227,17 @@ class WorldInfo:
     """Facts about a world, as plain values. A world whose options change one replaces its ``info`` when it is made."""
 
     version: str = "1"  # changes when the same commands may give other texts
-    preamble: str = "a world"  # what prompts call this world: a noun with its article, such as "a household"
-    manual: str = ""  # how to act: the forms of the commands, one on each line, for people and prompts
+    preamble: str = "a world"  # its name in prompts: a noun with its article, such as "a household"
+    manual: str = ""  # the forms of the commands, one on each line, for people and prompts
     max_turns: int = 50  # turns of an episode by default
     task_types: Mapping[str, str] = field(default_factory=dict[str, str])  # in display order, each with a short word for it
     published_splits: Mapping[str, int] = field(default_factory=dict[str, int])  # with their number of tasks, installed or not
     endless_splits: tuple[str, ...] = ()  # they make a task for each seed (``SPLIT:SEED``); `World.splits` leaves them out
-    default_splits: Mapping[Purpose, str] = field(default_factory=dict[Purpose, str])  # where it is not the first split
+    default_splits: Mapping[Purpose, str] = field(default_factory=dict[Purpose, str])  # if not the first split
     first_task: str | None = None  # the task for a person's first game; None for the first one of the split to play
     get_data: str = ""  # how to get the published splits: one sentence for people
-    metrics: tuple[Metric, ...] = ()  # what its benchmark computes beside success; reports show it instead of their own means
-    prior: str = "counts of where things were in train"  # what a search by ``counts`` goes by at first
+    metrics: tuple[Metric, ...] = ()  # its benchmark's figures beside success; reports show them instead of their own means
+    prior: str = "counts of where things were in train"  # the source of chances for a search by ``counts``
     skills: tuple[str, ...] = ()  # its commands, if they are whole skills from which planners select
     keys: tuple[CommandKey, ...] = ()  # keys that send a command, for people who play on the screen
     pictured: bool = False  # whether its envs show pictures (`Pictured`)
@@ -249,7 +249,7 @@ class World(ABC):
     """A family of tasks. A subclass needs ``name``, `splits`, `tasks` and `open`; everything else has a default."""
 
     name: ClassVar[str]  # the name of its entry point
-    Options: ClassVar[type[Any]] = NoOptions  # what can be set, given by name when it is made; see `housequest.worlds.options`
+    Options: ClassVar[type[Any]] = NoOptions  # its options, given by name when it is made; see `housequest.worlds.options`
     info: WorldInfo = WorldInfo()
     household: Household | None = None  # reads its texts into a belief; None if it is not a household
 

@@ -78,7 +78,7 @@ class HousequestEnv(gymnasium.Env[str, str]):
             raise ConfigurationError(f"There is no render mode {shown(render_mode)}; known: ansi, or none.")
         self.world = make_world(world, **options)
         split = split or self.world.split_for("play")
-        # Who is trained here must not learn from houses for evaluation, unless it names them.
+        # Training must not use houses for evaluation, unless they are named.
         self.tasks: Sequence[Task] = split_tasks(self.world, split, TRAINED) if task is None else (self.world.task(task),)
         if not self.tasks:
             raise ConfigurationError(f"The split {shown(split)} has no tasks; there are: {', '.join(self.world.splits())}.")

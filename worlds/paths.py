@@ -32,9 +32,9 @@ def _folder(kind: str) -> Path:
 
 config_folder = partial(_folder, "config")
 """The user's own configuration (``housequest.toml`` with ``key_env`` lives here alone)."""
-data_folder = partial(_folder, "data")  # what the user made: edited rulebooks
-cache_folder = partial(_folder, "cache")  # what can be rebuilt: the index of tasks
-state_folder = partial(_folder, "state")  # what was played: episodes recorded by ``housequest play``
+data_folder = partial(_folder, "data")  # the user's own work: edited rulebooks
+cache_folder = partial(_folder, "cache")  # files that can be rebuilt: the index of tasks
+state_folder = partial(_folder, "state")  # episodes recorded by ``housequest play``
 
 
 def alfworld_data() -> Path:
@@ -67,7 +67,7 @@ def open_file(path: Path, mode: Literal["rb", "wb", "ab", "r+b"] = "rb") -> Bina
 
     def opener(name: str, flags: int) -> int:
         try:
-            # Emptied only once it is known what it is.
+            # Truncated only after its kind is checked.
             handle = os.open(name, (flags | _NONBLOCK | _NOCTTY | (_NOFOLLOW if writing else 0)) & ~os.O_TRUNC, 0o666)
         except OSError:
             refuse_irregular(path, writing=writing)
@@ -96,7 +96,7 @@ def refuse_irregular(path: Path, *, writing: bool) -> None:
     """Raise ``IrregularFile`` if ``path`` is something that `open_file` refuses; a missing file is accepted."""
     try:
         found = path.lstat() if writing else path.stat()
-    except OSError:  # whoever opens it is told
+    except OSError:  # opening it raises the error
         return
     _refuse(path, found, writing=writing)
 
@@ -110,7 +110,7 @@ def _refuse(path: Path, found: os.stat_result, *, writing: bool) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Make what was created or renamed in ``folder`` survive a crash of the machine."""
-    if os.name == "nt":  # no folder can be opened there
+    if os.name == "nt":  # it cannot open folders
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -135,7 +135,7 @@ def atomic_write(path: Path, content: bytes, *, sync: bool = True) -> None:
             if sync:
                 os.fsync(file.fileno())
         with suppress(FileNotFoundError):
-            # What a link names, which may be anything or nothing, is not what is replaced.
+            # The link itself is replaced, so its target, which may be anything or missing, gives no permissions.
             if stat.S_ISREG(mode := path.lstat().st_mode):
                 part.chmod(stat.S_IMODE(mode))
         part.replace(path)
@@ -143,7 +143,7 @@ def atomic_write(path: Path, content: bytes, *, sync: bool = True) -> None:
             sync_folder(path.parent)
     except BaseException as error:
         part.unlink(missing_ok=True)
-        # Where a disk is full, nothing else says what was being written.
+        # If a disk is full, nothing else names the file.
         if isinstance(error, OSError) and error.filename is None:
             error.filename = str(path)
         raise
@@ -180,7 +180,7 @@ def other_format(content: bytes) -> str | None:
     table = cast("dict[str, Any]", entries)
     if isinstance(table.get("body"), dict):
         table = table["body"]
-    found = table.get("format", table.get("schema_version"))  # what 0.1 called it
+    found = table.get("format", table.get("schema_version"))  # the key in 0.1
     if found is None and table.get("kind") == "started":
         return f"was written in a format before {FORMAT}, which this version cannot read; play it again"
     if found in (FORMAT, None):

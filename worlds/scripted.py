@@ -186,7 +186,7 @@ class ScriptedWorld(World):
         return ScriptedEnv(known, _PROBLEMS[known.number - 1])
 
     def shortest(self, task: Task, *, seconds: float | None = None) -> int:
-        del seconds  # It is found at once.
+        del seconds  # The search is instant.
         return len(_shortest(self.task(task.id).number - 1, ScriptedState()))
 
     def expert(self, /, **settings: Any) -> ScriptedExpert:

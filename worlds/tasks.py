@@ -74,7 +74,7 @@ def as_splits(tasks: Iterable[tuple[str, int]], endless: Sequence[str]) -> tuple
 class _ByNumber(Sequence[Task], ABC):
     """Tasks that are made when they are asked for, each by its number."""
 
-    what: ClassVar[str] = "task"  # what is made, in a word: house
+    what: ClassVar[str] = "task"  # the word for one task in errors: house
 
     @property
     @abstractmethod
@@ -188,7 +188,7 @@ def parse_goal_source(setting: str) -> GoalSource:
 
 def plain_sentence(sentence: str) -> str:
     """One printable line of at most 400 characters, without control and format characters and repeated spaces."""
-    if sentence.isascii() and sentence.isprintable():  # nearly all are, and a look at each character takes long
+    if sentence.isascii() and sentence.isprintable():  # nearly all are, and checking each character takes long
         return " ".join(sentence[: 8 * _LONGEST_SENTENCE].split())[:_LONGEST_SENTENCE].rstrip()
     kept = "".join(
         " " if character.isspace() else character
@@ -200,6 +200,6 @@ def plain_sentence(sentence: str) -> str:
 
 def joined_sentences(sentences: Iterable[str]) -> str:
     """A goal and its instructions on one line, each ended by a mark."""
-    # Many annotators left out the final mark, without which joined sentences run together.
+    # Many annotators left out the final mark, so joined sentences would run together.
     every = (one if one.endswith((".", "!", "?")) else f"{one.rstrip(',;:')}." for one in sentences if one)
     return " ".join(every)[:_LONGEST_INSTRUCTION].rstrip()

@@ -97,7 +97,7 @@ def read_json(kind: type[T], content: bytes) -> T:
 def _adapter(kind: Any) -> Any:
     from pydantic import ConfigDict, TypeAdapter
 
-    # A dataclass takes its configuration from what it is in.
+    # A dataclass takes its configuration from the type around it.
     whole: Any = GenericAlias(tuple, (kind,))
     return TypeAdapter(whole, config=ConfigDict(extra="forbid"))
 
@@ -129,7 +129,7 @@ def _invalid(kind: Any, error: Any, skip: int = 0) -> Invalid:
     errors: list[dict[str, Any]] = error.errors(include_url=False)
     first = errors[0]
     if first["type"] == "missing":
-        # One that is written wrong is missing, too.
+        # A misspelled field is also reported as missing.
         wrong = (each for each in errors if each["type"] == _UNKNOWN and each["loc"][:-1] == first["loc"][:-1])
         first = next(wrong, first)
     path, owner = _path(kind, first["loc"])

@@ -58,13 +58,13 @@ class WorkerProcess:
         path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
         self._scratch = tempfile.mkdtemp(prefix=_SCRATCH)
         self._process = subprocess.Popen(
-            # -P: a file called textworld.py in the user's folder is not what is meant.
+            # -P: not a file called textworld.py in the user's folder.
             [sys.executable, "-P", "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": path, "TMPDIR": self._scratch},
-            # Ctrl-C is for who started it, who then ends it.
+            # Ctrl-C goes only to the parent, which then ends it.
             start_new_session=True,
         )
         self.pid = self._process.pid
@@ -88,7 +88,7 @@ class WorkerProcess:
 
     def ready(self) -> Future[Any]:
         """The first answer of the process, once it is ready. Fails with `WorkerError` or `Refused`."""
-        copy: Future[Any] = Future()  # so that one who stops waiting does not cancel it for the others
+        copy: Future[Any] = Future()  # so that one caller that stops waiting does not cancel it for the others
 
         self._ready.add_done_callback(lambda done: _settle(copy, done.exception() or done.result()))
         return copy
@@ -120,7 +120,7 @@ class WorkerProcess:
         except TimeoutError:
             self.stop()
             raise WorkerError(f"gave no answer within {limit:g} seconds{self._said()}") from None
-        except BaseException:  # interrupted too: the answer that is still to come is of no use
+        except BaseException:  # also if interrupted: the pending answer is useless
             self.stop()
             raise
 
@@ -145,7 +145,7 @@ class WorkerProcess:
                     stdin.write(json.dumps(line).encode() + b"\n")
                     stdin.flush()
         except OSError:
-            return  # It has died: whoever reads from it says so to all who wait.
+            return  # It has died; the reading thread tells all callers.
 
     def _read(self) -> None:
         fault = ""
@@ -155,7 +155,7 @@ class WorkerProcess:
                     self._hear(line)
             except WorkerError as error:
                 fault = str(error)
-            except Exception as error:  # noqa: BLE001 (whatever it is, those who wait must hear of it)
+            except Exception as error:  # noqa: BLE001 (waiting callers must get any error)
                 fault = f"cannot be read ({error})"
             if fault:
                 self._process.kill()
@@ -248,7 +248,7 @@ def serve(start: Callable[[Any], tuple[Any, Handler]], threads: int = 1) -> NoRe
     threading.excepthook = lambda fault: _end_on(fault.exc_value)
     requests = os.fdopen(os.dup(0), encoding="utf-8")
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    # Packages and compiled code print where they like; the answers must stay alone.
+    # Packages and compiled code print to stdout, which is for answers alone.
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -258,7 +258,7 @@ def serve(start: Callable[[Any], tuple[Any, Handler]], threads: int = 1) -> NoRe
     def read() -> None:
         for line in requests:
             waiting.put(json.loads(line))
-        if Path(scratch := tempfile.gettempdir()).name.startswith(_SCRATCH):  # else somebody else started this process
+        if Path(scratch := tempfile.gettempdir()).name.startswith(_SCRATCH):  # else this process has another parent
             shutil.rmtree(scratch, ignore_errors=True)
         os._exit(0)
 

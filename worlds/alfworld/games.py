@@ -176,7 +176,7 @@ def _sweep(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _entry(folder: Path, trial: str, status: os.stat_result, known: Entry | None, *, whole: bool) -> Entry:
-    # What was not read for want of a right to has no digest.
+    # A file that could not be read, for lack of permission, has no digest.
     if known is not None and known.digest and (known.size, known.changed) == (status.st_size, status.st_mtime_ns):
         return known
     kind = type_of_trial(trial)

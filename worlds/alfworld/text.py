@@ -37,7 +37,7 @@ def refused(observation: Observation) -> bool:
 def begin(opening: Observation) -> Belief:
     """The belief after the opening text, but for the goal sentence, which is no observation: receptacles, and a free hand."""
     text = opening.text[:MAX_TEXT].partition("Your task is to:")[0]
-    # Matched where each phrase first occurs: a regex search would try every place and take quadratic time.
+    # Matched at the first place of each phrase: a regex search would try every place and take quadratic time.
     found = _ROOM.match(text, max(0, text.find("Looking quickly")))
     listed = _names(found["list"]) if found else ()
     reading = _Reading(Belief(receptacles=tuple(Receptacle(name, place=name) for name in listed)))

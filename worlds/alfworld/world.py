@@ -48,8 +48,8 @@ _NAME = "alfworld"
 _NATIVE = "native"
 _ENGINES = "housequest.engines"
 _GAMES_KEPT = 64
-_WIDEST = 25.0  # no room is wider, in metres
-_AROUND = 3.0  # scenery is no more than this far outside of what the receptacles span
+_WIDEST = 25.0  # the widest room, in metres
+_AROUND = 3.0  # the most that scenery is outside the span of the receptacles, in metres
 _HOUSES = Path(__file__).parent / "houses"
 
 

@@ -384,7 +384,7 @@ class ShuffledCycle(Iterator[str]):
             self._chance = np.random.RandomState(None if seed is None else operator.index(seed))
         except (TypeError, ValueError):
             raise core.WrongValue(f"The seed {shown(seed)} is not a whole number from 0 to {2**32 - 1}.") from None
-        self._games = tuple(games)  # a tuple is shared by all who cycle through it
+        self._games = tuple(games)  # all cycles share one tuple
         self._order, self._next = np.arange(len(games), dtype=np.uint32), len(games)
 
     def __next__(self) -> str:

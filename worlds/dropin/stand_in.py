@@ -34,7 +34,7 @@ def _modules() -> Mapping[str, Mapping[str, object]]:
 def _logic(name: str) -> Path:
     """The path of ALFWorld's domain or grammar: with the games, as ``alfworld-download`` puts it, or in an installed alfworld.
     If neither is there, the first of these, so that opening it says what is missing."""
-    installed = PathFinder.find_spec("alfworld")  # looks at no module that is loaded, so not at what stands in for it
+    installed = PathFinder.find_spec("alfworld")  # ignores loaded modules, and so our own stand-in
     folders = (installed and installed.submodule_search_locations) or []
     paths = [alfworld_data() / "logic" / name, *(Path(folder, "data", name) for folder in folders)]
     return next((path for path in paths if path.is_file()), paths[0])

@@ -66,7 +66,7 @@ class GraphEnv(StateEnv[GraphState]):
         graph, (verb, *names) = state.graph, read
         ids = [graph.apartment.named.get(name) for name in names]
         if unseen := next((name for name, id in zip(names, ids, strict=True) if id not in state.seen), None):
-            # Whether there is such a thing somewhere is not told.
+            # The answer does not tell if there is such a thing somewhere.
             return self._answer(f"You have seen no {unseen}.", accepted=False)
         known = cast("list[int]", ids)
         match verb:
@@ -231,7 +231,7 @@ class GraphSkillEnv(GraphEnv):
         return brought and verb == "grab", refused, far, elsewhere, id not in near, hidden, away, id
 
 
-MOST_STATES = 8_000  # After so many a search ends, whatever the machine.
+MOST_STATES = 8_000  # Where a search ends, equal on every machine.
 
 
 def plan(graph: Graph, goal: GraphGoal, *, seconds: float | None = None, greed: float = 1.0) -> tuple[Action, ...] | None:
@@ -251,7 +251,7 @@ class _Search(SearchProblem[GraphState, Action]):
         self.targets = tuple(dict.fromkeys(id for one in goal.conditions for id in classes.get(one.at, ())))
         walked = {*self.targets, *self.things, *(place for id in self.things for place in _places(graph, id))}
         around = {other for id in walked for other in (*_places(graph, id), *graph.children(id, "INSIDE"))}
-        # All that the robot can come close to by the actions that are tried.
+        # Everything that the robot can come close to by the actions tried.
         near = walked | around | graph.close.get(graph.robot, frozenset())
         self.apart = not any(graph.node(place).carried for id in self.things for place in _places(graph, id)) and all(
             graph.node(id).carried
@@ -272,7 +272,7 @@ class _Search(SearchProblem[GraphState, Action]):
         switching = int(bool(self.switched) and not any("ON" in graph.state(id) for id in self.switched))
         missing = max(0, total - reached - switching)
         held = min(missing, sum(graph.node(id).kind in self.how for id in graph.held))
-        # What is open is closed before it is switched on; what is closed may be switched on first and opened then.
+        # An open thing is closed before it is switched on; a closed one may be switched on first and then opened.
         shut = [id for id in self.targets if "CLOSED" in graph.state(id)]
         switching += int(bool(switching) and self.closing and not shut)
         walks = self._walks(state, missing - held, held) if self.apart else 0
@@ -296,11 +296,11 @@ class _Search(SearchProblem[GraphState, Action]):
         known |= {self.at_room} if entered else set()
         rooms: dict[int | None, list[_Offer]] = {}
         for (place, behind), counts in sorted(offers.items()):
-            # Who came for what lies on a closed thing need not walk again for what is in it.
+            # After fetching a thing from the top of a closed one, no walk is needed for the things in it.
             cost = int(place not in near and not (behind and (place, False) in offers)) + int(behind)
             room = graph.room_of(place)
             rooms.setdefault(None if room in known else room, []).append((cost, tuple(counts)))
-        # What is at some target or in a hand counts as brought.
+        # Things at some target or in a hand count as brought.
         brought = [graph.node(id).kind for id in self.things if id in graph.held or self._settled(graph, id)]
         lacking = (max(0, number - brought.count(kind)) for kind, number in zip(self.kinds, self.numbers, strict=True))
         collecting = _collecting(tuple(lacking), tuple((room is not None, tuple(sorted(of))) for room, of in rooms.items()))
@@ -360,7 +360,7 @@ class _Search(SearchProblem[GraphState, Action]):
         return any(target in self.targets for target in graph.parents(id, "INSIDE" if how == "inside" else "ON"))
 
 
-_Offer = tuple[int, tuple[int, ...]]  # What it costs to reach into a place, and how many of each kind lie there.
+_Offer = tuple[int, tuple[int, ...]]  # The cost of reaching into a place, and the number of each kind there.
 
 
 @lru_cache(maxsize=100_000)

@@ -382,7 +382,7 @@ def _task(value: object, place: JsonPosition) -> WahTask:
     for number, one in enumerate(list_at(told, ("nl_instructions",), 1_000)):
         if not isinstance(one, str):
             raise _Fault(("nl_instructions", number), f"{shown(one)} is not a sentence; give text")
-    # The classes of a graph that was not read yet, as far as it is one: damage in it is told once the task is opened.
+    # The classes of a graph that is not checked yet: its faults are reported when the task is opened.
     graph: Any = table.get("init_graph")
     nodes: Any = cast("dict[str, Any]", graph).get("nodes") if isinstance(graph, dict) else None
     listed = cast("list[Any]", nodes)[:MOST_NODES] if isinstance(nodes, list) else []
@@ -442,7 +442,7 @@ def _condition(key: str, count: object, where: Keys, kinds: frozenset[str]) -> C
         raise _Fault(where, f"{shown(key)} is wanted {shown(count)} times; give 1 to {MOST_WANTED}")
     if how == "turnOn" and _KIND.fullmatch(rest):
         return Condition(how, rest, None, count)
-    # Names of classes may have a _ too: what the graph knows says where one ends.
+    # Names of classes may have a _ too, so the graph's classes decide where one ends.
     cuts = [at for at, mark in enumerate(rest[: 2 * LONGEST_KIND + 2]) if mark == "_" and how != "turnOn"]
     named = [(rest[:at], rest[at + 1 :]) for at in cuts]
     pairs = [pair for pair in named if all(map(_KIND.fullmatch, pair))]

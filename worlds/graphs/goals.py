@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 from housequest.worlds.graphs.graph import Graph
 
-How = Literal["on", "inside", "turnOn"]  # VirtualHome's words for what is wanted.
+How = Literal["on", "inside", "turnOn"]  # VirtualHome's words.
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ _CLASSES = {words: kind for kind, words in _SPOKEN.items()}
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _SWITCHING = re.compile(r"\b(?:switch|turn)\w*\b[^.]*\bon\b|\b(?:run|start)\b")
 _INSIDE = frozenset({"dishwasher", "fridge", "microwave", "stove", "washingmachine"})
-_RUN = _INSIDE - {"fridge"}  # What is filled and then switched on; a fridge is on.
+_RUN = _INSIDE - {"fridge"}  # These are filled and then switched on; a fridge is on.
 _MAX_SENTENCE = 4_000
 
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-Placing = Literal["ON", "INSIDE"]  # How one thing can be at another.
-Placed = frozenset[tuple[Placing, int]]  # What a thing is on or inside of, as ids.
+Placing = Literal["ON", "INSIDE"]  # The relations of a thing to its holder.
+Placed = frozenset[tuple[Placing, int]]  # The holders of a thing, as ids.
 ROOMS, ROBOT = "Rooms", "character"
 BUILT = frozenset({"ceiling", "ceilings", "characters", "doors", "floor", "floors", "walls"})
 """Categories of the parts of a building: no action uses them, so no text names them."""
 USED = frozenset({"CAN_OPEN", "CONTAINERS", "GRABBABLE", "HAS_SWITCH", "SURFACES"})
 """Properties that make a thing usable."""
-Classes = Mapping[str, frozenset[str]]  # Classes of what can be used, each with all the properties that things of it have.
+Classes = Mapping[str, frozenset[str]]  # Usable classes, each with all properties of its things.
 HOLDING = frozenset({"CAN_OPEN", "CONTAINERS", "SURFACES"})
 
 

@@ -35,7 +35,7 @@ def visible(graph: Graph) -> frozenset[int]:
         for id in graph.holds.get(above, ()):
             if id in found or (shut and ("INSIDE", above) in graph.placed[id]):
                 continue
-            # What is in a room is so at any depth: it is seen if nothing that it is in or on hides it.
+            # INSIDE of a room holds at any depth: a thing is seen if no holder hides it.
             if len(graph.placed[id]) == 1 or not graph.enclosed(id):
                 found.add(id)
                 waiting.append(id)
@@ -142,7 +142,7 @@ def told_done(before: Graph, action: Action, now: Graph) -> str:
             id = action.thing
             elsewhere = now.node(id).room or before.room_of(before.robot) != now.room_of(now.robot)
             parts = [f"You walk to {the}.", *([told_room(now)] if elsewhere else [])]
-            # The room tells how its things stand and what is on and in them, but not of what a door hides.
+            # The room's text has the states and contents of its things, but nothing that a door hides.
             told = elsewhere and id in visible(now)
             tells_nothing = not now.node(id).furniture and not _states(now, id)
             return " ".join(parts if told or tells_nothing else (*parts, told_thing(now, id)))
@@ -221,7 +221,7 @@ class _Reading(BeliefBuilder):
             self.change(name, visited=True)
         self.at, apart = at if at is not None else self._room, self.before.apart
         if self._walked and self.at is not None:
-            # Elsewhere are all receptacles but what this is in or on, and furniture that is in or on this.
+            # All receptacles are elsewhere but its holders and the furniture in or on it.
             there = self.places.get(self.at)
             inside = there.contents or () if there and self.at not in self._rooms else ()
             holders = (one.name for one in self.places.values() if self.at in (one.contents or ()))
@@ -258,7 +258,7 @@ class _Reading(BeliefBuilder):
             case "walked":
                 self.at, self._walked = one, True
             case "opened" if said["how"] == "open":
-                # What is on and in it is told next, if anything is.
+                # Its contents follow in the text, if it has any.
                 self.change(one, openness="open", contents=())
                 self._told.add(one)
             case "opened":
@@ -296,7 +296,7 @@ class _Reading(BeliefBuilder):
         contents = known.contents if openness == "closed" else ()
         self.places[name] = replace(known, openness=openness, contents=contents)
         self._told.add(name)
-        for room in self._rooms:  # who carries a rug carries what stands on it
+        for room in self._rooms:  # a rug is carried with the furniture on it
             if room != self._room and name in (there := self.places[room].contents or ()):
                 self.change(room, contents=_without(there, name))
         self._add(self._room, name)
@@ -305,7 +305,7 @@ class _Reading(BeliefBuilder):
 
     def _contents(self, name: str, entries: Sequence[tuple[str, Sequence[str]]]) -> None:
         if name in self.places and not self._unknown(name):
-            # What lies on a thing and what lies in it are told apart, one after the other.
+            # The things on it and the things in it are two sentences.
             self.change(name, contents=() if name not in self._told else self.places[name].contents)
             self._told.add(name)
         elif name not in self.places and name in self.items:

@@ -64,7 +64,7 @@ _FURNITURE = {one.kind: one for standing in STANDING.values() for one in standin
 ROOM_OF = {one.kind: room for room, standing in STANDING.items() for one in standing}
 VOCABULARY = frozenset({*LYING, *_FURNITURE})
 """The kinds in made-up apartments; those of others are known once they are seen."""
-_NUMBERS = {0: 2, 1: 5, 2: 3}  # How many of a kind of thing there are, by weight; at least what the goal wants.
+_NUMBERS = {0: 2, 1: 5, 2: 3}  # Numbers of things of a kind, by weight; at least as many as the goal wants.
 
 
 class ApartmentTask(NamedTuple):
@@ -249,11 +249,11 @@ def written_counts() -> Counts:
         total = sum(places.values())
         found = {place: Placement(weight, weight, round(total * number[place])) for place, weight in places.items()}
         for room in STANDING:
-            # What an unseen room shows at once.
+            # The things that an unseen room shows at once.
             weight = sum(weight for place, weight in places.items() if ROOM_OF[place] == room and not opened[place])
             found[room] = Placement(weight, weight, total)
         objects[kind] = ObjectCount(total, total, found)
-    # Furniture of rooms that were not seen yet is looked for as well.
+    # Furniture in unseen rooms is searched for, too.
     objects |= {kind: ObjectCount(1, 1, {room: Placement(1, 1, 1)}) for kind, room in ROOM_OF.items()}
     places = {kind: ReceptacleCount(1, 1, int(opens), 1, 1) for kind, opens in opened.items()}
     places |= {room: ReceptacleCount(1, 1, 0, 1, 1) for room in STANDING}

@@ -45,12 +45,12 @@ METRICS = (
         "Subgoal SR",
         "Subgoal SR: the share of a task's wanted things that are where they should be, at the one place where most are, "
         "averaged over tasks, as LoTa-Bench computes it for WAH-NL.",
-        # Of a task whose goal is not known, because it was not played, none is reached.
+        # A task that was not played has no known goal; none of it is reached.
         lambda one: ((one.met / one.conditions if one.conditions else float(one.won)), 1.0),
     ),
 )
 _NAME = "household-graph"
-PUBLISHED = {"train": 250, "test": 100}  # How many tasks WAH-NL has.
+PUBLISHED = {"train": 250, "test": 100}  # WAH-NL's numbers of tasks.
 GET_DATA = (
     "WAH-NL's files come with LoTa-Bench (github.com/lbaa2022/LLMTaskPlanning): name the folder that holds wah_nl_train.json "
     "and wah_nl_test.json with --world-option data=FOLDER."
@@ -282,7 +282,7 @@ class GraphExpert(Expert[GraphExpertMemory]):
         return GraphExpertMemory(belief=belief, salt=self.salt(belief), goal=goal)
 
     def worth_trying_again(self, command: str, failed: str) -> bool:
-        # From close by, what was refused may be taken.
+        # A thing that was refused from far away may now be taken.
         return command.startswith("walk to ") and failed.endswith(command.removeprefix("walk to"))
 
     def moves(self, memory: GraphExpertMemory) -> Iterator[Move]:
@@ -375,7 +375,7 @@ class _Decision:
                 continue
             found += [(one, name) for name in self.belief.inside(one) if more[kind(name)] > 0]
         for item in self.belief.items:
-            # What lies on a plate is not told with the table under it.
+            # The things on a plate are not listed with the table under it.
             holder = next((one for one in self.belief.items if item.name in (one.inside or ())), None)
             place = self.belief.receptacle(holder.where) if holder else None
             if place and more[item.kind] > 0 and item.name not in self.belief.carried:
@@ -387,7 +387,7 @@ class _Decision:
                 continue
             if one.name not in self.belief.rooms and name in self.belief.inside(one):
                 yield from self._at(one, f"grab {name}", thought)
-            # It is refused once from too far away.
+            # From too far away it is refused once.
             yield Move(f"grab {name}", thought)
             yield Move(f"walk to {name}", thought)
 
@@ -460,13 +460,13 @@ class SkillExpert:
         found = _SHUT.fullmatch(text) or _FAR.fullmatch(text)
         if found is not None:
             kind = found.groupdict().get("where") or found["thing"]
-            # Classes that are called alike have themselves for a name.
+            # Classes with the same words are named by themselves.
             name = kind if kind in memory.names else spoken(kind)
             opening = skill_words("open", name)
             if found.re is _SHUT and opening not in memory.todo[:2]:
                 return replace(memory, todo=(opening, *memory.todo))
             if found.re is _FAR and name not in memory.again:
-                # The door of a closet is not where a box in it is.
+                # The robot may be close to a closet but not to a box in it.
                 return replace(memory, todo=(skill_words("find", name), *memory.todo), again=memory.again | {name})
         return replace(memory, todo=(), lost=f"{memory.todo[0]} is refused: {text}")
 

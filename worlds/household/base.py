@@ -41,10 +41,10 @@ class Commands:
     puts: tuple[str, ...]
     use: str
     forms: tuple[CommandForm, ...]  # all commands that name something, one form each; the others are always accepted
-    checks: tuple[str, ...]  # two checks of rules as examples, for people and models: what is refused, and what something does
-    treat: str | None = None  # how something is heated, cooled or cleaned (``{verb}``), where that is one command
-    reach: str | None = None  # how one goes to a thing itself, where that is another place than beside what it is in
-    silence: str = "Nothing happens."  # what a refused command is answered, where that does not say why
+    checks: tuple[str, ...]  # two example checks, for people and models: a refusal and an effect
+    treat: str | None = None  # heats, cools or cleans (``{verb}``), if that is one command
+    reach: str | None = None  # goes to a thing itself, if its receptacle is another place
+    silence: str = "Nothing happens."  # the answer to a refused command, if it gives no reason
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -69,9 +69,9 @@ class Terms:
 class Household(Protocol):
     """Reads the texts of a household world into values, and knows what its houses are like."""
 
-    task_types: tuple[str, ...]  # the types of task, in the order in which they are shown
-    commands: Commands  # how its commands are written
-    terms: Terms  # what holds in it and not in other households, for prompts
+    task_types: tuple[str, ...]  # the types of task, in display order
+    commands: Commands  # the forms of its commands
+    terms: Terms  # its differences from other households, for prompts
 
     def begin(self, opening: Observation, /) -> Belief:
         """The belief after the opening text; the goal sentence in it is not read."""

@@ -28,7 +28,7 @@ Treatment = Literal["clean", "heat", "cool"]
 TYPES: dict[GoalForm, TaskType] = dict(zip(get_args(GoalForm), get_args(TaskType), strict=True))
 """The task type of each form of goal."""
 TASK_TYPES: tuple[TaskType, ...] = tuple(TYPES.values())  # the six task types, in ALFWorld's order
-ADJECTIVES: dict[Treatment, str] = {"clean": "clean", "heat": "hot", "cool": "cool"}  # what an object is that was treated so
+ADJECTIVES: dict[Treatment, str] = {"clean": "clean", "heat": "hot", "cool": "cool"}  # after the treatment
 TREATMENTS: dict[TaskType, Treatment] = {TYPES[treatment]: treatment for treatment in ADJECTIVES}
 """The treatment of the object, for the task types that ask for one."""
 
@@ -86,7 +86,7 @@ _WORDS: dict[str, Any] = json.loads(Path(__file__).with_name("words.json").read_
 """Kinds by ALFWorld's names: people's other words for them, and the skills of LoTa-Bench's robot."""
 SYNONYMS: dict[str, str] = {said: kind for kind, words in _WORDS["synonyms"].items() for said in words.split()}
 """The game's name for each word that people use."""
-KNIVES = ("knife", "butterknife")  # what slices
+KNIVES = ("knife", "butterknife")  # tools for slicing
 SkillVerb = Literal["find", "pick up", "put down", "open", "close", "turn on", "turn off", "slice"]
 _SPOKEN: dict[str, str] = {
     **{word.replace("-", ""): word.replace("-", " ") for word in f"{_WORDS['carried']} {_WORDS['places']}".split()},

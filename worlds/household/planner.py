@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Generic, NamedTuple, TypeVar
 
-NEVER = 1 << 30  # the estimate of what cannot be reached
+NEVER = 1 << 30  # the estimate if the goal cannot be reached
 A = TypeVar("A")
 N = TypeVar("N")
 

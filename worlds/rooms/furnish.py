@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from housequest.worlds.rooms.room import AHEAD, GRID, Box, Cell, Fixture, Kind, Point, Pose, Room, Side, kind_of, walkable
 
-BODY = 0.2  # nothing stands closer than this to a cell where somebody stands, in metres
+BODY = 0.2  # free space round a cell where somebody stands, in metres
 _COUNTER = 2.5
 _MARGIN = 0.06
 _DEEPEST = 0.4
@@ -119,10 +119,10 @@ def _protruding(fixtures: list[Fixture]) -> list[Fixture]:
     return found
 
 
-ON_FLOOR = 0.25  # a pivot below this is at the bottom of what stands on the floor; a higher one is at its top
-BEYOND = 0.5  # the floor goes on this far beyond the outermost places where somebody stands, in metres
+ON_FLOOR = 0.25  # a standing thing's pivot below this is at its bottom; a higher one is at its top
+BEYOND = 0.5  # the floor beyond the outermost standing places, in metres
 ASIDE = 0.3  # the floor ends this far from the walls, in metres
-WALLS = 2.6  # how high a room is at least, in metres
+WALLS = 2.6  # the least height of a room, in metres
 MAX_FIXTURES = 400  # receptacles that are drawn, and pieces of scenery: several times what a published game has
 _NEAR_SINK = 0.05
 _THIN = 0.15
@@ -177,12 +177,12 @@ def _fixture(one: Located, others: Sequence[Located], bounds: Box, stood: frozen
         front = _in_row(one, one.place, front, others)
     low, high = _upright(kind, point.y, height)
     if kind.stands == "wall":
-        # The point of what is thin is at the wall, that of a shelf in its middle.
+        # A thin thing's point is at the wall, a shelf's in its middle.
         depth = 2 * depth if depth < _THIN and kind.form != "cupboard" else depth
     elif kind.stands == "floor" and kind.form != "basin":
         around = [other.point for other in others if other is not one and kind_of(other.name).form != "drawer"]
         turns = (0, 1, 3, 2) if kind.form in ("table", "counter", "solid") and not one.name.startswith(_FACING) else (0,)
-        # Its back rather to the nearest wall, where it has one.
+        # Preferably with its back to the nearest wall.
         inward = _inward(point, bounds) if one.name.startswith(_BACKED) else None
 
         def cost(turn: int) -> float:

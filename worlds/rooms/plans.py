@@ -77,7 +77,7 @@ def make_up(names: Sequence[str], places: Sequence[int]) -> Room:
             room = _laid(order, islands, walls, lined=draw == _DRAWS)
             if room is not None:
                 return room
-        # Too much for any room, such as hundreds of beds; none at all always fit.
+        # Too much for any room, such as hundreds of beds; an empty list always fits.
         wanted = wanted[: len(wanted) // 2]
 
 
@@ -107,7 +107,7 @@ def _columns(wanted: Sequence[tuple[str, int]], dice: Random) -> tuple[list[_Col
     groups: dict[int, list[str]] = {}
     for number, (name, place) in enumerate(wanted):
         groups.setdefault(place if place >= 0 else -1 - number, []).append(name)
-    # No more are together than somebody who stands there can reach.
+    # A place holds only as many as somebody there can reach.
     parts = ((place, some[at : at + _REACHED]) for place, some in groups.items() for at in range(0, len(some), _REACHED))
     for place, members in parts:
         sorts = {name: _sort(name, dice) for name in members}

@@ -122,7 +122,7 @@ class Frame:
         shown = np.isfinite(self.depth) if over is None else (self.rgb != over.rgb).any(axis=2)
         red, green, blue = np.moveaxis(self.rgb.astype(np.uint32), 2, 0)
         pixels = np.where(shown, red << 16 | green << 8 | blue | 0xFF << 24, np.uint32(0)).reshape(-1)
-        # A colour mostly goes on for some pixels, and sorting is what takes time.
+        # Colours come in runs, and sorting takes most of the time.
         starts = np.flatnonzero(np.diff(pixels, prepend=~pixels[:1]))
         colours, places = np.unique(pixels[starts], return_inverse=True)
         channels = colours.astype(">u4").view(np.uint8).reshape(-1, 4)

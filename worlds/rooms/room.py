@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 from housequest.worlds.household.belief import Belief, Openness
 
 GRID = 0.25  # the length of a step, in metres
-EYE = 1.576  # how high the camera of somebody standing is, in metres
+EYE = 1.576  # the height of a standing player's camera, in metres
 FAR = 50.0  # coordinates beyond this are no room's
 _COUNT = r"(?:_(?P<{0}sign>plus|minus)_)?(?P<{0}>\d{{1,4}})"
 _METRES = r"(?:_(?P<{0}sign>plus|minus)_)?(?P<{0}>\d{{1,4}}_dot_\d{{1,4}})"
@@ -78,7 +78,7 @@ def read_place(id: str) -> Pose | None:
 
 def _signed(found: re.Match[str], part: str) -> float:
     size = float(found[part].replace("_dot_", "."))
-    # Adding nothing makes a zero of a negative zero.
+    # Adding zero turns a negative zero into zero.
     return (-size if found[f"{part}sign"] == "minus" else size) + 0.0
 
 
@@ -219,7 +219,7 @@ class Box(NamedTuple):
         """A part of the box, which faces ``side``, by shares of its width, height and depth."""
         dx, dy, dz = self.x1 - self.x0, self.y1 - self.y0, self.z1 - self.z0
         y0, y1 = self.y0 + low * dy, self.y0 + high * dy
-        # For somebody who looks at its front, left of a box that faces +z is +x.
+        # Seen from its front, left of a box that faces +z is +x.
         match side:
             case 0:
                 return Box(self.x1 - right * dx, y0, self.z0 + back * dz, self.x1 - left * dx, y1, self.z0 + front * dz)
@@ -323,7 +323,7 @@ def believed(room: Room, belief: Belief) -> Situation:
     return Situation(room.pose(belief.at), belief.at, tuple(holders), belief.held, lit, belief.also)
 
 
-LOW = 1.2  # somebody walks below what hangs higher, in metres
+LOW = 1.2  # things that hang higher are walked under, in metres
 MAX_CELLS = 40_000  # cells of a room at most: 50 by 50 metres
 _FLAT = 0.1
 

@@ -10,7 +10,7 @@ from math import cos, radians, sin
 from housequest.worlds.rooms.room import AHEAD, Box, Colour, Fixture, Holder, Kind, Point, Pose, Room, Side, Situation, kind_of
 
 MAX_CONTENTS = 200  # things in one receptacle that are drawn
-BOARD = 0.02  # how thick the boards of a receptacle are, in metres
+BOARD = 0.02  # the thickness of a receptacle's boards, in metres
 _THINNEST = 0.02
 _RIM = 0.14
 
@@ -112,7 +112,7 @@ def holding(box: Box, things: list[tuple[str, Box]]) -> tuple[Box, list[tuple[st
 
 MAX_BOXES = 6_000  # boxes that are drawn; no published game comes near, and a hostile one is cut off
 AGENT = "you"
-MAX_HOLLOWS = 60  # open receptacles that are cut out of what they are built into
+MAX_HOLLOWS = 60  # open receptacles that are cut out of the furniture around them
 _SWING = 0.42
 _AIR = 0.06
 _NEAR_WALL = 0.35
@@ -175,7 +175,7 @@ def furniture(room: Room, situation: Situation, *, pale: bool = False) -> list[P
             drawn.append(Part(part.box, colour, part.name if of_game else None))
             if len(drawn) >= MAX_BOXES:
                 return drawn
-    # What stands open is not filled by what it is built into.
+    # The furniture around an open receptacle must not fill it.
     built = {None, *(fixture.name for fixture in room.fixtures)}
     for hollow in hollows[:MAX_HOLLOWS]:
         if len(drawn) > MAX_BOXES:
@@ -276,7 +276,7 @@ def _opened(fixture: Fixture, box: Box, door: bool) -> Iterator[Part]:
                 share = min(_SWING, wide) / max(deep, 0.05)
                 edge = thin / max(wide, 0.05)
                 doors = [box.part(front, at, 0, 1, at + edge, 1, 1 + share) for at in (0.0, 1.0 - edge)]
-                # At the side that is farther from who stands there, so that it hides nothing.
+                # On the side farther from the player, so that it hides nothing.
                 at = fixture.place
                 far = max(doors, key=lambda one: (one.centre.x - at.x) ** 2 + (one.centre.z - at.z) ** 2 if at else 0.0)
                 yield Part(far, colour, name)

@@ -34,7 +34,7 @@ def picture(
     cells = way(room.floor, came.cell, situation.pose.cell) if came else ()
     way_marks = path(tuple((x * GRID, z * GRID) for x, z in cells))
     if drawing == "plan":
-        # It lies as it fits best.
+        # Turned to fit best.
         yaw, pitch = 90.0 * _lies(room.walls, size[0] * aspect > size[1]), 90.0
         parts = [*outer(room, ()), *way_marks]
     else:

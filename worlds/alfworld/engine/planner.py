@@ -60,9 +60,7 @@ class _Node(NamedTuple):
     done: frozenset[int]
 
 
-_Step = tuple[
-    GroundAction, int, _Node
-]  # what to do, its cost with the ``go`` and ``open`` before it, and the node that it leads to
+_Step = tuple[GroundAction, int, _Node]  # an action, its cost with the ``go`` and ``open`` before it, and the node after it
 
 
 class _Search(SearchProblem[_Node, GroundAction]):
@@ -98,7 +96,7 @@ class _Search(SearchProblem[_Node, GroundAction]):
         self.appliances = [one for one in reachable if one in appliances]
         self.treating = self._places(self.appliances)
         self.likeness = self._likeness(reachable)
-        # Every goal receptacle is of one type and every goal object of another: what holds for one pair holds for all.
+        # All goal receptacles are of one type and all goal objects of another, so one pair stands for all.
         kind = game.object_types[min(goal.objects)] if goal.objects else ""
         self.targets = frozenset(goal.receptacles)
         self.landings = self.targets & frozenset(self.takers.get(kind, ()))

@@ -296,7 +296,7 @@ class _Draft:
         kinds = sorted({thing.kind for thing in self.things})
         holders = sorted({one.kind for one in self.receptacles})
         types = {"OBJECT": f"{goal.object}type", "RECEPTACLE": f"{goal.receptacle}type", "LAMP": f"{goal.lamp}type"}
-        # What the goal names is declared even if the house has none of it; such a house cannot be solved.
+        # The goal's kinds are declared even if the house has none; such a house cannot be solved.
         things = {
             "agent1": "agent",
             **{f"{kind}type": "otype" for kind in sorted({*kinds, goal.object, *([goal.lamp] if goal.lamp else [])})},
@@ -363,7 +363,7 @@ class _Draft:
         there = {one.kind for one in self.receptacles}
         found: list[_Thing] = []
         for kind in sorted({*room.objects, *least}):
-            # What must only be carried somewhere never starts there.
+            # An object that must only be carried somewhere never starts there.
             barred = goal.receptacle if kind == goal.object and not goal.treatment else None
             weights = room.places.get(kind, {})
             holders = {place: weight for place, weight in weights.items() if place in there and place != barred and weight}
