@@ -1,7 +1,7 @@
 """Chooses what prompts show: the rules of a book that matter for a task and situation, and the examples of other tasks.
 
-Rules are chosen within a budget of tokens for a whole episode, by what the agent itself knows: the goal sentence, the task's
-type if it is given, and what it observed. Prompts only grow: a rule that was shown stays.
+Rules are chosen within a budget of tokens for a whole episode, from the agent's own knowledge: the goal sentence, the task's
+type if it is granted, and its observations. Prompts only grow: a rule that was shown stays.
 
 Examples are chosen at random, by task type, stratified by type, or by similarity. LLM-Planner draws a hundred stratified by
 task type and shows the nearest nine (sections 4.3 and 5.1); OPEx the nearest of ten of each type (section 3, "Example
@@ -47,7 +47,8 @@ def estimated_tokens(statement: str) -> int:
 
 
 def topic_of(goal: str, granted: str | None = None, belief: Belief | None = None, household: Household | None = None) -> Topic:
-    """The topic of ``goal``, of the ``granted`` type if any, read by ``household``, else guessed by the house in ``belief``."""
+    """The topic of ``goal``, with the ``granted`` type if any, as ``household`` reads it or guesses it from the house in
+    ``belief``."""
     kinds = None if belief is None else sorted({one.kind for one in belief.receptacles})
     read = (household.topic(goal, kinds) if household else None) or Topic()
     return replace(read, type=granted or read.type, kinds=_named(goal) | read.kinds)
@@ -71,7 +72,7 @@ class RuleBudget:
 
     @classmethod
     def of_statements(cls, statements: Iterable[str]) -> RuleBudget | None:
-        """Rules from no book, all of which are shown; None where there are none."""
+        """Rules from no book, all of which are shown; None if there are none."""
         rules = tuple(Rule("", statement) for statement in statements)
         return cls(rules) if rules else None
 

@@ -171,7 +171,7 @@ class Sightings:
 def _location(
     thing: str, seen: Counter[str], likely: dict[str, float], steps: Mapping[str, Iterable[str | None]] = MappingProxyType({})
 ) -> Location:
-    """The estimates in ``likely`` as shares, with intervals as for so many independent objects as were seen."""
+    """The estimates in ``likely`` as shares, with intervals for as many independent objects as were seen."""
     number, total = seen.total(), sum(likely.values())
     shares = {place: amount / total for place, amount in likely.items()}
     ranked = sorted(shares, key=lambda place: (-shares[place], place))
@@ -254,9 +254,8 @@ class _Tried:
 
 
 def _with_free_hands(needed: list[_Tried], unfit: frozenset[int]) -> list[_Tried]:
-    """``needed`` without that nothing is held, where a free hand of several, and what else was wrong (``unfit`` are
-    refusals of commands that named a wrong kind of thing), explains each refusal.
-    """
+    """``needed`` without "nothing is held", if a free hand of several and other faults explain every refusal (``unfit`` are
+    refusals of commands that named a wrong kind of thing)."""
     by_fact = {tried.fact: tried for tried in needed}
     free, empty = by_fact.get(_FREE), by_fact.get(_EMPTY)
     if free is None or empty is None or len(free.without) == len(empty.without):
@@ -344,7 +343,7 @@ class Location:
 
 
 def read_sentence(statement: str) -> Location | None:
-    """The likeliest places that a `Location.sentence` tells, with shares to the per cent; None for any other statement."""
+    """The likeliest places in a `Location.sentence`, with shares in whole per cent; None for any other statement."""
     found = _SENTENCE.fullmatch(statement)
     if found is None:
         return None

@@ -1,8 +1,8 @@
-"""Reads a rulebook's YAML, and rewrites it only where a rule changed: all else, comments too, stays byte for byte as it was.
+"""Reads a rulebook's YAML, and rewrites it only where a rule changed: everything else, comments too, keeps its bytes.
 
 A book is a mapping of ``format``, ``world`` (the default one may be left out) and ``rules``, each a statement or a mapping with
-one. A field that changed is written anew in its place, found by the marks of YAML's nodes. The result is parsed again and
-refused unless it holds exactly the intended rules.
+one. A changed field is rewritten in its place, found by the marks of YAML's nodes. The result is parsed again and refused
+unless it holds exactly the intended rules.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ def _indented(text: str, column: int) -> str:
 
 
 def _dumped(value: Plain, column: int) -> str:
-    """``value`` as it is written in this ``column``, each of its parts on lines of its own, without a newline at its end."""
+    """``value`` as YAML in this ``column``, each of its parts on lines of its own, without a newline at its end."""
     from ruamel.yaml import YAML
 
     yaml: Any = YAML(typ="rt")

@@ -258,10 +258,6 @@ RuleField = Literal["statement", "kind", "types", "objects", "check", "evidence"
 Standing = Literal["supported", "contradicted", "undecided"]
 KINDS: tuple[RuleKind, ...] = get_args(RuleKind)
 STATUSES: tuple[RuleStatus, ...] = get_args(RuleStatus)
-JUDGES: tuple[DecidedBy, ...] = get_args(DecidedBy)
-SOURCES: tuple[Source, ...] = get_args(Source)
-EDIT_KINDS: tuple[EditKind, ...] = get_args(EditKind)
-EDITED: tuple[RuleField, ...] = get_args(RuleField)
 USUAL: tuple[RuleKind, ...] = ("location", "strategy")
 """Kinds of rule about what is usual: a single exception does not refute them."""
 WITNESSES = 5
@@ -401,9 +397,8 @@ class Rule:
 
     @property
     def standing(self) -> Standing:
-        """The verdict of the evidence: what is usual is decided once the 95 % interval of how often it held lies on one side
-        of a half, and any other rule is contradicted by a single exception.
-        """
+        """The verdict of the evidence. A rule about what is usual is decided once the 95 % interval of its share lies on one
+        side of a half; any other rule is contradicted by a single exception."""
         supports, contradicts = self.evidence.supports, self.evidence.contradicts
         if not self.evidence:
             return "undecided"
@@ -421,8 +416,8 @@ class Rule:
     def edited(self, wanted: Rule, by: DecidedBy = "person") -> Rule:
         """The rule with the statement, kind, types, objects and check of ``wanted``; its history records each change.
 
-        If what is checked changes, counted evidence is dropped. If evidence or a model had judged the rule, changing its
-        statement, kind or check makes it a candidate again.
+        Counted evidence is dropped if the check changes. If evidence or a model had judged the rule, a new statement, kind or
+        check makes it a candidate again.
         """
         rule = replace(
             wanted, id=self.id, status=self.status, by=self.by, origin=self.origin, evidence=self.evidence, history=self.history
@@ -433,7 +428,7 @@ class Rule:
         if self.by != "person" and self.status != "candidate" and (rule.statement, rule.kind, rule.check) != judged:
             rule = replace(rule, status="candidate", by="person")
         before, after = _said(self), _said(rule)
-        edits = (Edit("edited", name, by, before[name]) for name in EDITED if before[name] != after[name])
+        edits = (Edit("edited", name, by, before[name]) for name in before if before[name] != after[name])
         return replace(rule, history=(*self.history, *edits))
 
     def examined(self, evidence: Evidence) -> Rule:

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One problem of a world. ``wording`` says who worded the goal: ``template``, or ``human:N`` for annotator N. ``id``,
-    ``number`` and ``source`` are for people and records; they can give the solution away, so an agent sees only ``goal``, and
-    ``type`` if it is granted."""
+    """One problem of a world. ``wording`` is the author of the goal sentence: ``template``, or ``human:N`` for annotator N.
+    ``id``, ``number`` and ``source`` are for people and records; they can give the solution away, so an agent sees only
+    ``goal``, and ``type`` if it is granted."""
 
     id: str
     world: str
@@ -167,14 +167,14 @@ class CommandKey:
 
 class Policy(Protocol):
     """A player without a language model, which decides from the goal and the observations alone. A policy that replays a
-    benchmark's own demonstration gives up once somebody else has acted. ``memory`` is immutable plain data of the policy's own,
-    so that an episode can be rewound."""
+    benchmark's own demonstration gives up once another player has acted. ``memory`` is immutable plain data of the policy's
+    own, so that an episode can be rewound."""
 
     def begin(self, goal: str, observation: Observation) -> Any:
         """The memory before the first command."""
 
     def observe(self, memory: Any, command: str, observation: Observation) -> Any:
-        """The memory after ``command`` was executed, whoever chose it."""
+        """The memory after ``command`` was executed, also if another player chose it."""
 
     def decide(self, memory: Any) -> tuple[str | None, str, Any]:
         """The next command (None if it gives up), the thought behind it in a few words, and the memory after choosing it."""

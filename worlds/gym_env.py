@@ -1,8 +1,8 @@
 """Any world as a Gymnasium environment. Needs the extra ``gym``: ``pip install "housequest[gym]"``.
 
-Observations and actions are text; what is possible now is in ``info["admissible_commands"]``. Importing this module registers
-`ID`, so ``gymnasium.make("housequest.worlds.gym_env:housequest/ALFWorld-v0", split="train")`` works in any process, those of
-``gymnasium.make_vec`` too.
+Observations and actions are text; ``info["admissible_commands"]`` has the commands possible now. Importing this module
+registers `ID`, so ``gymnasium.make("housequest.worlds.gym_env:housequest/ALFWorld-v0", split="train")`` works in any process,
+those of ``gymnasium.make_vec`` too.
 """
 
 from __future__ import annotations

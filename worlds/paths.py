@@ -109,7 +109,7 @@ def _refuse(path: Path, found: os.stat_result, *, writing: bool) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make what was created or renamed in ``folder`` survive a crash of the machine."""
+    """Make new and renamed files in ``folder`` survive a crash of the machine."""
     if os.name == "nt":  # it cannot open folders
         return
     handle = os.open(folder, os.O_RDONLY)

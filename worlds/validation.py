@@ -290,7 +290,7 @@ def _careful_composer() -> Any:
     from ruamel.yaml.events import AliasEvent
 
     class CarefulComposer(Composer):
-        """ruamel's own, but for what is refused before anything is made of it."""
+        """ruamel's own, which also refuses some events before it makes anything of them."""
 
         def __init__(self, loader: Any = None) -> None:
             theirs: Any = super()  # ruamel has no types

@@ -37,7 +37,7 @@ class WorkerError(Exception):
 
 
 class Refused(Exception):
-    """The worker cannot do what was asked (``fatal``: nor anything else; ``overflow``: it is too long); try ``way_out``."""
+    """The worker cannot do the request (``fatal``: nor any other; ``overflow``: it is too long); try ``way_out``."""
 
     def __init__(self, what: str, way_out: str, *, fatal: bool = False, overflow: bool = False) -> None:
         super().__init__(what)
@@ -94,7 +94,7 @@ class WorkerProcess:
         return copy
 
     def ask(self, request: object, told: Callable[[Any], None] | None = None) -> Future[Any]:
-        """The answer to ``request``, after its parts, which are ``told``. Fails with `WorkerError` or `Refused`."""
+        """The answer to ``request``; ``told`` gets its parts before. Fails with `WorkerError` or `Refused`."""
         answer: Future[Any] = Future()
         with self._lock:
             if self._ended is not None:

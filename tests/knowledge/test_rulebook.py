@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -14,16 +15,16 @@ from hypothesis import strategies as st
 
 from housequest.knowledge.rulebook import LARGEST_FILE, Rulebook, parse_book, read_book
 from housequest.knowledge.rules import (
-    EDIT_KINDS,
-    EDITED,
-    JUDGES,
     KINDS,
-    SOURCES,
     STATUSES,
+    DecidedBy,
     Edit,
+    EditKind,
     Evidence,
     Origin,
     Rule,
+    RuleField,
+    Source,
     parse_check,
 )
 from housequest.worlds.errors import KnowledgeError
@@ -359,9 +360,9 @@ CHECKS = st.sampled_from([None, HEAT.check, parse_check('look; then says "a: b #
 EVIDENCE = st.builds(Evidence, st.integers(1, 99), st.integers(0, 99), WORDS, WORDS)
 EDITS = st.builds(
     Edit,
-    st.sampled_from(EDIT_KINDS),
-    st.sampled_from([None, *EDITED]),
-    st.sampled_from(JUDGES),
+    st.sampled_from(get_args(EditKind)),
+    st.sampled_from([None, *get_args(RuleField)]),
+    st.sampled_from(get_args(DecidedBy)),
     st.just("") | TEXTS,
     st.none() | st.dates(),
 )
@@ -373,8 +374,8 @@ RULES = st.builds(
     types=WORDS,
     objects=WORDS,
     status=st.sampled_from(STATUSES),
-    by=st.sampled_from(JUDGES),
-    origin=st.builds(Origin, st.sampled_from(SOURCES), st.just("") | TEXTS),
+    by=st.sampled_from(get_args(DecidedBy)),
+    origin=st.builds(Origin, st.sampled_from(get_args(Source)), st.just("") | TEXTS),
     check=CHECKS,
     evidence=st.just(Evidence()) | EVIDENCE,
     history=st.lists(EDITS, max_size=3).map(tuple),

@@ -1,13 +1,13 @@
-"""Games from elsewhere and for others: downloads of ALFWorld's archives, imports of games and annotations, exports of houses.
+"""Downloads of ALFWorld's archives, imports of games and annotations, and exports of houses.
 
 A download resumes where an earlier one broke, if the server names the version of the file (``ETag``); else it starts again.
 
 An archive is untrusted: only plain files called ``game.tw-pddl`` or ``traj_data.json`` in the published layout are read, with
 bounded sizes and safe names, and every game must be playable. Files are written atomically.
 
-An export is what alfworld itself plays and collects. Domain and grammar come from the installed alfworld, which is never
-imported, because importing it makes a folder. The problem is rewritten from its parsed form, so that only things, facts and
-goal of a stranger's file get into the game. Before it is returned, the game is read back by the loader and won by the planner.
+alfworld itself can play and collect an export. Domain and grammar come from the installed alfworld, which is never imported,
+because importing it makes a folder. The problem is rewritten from its parsed form, so that only things, facts and goal of a
+stranger's file get into the game. Before it is returned, the game is read back by the loader and won by the planner.
 """
 
 from __future__ import annotations

@@ -47,9 +47,9 @@ def begin(opening: Observation) -> Belief:
 
 
 def update(belief: Belief, command: str, observation: Observation) -> Belief:
-    """The belief after ``command`` was answered with ``observation``; any text at all gives a belief. The text, not the
-    command, says what was done to what. Only a refused ``go to`` is read from the command: among existing receptacles, the game
-    refuses only those at the agent's location."""
+    """The belief after ``command`` was answered with ``observation``; any text at all gives a belief. The facts come from the
+    text, not from the command. Only a refused ``go to`` is read from the command: among existing receptacles, the game refuses
+    only those at the agent's location."""
     reading = _Reading(belief)
     if refused(observation):
         verb, _, name = command.strip().partition("go to ")

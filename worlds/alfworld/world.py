@@ -329,7 +329,7 @@ def room_of(problem: str, game: Game) -> Room:
 
 
 def situation(game: Game, state: State, room: Room) -> Situation:
-    """Hidden: all of a state."""
+    """Hidden: the whole state."""
     here = game.receptacles_at[state.place]
     at = game.receptacles[here[0]] if here else None
     return Situation(
@@ -344,6 +344,6 @@ def situation(game: Game, state: State, room: Room) -> Situation:
             )
             for number, name in enumerate(game.receptacles)
         ),
-        None if state.held == NOTHING else game.objects[state.held],
+        () if state.held == NOTHING else (game.objects[state.held],),
         frozenset(game.objects[thing] for thing in state.lit),
     )

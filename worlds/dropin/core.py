@@ -57,7 +57,7 @@ class EnvInfos:
 
     @property
     def basics(self) -> list[str]:
-        """The names of what is requested, without extras."""
+        """The names requested, without extras."""
         return [name for name in INFOS if getattr(self, name)]
 
     def copy(self) -> EnvInfos:

@@ -80,7 +80,7 @@ class AlfredDemangler(TextworldWrapper):
 
 
 class AlfredInfos(TextworldWrapper):
-    """Tells the path of the game at a reset, as ``extra.gamefile``."""
+    """Adds the path of the game at a reset, as ``extra.gamefile``."""
 
     _gamefile: str | None = None
 
@@ -122,7 +122,7 @@ class ExpertPlan:
 
 
 class AlfredExpert(TextworldWrapper):
-    """Tells the expert's plan as ``extra.expert_plan``: the next command of ours, or with ``planner`` a shortest way to win."""
+    """Adds ``extra.expert_plan``: the next command of our expert, or with ``planner`` a shortest way to win."""
 
     def __init__(self, env: Any = None, expert_type: str = AlfredExpertType.HANDCODED) -> None:
         super().__init__(env)
@@ -175,8 +175,8 @@ class AlfredTWEnv:
         self.collect_game_files()
 
     def collect_game_files(self, verbose: bool = False) -> None:
-        """Fill ``game_files`` and ``num_games`` in alfworld's order, which is that of the file system. Nothing is printed,
-        whatever ``verbose``; a warning names games that do not say whether they can be solved."""
+        """Fill ``game_files`` and ``num_games`` in alfworld's order, which is that of the file system. ``verbose`` changes
+        nothing: nothing is printed. A warning names games without a field ``solvable``."""
         del verbose
 
         def refuse(error: OSError) -> None:

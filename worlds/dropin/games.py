@@ -240,8 +240,8 @@ class SyncBatchEnv(core.Environment):
 
 class BatchEnv:
     """Games in ``batch_size`` slots, cycled through in a shuffled order, see `seed`; textworld calls it TextworldBatchGymEnv.
-    ``_gamefiles_iterator`` names the next games: whoever replaces it decides what is played. ``asynchronous`` changes nothing
-    here. ``max_episode_steps`` of 0 or None is no limit. Raises ``ConfigurationError`` for no games or a batch size below 1."""
+    ``_gamefiles_iterator`` names the next games, and may be replaced. ``asynchronous`` changes nothing here.
+    ``max_episode_steps`` of 0 or None is no limit. Raises ``ConfigurationError`` for no games or a batch size below 1."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""Groups of games for trainers, as verl-agent and its forks call them: thousands in one process, with no Ray actors.
+"""Groups of games for trainers, with the interface of verl-agent and its forks: thousands in one process, with no Ray actors.
 
-``build_alfworld_envs`` takes what theirs takes and tells what theirs tells, so their environment managers work on it as they
-are. `manager` has one for trainers without them.
+``build_alfworld_envs`` has the arguments and results of theirs, so their environment managers work on it unchanged. `manager`
+has one for trainers without them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def build_alfworld_envs(
 ) -> AlfworldEnvs:
     """``env_num`` groups of ``group_n`` games each; a group plays one game at a time, the one of its own seed. ``env_kwargs``
     may have ``eval_dataset``, the split to play if not ``is_train``, and ``expert_plan``, to fill ``extra.expert_plan``, which
-    takes ten times as long as a step. ``resources_per_worker`` is taken and not needed. Raises ``ConfigurationError``."""
+    takes ten times as long as a step. ``resources_per_worker`` is ignored. Raises ``ConfigurationError``."""
     del resources_per_worker
     kwargs = dict(env_kwargs or {})
     if unknown := [key for key in kwargs if key not in _KWARGS]:
@@ -96,7 +96,7 @@ class AlfworldEnvs:
         return [list(slot.listed) for slot in self._slots]
 
     def reset(self, kwargs: Iterable[Mapping[str, Any] | None] | None = None) -> tuple[list[str], None, list[dict[str, Any]]]:
-        """Start the next game of each group, or where ``kwargs`` has a ``gamefile`` for a game of it, that one."""
+        """Start the next game of each group; a member for which ``kwargs`` has a ``gamefile`` starts that."""
         given = [] if kwargs is None else list(kwargs)  # an array of objects has no truth value
         if len(given) not in (0, self.num_processes) or not all(one is None or hasattr(one, "get") for one in given):
             raise CommandError(f"Give {self.num_processes} mappings, one for each game, or none, not {shown(given)}.")
@@ -124,7 +124,7 @@ class AlfworldEnvs:
             return [slot.text for slot in slots], None, rewards, [slot.done for slot in slots], [slot.info() for slot in slots]
 
     def getobs(self) -> None:
-        """The pictures, of which text games have none."""
+        """None: text games have no pictures."""
 
     def close(self) -> None:
         """Drop the games; it can be called again."""
@@ -132,8 +132,8 @@ class AlfworldEnvs:
 
 
 class _Uncollected:
-    """Leave the collector of cycles out: it would look through thousands of games, and a step makes none. A generator for this
-    would make an object at its end, and so start the collector before the caller has dropped the infos of the step before; as
+    """Pauses the collector of cycles, which would search thousands of games, though a step makes no cycles. As a generator this
+    would create an object at its end, and so start the collector before the caller has dropped the infos of the step before. As
     it is, a loop that keeps nothing makes as many objects as it drops, and the collector hardly runs."""
 
     def __enter__(self) -> None:
@@ -146,7 +146,7 @@ class _Uncollected:
 
 
 def _places(order: ShuffledCycle, chance: random.Random | None, named: Sequence[str | None]) -> list[_Place]:
-    """The game of each member of a group: the one that is named for it, or the group's next, which has none to itself."""
+    """The game of each member of a group: the one named for it, or the group's next, which the others share."""
     if None not in named:
         return [_Place(loaded(file), file) for file in named if file is not None]
     file = next(order)
@@ -155,7 +155,7 @@ def _places(order: ShuffledCycle, chance: random.Random | None, named: Sequence[
 
 
 class _Place:
-    """One game, shared by those who play it, with what is possible in the situations that came up last."""
+    """One game, shared by its players, with the commands of the latest situations."""
 
     __slots__ = ("_known", "file", "game", "opening", "won")
 

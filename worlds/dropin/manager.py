@@ -19,7 +19,8 @@ from housequest.worlds.dropin.groups import AlfworldEnvs
 from housequest.worlds.errors import ConfigurationError, GameError, OrderError, shown
 
 Projection = Callable[[list[str], list[list[str]]], tuple[list[str], Sequence[int]]]
-"""Replies and what is possible in each game; the commands in the replies, and for each whether it was written as asked."""
+"""Takes replies and the commands possible in each game; returns the replies' commands, and for each whether it has the asked
+form."""
 _GOAL = "Your task is to: "
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
 _COMMAND = re.compile(r"<action>(.*?)</action>", re.DOTALL)
@@ -32,9 +33,8 @@ _PROMPTS: Mapping[str, str] = tomllib.loads(Path(__file__).with_name("prompts.to
 
 
 def alfworld_projection(actions: list[str], action_pools: Sequence[Sequence[str]]) -> tuple[list[str], list[int]]:
-    """The command in each reply, and 1 where the reply has a thought before it, as asked, else 0. A reply without ``<action>``
-    gives an empty command, which the game refuses. Whether a command is among ``action_pools`` makes no difference, as in
-    verl-agent."""
+    """The command in each reply, and 1 if the reply has a thought before it, as asked, else 0. A reply without ``<action>``
+    gives an empty command, which the game refuses. ``action_pools`` is ignored, as in verl-agent."""
     del action_pools
     found = [(reply, _COMMAND.search(reply)) for reply in actions]
     commands = ["" if one is None else one[1].strip().lower() for _, one in found]
@@ -42,8 +42,8 @@ def alfworld_projection(actions: list[str], action_pools: Sequence[Sequence[str]
 
 
 class AlfWorldEnvironmentManager:
-    """Plays groups of games by a model's replies; each prompt tells the last steps, as many as ``config.env.history_length``.
-    ``memory`` has the steps of each game: what was seen (``text_obs``) and the command given then (``action``)."""
+    """Plays groups of games by a model's replies. Each prompt has the last steps, as many as ``config.env.history_length``.
+    ``memory`` has the steps of each game: the observation (``text_obs``) and the command given then (``action``)."""
 
     def __init__(self, envs: AlfworldEnvs, projection_f: Projection, config: Any) -> None:
         length = getattr(getattr(config, "env", None), "history_length", None)
@@ -60,7 +60,7 @@ class AlfWorldEnvironmentManager:
         self, kwargs: Iterable[Mapping[str, Any] | None] | None = None
     ) -> tuple[dict[str, list[str] | None], list[dict[str, Any]]]:
         """Start the next games, or those that ``kwargs`` names (see `AlfworldEnvs.reset`): observations and infos. Observations
-        are ``text``, the prompts; ``anchor``, what the games said; and ``image``, None."""
+        are ``text``, the prompts; ``anchor``, the games' texts; and ``image``, None."""
         texts, images, infos = self.envs.reset(kwargs)
         self.memory = [[] for _ in texts]
         self.tasks = [text.rpartition(_GOAL)[2].strip() for text in texts]

@@ -1,10 +1,10 @@
 """The reference engine: the same env over the real alfworld 0.4.2 + textworld 1.7.0, each game in its own process.
 
 A game takes a second or two to start and a step a tenth of a second; the native engine says the same
-(``docs/explanation/parity.md``). Run as a program, this is such a process, a worker as `housequest.worlds.workers` has it:
-``{"load": GAME}`` loads a game and starts it, ``{"step": COMMAND}`` plays, anything else starts it again; each is answered by a
+(``docs/explanation/parity.md``). Run as a program, this module is that process, a worker of `housequest.worlds.workers`:
+``{"load": GAME}`` loads a game and starts it, ``{"step": COMMAND}`` plays, anything else starts it again; the answer is a
 `GameOutput`. Both packages print, and take seconds to import. alfworld makes ``$ALFWORLD_DATA`` when it is imported; textworld
-imports jericho, which plays another kind of game: it need only be importable.
+imports jericho, which is for other games, so a stand-in is enough.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class GameOutput:
 
 
 def check_installed() -> None:
-    """Raise ``ConfigurationError`` where a package of the reference is missing. Imports and starts nothing."""
+    """Raise ``ConfigurationError`` if a package of the reference is missing. Imports and starts nothing."""
     missing = [name for name in ("textworld", "alfworld", "fast_downward") if importlib.util.find_spec(name) is None]
     if missing:
         raise ConfigurationError(
@@ -190,7 +190,7 @@ class Workers:
         return worker
 
     def give_back(self, worker: GameWorker) -> None:
-        """Take back a worker, whatever its state."""
+        """Take back a worker, in any state."""
         if worker.fit and len(self._idle) < self._kept and self.close.alive:
             self._idle.append(worker)
         else:

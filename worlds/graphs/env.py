@@ -50,7 +50,8 @@ def advance(state: GraphState, action: Action) -> GraphState:
 
 
 class GraphEnv(StateEnv[GraphState]):
-    """One running task. The robot is told what is in its room and not behind a closed door, and can name what it has seen."""
+    """One running task. Its texts show the things in the robot's room that are not behind a closed door; commands can name
+    things seen."""
 
     def __init__(self, task: Task, graph: Graph, goal: GraphGoal) -> None:
         self.task, self.goal, self._start = task, goal, graph

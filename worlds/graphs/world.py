@@ -260,9 +260,8 @@ def situation(graph: Graph, room: Room) -> Situation:
         id = graph.apartment.named[name]
         known = "open" if "OPEN" in graph.state(id) else "closed" if "CLOSED" in graph.state(id) else "surface"
         holders.append(Holder(name, True, None if graph.node(id).room else known, tuple(lying)))
-    held = [names[id] for id in graph.held]
     lit = frozenset(name for id, name in names.items() if "ON" in graph.state(id))
-    return Situation(room.pose(at), at, tuple(holders), held[0] if held else None, lit, tuple(held[1:]))
+    return Situation(room.pose(at), at, tuple(holders), tuple(names[id] for id in graph.held), lit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,7 +272,7 @@ class GraphExpertMemory(ExpertMemory):
 
 
 class GraphExpert(Expert[GraphExpertMemory]):
-    """The expert of household graphs, which reads sentences about the household's kinds and about what it has seen."""
+    """The expert of household graphs. It reads sentences about the household's kinds and about kinds that it has seen."""
 
     household: GraphHousehold
 

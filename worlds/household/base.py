@@ -1,7 +1,7 @@
 """The contract of household worlds beside `housequest.worlds.base.World`: a reader of their texts, and the base of experts.
 
-An expert keeps no plan: every decision is made from the current belief, whoever chose the last command. It never repeats a
-command that was refused without new information.
+An expert keeps no plan: it decides from the current belief, also after other players' commands. It never repeats a refused
+command without new information.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Household(Protocol):
         ...
 
     def canonical(self, command: str, /) -> str:
-        """``command`` in its present form, if it is in an older one; else unchanged."""
+        """``command`` in its present form, if it has an older one; else unchanged."""
         ...
 
     def read_goal(self, sentence: str, /) -> Goal | None:

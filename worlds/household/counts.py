@@ -117,8 +117,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The whole table (0 ``games``: written by hand), with the properties of objects (``can``) and the kinds that receptacles
-    take."""
+    """The whole table, with the properties of objects (``can``) and the kinds that receptacles take (``accepts``)."""
 
     source: Source
     rooms: Mapping[str, RoomCount]
@@ -130,7 +129,8 @@ class Counts:
         return tuple(sorted({thing for room in self.rooms.values() for thing in room.objects}))
 
     def room_of(self, receptacles: Iterable[str]) -> str:
-        """The kind of room that most likely has these kinds of receptacle (naive Bayes), whatever a small house lacks."""
+        """The kind of room that most likely has these kinds of receptacle (naive Bayes); absent kinds do not count, as houses
+        may be small."""
         there = sorted(set(receptacles))
 
         def likelihood(name: str) -> float:

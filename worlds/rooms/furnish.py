@@ -133,7 +133,7 @@ _BACK_TO_BACK = 0.12
 
 
 class Located(NamedTuple):
-    """A receptacle or a piece of scenery with its point in the game, and where one stands before it."""
+    """A receptacle or a piece of scenery with its point in the game, and the standing place before it."""
 
     name: str
     point: Point

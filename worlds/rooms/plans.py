@@ -178,7 +178,7 @@ def _standing(place: int, standing: list[str], others: list[str], sorts: dict[st
 
 
 def _rest(name: str, top: float) -> tuple[float, float]:
-    """Bottom and top of what rests on a counter; a basin is let into it."""
+    """Bottom and top of a thing on a counter; a basin is let into it."""
     kind = kind_of(name)
     return (max(0.0, top - 0.22), top + 0.02) if kind.form == "basin" else (top, top + kind.height)
 
@@ -264,7 +264,8 @@ def _rows(islands: list[_Column]) -> tuple[int, float, float]:
 
 
 def _laid(columns: list[_Column], islands: list[_Column], walls: Box, *, lined: bool = False) -> Room | None:
-    """The columns along the ``walls``, or along one, and islands amid them; None if they do not fit or are not reached."""
+    """The columns along the ``walls``, or along one, and islands in the middle; None if they do not fit or cannot be
+    reached."""
     if walls.x1 * walls.z1 > MAX_CELLS * GRID * GRID:
         return None
     corner, (per_row, across, deep) = _corner(columns), _rows(islands)
@@ -325,7 +326,7 @@ def _free(column: _Column, x: float, z: float) -> Iterator[_Placed]:
 
 
 def _fixtures(column: _Column, front: int, x: float, z: float, placed: _Placing) -> Iterator[_Placed]:
-    """The fixtures of a column whose front has its middle at (x, z); one stands before that."""
+    """The fixtures of a column whose front has its middle at (x, z), with the standing place before that."""
     dx, dz = AHEAD[front]
     # The first cell that is far enough.
     cell = tuple(
@@ -431,7 +432,7 @@ def _moved(one: Fixture, x: float, z: float) -> Fixture:
 
 
 def _partitions(columns: int, rows: int, number: int, size: tuple[float, float]) -> Iterator[Fixture]:
-    """The walls between the rooms, which leave their corners free where they meet; and a block where there is no room."""
+    """The walls between the rooms, open at the corners where rooms meet; and a block in place of a missing room."""
     x, z = size
     for column in range(1, columns):
         at = column * x

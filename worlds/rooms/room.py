@@ -1,8 +1,8 @@
 """The values of rooms: points, poses, boxes, kinds of things, rooms and the known state of one; and ways on a floor.
 
-Metres; x is to the right, y up and z ahead of somebody who faces yaw 0. ALFRED walks a grid of quarter metres, and AI2-THOR's
-ids have coordinates. The sizes of kinds are medians over AI2's asset database (``assets``) and over the boxes of the iTHOR
-scenes (``iTHOR``), both in procthor 0.0.1.dev2 (allenai/procthor, Apache-2.0), else our own estimates (``own``).
+Lengths are in metres; at yaw 0, x is to the right, y up and z ahead. ALFRED walks a grid of quarter metres, and AI2-THOR's ids
+have coordinates. The sizes of kinds are medians over AI2's asset database (``assets``) and over the boxes of the iTHOR scenes
+(``iTHOR``), both in procthor 0.0.1.dev2 (allenai/procthor, Apache-2.0), else our own estimates (``own``).
 """
 
 from __future__ import annotations
@@ -290,21 +290,15 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The state that a drawing depends on: the agent's pose, the things in its hands, receptacles, and lamps that are on.
-    ``at`` is the receptacle before which it stands; ``held`` was taken last, and ``also`` is in another hand. From a belief
-    (`believed`) it has a player's knowledge, from a state (`Drawable.situation`) everything."""
+    """The state that a drawing depends on: the agent's pose, receptacles, the things in its hands (``carried``, the last one
+    taken first), and lamps that are on. ``at`` is the receptacle before which it stands. From a belief (`believed`) it has a
+    player's knowledge, from a state (`Drawable.situation`) everything."""
 
     pose: Pose
     at: str | None = None
     holders: tuple[Holder, ...] = ()
-    held: str | None = None
+    carried: tuple[str, ...] = ()
     lit: frozenset[str] = frozenset()
-    also: tuple[str, ...] = ()
-
-    @property
-    def carried(self) -> tuple[str, ...]:
-        """Everything held, the last one taken first."""
-        return (*(() if self.held is None else (self.held,)), *self.also)
 
 
 def believed(room: Room, belief: Belief) -> Situation:
@@ -320,7 +314,7 @@ def believed(room: Room, belief: Belief) -> Situation:
         for one in belief.receptacles
     )
     lit = frozenset(item.name for item in belief.items if item.lit)
-    return Situation(room.pose(belief.at), belief.at, tuple(holders), belief.held, lit, belief.also)
+    return Situation(room.pose(belief.at), belief.at, tuple(holders), belief.carried, lit)
 
 
 LOW = 1.2  # things that hang higher are walked under, in metres

@@ -84,7 +84,7 @@ def test_a_scene_says_what_is_new_what_the_goal_names_and_where_the_move_began()
     assert start.wants("egg 9") and start.wants("diningtable 1") and not start.wants("fridge 1")
     assert went.came == room.start and went.new == {"fridge 1"}
     assert opened.came is None and opened.new >= {"fridge 1", "egg 2", "lettuce 1"}
-    assert took.new == {"egg 2"} and took.situation.held == "egg 2"
+    assert took.new == {"egg 2"} and took.situation.carried == ("egg 2",)
     assert away.came == room.pose("fridge 1") and away.situation.at == "microwave 1" and "egg 2" not in away.new
     assert not any(scene.true for scene in scenes)
 
@@ -110,13 +110,13 @@ def test_the_true_state_is_played_beside_the_episode_on_every_branch() -> None:
 
     inside = {one.name: one.contents for one in true(0).situation.holders}
     assert "egg 2" in inside["fridge 1"] and inside["diningtable 1"]
-    assert true(4).situation.held == last.situation.held == "egg 2"
+    assert true(4).situation.carried == last.situation.carried == ("egg 2",)
     # Back, and on another branch.
-    assert true(1).situation.held is None
+    assert true(1).situation.carried == ()
     branch = transitions(played("generated:690", (*EGG[:2], "close fridge 1")))
     other = told.true_scene(branch, Belief())
     assert other is not None and next(one for one in other.situation.holders if one.name == "fridge 1").openness == "closed"
-    assert true(2).situation != other.situation and true(4).situation.held == "egg 2"
+    assert true(2).situation != other.situation and true(4).situation.carried == ("egg 2",)
 
 
 def test_no_true_state_is_shown_of_a_game_that_answers_otherwise() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.config import configure
+from housequest.agent.evaluation.analysis.metrics import EpisodeFigure
 from housequest.agent.evaluation.analysis.run import read_for_comparison
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.folder import RunFolder
@@ -117,4 +118,4 @@ def test_a_run_over_each_annotators_task_has_lengths(
     asyncio.run(run_batch(make_run_spec(configure(flags, tmp_path)), tmp_path / "run"))
     run = read_for_comparison(RunFolder(tmp_path / "run"))
     assert run.manifest.configuration.goals == "every"
-    assert [run.summary.overall.of(metric).missing for metric in METRICS] == [0] * len(METRICS)
+    assert [run.summary.overall.of(EpisodeFigure.of(metric)).missing for metric in METRICS] == [0] * len(METRICS)

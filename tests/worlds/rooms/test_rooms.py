@@ -367,7 +367,9 @@ def test_any_coordinates_give_a_room_that_can_be_drawn(
         for number, point in enumerate(points)
     ]
     room = furnish(located, located, located[0].place or Pose(0, 0), {})
-    now = Situation(room.start, located[0].name, tuple(Holder(one.name, True, "open", ("mug 1",)) for one in located), "book 1")
+    now = Situation(
+        room.start, located[0].name, tuple(Holder(one.name, True, "open", ("mug 1",)) for one in located), ("book 1",)
+    )
     for frame in (
         draw(room, now, gaze(room, now), (16, 12)),
         picture("house", room, now, (16, 12)),

@@ -351,7 +351,7 @@ def _known(scene: base.Scene, layout: Layout) -> tuple[Room, Situation]:
         openness = ("open" if id in layout.open else "closed") if opens else "surface"
         holders.append(Holder(one.name, True, openness, tuple(thing.name for thing in inside)))
     lit = frozenset(one.name for one in layout.things if one.id in layout.on and base.kind_in(one.id) in base.LAMPS)
-    situation = Situation(room.start, None, tuple(holders), None, lit)
+    situation = Situation(room.start, None, tuple(holders), lit=lit)
     fixtures = (*room.fixtures, ground) if layout.contents.get(base.FLOOR) else room.fixtures
     return replace(room, fixtures=fixtures, homes=homes), situation
 

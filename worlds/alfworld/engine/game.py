@@ -50,7 +50,7 @@ class Problem:
     types: dict[str, str]
 
     def mentioned(self) -> list[str]:
-        """The things of which a fact is stated, sorted."""
+        """The things that facts name, sorted."""
         return sorted({thing for facts in self.facts.values() for fact in facts for thing in fact})
 
     def pairs(self, predicate: str) -> list[tuple[str, str]]:
@@ -412,7 +412,7 @@ class _Maker:
         self.receptacle_types = self._one_each("receptacletype")
 
     def _names(self, mentioned: list[str]) -> dict[str, str]:
-        """The name of each object and receptacle, numbered among all that share its stem."""
+        """The name of each object and receptacle, numbered among those with its stem."""
         stems: dict[str, str] = {}
         for thing in mentioned:
             stem, bar, _ = thing.partition("_bar_")

@@ -1,7 +1,6 @@
 """The native ALFWorld engine: the same text, commands and outcome as alfworld + textworld, without a planner. The game is three
-pure functions over an immutable ``Game`` and ``State``: ``commands`` lists what is possible and what each command does,
-``perform`` does it and answers, ``won`` judges the result. A command is accepted exactly if it is listed.
-"""
+pure functions over an immutable ``Game`` and ``State``: ``commands`` lists the possible commands with their actions,
+``perform`` does one and answers, ``won`` judges the result. A command is accepted exactly if it is listed."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ HELP = Path(__file__).with_name("help.txt").read_text("utf-8")
 
 
 def commands(game: Game, state: State) -> dict[str, GroundAction]:
-    """Every command that is accepted in ``state``, with what it does."""
+    """Every command that is accepted in ``state``, with its action."""
     objects, receptacles, held = game.objects, game.receptacles, state.held
     found = dict(game.always)
     for here in game.receptacles_at[state.place]:

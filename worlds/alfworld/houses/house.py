@@ -65,7 +65,8 @@ class Habits:
     accepts: Mapping[str, tuple[str, ...]]
 
     def placing(self, thing: str, places: Mapping[str, int]) -> Habits:
-        """These habits with a ``thing`` in ``places`` by weight, of which each room has one. Raises ``ConfigurationError``."""
+        """These habits with a ``thing`` in ``places`` by weight; each room then has these places. Raises
+        ``ConfigurationError``."""
         known = tuple(sorted({kind for room in self.rooms.values() for kind in room.places}))
         if thing not in known:
             raise ConfigurationError(f"The habits have no object named {shown(thing)}.{nearest(thing, known)}")
