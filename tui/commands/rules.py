@@ -83,10 +83,11 @@ def mine(
         played = lived.rules(named, as_splits(tasks, world_class(world).info.endless_splits))
     if counts:
         shipped = reader.counts()
-        if not shipped.games:
-            raise Unsupported(f"Where things lie was not counted in the world {world!r}; leave --counts out.")
-        over["games"] = shipped.games
-        tabled = mining.mine_table(shipped).shown_by(lived).rules(f"counts over {shipped.split}", (shipped.split,))
+        source = shipped.source
+        if not source.games:
+            raise Unsupported(f"Nobody has counted where things are in the world {world!r}; leave --counts out.")
+        over["games"] = source.games
+        tabled = mining.mine_table(shipped).shown_by(lived).rules(f"counts over {source.split}", (source.split,))
     # Where both know about a kind of thing, the table wins over what was played.
     rules: dict[str, Rule] = {}
     for rule in (*tabled, *played):
