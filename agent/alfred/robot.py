@@ -460,13 +460,11 @@ def glimpses(recorded: Sequence[Event]) -> Mapping[int, base.Glimpse]:
         finally:
             env.close()
     except HousequestError as error:
-        raise Unsupported(f"What the agent made of its pictures cannot be found out again: {error}") from error
+        raise Unsupported(f"The agent's view of its pictures cannot be shown: {error}") from error
     return found
 
 
 class _Over(base.Unattended):
-    """Ends the episode where its record ends."""
-
     async def before(self, turn: int, possible: tuple[str, ...] | None) -> base.TurnAnswer:
         del turn, possible
         return base.Stop()

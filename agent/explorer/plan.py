@@ -11,17 +11,8 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel
 
 from housequest.agent.config import Prices, Settings, world_of
+from housequest.agent.evaluation.runs import files
 from housequest.agent.evaluation.runs.budget import LARGEST_LEDGER, LedgerCall
-from housequest.agent.evaluation.runs.files import (
-    Fault,
-    Frozen,
-    SelectedTask,
-    begin_run,
-    differences,
-    faults_of,
-    parsed,
-    read_bytes,
-)
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.models.registry import EXAMPLE, file_digest, models_of, parse_model, portable_name
@@ -37,7 +28,7 @@ Acceptance = Literal["filter", "evidence", "person"]
 DropCause = Literal["malformed", "known", "duplicate", "contradiction"]
 
 
-class DroppedRule(Frozen):
+class DroppedRule(files.Frozen):
     """A proposed rule that is not in the book, and ``why``. ``steps`` are those it cites, as run/task/step."""
 
     statement: str
@@ -46,7 +37,7 @@ class DroppedRule(Frozen):
     steps: tuple[str, ...] = ()
 
 
-class BadCheck(Frozen):
+class BadCheck(files.Frozen):
     """A check that could not be parsed; its rule is kept without it."""
 
     statement: str
@@ -54,7 +45,7 @@ class BadCheck(Frozen):
     why: str
 
 
-class FoundRule(Frozen):
+class FoundRule(files.Frozen):
     """A rule in the book with its verdict. ``note`` is a hint for a person."""
 
     id: str
@@ -81,7 +72,7 @@ class FoundRule(Frozen):
         )
 
 
-class FailedCall(Frozen):
+class FailedCall(files.Frozen):
     """A call that failed. ``again``: the same command will retry it."""
 
     what: str
@@ -89,7 +80,7 @@ class FailedCall(Frozen):
     again: bool
 
 
-class PlayTotals(Frozen):
+class PlayTotals(files.Frozen):
     """Totals of the episodes; ``curious`` counts the steps chosen at random."""
 
     episodes: int
@@ -99,7 +90,7 @@ class PlayTotals(Frozen):
     curious: int
 
 
-class ExplorationReport(Frozen):
+class ExplorationReport(files.Frozen):
     """The report of an exploration. Without a ``distiller``, rules were counted. ``besides`` names the other runs used for
     evidence. Each of the ``proposed`` rules is found or dropped. ``calls`` and ``tokens`` are only those of learning."""
 
@@ -127,7 +118,7 @@ LARGEST = 256 << 20
 NO_MODEL = "none"
 
 
-class LearningConfig(Frozen):
+class LearningConfig(files.Frozen):
     """The settings for learning rules from the run (``explore.json``). Without a ``distiller``, rules are counted."""
 
     format: Format = FORMAT
@@ -139,7 +130,7 @@ class LearningConfig(Frozen):
     prompts: dict[str, str]
 
 
-class LearningSizes(Frozen):
+class LearningSizes(files.Frozen):
     """The tokens of a chunk and of a reply that fit into the model's context (``sizes.json``). They are saved before the first
     call, so that a resumed exploration makes the same calls even if the server's context has changed."""
 
@@ -189,9 +180,7 @@ def plan_exploration(settings: Settings, options: ExploreOptions) -> Exploration
             raise ConfigurationError(f"--{name.replace('_', '-')}: {number} is out of range; give 1 to 1000000.")
     world = world_of(settings)
     if world.household is None:
-        raise ConfigurationError(
-            f"Rules are learned from what a world's texts tell, and nothing reads those of {world.name!r}."
-        )
+        raise ConfigurationError(f"Rules are learned from a world's texts, and there is no reader for those of {world.name!r}.")
     split = settings.split or world.split_for("explore")
     refuse_evaluation(split, (), "--split")
     settings = settings.model_copy(update={"split": split, "limit": None, "sample": options.episodes})
@@ -217,7 +206,7 @@ def plan_exploration(settings: Settings, options: ExploreOptions) -> Exploration
     return Exploration(run, learning, model, settings.prices_of(model) if model else None)
 
 
-def refuse_evaluation(split: str, tasks: Iterable[SelectedTask], flag: str) -> None:
+def refuse_evaluation(split: str, tasks: Iterable[files.SelectedTask], flag: str) -> None:
     """Raise ``ConfigurationError`` for a ``split``, or ``tasks`` of it, that agents are evaluated on."""
     if evaluates(split):
         raise ConfigurationError(
@@ -253,16 +242,16 @@ class ExplorationFolder(RunFolder):
         file, learning = self.learning_file, exploration.learning
         with self.locked():
             self.begin(exploration.run.manifest)
-            begin_run(file, learning, lambda: differences(_kept(LearningConfig, file) or learning, learning))
+            files.begin_run(file, learning, lambda: files.differences(_kept(LearningConfig, file) or learning, learning))
 
 
 def _kept(kind: type[M], file: Path, way_out: str = "") -> M | None:
-    return parsed(kind, read_bytes(file, LARGEST), str(file), way_out) if file.exists() else None
+    return files.parsed(kind, files.read_bytes(file, LARGEST), str(file), way_out) if file.exists() else None
 
 
-def learning_faults(folder: Path) -> list[Fault]:
+def learning_faults(folder: Path) -> list[files.Fault]:
     """The faults of the files of learning in ``folder``; none without such files."""
     place = ExplorationFolder(folder)
-    files = ((LearningConfig, place.learning_file), (LearningSizes, place.sizes_file), (ExplorationReport, place.report_file))
-    calls = faults_of(LedgerCall, place.calls_file, LARGEST_LEDGER, lines=True)
-    return [*(fault for kind, file in files for fault in faults_of(kind, file, LARGEST)), *calls]
+    kept = ((LearningConfig, place.learning_file), (LearningSizes, place.sizes_file), (ExplorationReport, place.report_file))
+    calls = files.faults_of(LedgerCall, place.calls_file, LARGEST_LEDGER, lines=True)
+    return [*(fault for kind, file in kept for fault in files.faults_of(kind, file, LARGEST)), *calls]

@@ -89,7 +89,6 @@ def _evaluate(given: argparse.Namespace) -> None:
 
 
 def _shares(given: Sequence[str], folder: Path) -> dict[str, float]:
-    """The given shares, or the defaults, with more for the model's own games if there are any."""
     if given:
         return {name: float(share) for name, share in (one.split("=", 1) for one in given)}
     shares = {"actor-train": 0.33, "actor-made-up": 0.3, "reasoner-train": 0.3, "reasoner-made-up": 0.07}

@@ -256,7 +256,6 @@ def _worth(games: Sequence[GameResult]) -> dict[str, Any]:
 
 
 def _habits(altered: Mapping[str, str]) -> Habits:
-    """The habits counted in ``train``, with some objects each moved to one kind of place."""
     habits = counted_habits()
     for thing, place in altered.items():
         habits = habits.placing(thing, {place: 1})

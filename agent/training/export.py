@@ -148,7 +148,6 @@ class RecordedEpisodes:
                 self.left_out["not won"] += 1
 
     def _allowed(self, folder: Path) -> list[EpisodeFile]:
-        """The files in ``folder`` that are not for evaluation."""
         allowed: list[EpisodeFile] = []
         evaluate: list[str] = []
         for file in episode_files([folder]):

@@ -28,7 +28,6 @@ def _names(table: str) -> Names:
 
 
 def _listed(texts: Sequence[str], lists: dict[str, str]) -> list[str]:
-    """Goals with the named lists written out."""
     return [re.sub(r"<(\w+)>", lambda name: f"[{lists[name[1]]}]", text) for text in texts]
 
 

@@ -159,8 +159,6 @@ def score(plan: model.Plan, demonstration: Demonstration) -> PlanScore:
 def _metric(
     key: str, label: str, about: str, share: str, *, weight: str = "task", by_path: bool = False, main: bool = True
 ) -> Metric:
-    """A metric from a row of ``metrics.toml``."""
-
     def terms(played: Played) -> tuple[float, float] | None:
         length, conditions = played.annotated, played.conditions or 0
         if (share == "met" and not conditions) or (length is None and (by_path or weight == "length")):

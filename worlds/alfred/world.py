@@ -44,12 +44,12 @@ _TRAJECTORIES_KEPT = 64
 
 @dataclass(frozen=True, slots=True)
 class AlfredOptions:
-    engine: Literal["boxes", "thor"] = option("boxes", "What simulates: boxes, our stand-in, or thor, AI2-THOR 5's client.")
-    player: str | None = option(None, "What thor starts, such as a Unity build [the client's own download].")
+    engine: Literal["boxes", "thor"] = option("boxes", "The simulator: boxes, our stand-in, or thor, AI2-THOR 5's client.")
+    player: str | None = option(None, "The program that thor starts, such as a Unity build [the client's own download].")
     data: str | None = option(None, "The folder that holds json_2.1.1 [$ALFWORLD_DATA, ~/.cache/alfworld].")
-    goals: str = option("human", "Whose goal: human, human:N (annotator N), human:seed=N, human+steps, or every annotator's.")
-    failures: int = option(FAILURES, "Failed actions that end an episode; 0: any number.")
-    skills: Literal["none", "oracle"] = option("none", "oracle: commands are LoTa-Bench's skills, by a robot that knows all.")
+    goals: str = option("human", "The goals: human, human:N (annotator N), human:seed=N, human+steps, or every annotator's.")
+    failures: int = option(FAILURES, "Failed actions that end an episode; 0: no limit.")
+    skills: Literal["none", "oracle"] = option("none", "oracle: commands are LoTa-Bench's skills, by a robot that sees all.")
 
 
 class AlfredWorld(HouseholdWorld[GeneratedHouses]):
@@ -101,7 +101,7 @@ class AlfredWorld(HouseholdWorld[GeneratedHouses]):
         if skills:
             self.info = replace(self.info, skills=skills, max_turns=TURNS_OF_SKILLS, manual="\n".join(skills), keys=())
         first, *rest = UNWEIGHTED if skills else METRICS
-        about = f"{first.about} All figures are of {self._version}; none of ALFRED's or of a paper's stands beside them."
+        about = f"{first.about} All figures are of {self._version}; do not compare them with ALFRED's or a paper's."
         self.info = replace(self.info, metrics=(replace(first, about=about), *rest))
         self.searched = str(self._data / games.LAYOUT)
         self._opened: dict[str, Task] = {}

@@ -87,7 +87,6 @@ class PlanFigures:
 
 
 def _groups(rows: Sequence[work.PlanResult], *, replanned: bool) -> dict[str, PlanFigures]:
-    """The rows of a table: each task type, each plan length, then all."""
     chosen = {name: [row for row in rows if name in (row.type, row.level)] for name in (*TASK_TYPES, *LEVELS)}
     groups = {name: some for name, some in chosen.items() if some} | {"all": rows}
     return {name: PlanFigures(some, replanned=replanned) for name, some in groups.items()}

@@ -68,7 +68,7 @@ class Perception(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    size: tuple[int, int] = SIZE
+    size = SIZE
 
     def see(self, frame: Frame, number: int) -> Percept:
         del number
@@ -84,10 +84,7 @@ class Noisy:
     confuse: float = option(0.0, "the probability that a thing is taken for one of another kind", most=1)
     depth: float = option(0.0, "the standard deviation of depth, as a share of it; edges get blurred", most=1)
     seed: int = option(0, "draws the errors")
-
-    @property
-    def size(self) -> tuple[int, int]:
-        return SIZE
+    size = SIZE
 
     def see(self, frame: Frame, number: int) -> Percept:
         found: list[Detection] = []

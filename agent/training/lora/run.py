@@ -207,6 +207,11 @@ class AdapterFolder:
         file = self.path / RECIPE
         return json.loads(file.read_text("utf-8")) if file.exists() else {}
 
+    def adapter(self) -> dict[str, Any]:
+        """Read the record of the finished adapter; empty before that."""
+        made: dict[str, Any] = self.recipe().get("adapter", {})
+        return made if made and (self.path / made.get("file", CARD)).exists() else {}
+
     def begun(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
         """Read the record of the ``wanted`` training; empty if it has not begun here. Raises ``ConfigurationError`` if another
         training has a checkpoint here."""
@@ -260,7 +265,7 @@ class Training:
         self.recipe.check()
         self.lessons.check()
         if self.lessons.human_goals and not self.lessons.games:
-            raise ConfigurationError("--human-goals: people worded the goals of games of train alone; give --games N.")
+            raise ConfigurationError("--human-goals: only games of train have people's goals; give --games N.")
         if not (self.lessons.houses or self.lessons.games or self.runs):
             raise ConfigurationError("There is nothing to learn from: give --houses, --games or --from RUN.")
 
@@ -326,7 +331,6 @@ def prepare_all(planned: Sequence[PlannedTraining], listener: Listener) -> list[
 
 
 def _prepared(planned: PlannedTraining, listener: Listener, play: Callable[[], Iterable[Conversation]]) -> list[Conversation]:
-    """The conversations of ``planned``; ``play`` returns those of its games."""
     folder, wanted = planned.folder, planned.training.recorded()
     before = folder.begun(wanted)
     known = before.get("conversations", {})
@@ -397,7 +401,7 @@ def train_all(
     where: Any = optimise.machine(device, threads, batch_tokens)
     base = planned[-1].training.base
     tokenizer = base.tokenizer()
-    if not all(_whole(each.folder) for each in planned):
+    if not all(each.folder.adapter() for each in planned):
         # Load it once, since only loading shows that the weights are whole.
         config = base.network(where.dtype).config
         try:
@@ -411,17 +415,11 @@ def train_all(
     prepared = prepare_all(planned, listener)
     made: list[dict[str, Any]] = []
     for each, conversations in zip(planned, prepared, strict=True):
-        before: dict[str, Any] = each.folder.recipe().get("adapter", {})
-        whole = _whole(each.folder)
-        if whole or len(planned) > 1:
-            listener.say(f"{each.folder.path}{' is made already' if whole else ''}")
-        made.append(before if whole else _trained(each.training, each.folder, conversations, tokenizer, where, listener))
+        finished = each.folder.adapter()
+        if finished or len(planned) > 1:
+            listener.say(f"{each.folder.path}{' is already trained' if finished else ''}")
+        made.append(finished or _trained(each.training, each.folder, conversations, tokenizer, where, listener))
     return made
-
-
-def _whole(folder: AdapterFolder) -> bool:
-    made: dict[str, Any] = folder.recipe().get("adapter", {})
-    return bool(made) and (folder.path / made.get("file", CARD)).exists()
 
 
 def _trained(
@@ -432,7 +430,6 @@ def _trained(
     where: Any,
     listener: Listener,
 ) -> dict[str, Any]:
-    """Make an adapter from ``conversations``, and return its record."""
     from housequest.agent.training.lora import optimise
 
     samples, cut = encoded(conversations, tokenizer, training.recipe.context)
@@ -469,10 +466,9 @@ def card(training: Training, made: Mapping[str, Any]) -> str:
     lessons, recipe = training.lessons, training.recipe
     settings = ", ".join(f"{key}={value}" for key, value in (lessons.settings or {}).items())
     learned = [f"{lessons.houses:,} made-up houses"] if lessons.houses else []
-    learned += [f"{lessons.games:,} games of train{', with what people wrote too' if lessons.human_goals else ''}"] * bool(
-        lessons.games
-    )
-    learned += [f"what was won in {run.name}" for run in training.runs]
+    if lessons.games:
+        learned.append(f"{lessons.games:,} games of train{', with human goals too' if lessons.human_goals else ''}")
+    learned += [f"the won episodes of {run.name}" for run in training.runs]
     plays = f"It plays as {', '.join(lessons.agents)}{f', with {settings}' if settings else ''}."
     return f"""# An adapter for {training.base.path.name}
 

@@ -117,7 +117,7 @@ async def test_s_plays_a_skill_to_its_end_and_its_record_is_shown_as_far_as_it_c
     async with showing(lambda: replay).run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: replay.stops)
         # The world of the record has no annotated plan for this house: it says so, and shows the picture all the same.
-        await until(pilot, lambda: "cannot be found out again" in running_text(pilot.app))
+        await until(pilot, lambda: "view of its pictures cannot be shown" in running_text(pilot.app))
         assert "▀" in screen_text(pilot.app) and "claims  " not in screen_text(pilot.app)
         assert "next skill" not in screen_text(pilot.app)
 

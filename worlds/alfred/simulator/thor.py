@@ -119,25 +119,19 @@ def _bounds(box: Box) -> dict[str, Any]:
     }
 
 
-def read_objects(metadata: Any) -> tuple[tuple[base.SimulatedObject, ...], frozenset[str]]:
-    """The objects in an agent's metadata, sorted by id, and the ids of the visible ones. Raises ``ValueError``."""
+def read_metadata(metadata: Any) -> tuple[tuple[base.SimulatedObject, ...], frozenset[str], Pose, str | None]:
+    """Read an agent's metadata: the objects, sorted by id, the ids of the visible ones, the pose, and the id of the held
+    object. Raises ``ValueError`` for bad metadata."""
     try:
         found = cast("list[Any]", metadata["objects"])[:MOST_OBJECTS]
         objects = tuple(sorted((_read(one) for one in found), key=lambda one: one.id))
-        return objects, frozenset(_text(one["objectId"]) for one in found if one["visible"] is True)
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
-        raise ValueError(f"its metadata has other objects than AI2-THOR's: {error!r}") from error
-
-
-def read_pose(metadata: Any) -> tuple[Pose, str | None]:
-    """The agent's pose, and the id of the object it holds. Raises ``ValueError`` for bad metadata."""
-    try:
+        visible = frozenset(_text(one["objectId"]) for one in found if one["visible"] is True)
         agent, held = metadata["agent"], cast("list[Any]", metadata["inventoryObjects"])
         at, turn = agent["position"], agent["rotation"]
         pose = Pose(_number(at["x"]), _number(at["z"]), _number(turn["y"]) % 360, _number(agent["cameraHorizon"]))
-        return pose, _text(held[0]["objectId"]) if held else None
+        return objects, visible, pose, _text(held[0]["objectId"]) if held else None
     except (KeyError, TypeError, IndexError, AttributeError) as error:
-        raise ValueError(f"its metadata has another agent than AI2-THOR's: {error!r}") from error
+        raise ValueError(f"its metadata is not AI2-THOR's: {error!r}") from error
 
 
 def _read(one: Any) -> base.SimulatedObject:
@@ -182,8 +176,6 @@ _IMAGES = {"rgb": 3, "depth": 4, "ids": 3}  # The images of a frame, with their 
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """AI2-THOR's answer to an action: metadata and images."""
-
     objects: tuple[base.SimulatedObject, ...]
     visible: frozenset[str]
     images: Mapping[str, bytes]
@@ -325,8 +317,7 @@ class Thor:
 
     def _event(self, action: str, said: Any, treated: base.Treated) -> base.SimulatorEvent:
         metadata: Any = said["metadata"]
-        objects, seen = read_objects(metadata)
-        pose, held = read_pose(metadata)
+        objects, seen, pose, held = read_metadata(metadata)
         images = {name: base64.b64decode(image) for name, image in cast("dict[str, str]", said["images"]).items()}
         painted = (one for one in cast("list[Any]", metadata["colors"] or []) if "|" in one["name"])
         colours: Any = {tuple(int(part) for part in one["color"]): str(one["name"]) for one in painted}
@@ -339,8 +330,7 @@ def _failed(error: BaseException, seconds: float) -> BaseException:
     """The world's error for a failure, or the interruption itself."""
     match error:
         case WorkerError():
-            way_out = "Say with --world-option player=PATH which build of AI2-THOR it is to start."
-            return WorldError(f"thor: its process {error}. {way_out}")
+            return WorldError(f"thor: its process {error}. Name AI2-THOR's build with --world-option player=PATH.")
         case Refused():
             return WorldError(f"thor: {error}. {error.way_out}")
         case TimeoutError():

@@ -161,7 +161,7 @@ def test_the_record_of_a_training_that_broke_off_has_each_step_once(training: Tr
     assert [line["step"] for line in lines] == [1, 2, 3, 4, 5, 6]
     assert lines[2]["loss"] < 9.0
     made = train_adapter(training, folder, told, device="cpu", threads=1)
-    assert told.said[-1] == f"{folder.path} is made already"
+    assert told.said[-1] == f"{folder.path} is already trained"
     assert made == folder.recipe()["adapter"]
 
 
