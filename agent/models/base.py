@@ -1,4 +1,4 @@
-"""The contract of a language model, and what its several kinds do with texts and tokens alike."""
+"""The contract of a language model, and helpers that all kinds of model share."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from housequest.worlds.errors import Unsupported
 
 T = TypeVar("T")
 Bias = Mapping[int | str, float]
-"""What is added to logits, in nats: by the number of a token, or by a text for each of its tokens."""
+"""Values added to logits, in nats, by token number, or by a text for each of its tokens."""
 Speaker = Literal["system", "user", "assistant"]
 Held = Literal["kept", "cut", "broken", "refused"]
-"""What came of holding a reply to a form: it kept it, its budget cut it off, it broke it, or the model refused the form."""
+"""The result of holding a reply to a form: kept, cut off by the token limit, broken, or the form was refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
     """A picture in a message, as a PNG.
 
-    Images are equal if their digests are. ``digest`` is a SHA-256 over size and pixels, since another zlib may write the same
-    picture as other bytes. ``about`` says what pictures of this kind show; it is sent with the first one of a conversation.
+    Images are equal if their digests are. ``digest`` is a SHA-256 over size and pixels, since versions of zlib write different
+    bytes. ``about`` explains pictures of this kind; it is sent with the first one of a conversation.
     """
 
     png: bytes = field(repr=False, compare=False)
@@ -32,9 +32,9 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation: a text, perhaps with a picture after it, or with what a model thought before it.
+    """One message of a conversation: a text, optionally with a picture after it, or with the ``thinking`` before a reply.
 
-    Few servers want that ``thinking`` back; to the others it is not sent.
+    Thinking is sent only to the few servers that require it.
     """
 
     role: Speaker
@@ -45,9 +45,9 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call, as the model counted them; None where it did not say, or said what cannot be (`believed`).
+    """Tokens of one call, as counted by the model; None if it gave no plausible count (`believed`).
 
-    Those of its ``thinking`` are among those of the completion.
+    ``completion`` includes ``thinking``.
     """
 
     prompt: int | None = None
@@ -56,41 +56,40 @@ class Usage:
 
 
 OWN_TEMPERATURE = "temperature not taken: the server's default holds"
-"""What is learned of a server that lets nobody choose."""
+"""Recorded for a server that refuses the parameter."""
 MOST_TOKENS = 1 << 32
-"""Tokens that one call, or one scoring of many texts, is believed to have used: thousands of times what any model reads."""
+"""The largest plausible count of tokens for one call: thousands of times the context of any model."""
 
 
 def believed(count: int | None) -> int | None:
-    """A count of tokens that a model stated; None where it is negative or more than `MOST_TOKENS`, and so a fault or a lie."""
+    """``count`` if it is plausible: not negative and at most `MOST_TOKENS`; else None."""
     return count if count is not None and 0 <= count <= MOST_TOKENS else None
 
 
 class Waste(NamedTuple):
-    """Calls, and the tokens that they read and wrote."""
+    """Calls without a usable reply, and their tokens."""
 
     calls: int = 0
     prompt: int = 0
     completion: int = 0
 
     def plus(self, calls: int, usage: Usage = Usage()) -> Waste:
-        """This and so many calls with their usage in all."""
+        """Add ``calls`` with a total ``usage``."""
         return Waste(self.calls + calls, self.prompt + (usage.prompt or 0), self.completion + (usage.completion or 0))
 
     @classmethod
     def joined(cls, parts: Iterable[Waste | None]) -> Waste | None:
-        """Several as one; None if there is none."""
+        """The sum of ``parts``; None if all are None."""
         known = [part for part in parts if part is not None]
         return cls(*map(sum, zip(*known, strict=True))) if known else None
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What differs between two equal calls: wall seconds, attempts made, prompt tokens that a cache served.
+    """The parts of a reply that differ between equal calls: wall seconds, attempts, and ``cached`` prompt tokens.
 
-    ``at`` is when it was answered, in seconds since the epoch, and ``served`` what its server calls the model and itself, and
-    where that is; None of a model on this machine. ``wasted`` was paid for since the call before and brought no reply: probes,
-    and replies that had to be asked for again.
+    ``at`` is the time of the answer in seconds since the epoch, and ``served`` the server's name for the model, with its host;
+    both are None for a local model. ``wasted`` counts probes and unusable replies since the previous call.
     """
 
     seconds: float = 0.0
@@ -103,7 +102,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class TokenChoice:
-    """One generated token with its log-probability (nats) and the alternatives that were asked for."""
+    """One generated token with its log-probability (nats), and the requested alternatives."""
 
     token: str
     logprob: float
@@ -120,13 +119,12 @@ class PromptToken:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's reply. ``finish`` is ``stop``, ``length``, or the model's own word for why it ended.
+    """A model's reply. ``finish`` is ``stop``, ``length``, or the server's own finish reason.
 
-    ``read`` are the tokens of the prompt, if they were asked for, without the first one, which nothing precedes. ``held`` is
-    what came of the form that was asked for, if the model knows: ``refused`` if it replied freely, ``broken`` or ``cut`` if
-    ``text`` is none of the choices. A recorded reply knows. ``thinking`` is what the model thought before it replied, if its
-    server tells that apart. ``learned`` says how the
-    server had to be asked, other than at first: what it does not take, and what it needs.
+    ``read`` are the tokens of the prompt, if requested, except the first, which has no probability. ``held`` is the result of
+    holding the reply to a form, if known: ``refused`` means a free reply; with ``broken`` or ``cut``, ``text`` is not one of
+    the choices. ``thinking`` is the model's thinking, if the server returns it. ``learned`` describes how the request had to be
+    changed for the server.
     """
 
     text: str
@@ -142,7 +140,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The log-probabilities (nats) of given texts, in their order, with the calls, tokens and time that they took in all."""
+    """The log-probabilities (nats) of given texts, in order, with the total calls, tokens and time."""
 
     logprobs: tuple[float, ...]
     calls: int = 1
@@ -151,7 +149,7 @@ class Scores:
 
     @classmethod
     def joined(cls, parts: Sequence[Scores]) -> Scores:
-        """The scores of several calls as one."""
+        """Join the scores of several calls."""
         cached = _total(part.timing.cached for part in parts)
         return cls(
             tuple(logprob for part in parts for logprob in part.logprobs),
@@ -173,11 +171,10 @@ def _total(counts: Iterable[int | None]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a model can do beyond completing a chat; an agent that needs more says so before its first call.
+    """The abilities of a model beyond completing a chat.
 
-    ``chats`` is False if the model is known to have no chat template. ``completions``: it can continue plain text.
-    ``singly``: to score several texts, it takes one call for each, and one more for the prompt. ``grammar``: it takes grammars
-    in GBNF, llama.cpp's form.
+    ``chats`` is False if the model has no chat template. ``completions``: it continues plain text. ``singly``: scoring takes
+    one call for each text, and one for the prompt. ``grammar``: it accepts grammars in GBNF, llama.cpp's format.
     """
 
     chats: bool = True
@@ -195,14 +192,13 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Asks a model for one reply to the conversation ``messages``.
+    """A request for one reply to the conversation ``messages``.
 
-    The reply ends before the first of the texts in ``stop``, and after at most ``max_tokens`` tokens. ``seed`` fixes the
-    sampling if ``temperature`` is above 0. Each of the others needs the capability of its name: ``top_logprobs`` asks for that
-    many alternatives for each token, ``choices`` for one of these texts (see `Completion` for what a server may make of that),
-    ``schema`` for JSON, ``grammar`` for a text of that grammar, and ``bias`` changes the odds of tokens. Messages with pictures
-    need ``images``. With ``raw``, the model continues the contents of the messages, joined, as plain text; that needs
-    ``completions``.
+    The reply ends before the first text of ``stop``, and after at most ``max_tokens`` tokens. ``seed`` fixes the sampling if
+    ``temperature`` is above 0. The other fields need a capability: ``top_logprobs`` asks for that many alternatives to each
+    token, ``choices`` for one of these texts (see `Completion.held`), ``schema`` for JSON, ``grammar`` for a text in GBNF, and
+    ``bias`` changes the odds of tokens. Pictures need ``images``. With ``raw``, the model continues the joined contents of the
+    messages as plain text, which needs ``completions``.
     """
 
     messages: Sequence[Message]
@@ -240,48 +236,46 @@ class Request:
 
     @property
     def holds(self) -> bool:
-        """Whether the reply is to be held to a form: to a schema, a grammar or one of the choices."""
+        """True if the reply is to be held to a schema, a grammar or choices."""
         return self.schema is not None or self.grammar is not None or self.choices is not None
 
     @property
     def has_images(self) -> bool:
-        """Whether a message has a picture."""
         return any(message.image is not None for message in self.messages)
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyProgress:
-    """How a call goes that a person waits for: the reply ``heard`` so far, and why it is being tried again (``trouble``)."""
+    """The progress of a call that a person waits for: the reply ``heard`` so far, or the ``trouble`` behind a retry."""
 
     heard: str = ""
     trouble: str = ""
 
 
 Watch = Callable[[ReplyProgress], None]
-"""Called, in any thread, as a reply comes, and with nothing in it once a call is over."""
+"""Called from any thread while a reply comes, and with an empty progress at the end."""
 
 
 def unwatched(progress: ReplyProgress) -> None:
-    """Takes a reply in pieces and shows none of them."""
+    """Ignore ``progress``."""
     del progress
 
 
 class Model(Protocol):
-    """A language model; safe for many calls at once. A subclass needs ``name`` and ``complete``.
+    """A language model that can be called concurrently. A subclass needs ``name`` and ``complete``.
 
-    Each thing that only some models can do is a protocol of its own, one of `ABILITIES`. `ability` finds it, also where the
-    model is wrapped.
+    Abilities that only some models have are protocols of their own (`ABILITIES`). `ability` finds one, also in a wrapped model.
     """
 
     name: str
-    """The model as a person named it, without any secret."""
+    """The name given by the user, without any secret."""
 
     async def capabilities(self) -> Capabilities:
-        """What this model can do. It is found out once."""
+        """Return the model's abilities; they are probed once."""
         return Capabilities()
 
     async def complete(self, request: Request) -> Completion:
-        """One reply to ``request``. Cancelling the call ends it.
+        """Return one reply to ``request``. Cancelling the call ends it.
 
         Raises:
             ModelError: The model failed.
@@ -306,36 +300,36 @@ class Scoring(Protocol):
 
 
 ProbedPart = Literal["forms", "completions"]
-"""A part of the capabilities: what replies are held to and whether there is a chat, or if plain text is continued."""
+"""A part of the capabilities: chat and forms of replies, or the completion of plain text."""
 
 
 @runtime_checkable
 class Probing(Protocol):
-    """A model whose capabilities take calls to find out: ``probe`` finds out no more than this part."""
+    """A model whose capabilities take calls to find out: ``probe`` checks only one part."""
 
     async def probe(self, part: ProbedPart) -> Capabilities: ...
 
 
 @runtime_checkable
 class TokenCounter(Protocol):
-    """A model that counts the tokens of a prompt: how many its context leaves after it, None if it does not tell."""
+    """A model that can tell how many tokens its context has left after a prompt; None if unknown."""
 
     async def context_left(self, messages: Sequence[Message], *, raw: bool = False) -> int | None: ...
 
 
 @runtime_checkable
 class Reachable(Protocol):
-    """A model elsewhere, which may be down: it answers one short question. Raises ``ModelError`` if it does not."""
+    """A remote model, which may be down: ``check_alive`` asks one short question. Raises ``ModelError``."""
 
     async def check_alive(self) -> Completion: ...
 
 
 @runtime_checkable
 class Learning(Protocol):
-    """A model that finds out by calls how it wants to be asked, which changes what is sent.
+    """A model that learns from calls which request format its server accepts.
 
-    ``learned`` says it in words for people. ``keep_learned`` keeps it, and the capabilities, for another model of its name for
-    some hours; ``forget_learned`` forgets it, here and there.
+    ``learned`` describes the changes. ``keep_learned`` saves them and the capabilities for a day, for models of this name;
+    ``forget_learned`` deletes them.
     """
 
     def learned(self) -> tuple[str, ...]: ...
@@ -345,24 +339,24 @@ class Learning(Protocol):
 
 @runtime_checkable
 class Local(Protocol):
-    """A model on this machine: ``runtime`` loads it, and names the program that runs it. Raises ``ModelError``."""
+    """A model on this machine: ``runtime`` loads it and returns the name of the runtime. Raises ``ModelError``."""
 
     async def runtime(self) -> str: ...
 
 
 @runtime_checkable
 class BriefReader(Protocol):
-    """A model that reads no other prompts than those of ``housequest.agent.roles.brief``, on which it was trained."""
+    """A model that reads only the prompts of ``housequest.agent.roles.brief``, on which it was trained."""
 
     def reads(self, prompt: str) -> bool: ...
 
 
 ABILITIES: tuple[type[Any], ...] = (Scoring, Probing, TokenCounter, Reachable, Learning, Local, BriefReader)
-"""The protocols that a model may have beside the contract."""
+"""The optional protocols of a model."""
 
 
 def ability(model: Model, protocol: type[T]) -> T | None:
-    """``model``, or the model that it wraps, where that has the methods of ``protocol``; None where none has."""
+    """Return ``model`` or a model inside it that implements ``protocol``; None if there is none."""
     while not isinstance(model, protocol):
         if not isinstance(model, ModelWrapper):
             return None
@@ -371,20 +365,20 @@ def ability(model: Model, protocol: type[T]) -> T | None:
 
 
 async def probe(model: Model, part: ProbedPart) -> Capabilities:
-    """The capabilities of ``model``, of which only ``part`` need be known."""
+    """Return the capabilities of ``model``; only ``part`` has to be known."""
     probing = ability(model, Probing)
     return await (model.capabilities() if probing is None else probing.probe(part))
 
 
 async def score(model: Model, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
-    """`Scoring.score` of ``model``. Raises ``Unsupported`` where it has none."""
+    """Call `Scoring.score` of ``model``. Raises ``Unsupported`` if it has none."""
     if (scoring := ability(model, Scoring)) is None:
         raise Unsupported(f"{model.name} does not score given texts; use an agent that only needs replies.")
     return await scoring.score(messages, continuations)
 
 
 async def context_left(model: Model, messages: Sequence[Message], *, raw: bool = False) -> int | None:
-    """`TokenCounter.context_left` of ``model``; None where it does not tell."""
+    """Call `TokenCounter.context_left` of ``model``; None if it has none."""
     measured = ability(model, TokenCounter)
     return None if measured is None else await measured.context_left(messages, raw=raw)
 
@@ -396,7 +390,7 @@ class ModelWrapper(Model):
         self.model, self.name = model, model.name
 
     def around(self, own: Model, role: str) -> Model:  # noqa: ARG002
-        """This wrapper around the model of ``role``."""
+        """Return a copy of this wrapper around ``own``, the model of ``role``."""
         wrapped = copy(self)
         ModelWrapper.__init__(wrapped, own)
         return wrapped
@@ -412,7 +406,7 @@ class ModelWrapper(Model):
 
 
 class RoleModels(ModelWrapper):
-    """``model``, and in some roles ``others`` in its place."""
+    """``model``, with ``others`` in its place for some roles."""
 
     def __init__(self, model: Model, others: Mapping[str, Model]) -> None:
         super().__init__(model)
@@ -424,13 +418,13 @@ class RoleModels(ModelWrapper):
 
 
 def roles_of(model: Model) -> tuple[str, ...]:
-    """The roles in which ``model`` has others in its place (`in_role`)."""
+    """The roles for which ``model`` has other models (`in_role`)."""
     found = ability(model, RoleModels)
     return tuple(found.others) if found is not None else ()
 
 
 def in_role(model: Model, role: str) -> Model:
-    """The model that is asked in ``role``: ``model``, unless it has another for that, which is wrapped as ``model`` is."""
+    """The model that is asked in ``role``, with the same wrappers as ``model``."""
     if isinstance(model, RoleModels):
         return model.others.get(role, model) if role else model.model
     if isinstance(model, ModelWrapper) and (own := in_role(model.model, role)) is not model.model:
@@ -439,7 +433,7 @@ def in_role(model: Model, role: str) -> Model:
 
 
 def printable_line(text: str, limit: int) -> str:
-    """``text`` on one line, without control or direction characters, cut to ``limit`` characters."""
+    """``text`` on one line of at most ``limit`` characters, without control or direction characters."""
     line = " ".join("".join(character if character.isprintable() else " " for character in text[: limit * 4]).split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
@@ -450,11 +444,11 @@ def encodable(text: str) -> str:
 
 
 def stop_at(text: str, stops: Sequence[str]) -> int | None:
-    """Where the first of the texts in ``stops`` begins in ``text``; None where none does."""
+    """The position of the first of ``stops`` in ``text``; None if there is none."""
     return min((at for stop in stops if stop and (at := text.find(stop)) >= 0), default=None)
 
 
 def shared_prefix(one: Sequence[object], other: Sequence[object]) -> int:
-    """How many elements both begin with."""
+    """The length of the common prefix."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (mine, theirs) in pairs if mine != theirs), min(len(one), len(other)))

@@ -1,4 +1,4 @@
-"""Checks by real calls whether a model keeps its contract (`housequest.agent.models.base`), and what it can do."""
+"""Checks with real calls that a model keeps its contract (`housequest.agent.models.base`) and has its abilities."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _ABILITIES = {
     "images": "images",
     "scoring": "exact scores of texts",
 }
-"""What each capability is called in the report."""
+"""The name of each capability in the report."""
 
 _PLURAL = {"log_probabilities", "choices", "images"}
 
 
 class Finding(NamedTuple):
-    """Whether the model has an ability, or meets a demand of the contract, and what was seen."""
+    """The result of checking one ability or demand, with the evidence."""
 
     what: str
     works: bool
@@ -50,8 +50,8 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModelReport:
-    """A model's plain reply, the abilities tried, the demands on every model, the protocols that it ``has`` beside the contract
-    (`housequest.agent.models.base.ABILITIES`), and what ran it on this machine."""
+    """The results of checking a model: a plain reply, its abilities, the demands on every model, the optional protocols that it
+    ``has`` (`housequest.agent.models.base.ABILITIES`), and the runtime of a local model."""
 
     reply: Completion
     abilities: tuple[Finding, ...]
@@ -61,12 +61,12 @@ class ModelReport:
 
     @property
     def broken(self) -> tuple[str, ...]:
-        """The demands that are not met, in words."""
+        """The demands that are not met."""
         return tuple(f"{one.what}: {one.seen}" for one in self.demands if not one.works)
 
 
 async def check_model(model: Model) -> ModelReport:
-    """Check by some 15 calls whether ``model`` keeps the contract and can do what it offers. Raises what the first raises."""
+    """Check with about 15 calls that ``model`` keeps its contract and its promises. Raises what the first call raises."""
     messages = [Message("user", _BRIEF if ability(model, BriefReader) else "Say hello in one word.")]
     plain = Request(messages, max_tokens=64)
     reply = await model.complete(plain)
@@ -109,7 +109,7 @@ async def _met(what: str, trial: Awaitable[str]) -> Finding:
         wrong = await trial
     except HousequestError as error:
         wrong = f"it failed: {error}"
-    except Exception as error:  # noqa: BLE001 (what is wrong with somebody's model is what is asked)
+    except Exception as error:  # noqa: BLE001 (any error of the model is a finding)
         wrong = f"it raised {type(error).__name__} ({error}); raise ModelError when the model fails"
     return Finding(what, not wrong, wrong or "yes")
 
@@ -168,7 +168,7 @@ async def _tried(needed: str, offered: bool, model: Model, messages: list[Messag
 
 
 async def _denied(needed: str, offered: bool, model: Model, messages: list[Message]) -> Finding:
-    """The demand that a call which needs a capability is refused where the model says that it has it not."""
+    """Check that a call which needs a missing capability raises ``Unsupported``."""
 
     async def wrong() -> str:
         if offered:
@@ -184,7 +184,7 @@ async def _denied(needed: str, offered: bool, model: Model, messages: list[Messa
 
 
 async def _trial(needed: str, model: Model, messages: list[Message]) -> tuple[bool, str]:
-    """Whether a call that needs this capability shows it, and what was seen."""
+    """Try a call that needs this capability; return success and the evidence."""
     if needed == "scoring":
         scores = (await score(model, messages, _CHOICES)).logprobs
         seen = ", ".join(f"{text!r} {logprob:.2f}" for text, logprob in zip(_CHOICES, scores, strict=False))

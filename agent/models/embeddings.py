@@ -1,6 +1,6 @@
 """Embeddings of texts, from an OpenAI-compatible endpoint or a model on this machine.
 
-They serve to choose examples by similarity, and Action Attention to read.
+They are used to choose examples by similarity, and as input of Action Attention.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from housequest.agent.models.openai.server import Clients
 
 BATCH = 8
-"""Texts a call: few enough for their vectors to stay well below the limit on an answer."""
+"""Texts in one call, so that their vectors stay well below the size limit of an answer."""
 LONGEST_TEXT = 4_000
 _REFUSALS = frozenset({"status 400", "status 413", "status 422"})
-"""Failures that may be those of a text, such as one that is too long."""
+"""Failures that may be about the texts, such as one that is too long."""
 _WAY_OUT = "Check the embedding model's name and address; examples can be chosen by bm25 without one."
 Vector = tuple[float, ...]
 
 
 class EndpointEmbedder:
-    """An embedding model behind an OpenAI-compatible endpoint, called as `OpenAIModel` is without holding calls back."""
+    """An embedding model behind an OpenAI-compatible endpoint, called like `OpenAIModel` but without a rate limiter."""
 
     def __init__(self, served: EndpointName, calls: CallOptions) -> None:
         self._model = served.model
@@ -42,7 +42,7 @@ class EndpointEmbedder:
         self.name = f"openai:{served}"
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """A vector for each of ``texts``. Raises ``ModelError``, which is fatal unless these texts were refused."""
+        """Return a vector for each of ``texts``. Raises ``ModelError``, fatal unless these texts were refused."""
         async with aclosing(await self._server.clients()) as clients:
             batches = [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
             vectors = [vector for batch in batches for vector in await self._batch(clients, batch)]
@@ -93,7 +93,7 @@ def _no_vectors(what: str) -> CallFailure:
 
 
 class LocalEmbedder:
-    """A static embedding model (model2vec) in a folder of this machine; nothing is downloaded. Needs the extra ``embed``."""
+    """A static embedding model (model2vec) in a local folder; nothing is downloaded. Needs the extra ``embed``."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -102,7 +102,7 @@ class LocalEmbedder:
         self.name = f"local:{folder}"
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """A vector for each of ``texts``. Raises ``ConfigurationError``."""
+        """Return a vector for each of ``texts``. Raises ``ConfigurationError``."""
         async with self._loading:
             if self._loaded is None:
                 self._loaded = await asyncio.to_thread(self._load)
@@ -129,11 +129,11 @@ class LocalEmbedder:
 
 
 Embedder = EndpointEmbedder | LocalEmbedder
-"""Gives texts as vectors of one length; safe for many calls at once. ``name`` is as a person named it."""
+"""Turns texts into vectors of one length; can be called concurrently. ``name`` is the name given by the user."""
 
 
 def make_embedder(name: str, calls: CallOptions | None = None) -> Embedder:
-    """Make the embedding model ``name``; nothing is called or loaded yet. Raises ``ConfigurationError``."""
+    """Make the embedding model ``name`` without calling or loading it. Raises ``ConfigurationError``."""
     match name.partition(":"):
         case "local", _, folder if folder.strip():
             return LocalEmbedder(folder.strip())
@@ -145,19 +145,19 @@ def make_embedder(name: str, calls: CallOptions | None = None) -> Embedder:
 
 
 def model_alone(name: str) -> str:
-    """The embedding model ``name`` without where it is, for a file that is passed on."""
+    """The name of the embedding model without its host or folder, for files that are shared."""
     kind, _, rest = name.partition(":")
     return f"{kind}:{read_openai_name(rest).model if kind == 'openai' else PurePath(rest).name}"
 
 
 def texts_go_to(name: str) -> str | None:
-    """Where texts go for the embedding model ``name`` if that is another machine, in words. Raises ``ConfigurationError``."""
+    """Describe the server that gets the texts; None if it is this machine. Raises ``ConfigurationError``."""
     kind, _, rest = name.partition(":")
     return told_destination(read_openai_name(rest.strip()).endpoint) if kind == "openai" else None
 
 
 class EmbeddingIndex:
-    """How alike texts are by an embedding model, which is called once for all ``texts`` and once for each query."""
+    """Similarities of texts by an embedding model, which is called once for all ``texts`` and once for each query."""
 
     def __init__(self, texts: Sequence[str], embedder: Embedder) -> None:
         self._texts, self._embedder = tuple(texts), embedder
@@ -166,13 +166,13 @@ class EmbeddingIndex:
         self._failure: ModelError | None = None
 
     async def likeness(self, query: str) -> list[float]:
-        """The cosine similarity of each text to ``query``. Raises ``ModelError``: fatal unless it refused this query alone."""
+        """The cosine similarity of each text to ``query``. Raises ``ModelError``, fatal unless only this query was refused."""
         vectors = await self._all()
         try:
             (found,) = await self._embedder.embed([query])
         except ModelError as error:
             if not error.fatal:
-                # This query's own fault only if a text that was embedded before still is.
+                # Only the query is at fault if a text that worked before still works.
                 await self._embed(self._texts[:1])
             raise
         if any(len(vector) != len(found) for vector in vectors):
@@ -186,7 +186,7 @@ class EmbeddingIndex:
             self._lock = (loop, asyncio.Lock())
         async with self._lock[1]:
             if self._failure is not None and self._failure is not before:
-                raise self._failure  # of the call that this one waited for
+                raise self._failure  # from the call that this one waited for
             if not self._vectors:
                 try:
                     self._vectors = await self._embed(self._texts)
@@ -196,7 +196,7 @@ class EmbeddingIndex:
             return self._vectors
 
     async def _embed(self, texts: Sequence[str]) -> tuple[Vector, ...]:
-        """The vectors of texts that every query needs. Raises ``ModelError``, which is fatal."""
+        """Embed texts that every query needs. Raises a fatal ``ModelError``."""
         try:
             return tuple(await self._embedder.embed(texts))
         except ModelError as error:

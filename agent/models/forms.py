@@ -1,8 +1,8 @@
-"""The form of a reply, declared once: as a grammar, as a JSON schema, and as a strict reader.
+"""Forms of replies: one declaration gives a grammar, a JSON schema and a strict parser.
 
-A model that can be held to a grammar or to a schema (`Capabilities`) is held to the form of its role; the replies of any other
-model are read, strictly first. A reply by a schema is JSON: `Form.written` turns it into the text that the grammar would have
-allowed, so what is recorded and what the model is shown of its own words does not depend on how it was held.
+A model that supports grammars or schemas (`Capabilities`) is held to the form of its role; replies of other models are parsed,
+strictly first. `Form.written` turns a JSON reply into the text that the grammar would have produced, so records and later
+prompts do not depend on the method.
 """
 
 from __future__ import annotations
@@ -18,28 +18,27 @@ from typing import Any, Literal, cast
 from housequest.agent.models.base import shared_prefix
 
 FormChoice = Literal["auto", "free", "held", "completion"]
-"""Whether replies are held to their forms: where the model can be, never, or always.
+"""Hold replies to their forms if the model supports it (``auto``), never (``free``), or always (``held``).
 
-With ``completion`` a model is no chat model: it continues plain text after examples (`housequest.agent.roles.base`), held
-where it can be.
+With ``completion`` the model continues plain text after examples (`housequest.agent.roles.base`), in its form if possible.
 """
 LONGEST_THOUGHT = 300
-"""Characters of a thought that is held to a form: two or three sentences, some eighty tokens."""
+"""Characters of a thought in a form: two or three sentences, about eighty tokens."""
 THOUGHT = "thought"
-"""The name of what is said before it counts; a reply that was cut off is asked for again without it."""
+"""The name of the thought before the answer; after a reply that was cut off, the retry leaves it out."""
 NO_THOUGHT = "None."
-"""Stands for a thought without any letter, such as "" or "1.": what counts comes after it."""
+"""Replaces a thought without letters, such as "" or "1."."""
 _FREE = r"[^\x00-\x1F\x7F]"
 """A character of free text on one line, in grammars and in regular expressions alike."""
 _FIRST = r"[A-Z\u00C0-\u1FFF\u3040-\uD7A3]"
-"""Its first one is a letter, in English a capital: small models that begin with a number or a mark repeat it without end."""
+"""The first character is a letter, in English a capital: small models that begin with a number or a mark repeat it."""
 _LETTER = _FIRST.replace("[", "[a-z")
 _NAMED = re.compile(r"[A-Za-z0-9_'-]+", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Words:
-    """Free text on one line, of ``most`` characters; a ``sentence`` begins with a capital."""
+    """Free text on one line, of at most ``most`` characters; a ``sentence`` begins with a capital."""
 
     most: int
     sentence: bool = True
@@ -47,14 +46,14 @@ class Words:
 
 @dataclass(frozen=True)
 class Name:
-    """A name of plain words, of ``most`` characters."""
+    """A name of plain words, of at most ``most`` characters."""
 
     most: int
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One of ``texts``, of which there is at least one."""
+    """One of ``texts``, which must not be empty."""
 
     texts: tuple[str, ...]
 
@@ -68,8 +67,8 @@ class Either:
 
 @dataclass(frozen=True)
 class Listed:
-    """One to ``most`` items in their order, with ``between`` two of them, and ``begin`` before all. Each begins with its number
-    where they are counted from ``first``. A ``#`` in the fixed texts of an item is its number."""
+    """One to ``most`` items, separated by ``between``, with ``begin`` before the first. With ``first``, items are numbered from
+    there. A ``#`` in the fixed texts of an item is replaced by its number."""
 
     item: Value
     most: int
@@ -79,7 +78,7 @@ class Listed:
 
     @property
     def places(self) -> list[tuple[str, Value]]:
-        """Each place of the list: what stands before its item, and the item."""
+        """Each item of the list with the text before it."""
         numbers = ["" if self.first is None else f"{self.first + place}. " for place in range(self.most)]
         items = [self.item.numbered(place + 1) if isinstance(self.item, Form) else self.item for place in range(self.most)]
         return [(f"{self.between if at else self.begin}{numbers[at]}", item) for at, item in enumerate(items)]
@@ -87,7 +86,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Form:
-    """A text in ``parts``: fixed texts, and values with their names. Its JSON is an object with these names."""
+    """A text of ``parts``: fixed texts and named values. Its JSON is an object with these names."""
 
     parts: tuple[str | tuple[str, Value], ...]
 
@@ -99,49 +98,49 @@ class Form:
 
     @property
     def schema(self) -> Mapping[str, Any]:
-        """The JSON schema of its objects. No lengths of texts: strict endpoints refuse them."""
+        """The JSON schema, without lengths of texts, which strict endpoints refuse."""
         return _schema(self)
 
     @property
     def longest(self) -> int:
-        """Characters that its text has at most."""
+        """The most characters of a text."""
         return _longest(self)
 
     @property
     def grammar(self) -> str:
-        """The grammar (GBNF) whose texts are those of this form."""
+        """The grammar of this form (GBNF)."""
         return grammar_of(self)
 
     def read(self, text: str) -> Mapping[str, str] | None:
-        """The text of each named value in ``text``; None where it is none of this form's."""
+        """Parse ``text`` into its named values; None if it does not match."""
         found = self._strict.fullmatch(text)
         names = (part[0] for part in self.parts if not isinstance(part, str))
         return None if found is None else dict(zip(names, found.groups(), strict=True))
 
     def from_json(self, text: str) -> str | None:
-        """The text of the JSON object ``text``; None where that is none of this form."""
+        """Turn the JSON in ``text`` into a text of this form; None if it does not match."""
         try:
             return self.written(json.loads(text))
         except (ValueError, RecursionError):
             return None
 
     def written(self, value: object) -> str | None:
-        """The text of the JSON ``value``; None where that is none of this form."""
+        """Turn decoded JSON into a text of this form; None if it does not match."""
         return _written(self, value)
 
     def numbered(self, number: int) -> Form:
-        """The same with ``number`` in place of each ``#`` in its fixed texts."""
+        """Replace each ``#`` in the fixed texts by ``number``."""
         parts = (part.replace("#", str(number)) if isinstance(part, str) else part for part in self.parts)
         return replace(self, parts=tuple(parts))
 
     @property
     def continued(self) -> Form:
-        """The same after a space, as it follows in a text that is continued."""
+        """The form after a space, as it follows in a text that is continued."""
         return replace(self, parts=(" ", *self.parts))
 
     @property
     def without_thought(self) -> Form:
-        """The same without what is only thought."""
+        """The form without its thought."""
         at = next((at for at, part in enumerate(self.parts) if not isinstance(part, str) and part[0] == THOUGHT), None)
         if at is None:
             return self
@@ -152,19 +151,19 @@ class Form:
 
 
 Value = Words | Name | Choice | Either | Listed | Form
-"""A part of a form: what texts it allows."""
+"""A part of a form, with the texts that it allows."""
 
 
 def _pattern(value: Value) -> str:
-    """A regular expression of its texts, without groups that capture."""
+    """A regular expression for the value, without capturing groups."""
     match value:
         case Words(most, sentence):
-            # Bytes that are no text are read as a mark each, up to four for what a grammar counts as one character.
+            # Each undecodable byte becomes a character: up to four for one character of the grammar.
             return f"{_FIRST if sentence else _LETTER}{_FREE}{{0,{4 * most}}}"
         case Name(most):
             return f"[A-Za-z][A-Za-z0-9_' -]{{0,{most - 1}}}"
         case Choice(texts):
-            # The longest first, since a regular expression takes the first that fits.
+            # The longest first, since a regular expression takes the first match.
             return f"(?:{'|'.join(map(re.escape, sorted(texts, key=len, reverse=True)))})"
         case Either(options):
             return f"(?:{'|'.join(map(_pattern, options))})"
@@ -205,7 +204,6 @@ def _longest(value: Value) -> int:
 
 
 def _written(value: Value, said: object) -> str | None:
-    """The text of the JSON ``said``; None where it is none of its values."""
     match value:
         case Words(most, sentence):
             line = " ".join("".join(each if each.isprintable() else " " for each in _text(said)).split())
@@ -250,25 +248,24 @@ def _named(name: str, part: Value, said: object) -> str | None:
 
 @dataclass(slots=True)
 class _Rules:
-    """The rules of a grammar, by their names; equal ones are written once."""
+    """The rules of a grammar by name; equal values share a rule."""
 
     named: dict[str, str] = field(default_factory=dict[str, str])
     _known: dict[Value, str] = field(default_factory=dict["Value", str])
 
     def of(self, value: Value) -> str:
-        """The name of the rule for ``value``."""
         name = self._known.get(value)
         if name is None:
             name = self._known[value] = f"r{len(self._known)}"
-            self.named[name] = ""  # its place, before those of its parts
+            self.named[name] = ""  # reserves its place before the rules of its parts
             self.named[name] = self.expression(value)
         return name
 
     def expression(self, value: Value) -> str:
-        """The grammar of ``value`` as an expression; what it refers to becomes a rule."""
+        """The grammar expression for ``value``; its parts become rules."""
         match value:
             case Words(most, sentence):
-                # After a space by itself a small model goes on in any script; a capital brings it back to words.
+                # After a lone space a small model goes on in any script; a capital keeps it to words.
                 return f"[{'A-Z' if sentence else 'A-Za-z'}] {_FREE}{{0,{most - 1}}}"
             case Name():
                 return _pattern(value).replace("][", "] [")
@@ -283,8 +280,8 @@ class _Rules:
                 return " ".join(_quoted(part) if isinstance(part, str) else self.of(part[1]) for part in parts)
 
     def _branches(self, texts: Sequence[str]) -> Iterator[str]:
-        """The branches of ``texts``, which are sorted and differ. They are a trie, with a rule for each fork: sampling then
-        checks the branches of one fork, and not some hundred texts for every token of the vocabulary."""
+        """The branches of sorted, distinct ``texts``, as a trie with a rule for each fork: sampling then checks one fork, not
+        hundreds of texts, for every token of the vocabulary."""
         for _, group in groupby(texts, key=lambda text: text[:1]):
             branch = list(group)
             # They are sorted, so a prefix of the first and the last is a prefix of all.
@@ -294,12 +291,12 @@ class _Rules:
 
 
 def grammar_of(value: Value) -> str:
-    """The grammar (GBNF) whose texts are those of ``value``."""
+    """The grammar of ``value`` (GBNF)."""
     rules = _Rules()
     root = rules.expression(value)
     return "\n".join(f"{name} ::= {body}" for name, body in {"root": root, **rules.named}.items())
 
 
 def _quoted(text: str) -> str:
-    # JSON's escapes are the grammar's own.
+    # GBNF has the same escapes as JSON.
     return json.dumps(text, ensure_ascii=False)

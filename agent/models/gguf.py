@@ -1,4 +1,4 @@
-"""The header of a GGUF file, read before a runtime loads it, so that a wrong file is refused with a reason.
+"""Reads the header of a GGUF file before a runtime loads it, so that a wrong file is refused with a reason.
 
 The format: github.com/ggml-org/ggml, docs/gguf.md. Little-endian files of versions 2 and 3.
 """
@@ -18,7 +18,7 @@ LONGEST_KEY = 1 << 16
 LONGEST_TEXT = 1 << 22
 LONGEST_ARRAY = 1 << 26
 SAMPLE = 1 << 22
-"""Bytes at either end of a file that its fingerprint is made of: reading all of some gigabytes takes longer than a game."""
+"""Bytes at each end of a file that its fingerprint covers: hashing several gigabytes takes longer than a game."""
 
 _CONVERT = (
     "Models of other formats are converted with llama.cpp's convert_hf_to_gguf.py, or served by an OpenAI-compatible server."
@@ -29,7 +29,7 @@ _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: 
 
 
 class Header(NamedTuple):
-    """What can be known of a model without loading it. ``context`` is the number of tokens it was trained for, if it says."""
+    """The facts about a model in its header. ``context`` is the number of tokens it was trained for, if given."""
 
     architecture: str
     name: str
@@ -40,7 +40,7 @@ class Header(NamedTuple):
 
 
 def read_header(path: Path) -> Header:
-    """Read the header of the model at ``path``. Raises ``ConfigurationError`` for what is none or has no weights."""
+    """Read the header of the model at ``path``. Raises ``ConfigurationError`` if it is not a model with weights."""
     tensors, values = _entries(path, "", "Name a GGUF file as llama:/path/to/model.gguf.", _CONVERT)
     architecture, name, template = (
         value if isinstance(value := values.get(key), str) else ""
@@ -73,8 +73,7 @@ def check_adapter(path: Path, model: Header) -> None:
 
 
 def fingerprint(path: Path) -> str:
-    """What tells this model's file from another: the sha256 of its size and of ``SAMPLE`` bytes at either end, in hex. Raises
-    ``ConfigurationError``."""
+    """The SHA-256 of a file's size and of ``SAMPLE`` bytes at each end, in hex. Raises ``ConfigurationError``."""
     try:
         with open_file(path) as file:
             digest = sha256(str(size := path.stat().st_size).encode())
@@ -87,7 +86,7 @@ def fingerprint(path: Path) -> str:
 
 
 def _entries(path: Path, what: str, way_out: str, otherwise: str) -> tuple[int, dict[str, object]]:
-    """How many tensors the file claims to have, and what its header says; ``otherwise`` is what to do if it is no GGUF."""
+    """The number of tensors and the values of the header; ``otherwise`` is the advice if it is not a GGUF file."""
     try:
         with open_file(path) as file:
             return _Reader(path, file).entries(otherwise)
@@ -101,7 +100,7 @@ def _error(path: Path, what: str) -> ConfigurationError:
 
 
 class _Reader:
-    """Reads values from an untrusted file; nothing is read or skipped beyond its end."""
+    """Reads values from an untrusted file, never beyond its end."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self._path, self._file, self._size = path, file, path.stat().st_size
@@ -128,7 +127,7 @@ class _Reader:
         return self._bytes(length).decode("utf-8", "replace")
 
     def _value(self) -> object:
-        """A text, a number, or for an array, whose elements are skipped, the range of its indices."""
+        """A text or a number; for an array, whose elements are skipped, the range of its indices."""
         kind = self._number("I")
         if kind == _STRING:
             return self._text(LONGEST_TEXT)

@@ -1,8 +1,8 @@
-"""Which key goes to which host: only to the one it belongs to.
+"""Sends each API key only to the host that it belongs to.
 
-``OPENAI_API_KEY`` belongs to the official host. Another one gets the key whose environment variable the user's configuration
-names by ``key_env``, and without one a placeholder, which is what local servers expect. A key goes over https alone, where
-nobody on the way can read it; to this machine also over http, and to ``http://HOST:PORT`` if the table's name says so.
+``OPENAI_API_KEY`` belongs to the official host. Another host gets the key in the environment variable that the user's
+configuration names by ``key_env``, or else a placeholder, which local servers expect. Keys are sent only over https, except to
+this machine and to ``http://HOST:PORT`` if the user's table has that name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OFFICIAL_URL = "https://api.openai.com/v1"
 OFFICIAL_KEY = "OPENAI_API_KEY"
 _OFFICIAL_ORIGIN = "https://api.openai.com:443"
 PLACEHOLDER = "unused"
-"""What a server without keys is sent, because the protocol wants something there."""
+"""The key sent to a server without keys, since the protocol requires one."""
 LONGEST_URL = 2_000
 LONGEST_KEY = 8_000
 MOST_AT_ONCE = 10_000
@@ -32,7 +32,7 @@ LARGEST_FILE = 1 << 20
 _SETTINGS = ("key_env", "max_connections", "headers", "extra_body")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _OWN_HEADERS = frozenset({"host", "content-length", "content-type", "transfer-encoding", "connection", "accept-encoding"})
-"""Headers that say what is sent, which nobody else can know."""
+"""Headers about the request itself, which cannot be configured."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_.])?|\[[0-9a-f:.]{2,45}\]")
 _ADDRESS = re.compile(r"((?P<scheme>https?)://)?(?P<host>\[[^\]]*\]|[^:\[\]/@]+)(:(?P<port>\d{1,5}))?")
@@ -40,26 +40,26 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 _SECRET = re.compile(
     r"(api|access|account|private|secret|subscription)key|secret|passw|credential|authorization|(access|auth|bearer)token|^token$"
 )
-"""Names of secrets, in their small letters alone; a model's tokens are none."""
+"""Names of secrets, reduced to lower-case letters; "tokens" as in max_tokens is not one."""
 _SAID = {
     **dict.fromkeys(("model", "messages", "prompt", "stream", "stop"), "take it out"),
     **dict.fromkeys(("max_tokens", "max_completion_tokens"), "name the model with ?max_completion_tokens=NUMBER"),
     "temperature": "choose it with --set temperature=NUMBER",
     "seed": "choose it with --seed NUMBER",
 }
-"""What every request says itself, and records, with what to do instead."""
+"""Parameters that every request sets itself, with the advice for users."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where an OpenAI-compatible server answers: the ``url`` before ``/chat/completions``, and its ``host:port``."""
+    """An OpenAI-compatible server: the ``url`` before ``/chat/completions``, and its ``address`` as ``host:port``."""
 
     url: str
     address: str
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: what a key is bound to."""
+        """Scheme, host and port, to which a key is bound."""
         return f"{self.url.partition('://')[0]}://{self.address}"
 
     @property
@@ -68,7 +68,7 @@ class Endpoint:
 
     @property
     def loopback(self) -> bool:
-        """Whether this is the machine itself, by an address that no other can answer."""
+        """True for this machine, by an address that no other can answer."""
         try:
             return self.host == "localhost" or ip_address(self.host.strip("[]")).is_loopback
         except ValueError:
@@ -76,22 +76,22 @@ class Endpoint:
 
     @property
     def private(self) -> bool:
-        """Whether nobody on the way can read along: over TLS, or on this machine."""
+        """True if nobody between can read the traffic: over TLS, or on this machine."""
         return self.url.startswith("https:") or self.loopback
 
     @property
     def entry(self) -> str:
-        """How a table of the user's own file is named for it."""
+        """The name of its table in the user's own file."""
         return f'[endpoints."{self.address if self.private else self.origin}"]'
 
     @property
     def official(self) -> bool:
-        """Whether this is the official host, over TLS."""
+        """True for the official host, over TLS."""
         return self.origin == _OFFICIAL_ORIGIN
 
 
 def parse_endpoint(url: str) -> Endpoint:
-    """Read a base URL. Raises ``ConfigurationError``, which never repeats the URL: there may be a password in it."""
+    """Parse a base URL. Raises ``ConfigurationError``, which never contains the URL: there may be a password in it."""
     way_out = "Write the server's base address, for example openai:NAME@http://127.0.0.1:8000/v1."
     if len(url) > LONGEST_URL or not (url.isascii() and url.isprintable()) or set(url) & set(' \\"<>'):
         raise ConfigurationError(f"The model's address is not a plain URL. {way_out}")
@@ -124,38 +124,38 @@ def parse_endpoint(url: str) -> Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class KeyRing:
-    """Finds what belongs to an endpoint: the name of an environment variable, never a key itself, the user's own limit of calls
-    at once, the variables of headers, and what else every request says: the ``tables`` of the user's own file. Each is for
-    ``scheme://host:port``, or for ``host:port``, which is no key for http to another machine.
+    """The user's settings of endpoints: the variables of keys and headers (never a key itself), limits of concurrent calls, and
+    additional parameters. Each of the ``tables`` is for ``scheme://host:port``, or for ``host:port``, whose secrets are not
+    used over http to another machine.
     """
 
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
 
     def _said(self, endpoint: Endpoint, *, secret: bool = True) -> Mapping[str, Any]:
-        """What was said of ``endpoint``, and if it is ``secret``, for it over a private way."""
+        """The settings of ``endpoint``; if ``secret``, only those that apply to its connection."""
         of_address: Mapping[str, Any] = self.tables.get(endpoint.address, {}) if endpoint.private or not secret else {}
         return {**of_address, **self.tables.get(endpoint.origin, {})}
 
     def variable(self, endpoint: Endpoint) -> str | None:
-        """The environment variable whose key belongs to ``endpoint``; None where no key belongs to it."""
+        """The environment variable with the key of ``endpoint``; None if it has no key."""
         return self._said(endpoint).get("key_env", OFFICIAL_KEY if endpoint.official else None)
 
     def max_connections(self, endpoint: Endpoint) -> int | None:
-        """How many calls at once the user allows ``endpoint``; None where they did not say."""
+        """The user's limit of concurrent calls to ``endpoint``; None if not set."""
         return self._said(endpoint, secret=False).get("max_connections")
 
     def extra_body(self, endpoint: Endpoint) -> Mapping[str, Any]:
-        """What each request to ``endpoint`` says beside what is asked, as it is recorded: without the values of variables."""
+        """Additional parameters of each request to ``endpoint``, as recorded: without the values of variables."""
         said: Mapping[str, Any] = self._said(endpoint, secret=False).get("extra_body", {})
         return self._said(endpoint).get("extra_body", {}) if _variables(said) else said
 
     def sent_body(self, endpoint: Endpoint) -> dict[str, Any]:
-        """The same with the values of variables. Raises ``ConfigurationError``."""
+        """`extra_body` with the values of variables. Raises ``ConfigurationError``."""
         body = self.extra_body(endpoint)
         return _filled(body, lambda _, value: _secret(named, endpoint) if (named := _variable(value)) else value)
 
     def more_headers(self, endpoint: Endpoint) -> dict[str, str]:
-        """The headers that each request to ``endpoint`` has, with their values. Raises ``ConfigurationError``."""
+        """Additional headers of each request to ``endpoint``, with values. Raises ``ConfigurationError``."""
         self.check_private(endpoint)
         return {name: _secret(variable, endpoint) for name, variable in self._headers(endpoint).items()}
 
@@ -163,12 +163,12 @@ class KeyRing:
         return self._said(endpoint).get("headers", {})
 
     def named(self, endpoint: Endpoint) -> tuple[str, ...]:
-        """The environment variables whose values go to ``endpoint``."""
+        """The environment variables whose values are sent to ``endpoint``."""
         headers, body = self._headers(endpoint).values(), _variables(self.extra_body(endpoint))
         return tuple(dict.fromkeys(filter(None, (self.variable(endpoint), *headers, *body))))
 
     def check_private(self, endpoint: Endpoint) -> None:
-        """Raise ``ConfigurationError`` for an http address of a host whose key is for https, unless the user named it."""
+        """Raise ``ConfigurationError`` for an http address of a host with a key for https, unless the user's file names it."""
         if endpoint.private or endpoint.origin in self.tables:
             return
         secret = {name for name, said in self.tables.items() if {"key_env", "headers"} & said.keys() or _variables(said)}
@@ -180,7 +180,7 @@ class KeyRing:
             )
 
     def key(self, endpoint: Endpoint) -> str:
-        """The key to send to ``endpoint``, or the placeholder where none belongs to it. Raises ``ConfigurationError``."""
+        """The key to send to ``endpoint``, or the placeholder if it has none. Raises ``ConfigurationError``."""
         self.check_private(endpoint)
         variable = self.variable(endpoint)
         if variable is None:
@@ -189,7 +189,7 @@ class KeyRing:
 
 
 def _secret(variable: str, endpoint: Endpoint, *, blanks: bool = True) -> str:
-    """The value of an environment variable, which may have ``blanks`` inside. Raises ``ConfigurationError``."""
+    """The value of an environment variable; ``blanks`` inside may be allowed. Raises ``ConfigurationError``."""
     key = os.environ.get(variable, "")
     if not key:
         alternative = (
@@ -212,7 +212,7 @@ def _host(name: str) -> str:
 
 
 def read_configuration(file: Path) -> tuple[dict[str, Any], bytes] | None:
-    """A configuration file's values and its bytes; None where there is no file. Raises ``ConfigurationError``."""
+    """Read a configuration file's values and bytes; None if there is no file. Raises ``ConfigurationError``."""
     try:
         if not file.exists():
             return None
@@ -229,7 +229,7 @@ def read_configuration(file: Path) -> tuple[dict[str, Any], bytes] | None:
 
 
 def load_keys(file: Path | None = None) -> KeyRing:
-    """The key ring of the user's own configuration; empty where there is no file. Raises ``ConfigurationError``."""
+    """Read the user's own configuration; empty if there is no file. Raises ``ConfigurationError``."""
     file = config_folder() / "housequest.toml" if file is None else file
     read = read_configuration(file)
     endpoints: object = read[0].get("endpoints", {}) if read is not None else {}
@@ -275,7 +275,7 @@ def load_keys(file: Path | None = None) -> KeyRing:
 
 
 def _check_table(table: object, where: str, *, bodies: bool) -> None:
-    """Raise ``ConfigurationError`` if ``table`` is none of headers by their variables, or of parameters (``bodies``)."""
+    """Raise ``ConfigurationError`` unless ``table`` has headers with their variables, or parameters (``bodies``)."""
     if not isinstance(table, dict) or not table:
         example = "{ top_k = 20 }" if bodies else '{ api-key = "NAME" }, with the name of an environment variable'
         raise ConfigurationError(f"{where} is not a table; write {example}.")
@@ -292,8 +292,8 @@ def _check_table(table: object, where: str, *, bodies: bool) -> None:
 
 
 def check_extra(body: Mapping[str, Any], where: str, *, named: bool = False) -> None:
-    """Raise ``ConfigurationError`` if ``body`` would say again what every request says, or shows a secret; in a model's name
-    (``named``), which others may have written, also if it names an environment variable."""
+    """Raise ``ConfigurationError`` if ``body`` repeats a parameter of every request or contains a secret; in a model's name
+    (``named``), which somebody else may have written, also if it names an environment variable."""
     if taken := sorted(_SAID.keys() & body.keys()):
         raise ConfigurationError(f"{where}: {taken[0]} is said by every request itself; {_SAID[taken[0]]}.")
 
@@ -308,7 +308,7 @@ def check_extra(body: Mapping[str, Any], where: str, *, named: bool = False) -> 
 
 
 def _variable(value: object) -> str:
-    """The environment variable that a value ``{ env = "NAME" }`` names; "" if it is another."""
+    """The environment variable named by a value ``{ env = "NAME" }``; "" for other values."""
     table = cast("dict[str, object]", value) if isinstance(value, dict) else {}
     name = table.get("env")
     return name if isinstance(name, str) and len(table) == 1 else ""
@@ -321,7 +321,7 @@ def _variables(body: Mapping[str, Any]) -> list[str]:
 
 
 def _filled(value: Any, fill: Callable[[tuple[str, ...], Any], object], *names: str) -> Any:
-    """A table with what ``fill`` makes of each single value, or variable, and the names that it stands under."""
+    """Replace each single value or variable in a table by the result of ``fill`` with the names above it."""
     if isinstance(value, list):
         return [_filled(each, fill, *names) for each in cast("list[Any]", value)]
     if not (names and _variable(value)) and isinstance(value, dict):

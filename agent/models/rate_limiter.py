@@ -1,13 +1,13 @@
-"""How many calls are in flight at an endpoint: no limit, until it answers 429.
+"""Limits the calls in flight at an endpoint; there is no limit until it answers 429.
 
-A 429 may say that there are too many calls, or be a call's own: its prompt is too long for the tokens of a minute, or one of
-the servers behind the address is busy. Congestion control halves what is in flight whenever something is lost (D.-M. Chiu and
+A 429 may mean too many calls, or be about one call: its prompt exceeds the tokens per minute, or one of several servers is
+busy. Congestion control halves what is in flight whenever something is lost (D.-M. Chiu and
 R. Jain, "Analysis of the increase and decrease algorithms for congestion avoidance in computer networks", Computer Networks and
-ISDN Systems 17 (1989), 1-14). Where every fifth call is refused whatever is in flight, that ends near one call at a time.
+ISDN Systems 17 (1989), 1-14). If every fifth call is refused whatever is in flight, that ends near one call at a time.
 
-So the limiter remembers how recent calls ended, and as which of the calls in flight they were sent. It lowers the limit, to
-what the endpoint kept, if most of those were refused that were sent with as many others. Each window of answers allows more:
-one call, then two more, then four.
+So the limiter remembers how recent calls ended, and how many were in flight when each was sent. If most of the calls sent at
+that level were refused, it lowers the limit to the calls that the endpoint accepted. Each window of answers raises it again:
+by one call, then two, then four.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from itertools import takewhile
 from typing import Literal
 
 Verdict = Literal["answered", "crowded", "other"]
-"""How a call ended: answered, refused because there were too many, or otherwise."""
+"""The end of an attempt: answered, refused with 429, or anything else."""
 REMEMBERED = 64
-"""Recent calls by which the endpoint is judged."""
+"""The number of recent calls that are remembered."""
 MOST_REFUSED = 1 / 2
-"""The share of them that may be refused before the limit is lowered."""
+"""The share of refused calls above which the limit is lowered."""
 MOST_REFUSED_TO_RISE = 1 / 3
-"""The share that may be refused for the limit to rise; a limit on the calls of a minute refuses more and more of them."""
+"""The share of refused calls up to which the limit rises; under a limit per minute the share keeps growing."""
 LEAST_REFUSALS = 4
-"""Refusals that say something of the endpoint, be it of one call."""
+"""The limit is lowered only after this many refusals, even of one call."""
 PATIENCE = 2.0
-"""Seconds in which no attempt ended, after which one more call is admitted: those in flight may hang."""
+"""Seconds without an ended attempt, after which one more call is admitted: those in flight may hang."""
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Call:
-    """A call, which may take several attempts: in which round the last one was sent, and as which of the calls in flight.
-    ``level`` counts this call and those sent before it, without those that were refused: the endpoint never had them."""
+    """A call of one or more attempts. ``round`` is that of the last attempt; ``level`` counts the calls in flight when it was
+    sent, with itself and without those refused since."""
 
     round: int = 0
     level: int = 0
@@ -53,18 +53,18 @@ class Limiter(ABC):
 
     @abstractmethod
     async def enter(self, call: Call, *, first: bool = False) -> None:
-        """Wait until an attempt is admitted, ``first`` before all that wait. Raises what the limiter was closed with."""
+        """Wait until an attempt is admitted; ``first``: ahead of the queue. Raises the error of ``close``."""
 
     @abstractmethod
     def leave(self, call: Call, verdict: Verdict, wait: float = 0.0) -> None:
-        """Report how the attempt ended. For ``wait`` seconds no call is admitted, unless it was refused for its own sake."""
+        """Report the end of an attempt. No call is admitted for ``wait`` seconds, unless the refusal was about this call."""
 
     @abstractmethod
     async def early(self, call: Call) -> bool:
-        """Whether the limit was lowered after the attempt at ``call`` was sent, before it ``leave``s."""
+        """True if the limit was lowered after the attempt was sent; call it before ``leave``."""
 
     async def rest(self, seconds: float) -> None:
-        """Wait ``seconds`` between attempts. Raises what the limiter is closed with, at once."""
+        """Wait ``seconds`` between attempts. Raises the error of ``close`` at once."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._closing.wait()
@@ -72,37 +72,37 @@ class Limiter(ABC):
             raise self._closed
 
     def close(self, why: BaseException) -> None:
-        """Admit no more calls: ``enter`` and ``rest`` raise ``why``, also for those that are waiting."""
+        """Admit no more calls: ``enter`` and ``rest`` raise ``why``, also in calls that are waiting."""
         self._closed = why
         self._closing.set()
 
 
 class RateLimiter(Limiter):
-    """Admits calls of one event loop in the order in which they came; ``most`` is a limit of the user's own."""
+    """Admits calls of one event loop in order; ``most`` is the user's own limit."""
 
     def __init__(self, most: int | None = None) -> None:
         super().__init__()
         self.most = most
         self.limit = most
-        """How many calls may be in flight at present; None while nothing has said so."""
+        """The present limit of calls in flight; None before the first refusal."""
         self.round = 0
-        """How often the limit was lowered."""
+        """The number of times the limit was lowered."""
         self._step = 1
         self._answers = 0
         """Answers since the limit last changed, while calls were waiting."""
         self._inside: dict[Call, None] = {}
-        """The calls in flight, as they were sent."""
+        """The calls in flight, in the order sent."""
         self._ends: dict[Call, tuple[int, bool]] = {}
-        """The levels of recent calls, and whether they were answered or are refused so far; the last one last."""
+        """The level of each recent call and True if it was answered, oldest first."""
         self._ended = 0.0
-        """When an attempt last ended, or the limit last rose because none did."""
+        """The time when an attempt last ended, or the limit rose because none did."""
         self._held_until = 0.0
         self._waiting: deque[tuple[Call, asyncio.Future[None]]] = deque()
         self._alarm: asyncio.TimerHandle | None = None
 
     @property
     def active(self) -> int:
-        """How many calls are in flight."""
+        """The number of calls in flight."""
         return len(self._inside)
 
     async def enter(self, call: Call, *, first: bool = False) -> None:
@@ -115,7 +115,7 @@ class RateLimiter(Limiter):
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled() and turn.exception() is None:
-                # Admitted and cancelled in the same moment: the place goes to the next.
+                # Admitted and cancelled at the same moment: the next call takes the place.
                 self.leave(call, "other")
             raise
 
@@ -151,14 +151,14 @@ class RateLimiter(Limiter):
         return call.round != self.round
 
     def _remember(self, call: Call, *, answered: bool) -> None:
-        # A call counts once, however often it is tried: a few that are always refused say nothing of the others.
+        # A call counts once, however many attempts it takes: a few calls that always fail say nothing about the rest.
         self._ends.pop(call, None)
         self._ends[call] = call.level, answered
         if len(self._ends) > REMEMBERED:
             del self._ends[next(iter(self._ends))]
 
     def _refused(self, level: int) -> float:
-        """The share of recent calls that were refused, of those that were sent with so many in flight."""
+        """The share of refused calls among recent calls sent at ``level`` or above."""
         answered = [answered for sent, answered in self._ends.values() if sent >= level]
         return answered.count(False) / len(answered)
 
@@ -176,7 +176,7 @@ class RateLimiter(Limiter):
 
     def _admit(self) -> None:
         loop = asyncio.get_running_loop()
-        # Read once: were the wait over between two reads, no call would be admitted and no timer set.
+        # Read the clock once: if the wait ended between two reads, no call would be admitted and no timer set.
         held = loop.time() < self._held_until
         while self._waiting and not held and (self.limit is None or self.active < self.limit):
             call, turn = self._waiting.popleft()

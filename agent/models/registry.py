@@ -1,8 +1,8 @@
-"""Models by name, ``KIND:REST``, and the contract of the provider that makes those of a kind. Roles may have models of their
-own: ``NAME,ROLE=NAME``.
+"""Models by name, ``KIND:REST``, and the contract of the provider of a kind. A role may have its own model:
+``NAME,ROLE=NAME``.
 
-To add a kind, such as ``openai`` in ``openai:NAME``, declare an entry point in the group ``housequest.models``: its name is the
-kind, and its value a subclass of `ModelProvider`. Keep that module light: it is imported just to read a model's name.
+To add a kind, such as ``openai`` in ``openai:NAME``, declare an entry point in the group ``housequest.models`` with the kind as
+its name and a subclass of `ModelProvider` as its value. Keep that module light: it is imported just to parse a model's name.
 """
 
 from __future__ import annotations
@@ -31,12 +31,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class CallOptions:
-    """How a model is called.
+    """Options for calling a model.
 
-    ``timeout`` limits one attempt, in seconds. ``retries`` is how often a call is tried again after a failure that may pass,
-    and ``wait`` multiplies the pauses before that. ``keys`` are the user's API keys; None reads them from the configuration.
-    ``watch`` is told of each reply as it comes, where a person waits for it and may cancel it. ``limiter`` limits the rate of
-    calls in place of the model's own limiter.
+    ``timeout`` limits one attempt, in seconds. ``retries`` is the number of retries after a temporary failure, and ``wait``
+    multiplies the pauses between them. ``keys`` are the user's API keys; None reads the configuration. ``watch`` gets each
+    reply while it comes, for a person who waits and may cancel. ``limiter`` replaces the model's own rate limiter.
     """
 
     timeout: float = 60.0
@@ -51,65 +50,65 @@ class ModelProvider(ABC):
     """One kind of model. ``rest`` is what follows ``KIND:`` in a model's name, and may be empty."""
 
     forms: ClassVar[tuple[str, ...]]
-    """How its models are named, such as ``openai:NAME``."""
+    """Forms of names, such as ``openai:NAME``."""
 
     brief: ClassVar[bool] = False
-    """Whether its models read only the short prompts of ``housequest.agent.roles.brief``, as the built-in model does."""
+    """True if its models read only the short prompts of ``housequest.agent.roles.brief``."""
 
     images: ClassVar[bool] = False
-    """Whether some of its models may take images; `Model.capabilities` says which do."""
+    """True if some of its models may accept images; see `Model.capabilities`."""
 
     free: ClassVar[bool] = False
-    """Whether calls cost nothing unless prices are configured, so that a budget of money can count them."""
+    """True if calls cost nothing unless prices are configured, so that a budget in money can count them."""
 
     def parse(self, rest: str) -> str:
-        """``rest`` in its one normal form. Opens no file and no connection. Raises ``ConfigurationError``."""
+        """Normalise ``rest`` without opening a file or connection. Raises ``ConfigurationError``."""
         return rest
 
     @abstractmethod
     def make(self, rest: str, *, name: str, options: CallOptions) -> Model:
-        """The model, called ``name``; nothing is called yet. Raises ``ConfigurationError``."""
+        """Make the model ``name`` without calling it. Raises ``ConfigurationError``."""
 
     def portable(self, rest: str) -> str:
-        """``rest`` without host and folder, which belong to this machine; runs record it."""
+        """``rest`` without host and folder, as recorded in runs."""
         return rest
 
     def digest(self, rest: str) -> str | None:
-        """A digest of the model's file; None if it has no file. Raises ``ConfigurationError``."""
+        """A digest of the model's file; None if it has none. Raises ``ConfigurationError``."""
         del rest
         return None
 
     def learned_from(self, rest: str) -> tuple[str, ...]:
-        """The tasks that it learned from, as far as is known: splits, of made-up houses with their seeds
+        """The splits that the model was trained on, if known, with seeds of made-up houses
         (`housequest.worlds.tasks.read_split`)."""
         del rest
         return ()
 
     def elsewhere(self, rest: str) -> str | None:
-        """Where prompts go and with which key; None for this machine. Raises ``ConfigurationError`` if they may not."""
+        """Describe the server and the key that get the prompts; None for this machine. Raises ``ConfigurationError``."""
         del rest
         return None
 
     def computes(self, rest: str) -> str | None:
-        """What it computes with here, such as threads, in a sentence; None if that was named or does not matter."""
+        """A sentence about the threads that it uses here; None if the user chose them or they do not matter."""
         del rest
         return None
 
     @abstractmethod
     def about(self) -> str:
-        """A line for the list of models: what this kind is, and whether this machine has what it needs."""
+        """A line for the list of models: a description, and if this machine has what it needs."""
 
 
 def file_name(rest: str) -> str:
-    """``rest`` where it can be the name of a file. Raises ``ConfigurationError``."""
+    """Return ``rest`` if it can be the name of a file. Raises ``ConfigurationError``."""
     if not rest or "\0" in rest:
         raise ConfigurationError(f"{shown(rest, 60)} is not the name of a file.")
     return rest
 
 
 def split_options(rest: str, options: type[T], owner: str) -> tuple[str, T]:
-    """What stands before the last ``?``, and ``options`` read from the ``KEY=VALUE&KEY=VALUE`` after it. A question mark that
-    no option follows belongs to the name. Raises ``ConfigurationError``."""
+    """Split ``rest`` into a name and the ``options`` after its last ``?``, as ``KEY=VALUE&KEY=VALUE``. A question mark without
+    options after it belongs to the name. Raises ``ConfigurationError``."""
     name, _, query = rest.rpartition("?")
     if not name or "=" not in query or "/" in query.partition("=")[0]:
         name, query = rest, ""
@@ -124,7 +123,7 @@ def split_options(rest: str, options: type[T], owner: str) -> tuple[str, T]:
 
 
 def with_options(name: str, options: Any) -> str:
-    """``name`` followed by those of ``options`` that differ from their defaults."""
+    """``name`` followed by the ``options`` that differ from their defaults."""
     parts: list[str] = []
     for field in dataclasses.fields(options):
         value: object = getattr(options, field.name)
@@ -142,7 +141,7 @@ _BETWEEN = re.compile(r",\s*(?=[A-Za-z][\w-]*=)")
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
-    """A model's name in the one form that it is always written in."""
+    """A parsed and normalised model name."""
 
     kind: str
     rest: str
@@ -152,17 +151,16 @@ class ModelName:
 
     @property
     def provider(self) -> ModelProvider:
-        """The provider of its kind."""
         return provider(self.kind)
 
 
 def providers() -> dict[str, ModelProvider]:
-    """All installed providers by their kind, those that ship first."""
+    """All installed providers by kind, shipped ones first."""
     return {kind: provider(kind) for kind in plugins("housequest.models")}
 
 
 def provider(kind: str) -> ModelProvider:
-    """The provider of ``kind``. Raises ``ConfigurationError`` if none is installed, or it cannot be used."""
+    """Load the provider of ``kind``. Raises ``ConfigurationError`` if none is installed, or it cannot be used."""
     found = load_plugin("housequest.models", kind, "kind of model")
     if not (isinstance(found, type) and issubclass(found, ModelProvider)):
         what = f"The entry point of the model kind {shown(kind)}"
@@ -171,7 +169,7 @@ def provider(kind: str) -> ModelProvider:
 
 
 def model_forms() -> str:
-    """How models are named, in words."""
+    """List the forms of model names, for messages."""
     *most, last = [form for kind in plugins("housequest.models") for form in _forms(kind)]
     return f"{', '.join(most)} or {last}" if most else last
 
@@ -184,9 +182,9 @@ def _forms(kind: str) -> tuple[str, ...]:
 
 
 def models_of(*names: str) -> dict[str, str]:
-    """The models by role that ``names`` such as ``NAME,ROLE=NAME`` name; that of all other roles is the first, as "".
+    """Parse ``names`` such as ``NAME,ROLE=NAME`` into models by role; "" stands for all other roles and comes first.
 
-    Raises ``ConfigurationError`` where two are given for one role.
+    Raises ``ConfigurationError`` if a role has two models.
     """
     found: dict[str, str] = {}
     for part in (part.strip() for name in names for part in _BETWEEN.split(name)):
@@ -198,19 +196,19 @@ def models_of(*names: str) -> dict[str, str]:
 
 
 def named_models(models: Mapping[str, str]) -> str:
-    """What `models_of` reads as ``models``."""
+    """Write ``models`` as `models_of` reads them."""
     return ",".join(f"{role}={name}" if role else name for role, name in sorted(models.items()))
 
 
 def beside(before: object, name: object) -> object:
-    """``name``, with what is named ``before`` for the roles that it leaves open if it names no model for all of them."""
+    """``name``; if it names models for some roles only, the other roles keep those named ``before``."""
     if isinstance(before, str) and isinstance(name, str) and "" not in (models := models_of(name)):
         return named_models(models_of(before) | models)
     return name
 
 
 def parse_models(name: str) -> dict[str, ModelName]:
-    """Read the models of `models_of` as `parse_model` does. Raises ``ConfigurationError``."""
+    """Parse the models of all roles. Raises ``ConfigurationError``."""
     found = {role: _parsed(each) for role, each in models_of(name).items()}
     if "" not in found:
         raise ConfigurationError(f"A model is named for {' and '.join(found)} alone; name one for the other roles, too.")
@@ -220,7 +218,7 @@ def parse_models(name: str) -> dict[str, ModelName]:
 
 
 def parse_model(name: str) -> ModelName:
-    """Read one model's name without opening anything. Raises ``ConfigurationError``, never repeating an address."""
+    """Parse one model's name without opening anything. Raises ``ConfigurationError``, which never contains an address."""
     if len(models := parse_models(name)) > 1:
         raise ConfigurationError(f"Only one model is asked here, without roles, and {len(models)} are named; name one.")
     return models[""]
@@ -230,7 +228,7 @@ def _parsed(name: str) -> ModelName:
     kind, colon, rest = name.partition(":")
     kind, rest, known = kind.strip(), rest.strip(), plugins("housequest.models")
     if kind not in known and not is_out("housequest.models", kind):
-        # A name without a kind is most often one that an endpoint has.
+        # A name without a kind is usually the name at an endpoint.
         suggestion = nearest(kind, tuple(known)) or ("" if colon else f" Did you mean {shown(f'openai:{kind}', 60)}?")
         raise ConfigurationError(f"There is no kind of model {shown(kind, 40)}.{suggestion} Name a model as {model_forms()}.")
     found = provider(kind)
@@ -252,7 +250,7 @@ def make_model(
     watch: Watch | None = None,
     limiter: Limiter | None = None,
 ) -> Model:
-    """Make the model ``name``, or those of roles as one, called as `CallOptions` say. Raises ``ConfigurationError``."""
+    """Make the model ``name``, or one model with others for roles; see `CallOptions`. Raises ``ConfigurationError``."""
     models = parse_models(name)
     if not (math.isfinite(timeout) and timeout > 0):
         raise ConfigurationError(f"A time limit of {timeout} seconds allows no call; give a number above 0.")
@@ -265,35 +263,38 @@ def make_model(
 
 
 def destination(name: str) -> str | None:
-    """Where the model's prompts go and with which key, in words; None for one that runs here. Raises ``ConfigurationError``."""
+    """Describe the servers and keys that get the prompts; None if the model runs here. Raises ``ConfigurationError``."""
     found = ((role, each.provider.elsewhere(each.rest)) for role, each in parse_models(name).items())
     return " and ".join(f"{where}{f' (those of the {role})' if role else ''}" for role, where in found if where) or None
 
 
 def computes(name: str) -> str | None:
-    """With what of this machine the model computes, in a sentence, if that is to be said. Raises ``ConfigurationError``."""
+    """A sentence about the threads that the model uses here; None if not needed. Raises ``ConfigurationError``."""
     return " ".join(filter(None, (each.provider.computes(each.rest) for each in parse_models(name).values()))) or None
 
 
 def portable_name(name: str) -> str:
-    """A model's name without host and folder, with all that its replies depend on. Raises ``ConfigurationError``."""
+    """A model's name without host and folder, but with all that affects its replies. Raises ``ConfigurationError``."""
     named = {role: ModelName(each.kind, each.provider.portable(each.rest)) for role, each in parse_models(name).items()}
     return named_models({role: str(each) for role, each in named.items()})
 
 
 def file_digest(name: str) -> str | None:
-    """What tells a model's file from another; None of a model without a file. Raises ``ConfigurationError``."""
+    """A digest of the models' files; None if there are no files. Raises ``ConfigurationError``."""
     found = [digest for each in parse_models(name).values() if (digest := each.provider.digest(each.rest))]
     return sha256("".join(found).encode()).hexdigest() if len(found) > 1 else next(iter(found), None)
 
 
 def reads_brief_prompts(name: str) -> bool:
-    """Whether the model reads short prompts of its own and no templates; False where its provider is not installed."""
-    kind = name.partition(":")[0].strip()
-    return kind in plugins("housequest.models") and provider(kind).brief
+    """True if the model reads only short prompts of its own; False if its provider is not installed."""
+    return (found := _installed(name)) is not None and found.brief
 
 
 def is_free(name: str) -> bool:
-    """Whether the model's calls cost nothing where no prices are configured; False where its provider is not installed."""
+    """True if the model's calls are free unless prices are configured; False if its provider is not installed."""
+    return (found := _installed(name)) is not None and found.free
+
+
+def _installed(name: str) -> ModelProvider | None:
     kind = name.partition(":")[0].strip()
-    return kind in plugins("housequest.models") and provider(kind).free
+    return provider(kind) if kind in plugins("housequest.models") else None

@@ -1,11 +1,11 @@
 """A model with replies from a file: deterministic and offline, for tests, demonstrations and reproducing a bug.
 
-The file is YAML. Its ``rules`` are tried in turn: one fits where the system message holds its ``role`` and the last message of
-the user its ``match``, and has a ``reply`` or ``replies``. Where none fits, ``replies`` answer one after the other, and then a
-``default``. With ``images: true`` messages may have pictures, which no rule looks at.
+The file is YAML. The first of its ``rules`` counts whose ``role`` is in the system message and whose ``match`` is in the last
+user message; it has a ``reply`` or ``replies``. If none matches, ``replies`` answer one after the other, and then a
+``default``. With ``images: true`` messages may have pictures, which rules ignore.
 
-The n-th of ``replies`` answers a conversation with n - 1 assistant messages, so that concurrent calls and rewound conversations
-get the same replies.
+The n-th of ``replies`` answers a conversation with n - 1 assistant messages, so concurrent calls and rewound conversations get
+the same replies.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ Said = Annotated[str, Before(_said)]
 
 @dataclass(frozen=True, slots=True)
 class ReplyRule:
-    """Answers a conversation whose system message holds ``role`` and whose last user message holds ``match``. It answers with
-    the same ``reply`` always, or with ``replies`` one after the other."""
+    """Answers a conversation with ``role`` in the system message and ``match`` in the last user message: always with ``reply``,
+    or with ``replies`` one after the other."""
 
     role: Said = ""
     match: Said = ""
@@ -47,7 +47,7 @@ class ReplyRule:
 
 
 class ScriptedModel(Model):
-    """A model whose replies are a pure function of the conversation; words count as tokens, pictures are not looked at."""
+    """A model whose replies depend only on the conversation; words count as tokens, and pictures are ignored."""
 
     def __init__(self, rules: Sequence[ReplyRule], *, name: str, images: bool = False) -> None:
         self._rules = tuple(rules)
@@ -101,7 +101,7 @@ class ScriptedProvider(ModelProvider):
 
 
 def read_script(file: Path) -> bytes:
-    """The bytes of a script. Raises ``ConfigurationError`` for a file that cannot be read or is too large."""
+    """Read the bytes of a script. Raises ``ConfigurationError`` if it is unreadable or too large."""
     try:
         content = read_file(file, LARGEST_FILE + 1)
     except OSError as error:
@@ -120,7 +120,7 @@ class _Script:
 
 
 def load_script(file: Path, *, name: str) -> ScriptedModel:
-    """Read a script. Raises ``ConfigurationError`` naming the file, and the line where one is to blame."""
+    """Read a script. Raises ``ConfigurationError`` with the file, and the line if known."""
     root = None
     try:
         root = compose(read_script(file).decode("utf-8-sig"))

@@ -1,4 +1,4 @@
-"""What a model thought, where that stands in the text of its reply."""
+"""Separates thinking from the text of a reply."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _AROUND = (
     r"|</?(?:answer|response)>"
 )
 _MARK = re.compile(rf"(?=[<\[◁H])(?:(?P<over>{_OVER})|(?P<begun>{_BEGUN})|{_AROUND})", re.IGNORECASE)
-"""The end of a thought, its beginning, and what some models set around the reply beside that."""
+"""Marks for the end and the beginning of a thought, and other marks around a reply."""
 
 
 def split_thoughts(text: str, *, midst: bool = False) -> tuple[str, str]:
-    """The reply and the thinking in ``text``; a thought in the ``midst`` of a reply is left there, unless it is told to go too.
+    """Split ``text`` into reply and thinking. A thought in the middle of a reply stays, unless ``midst`` is set.
 
-    All before an end without a beginning was thought: the beginning was in the prompt, to some models. All after a beginning
-    without an end was thought too: that thought was cut off.
+    Everything before an end without a beginning is thinking, since some templates put the beginning into the prompt; so is
+    everything after a beginning without an end, since that thought was cut off.
     """
     said, thought, at, silent = list[str](), list[str](), 0, True
     begun: re.Match[str] | None = None

@@ -10,7 +10,7 @@ from housequest.worlds.paths import given_path
 
 
 class BuiltinProvider(ModelProvider):
-    """The model that ships, or with ``rest`` one that was trained and exported to that file."""
+    """The model that ships; ``rest`` may name the file of another trained and exported one."""
 
     forms = ("builtin",)
     brief = True

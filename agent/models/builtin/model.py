@@ -1,9 +1,8 @@
 """The model that ships: a specialist for household text games, small enough to run anywhere in a few milliseconds a reply.
 
-It computes in NumPy in one thread, for all calls that wait together: each pass reads the prompts of those that came, and one
-token of every reply that is being written. Shared prefixes are cached by whole blocks. A token's values are the same whether
-cached or not and whatever is read beside it (`network`), so the reply to a prompt has the same bytes however many games are
-played at once.
+It computes in NumPy in one thread for all waiting calls together: each pass reads the prompts of new calls, and one token of
+every reply in progress. Shared prefixes are cached in whole blocks. A token's values do not depend on the cache or on other
+calls (`network`), so the reply to a prompt has the same bytes however many games are played at once.
 """
 
 from __future__ import annotations
@@ -44,18 +43,18 @@ _CAPABILITIES = Capabilities(log_probabilities=True, scoring=True, choices=True,
 _CACHES = 32
 _MOST_TOKENS = 512
 Steps = Generator[NetworkInput, Floats, T]
-"""Work on the network: it yields what is to be read, is sent the logits, and returns its result."""
+"""Work on the network: a generator that yields inputs, is sent their logits, and returns its result."""
 
 
 class _Call:
-    """Work that was asked for, and where its result goes; who awaits the result may cancel it."""
+    """Steps of work with the future of their result, which may be cancelled."""
 
     def __init__(self, steps: Steps[Any]) -> None:
         self.steps = steps
         self.result: Future[Any] = Future()
 
     def after(self, logits: Floats | None) -> NetworkInput | None:
-        """What it reads next, after the ``logits`` of what it read last; None where it is over."""
+        """Return the next input after the ``logits`` of the last one; None if the work is over."""
         if self.result.cancelled():
             self.steps.close()
             return None
@@ -64,18 +63,18 @@ class _Call:
         except StopIteration as end:
             if self.result.set_running_or_notify_cancel():
                 self.result.set_result(end.value)
-        except Exception as error:  # noqa: BLE001 - it is raised where the result is awaited
+        except Exception as error:  # noqa: BLE001 - raised where the result is awaited
             self.fail(error)
         return None
 
     def fail(self, error: Exception) -> None:
-        """Raise ``error`` where the result is awaited."""
+        """Make the awaited result raise ``error``."""
         if self.result.set_running_or_notify_cancel():
             self.result.set_exception(error)
 
 
 class BuiltinModel(Model):
-    """Replies only to the prompts of `housequest.agent.roles.brief`, on which it was trained, and continues a reply."""
+    """Replies only to the prompts of `housequest.agent.roles.brief`, on which it was trained; can continue a reply."""
 
     def __init__(self, file: BuiltinFile, *, name: str = "builtin") -> None:
         self.name = name
@@ -106,7 +105,7 @@ class BuiltinModel(Model):
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _done(self, steps: Steps[T]) -> T:
-        """The result of ``steps``, which take part in the next pass."""
+        """Run ``steps`` together with other calls, and return their result."""
         call = _Call(steps)
         with self._lock:
             self._waiting.append(call)
@@ -126,7 +125,7 @@ class BuiltinModel(Model):
             going |= _read_next(dict.fromkeys(new))
             try:
                 logits = self._network.read(tuple(going.values()))
-            except Exception as error:  # noqa: BLE001 - it is raised where the results are awaited
+            except Exception as error:  # noqa: BLE001 - raised where the results are awaited
                 for call in going:
                     call.fail(error)
                 going = {}
@@ -183,7 +182,7 @@ class BuiltinModel(Model):
         return Completion(text, finish, Usage(len(tokens), len(said)), Timing(cached=cached), tuple(choices))
 
     def _scored(self, tokens: list[int], continuations: Sequence[str], *, ended: bool = False) -> Steps[list[float]]:
-        """log p (nats) of each continuation, with ``ended`` that of the end of the reply after it too."""
+        """log p (nats) of each continuation, with ``ended`` including the end of the reply."""
         known = self._vocabulary
         each = [known.encode(text) + [known.end] * ended for text in continuations]
         found: list[float] = []
@@ -203,14 +202,14 @@ class BuiltinModel(Model):
 
     @contextmanager
     def _cache(self, tokens: list[int], *, room: int) -> Generator[Cache]:
-        """A cache of the longest known beginning of ``tokens``, with ``room`` for more; it is kept for other calls."""
+        """Lend a cache of the longest cached prefix of ``tokens``, with ``room`` for more, and keep it for other calls."""
         context = self._network.shape.context
         if len(tokens) + room > context:
             raise ModelError(
                 f"The prompt of {len(tokens)} tokens is too long for the built-in model, which reads {context}; give it fewer "
                 "or shorter rules and hints."
             )
-        # The last block is always read, since its logits are wanted; only whole blocks are kept.
+        # The last block is always read, since its logits are needed; only whole blocks are cached.
         whole = (len(tokens) - 1) // BLOCK * BLOCK
         best = max(self._kept, key=lambda kept: shared_prefix(kept.tokens, tokens), default=None)
         known = 0 if best is None else min(shared_prefix(best.tokens, tokens) // BLOCK * BLOCK, whole)
@@ -229,7 +228,7 @@ class BuiltinModel(Model):
 
 
 def _read_next(after: Mapping[_Call, Floats | None]) -> dict[_Call, NetworkInput]:
-    """What each call reads next, after the logits of what it read last; a call that is over reads nothing."""
+    """The next input of each call that is not over."""
     next_readings = ((call, call.after(logits)) for call, logits in after.items())
     return {call: reading for call, reading in next_readings if reading is not None}
 
@@ -247,5 +246,5 @@ def _log_softmax(logits: Floats) -> Floats:
 
 
 def load_builtin(file: Path | None = None, *, name: str = "builtin") -> BuiltinModel:
-    """The model that ships, or the one in ``file``. Raises ``ConfigurationError``."""
+    """Load the model that ships, or the one in ``file``. Raises ``ConfigurationError``."""
     return BuiltinModel(read_builtin(SHIPPED if file is None else file), name=name)

@@ -3,9 +3,9 @@
 The network is a llama (RMSNorm, rotary positions, SwiGLU, tied embeddings) of about a million weights. At this size the
 overhead of NumPy counts, so query, key and value are one product, and so are gate and up. Keys and values are cached.
 
-What is computed for a token has the same bytes whatever is read beside it. BLAS may add the floats of a larger product in
-another order, so no product has a shape that depends on the other sequences: those with weights are of `_TILE` tokens, the last
-filled up with zeros; those with keys and values are of one sequence's own lengths.
+The results for a token have the same bytes whatever other sequences are in the pass. BLAS may add the floats of a larger
+product in another order, so no product's shape depends on other sequences: products with weights have `_TILE` tokens, the last padded
+with zeros; products with keys and values have the sequence's own length.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from housequest.agent.networks import Floats, WeightsFormat, layer_sizes, normed, silu
 
 BLOCK = 32
-"""Tokens of a sequence, from a multiple of it on, that look back together; a cache is shared by whole blocks."""
+"""Tokens that attend together, from a multiple of this number on; caches are shared in whole blocks."""
 _TILE = 2
 SHIPPED = Path(__file__).with_name("weights") / "builtin.weights"
 
@@ -37,7 +37,7 @@ _GLUED = frozenset(".,:;!?%)")
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The sizes of a network: ``hidden`` is the width of the feed-forward part, ``context`` the most tokens of a sequence."""
+    """The sizes of a network; ``hidden`` is the width of the feed-forward part, ``context`` the most tokens of a sequence."""
 
     width: int = 128
     layers: int = 4
@@ -48,10 +48,10 @@ class Shape:
 
 
 class Cache:
-    """Keys and values of the tokens read so far: (layers, heads, context, head) each, of which ``length`` hold.
+    """Keys and values of the first ``length`` tokens: (layers, heads, context, head) each.
 
-    A value has one number more, which is 1: mixing values by shares that do not add up to 1 then says what they add up to.
-    ``tokens`` are those of whole blocks of a prompt, with which it begins.
+    Values have one more number, always 1, so that the weighted sum of values also gives the sum of the weights. ``tokens`` are
+    the prompt's tokens in whole blocks.
     """
 
     def __init__(self, shape: Shape) -> None:
@@ -63,7 +63,7 @@ class Cache:
 
 
 class NetworkInput(NamedTuple):
-    """Tokens to read after what ``cache`` holds, and whether the logits after ``every`` one of them are wanted, or the last."""
+    """Tokens to read after those in ``cache``; ``every``: return the logits after each token, not only the last."""
 
     tokens: Sequence[int]
     cache: Cache
@@ -71,10 +71,10 @@ class NetworkInput(NamedTuple):
 
 
 class _Look:
-    """The tokens ``rows`` of a pass, which stand at ``start`` to ``end`` of their sequence and look back together.
+    """A block of tokens that attend together: the ``rows`` of a pass, at positions ``start`` to ``end`` of their sequence.
 
-    ``keys`` and ``values`` are what they see, (layers, heads, head, end) and (layers, heads, end, head + 1), and of these
-    ``new_keys`` and ``new_values`` their own.
+    They attend to ``keys`` (layers, heads, head, end) and ``values`` (layers, heads, end, head + 1); ``new_keys`` and
+    ``new_values`` are views of their own.
     """
 
     def __init__(self, cache: Cache, row: int, start: int, end: int) -> None:
@@ -86,7 +86,7 @@ class _Look:
 
 
 class Network:
-    """Tokens to logits. It holds no state but its weights, so any number of caches may be used with it."""
+    """Computes logits from tokens. Its only state are the weights, so it works with any number of caches."""
 
     def __init__(self, shape: Shape, weights: Mapping[str, Floats]) -> None:
         self.shape = shape
@@ -109,7 +109,7 @@ class Network:
         self._sin: Floats = np.sin(angle).astype(np.float32)
 
     def read(self, readings: Sequence[NetworkInput]) -> list[Floats]:
-        """The logits of what follows the last or every token of each reading, (tokens, tokens known); their caches differ."""
+        """The logits after the last or every token of each reading, (tokens, vocabulary); the caches must be distinct."""
         if not readings:
             return []
         looks, lengths = _looks(readings), [len(reading.tokens) for reading in readings]
@@ -154,7 +154,7 @@ class Network:
 
 
 _HIDDEN = np.triu(np.full((BLOCK, BLOCK), -np.inf, np.float32), 1)
-"""What hides from a token those of its block that come after it."""
+"""The causal mask of a block."""
 
 
 def _looks(readings: Sequence[NetworkInput]) -> list[_Look]:
@@ -170,7 +170,7 @@ def _looks(readings: Sequence[NetworkInput]) -> list[_Look]:
 
 
 def _product(x: Floats, weights: Floats) -> Floats:
-    """``x @ weights`` by tiles, so that a row's bytes do not depend on how many there are."""
+    """``x @ weights`` in tiles, so that a row's bytes do not depend on the number of rows."""
     return x @ weights if len(x) == _TILE else (x.reshape(-1, _TILE, x.shape[1]) @ weights).reshape(len(x), -1)
 
 
@@ -187,10 +187,10 @@ def _rotated(x: Floats, cos: Floats, sin: Floats) -> Floats:
 class Vocabulary:
     """The tokenizer: words, objects with their numbers, and pieces of words for everything else.
 
-    ``words`` are known words, labels (``goal:``), names with numbers (``mug 2``) and pieces of words (``#ing``), in small
-    letters. A name such as ``mug 2`` is one token, because a small model confuses names made of two. Text is lowercased, and
-    unknown words are spelt by the longest pieces that are known, which begin with ``#``; letters always are. Decoded text is
-    canonical: one space between words, none before a full stop.
+    ``words`` are known words, labels (``goal:``), names with numbers (``mug 2``) and pieces of words (``#ing``), in lower case.
+    A name such as ``mug 2`` is one token, because a small model confuses names of two tokens. Text is lowercased, and unknown
+    words are spelt with the longest known pieces, which begin with ``#``; all letters are pieces. Decoded text is canonical:
+    one space between words, none before a full stop.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
@@ -208,14 +208,14 @@ class Vocabulary:
         return self._ids[token]
 
     def encode(self, text: str, spelt: Container[str] = ()) -> list[int]:
-        """The tokens of ``text``, cut to ``LONGEST_TEXT`` characters. The words ``spelt`` are taken for unknown."""
+        """The tokens of ``text``, cut to ``LONGEST_TEXT`` characters. Words in ``spelt`` are treated as unknown."""
         found: list[int] = []
         for token in _TOKEN.findall(text[:LONGEST_TEXT].lower()):
             (self._spell if token in spelt else self._add)(token, found)
         return found
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The canonical text of tokens; special ones have none."""
+        """The canonical text of tokens, without special ones."""
         parts: list[str] = []
         bare = True  # at the beginning of a line
         for token in (self.tokens[id] for id in ids):
@@ -284,6 +284,6 @@ FORMAT = WeightsFormat(
 
 
 def read_builtin(file: Path) -> BuiltinFile:
-    """Read a model. Raises ``ConfigurationError`` for a file that is none."""
+    """Read a model. Raises ``ConfigurationError`` if the file is not one."""
     shape, vocabulary, weights = FORMAT.read(file)
     return BuiltinFile(Network(shape, weights), vocabulary)

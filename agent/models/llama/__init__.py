@@ -1,7 +1,7 @@
 """``llama:FILE``: models in GGUF files, run on this machine by llama.cpp in their own process.
 
-A name says how, and by which runtime: ``llama:/path/model.gguf?slots=8&context=4096``. What both runtimes need is here too:
-chat templates in place of a model's own, grammars of given texts, and errors that they share.
+A name may have options: ``llama:/path/model.gguf?slots=8&context=4096``. Code that both runtimes share is here too: chat
+templates, grammars for choices, and errors.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from housequest.worlds.workers import Refused
 LESS_MEMORY = "If memory ran out, try a smaller model, or fewer slots or a smaller context: ?slots=1&context=2048."
 LARGEST = 1 << 20
 ATTENDED_BATCH = 64
-"""Tokens of a prompt evaluated at once while somebody attends: between two batches a call can be called off."""
+"""Tokens of a prompt evaluated at once while a person watches: a call can be cancelled between two batches."""
 
 # The marks of ChatML, which many models were trained with: https://github.com/openai/openai-python/blob/v0.28.1/chatml.md
 _CHATML = (
@@ -42,7 +42,7 @@ _WAY_OUT = f'Install one: {INSTALL}, which needs no compiler, or "housequest[lla
 
 @dataclass(frozen=True, slots=True)
 class LlamaOptions:
-    """How a GGUF model is run. ``flash`` attention is faster, and what is cached then changes scores."""
+    """Options of a GGUF model. ``flash`` attention is faster, but makes scores depend on the cache."""
 
     context: int | None = option(
         None, "tokens of one conversation [what the model was trained for, at most 8192]", least=1, most=1 << 24
@@ -61,28 +61,28 @@ class LlamaOptions:
 
     @property
     def computing(self) -> int:
-        """How many threads compute: where none are named, one less than the processors that this process may use. Threads of a
-        model wait for each other at every layer, so where one of them has to share its core, all stand still."""
+        """The number of threads: by default one less than the available processors. A model's threads wait for each other at
+        every layer, so if one of them shares its core, all are slow."""
         return self.threads or max(1, processors() - 1)
 
     @property
     def said_threads(self) -> str:
-        """How many threads compute, in words."""
+        """The number of threads, in words."""
         return f"{self.computing} thread{'' if self.computing == 1 else 's'}"
 
 
 def read_llama_name(rest: str) -> tuple[str, LlamaOptions]:
-    """The file and the options of what follows ``llama:``. Raises ``ConfigurationError``."""
+    """Parse the part after ``llama:`` into file and options. Raises ``ConfigurationError``."""
     return split_options(rest, LlamaOptions, "A llama: model")
 
 
 def installed() -> tuple[RuntimeName, ...]:
-    """The installed runtimes, the preferred one first. Imports none of them."""
+    """The installed runtimes, the preferred one first, without importing them."""
     return tuple(name for name, module in _MODULES.items() if importlib.util.find_spec(module) is not None)
 
 
 def chosen_runtime(options: LlamaOptions) -> RuntimeName:
-    """The runtime that will be used. Raises ``ConfigurationError`` where it is not installed."""
+    """The runtime to use. Raises ``ConfigurationError`` if it is not installed."""
     there, wanted = installed(), options.runtime
     if wanted != "auto" and wanted not in there:
         raise ConfigurationError(f"The runtime {wanted} is not installed. {_WAY_OUT}")
@@ -106,19 +106,19 @@ class LlamaProvider(ModelProvider):
         path, how = read_llama_name(rest)
         how = replace(how, runtime=chosen_runtime(how))
         if options.watch:
-            # Nobody else asks meanwhile, and each slot takes memory for a whole context.
+            # A watched game makes one call at a time, and each slot needs memory for a whole context.
             how = replace(how, slots=1, batch=min(how.batch, ATTENDED_BATCH))
         return LlamaModel(given_path(path), how, name=name, timeout=options.timeout, watch=options.watch)
 
     def portable(self, rest: str) -> str:
-        """With the runtime that plays it, since another may reply otherwise."""
+        # The runtime is recorded, since replies may differ between them.
         path, options = read_llama_name(rest)
         template, lora = (each and Path(each).name for each in (options.template, options.lora))
         settled = replace(options, runtime=chosen_runtime(options), template=template, lora=lora)
         return with_options(Path(path).name, settled)
 
     def digest(self, rest: str) -> str:
-        """A digest of the model's file and its adapter; looks at the template, too, so that no run begins without its files."""
+        """A digest of the model and its adapter; also checks the template, so that no run begins without its files."""
         from housequest.agent.models.gguf import check_adapter, fingerprint, read_header
 
         path, options = read_llama_name(rest)
@@ -129,14 +129,14 @@ class LlamaProvider(ModelProvider):
             except Refused as refused:
                 raise ConfigurationError(f"llama:{path} {refused}. {refused.way_out}") from None
         digest = fingerprint(given_path(path))
-        # An adapter is half of the model: two of the same name are two models.
+        # Two adapters of one name make two models.
         if options.lora is None:
             return digest
         check_adapter(given_path(options.lora), header)
         return sha256(f"{digest} {fingerprint(given_path(options.lora))}".encode()).hexdigest()
 
     def learned_from(self, rest: str) -> tuple[str, ...]:
-        """What the recipe beside an adapter says, which `housequest train` writes."""
+        # `housequest train` writes a recipe beside its adapter.
         lora = read_llama_name(rest)[1].lora
         try:
             recipe = json.loads(read_file(given_path(lora or "").with_name("recipe.json"), LARGEST))
@@ -144,7 +144,7 @@ class LlamaProvider(ModelProvider):
             houses = (f"generated:0..{int(lessons['houses']) - 1}",) if lessons["houses"] else ()
             return tuple(dict.fromkeys((*houses, *(("train",) if lessons["games"] else ()), *runs)))
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            return ()  # an adapter of somebody else's, or none
+            return ()  # no adapter, or not made by us
 
     def computes(self, rest: str) -> str | None:
         options = read_llama_name(rest)[1]
@@ -157,7 +157,7 @@ class LlamaProvider(ModelProvider):
 
 
 def load_template(named: str) -> str:
-    """The chat template that ``chatml`` or a file holds (Jinja). Raises ``Refused``."""
+    """Load a chat template (Jinja): ``chatml`` or a file. Raises ``Refused``."""
     if named == "chatml":
         return _CHATML
     try:
@@ -172,13 +172,13 @@ def load_template(named: str) -> str:
 
 
 def empty_prompt() -> Refused:
-    """The template made no tokens of a conversation."""
+    """The error for a template that writes nothing."""
     return Refused("has a chat template that makes nothing of this conversation", "Name another: ?template=FILE.")
 
 
 def too_long(tokens: object, room: object) -> Refused:
-    """A prompt of ``tokens`` does not fit into a context of ``room`` tokens."""
-    # Room for a reply, and for some turns more.
+    """The error for a prompt of ``tokens`` in a context of ``room`` tokens."""
+    # Enough for a reply and some more turns.
     enough = f"{-(-(tokens + 1_024) // 1_024) * 1_024}" if isinstance(tokens, int) else "TOKENS"
     return Refused(
         f"has a context of {room} tokens, and the prompt has {tokens}",
@@ -188,5 +188,5 @@ def too_long(tokens: object, room: object) -> Refused:
 
 
 def grammar_for(request: Request) -> str | None:
-    """The grammar (GBNF) that a reply is held to: its own, or that of the texts to choose from."""
+    """The grammar (GBNF) of a request or of its choices; None if it has neither."""
     return request.grammar if request.choices is None else grammar_of(Choice(tuple(request.choices)))

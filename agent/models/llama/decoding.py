@@ -1,7 +1,7 @@
-"""GGUF models through llama-cpp-python, which is compiled on installation and gives access to llama.cpp's own calls.
+"""GGUF models through llama-cpp-python, which is compiled on installation and exposes llama.cpp's own functions.
 
 One thread decodes for all conversations, whose next tokens share a batch (continuous batching). Shared prompt prefixes are
-cached. Given texts are scored over the trie of their tokens. Imports llama-cpp-python.
+cached. Texts are scored over the trie of their tokens. Imports llama-cpp-python.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from housequest.worlds.workers import Refused
 
 @dataclass(slots=True)
 class _Slot:
-    """A sequence of the context: the tokens it holds, and the reply in progress. Without one, it is a cache."""
+    """A sequence of the context: the tokens it holds, and the reply in progress. Without a reply, it is a cache."""
 
     sequence: int
     held: list[int] = field(default_factory=list[int])
@@ -36,7 +36,7 @@ class _Slot:
 
 @dataclass(slots=True)
 class _Work:
-    """A reply in progress: tokens that are yet to be evaluated, and the text so far."""
+    """A reply in progress: the tokens ``due`` to be evaluated, and the text so far."""
 
     call: Request
     sampler: Sampler
@@ -52,7 +52,7 @@ class _Work:
 
 
 class _Entry(NamedTuple):
-    """A token of a batch: where it stands in its sequences, and whether what follows it is wanted."""
+    """A token of a batch with its position in its sequences; ``wanted``: the logits after it are needed."""
 
     token: int
     position: int
@@ -61,13 +61,13 @@ class _Entry(NamedTuple):
 
 
 class LlamaCpp:
-    """A loaded model, with a thread of its own; many may call it at once. Raises ``Refused`` where it cannot be loaded."""
+    """A loaded model with its own thread; can be called concurrently. Raises ``Refused`` if it cannot be loaded."""
 
     def __init__(self, path: str, context: int, options: LlamaOptions) -> None:
         self._library = Library(path, context, options)
         self.description = self._library.description
         self._cache = options.cache
-        # What cannot forget the end of a sequence is scored over copies of it.
+        # A model that cannot drop the end of a sequence is scored over copies of it.
         self._exactly = options.exact and self._library.rewinds
         self._slots = tuple(_Slot(sequence) for sequence in range(self._library.sequences))
         self._most = options.slots
@@ -79,7 +79,7 @@ class LlamaCpp:
         self._thread.start()
 
     def complete(self, request: Request, cancelled: threading.Event, tell: Callable[[str], None] | None = None) -> Completion:
-        """A reply; ``tell`` gets all of it so far after each token. Raises ``Refused``."""
+        """Return a reply; ``tell`` gets the text so far after each token. Raises ``Refused``."""
         prompt = self._library.prompt(request.messages, raw=request.raw)
         if len(prompt) >= self._library.context_size:
             raise too_long(len(prompt), self._library.context_size)
@@ -89,7 +89,7 @@ class LlamaCpp:
         return work.answer.result()
 
     def score(self, messages: Sequence[Message], texts: Sequence[str], cancelled: threading.Event) -> Scores:
-        """The log-probability (nats) of each text as the next message, while all else waits. Raises ``Refused``."""
+        """Score each text (nats) as the next message, while everything else waits. Raises ``Refused``."""
         prompt = self._library.prompt(messages)
         continuations = tuple(self._library.tokens(text, special=False) for text in texts)
         answer: Future[Scores] = Future()
@@ -104,11 +104,10 @@ class LlamaCpp:
         return answer.result()
 
     def room(self, messages: Sequence[Message], *, raw: bool) -> int:
-        """Tokens of a context beside this prompt, which is written without a template if ``raw``. Raises ``Refused``."""
+        """Tokens left in a context after this prompt; ``raw``: without a template. Raises ``Refused``."""
         return self._library.context_size - len(self._library.prompt(messages, raw=raw))
 
     def close(self) -> None:
-        """End its thread."""
         self._jobs.put(None)
         self._thread.join()
 
@@ -122,7 +121,7 @@ class LlamaCpp:
             raise Refused(f"cannot follow the schema ({error})", "Use a plain JSON schema.") from None
 
     def _decode(self) -> None:
-        """Start what waits, and go on a batch at a time. All below runs in this thread."""
+        """Start waiting jobs and evaluate a batch at a time. Everything below runs in this thread."""
         while True:
             busy = bool(self._waiting) or any(slot.work is not None for slot in self._slots)
             try:
@@ -135,12 +134,12 @@ class LlamaCpp:
             job()
 
     def _step(self) -> None:
-        """Evaluate one batch: the next token of every reply, and as much of new prompts as fits beside them."""
+        """Evaluate one batch: the next token of every reply, and as much of new prompts as fits."""
         self._admit_waiting()
         entries: list[_Entry] = []
         asks: list[tuple[_Slot, _Work, int]] = []
         active = [(slot, work) for slot in self._slots if (work := slot.work) is not None]
-        # Replies, which need one token each, go before long prompts.
+        # Replies need one token each and go before long prompts.
         for slot, work in sorted(active, key=lambda each: len(each[1].due)):
             taken = work.due[: self._library.batch - len(entries)]
             if not taken:
@@ -169,7 +168,7 @@ class LlamaCpp:
                 _settle(work, Completion(_decoded(work.said), finish, usage, timing, tuple(work.tokens)))
 
     def _sample_next(self, slot: _Slot, work: _Work, place: int) -> str | None:
-        """Sample the next token of a reply; why the reply is over, or None where it goes on."""
+        """Sample the next token of a reply; return the finish reason, or None if it goes on."""
         library, call = self._library, work.call
         logits = library.logits(place)
         logprobs = _log_softmax(logits) if call.top_logprobs else None
@@ -193,7 +192,7 @@ class LlamaCpp:
         return None
 
     def _admit_waiting(self) -> None:
-        """Drop what was cancelled, and give what waits the slots that are free."""
+        """Drop cancelled calls, and start waiting ones in free slots."""
         for slot in self._slots:
             if (work := slot.work) is not None and work.cancelled.is_set():
                 slot.work = None
@@ -209,12 +208,12 @@ class LlamaCpp:
             slot.work = work
 
     def _free(self) -> list[_Slot]:
-        """The slots that may be taken; none while as many as may be are decoded."""
+        """The slots that may be taken; none while the most conversations are being decoded."""
         free = [slot for slot in self._slots if slot.work is None]
         return free if len(self._slots) - len(free) < self._most else []
 
     def _taken(self, free: Sequence[_Slot], prompt: Sequence[int]) -> _Slot:
-        """The slot for ``prompt``: the one whose conversation it goes on with, else the one that was used least recently."""
+        """Take the slot whose conversation ``prompt`` continues, else the least recently used one."""
         shared = {slot.sequence: shared_prefix(slot.held, prompt) for slot in free}
         same = [slot for slot in free if 2 * shared[slot.sequence] > len(slot.held)]
         if same:
@@ -227,7 +226,7 @@ class LlamaCpp:
         return slot
 
     def _keep_prefix(self, slot: _Slot, prompt: Sequence[int]) -> None:
-        """Let the slot hold what is cached of ``prompt``, by itself or by another slot, from which it is copied."""
+        """Keep or copy into ``slot`` the longest cached prefix of ``prompt`` from any slot."""
         # The last token is always evaluated, because its logits are needed.
         most = len(prompt) - 1 if self._cache else 0
         number = min(shared_prefix(slot.held, prompt), most)
@@ -251,12 +250,12 @@ class LlamaCpp:
         longest = max(map(len, texts), default=0)
         if len(prompt) + longest > library.context_size:
             raise too_long(len(prompt) + longest, library.context_size)
-        # Where all slots are busy, batches are evaluated until one is free.
+        # Evaluate batches until a slot is free.
         while not (free := self._free()):
             self._step()
         slot = self._taken(free, prompt)
         cached = len(slot.held)
-        # The last token by itself, as it is where a cache has those before: how many share a batch changes the last digits.
+        # The last token alone, as after a cached prefix: the batch size changes the last digits.
         self._fill(slot, prompt[cached:-1], cancelled)
         self._fill(slot, prompt[-1:], cancelled)
         if cancelled.is_set():
@@ -278,7 +277,7 @@ class LlamaCpp:
         return Scores(tuple(totals), usage=Usage(len(prompt) + evaluated, 0), timing=Timing(cached=cached))
 
     def _walked(self, slot: _Slot, trie: Sequence[_Node]) -> Iterator[tuple[_Node, Logits]]:
-        """What follows each node, one at a time and each as if its texts were alone: no score depends on what is beside it."""
+        """Logits after each node, one at a time, so that no score depends on the other texts."""
         base = len(slot.held)
         try:
             for node in trie:
@@ -289,7 +288,7 @@ class LlamaCpp:
             self._library.forget(slot.sequence, base)
 
     def _batched(self, slot: _Slot, trie: Sequence[_Node], group: range) -> Iterator[tuple[_Node, Logits]]:
-        """What follows each node, as many at once as a batch has room for: each text has a sequence of its own."""
+        """Logits after each node, in full batches, with a sequence for each text."""
         library, base = self._library, len(slot.held)
         sequences = {text: library.sequences + place for place, text in enumerate(group)}
         for sequence in sequences.values():
@@ -323,7 +322,7 @@ class LlamaCpp:
             slot.held.extend(part)
 
     def _evaluate(self, entries: Sequence[_Entry]) -> bool:
-        """Decode one batch; where the cache is full, idle slots are emptied until it fits, the least recently used first."""
+        """Decode one batch; if the cache is full, empty idle slots until it fits, the least recently used first."""
         batch = self._batch
         batch.n_tokens = len(entries)
         for place, entry in enumerate(entries):
@@ -347,7 +346,7 @@ class LlamaCpp:
 
 
 def _decoded(said: bytearray) -> str:
-    """The text of a reply, without a character that was cut off in its midst, as of llama.cpp's server."""
+    """The text of a reply without an incomplete last character, like llama.cpp's server."""
     return getincrementaldecoder("utf-8")("replace").decode(said)
 
 
@@ -370,7 +369,7 @@ def _log_softmax(logits: Logits) -> Logits:
 
 
 class _Node(NamedTuple):
-    """A token at a depth of some of the ``texts`` that are scored, by their places: one that another token follows."""
+    """A token that another follows, at a depth of some of the scored ``texts`` (by index)."""
 
     token: int
     depth: int
@@ -378,10 +377,10 @@ class _Node(NamedTuple):
 
 
 def _trie(texts: Sequence[Sequence[int]], group: Iterable[int], depth: int = 0) -> Iterator[_Node]:
-    """The nodes that the texts of ``group`` share, each before those that follow it."""
+    """The trie of the texts in ``group``, each node before its children."""
     branches: dict[int, list[int]] = {}
     for text in group:
-        # What follows a text's last token is not asked.
+        # Nothing is needed after a text's last token.
         if depth + 1 < len(texts[text]):
             branches.setdefault(texts[text][depth], []).append(text)
     for token, below in branches.items():

@@ -1,4 +1,4 @@
-"""llama.cpp's own calls, as llama-cpp-python has them, with the model and the context that they are for.
+"""llama.cpp's functions through llama-cpp-python, for one model and one context.
 
 Imports llama-cpp-python: import it on first use. The package's names are untyped.
 """
@@ -22,13 +22,13 @@ from housequest.worlds.workers import Refused
 
 CANDIDATES = 64
 KEPT = 4
-"""Conversations that are cached for each one that is decoded: an agent's roles have one each, and take turns."""
+"""Cached conversations for each decoded one: an agent's roles have one each and take turns."""
 lib: Any = import_module("llama_cpp")
 _WARNING = 3
 
 
 def _log(level: int, text: bytes, _: object) -> None:
-    # The last lines explain why a process died, so keep the rest out.
+    # Warnings only, since the last lines must explain why a process died.
     if level >= _WARNING:
         os.write(2, text)
 
@@ -39,10 +39,10 @@ Logits = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """Chooses a reply's tokens, freely first.
+    """Samples a reply's tokens.
 
-    Only where the ``rules`` of a grammar forbid the token is another one drawn among those that it allows, since asking it
-    about every token of the vocabulary takes longer than a small model does. What is drawn is distributed alike.
+    A token is drawn freely first. Only if the ``rules`` of a grammar forbid it, another is drawn from the allowed ones, since
+    checking the whole vocabulary takes longer than a small model does. The distribution is the same.
     """
 
     free: Any
@@ -50,7 +50,7 @@ class Sampler:
     rules: Any
 
     def sample(self, context: Any, place: int) -> int:
-        """The token that follows the one at ``place`` of the last batch."""
+        """Sample the token after the one at ``place`` of the last batch."""
         token = int(lib.llama_sampler_sample(self.free, context, place))
         if self.rules is None:
             return token
@@ -62,14 +62,14 @@ class Sampler:
         return token
 
     def close(self) -> None:
-        """Free it. The grammar goes with its chain."""
+        """Free the memory; a chain owns its grammar."""
         lib.llama_sampler_free(self.free)
         if self.rules is not None:
             lib.llama_sampler_free(self.held)
 
 
 class Library:
-    """A model with its vocabulary and one context, with ``sequences`` for conversations and some more for scoring."""
+    """A model with its vocabulary and one context: ``sequences`` for conversations, and more for scoring."""
 
     def __init__(self, path: str, context: int, options: LlamaOptions) -> None:
         lib.llama_log_set(_LOG, None)
@@ -88,7 +88,7 @@ class Library:
         self.sequences = min(KEPT * options.slots, most) if options.cache else options.slots
         offloads = options.gpu_layers != 0 and bool(lib.llama_supports_gpu_offload())
         self.description = f"llama-cpp-python {lib.__version__}, {'GPU' if offloads else 'CPU'}, {options.said_threads}"
-        # No output is left without room: there is one for each sequence.
+        # There is room for an output of each sequence.
         self.batch = max(options.batch, self.sequences + CANDIDATES)
         self.context_size = context
         self.context = lib.llama_init_from_model(self.model, self._parameters(options))
@@ -111,8 +111,8 @@ class Library:
         self._format: Any = formats.Jinja2ChatFormatter(template, self._special("eos"), self._special("bos"))
 
     def prompt(self, messages: Sequence[Message], *, raw: bool = False) -> tuple[int, ...]:
-        """The tokens of a conversation, with the mark after which the model speaks. Raises ``Refused``. If it is ``raw``, it is
-        written without a template, and marks in it are read as text."""
+        """The tokens of a conversation up to the beginning of the reply. ``raw``: without a template, and special marks are
+        read as text. Raises ``Refused``."""
         from jinja2 import TemplateError
 
         try:
@@ -130,7 +130,7 @@ class Library:
         return tokens
 
     def tokens(self, text: str, *, special: bool) -> tuple[int, ...]:
-        """The tokens of ``text``; ``special``: marks such as the end of a turn are read as such."""
+        """The tokens of ``text``; ``special``: marks such as the end of a turn become special tokens."""
         content = text.encode("utf-8", "replace")
         room = len(content) + 8
         buffer = (lib.llama_token * room)()
@@ -138,21 +138,21 @@ class Library:
         return tuple(buffer[: max(number, 0)])
 
     def piece(self, token: int, *, special: bool = False) -> bytes:
-        """The bytes that ``token`` stands for; none for a ``special`` one, unless asked for."""
+        """The bytes of ``token``; none for a special token, unless ``special`` is set."""
         buffer = ctypes.create_string_buffer(256)
         number = int(lib.llama_token_to_piece(self.vocabulary, token, buffer, 256, 0, special))
         return buffer.raw[: max(number, 0)]
 
     def text(self, token: int, *, special: bool = False) -> str:
-        """What ``token`` stands for, with marks in place of half characters."""
+        """The text of ``token``, with replacement characters for incomplete ones."""
         return self.piece(token, special=special).decode("utf-8", "replace")
 
     def logits(self, place: int) -> Logits:
-        """The logits after the token at ``place`` of the last batch; only good until the next one."""
+        """The logits after the token at ``place`` of the last batch; valid until the next batch."""
         return np.ctypeslib.as_array(lib.llama_get_logits_ith(self.context, place), (self.size,))
 
     def sampler(self, call: Request, grammar: str | None) -> Sampler:
-        """What chooses the next token of a reply to ``call``. Raises ``Refused``."""
+        """Make the sampler of a reply to ``call``. Raises ``Refused``."""
         rules = None
         if grammar is not None:
             rules = lib.llama_sampler_init_grammar(self.vocabulary, grammar.encode(), b"root")
@@ -162,7 +162,7 @@ class Library:
         return Sampler(free, free if rules is None else self._chain(call, rules), rules)
 
     def _chain(self, call: Request, rules: Any) -> Any:
-        """The bias, the grammar, then the likeliest token, or one by chance where it is warm."""
+        """Bias, grammar, then sampling by temperature, or the most likely token."""
         chain = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
         if call.bias:
             pairs: list[tuple[int, float]] = []
@@ -182,11 +182,11 @@ class Library:
         return chain
 
     def forget(self, sequence: int, start: int) -> bool:
-        """Forget what ``sequence`` holds from position ``start`` on; False where this model keeps only whole sequences."""
+        """Drop ``sequence`` from position ``start`` on; False if this model can only drop whole sequences."""
         return bool(lib.llama_memory_seq_rm(self.memory, sequence, start, -1))
 
     def copy(self, source: int, target: int) -> None:
-        """Let ``target``, which is empty, hold what ``source`` holds; they share it."""
+        """Share the tokens of ``source`` with the empty sequence ``target``."""
         lib.llama_memory_seq_cp(self.memory, source, target, -1, -1)
 
     def _parameters(self, options: LlamaOptions) -> Any:
@@ -198,10 +198,10 @@ class Library:
         parameters.kv_unified = True
         parameters.no_perf = True
         parameters.type_k = parameters.type_v = {"f32": lib.GGML_TYPE_F32, "f16": lib.GGML_TYPE_F16}[options.cache_type]
-        # It adds up in an order that depends on what else is cached, and so would a score.
+        # Flash attention adds in an order that depends on the cache, which would change scores.
         flash = "off" if options.flash == "auto" and options.exact else options.flash
         parameters.flash_attn_type = {"auto": -1, "off": 0, "on": 1}[flash]
-        # Without layers on a GPU nothing is computed there: a build for one would else do so with long prompts.
+        # Without layers on a GPU, keep it unused: a build for GPUs would compute long prompts there.
         parameters.op_offload = parameters.offload_kqv = options.gpu_layers != 0
         parameters.n_threads = parameters.n_threads_batch = options.computing
         return parameters

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from housequest.agent.models.llama import LlamaOptions
 
 CONTEXT = 8_192
-"""The default context of a slot, in tokens: at most what an episode of 50 turns with its rules needs."""
+"""The default context of a slot in tokens, enough for an episode of 50 turns with rules."""
 CHATML_MARKS = ("<|im_end|>", "<|im_start|>")
-"""Where a turn of ChatML ends: a model without tokens for these marks writes them as text, and would go on without end."""
+"""Ends of a ChatML turn, used as stop texts: a model without special tokens for them writes them as text."""
 WORKER = "housequest.agent.models.llama.worker"
 _COMPLETION, _SCORES = TypeAdapter(Completion), TypeAdapter(Scores)
 STARTS = 3
@@ -46,8 +46,8 @@ STARTS = 3
 class LlamaModel(Model):
     """A model in a GGUF file. Nothing is read or started before the first call.
 
-    ``options`` name an installed runtime. ``timeout`` limits each call in seconds, from when a slot is free for it, without
-    loading. ``watch`` is told what it says as it comes.
+    ``options`` name an installed runtime. ``timeout`` limits each call in seconds, without loading and waiting for a slot.
+    ``watch`` gets the reply while it comes.
     """
 
     def __init__(
@@ -63,8 +63,7 @@ class LlamaModel(Model):
         self._slots = asyncio.Semaphore(options.slots)
 
     async def capabilities(self) -> Capabilities:
-        """What it can do in the runtime that its options name. Equal prompts have equal replies only with
-        ``slots=1&cache=off&gpu_layers=0``: batches and caches change the order in which floats are added."""
+        # Batches and caches change the order in which floats are added, and so the replies.
         options = self._options
         scores = options.runtime == "llama-cpp-python"
         alike = options.slots == 1 and not options.cache and options.gpu_layers == 0
@@ -72,7 +71,7 @@ class LlamaModel(Model):
         return Capabilities(**everything, scoring=scores, deterministic=alike)
 
     async def probe(self, part: ProbedPart) -> Capabilities:
-        """Its capabilities; whether it has a chat template is read from the file. Raises ``ConfigurationError`` for another."""
+        """Read the chat template from the file for "forms". Raises ``ConfigurationError`` for another file."""
         if part == "completions":
             return await self.capabilities()
         chats = (await self._read_header()).template is not None or self._options.template is not None
@@ -86,11 +85,11 @@ class LlamaModel(Model):
 
     @property
     def pid(self) -> int | None:
-        """The process that runs it, where there is one."""
+        """The id of its process; None if it is not running."""
         return None if self._process is None else self._process.pid
 
     async def runtime(self) -> str:
-        """Load the model if it is not loaded; by what, and on what. Raises ``ModelError`` or ``ConfigurationError``."""
+        """Load the model if needed; return the runtime and its device. Raises ``ModelError`` or ``ConfigurationError``."""
         process = await self._running()
         try:
             return str(await asyncio.wrap_future(process.ready()))
@@ -100,7 +99,7 @@ class LlamaModel(Model):
     async def complete(self, request: Request) -> Completion:
         request.check(self.name, await self.capabilities())
         started = time.perf_counter()
-        # JSON has no numbers as keys, so the bias goes as pairs.
+        # JSON has no numbers as keys, so the bias is sent as pairs.
         marks = CHATML_MARKS if self._options.template == "chatml" and not request.raw else ()
         plain = {"stop": [word for word in (*request.stop, *marks) if word], "bias": list((request.bias or {}).items())}
         asked = asdict(request) | plain | {"attended": self._watch is not None}
@@ -156,7 +155,7 @@ class LlamaModel(Model):
     def _bind_loop(self) -> None:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
-            # Locks belong to the loop that they were first waited in; the process belongs to none.
+            # Locks belong to the loop that first waited for them; the process does not.
             self._loop, self._slots = loop, asyncio.Semaphore(self._options.slots)
             self._starting, self._reading = asyncio.Lock(), asyncio.Lock()
 

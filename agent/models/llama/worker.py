@@ -16,13 +16,13 @@ from housequest.worlds.workers import Asking, Handler, Refused, serve
 
 
 def start(first: Any) -> tuple[str, Handler]:
-    """Load the model whose path, context and options ``first`` names. Raises ``Refused``."""
-    # A debugger's output would follow the last words of compiled code.
+    """Load the model described by ``first``. Raises ``Refused``."""
+    # A debugger's output would hide the last lines of compiled code.
     os.environ.setdefault("GGML_NO_BACKTRACE", "1")
     options = LlamaOptions(**first["options"])
     if options.runtime == "llama-cpp-python":
         try:
-            # Before NumPy: one compiled for CUDA, with C++ code of its own, crashed if NumPy was loaded first.
+            # Before NumPy: a CUDA build crashed if NumPy was loaded first.
             import_module("llama_cpp")
             from housequest.agent.models.llama.decoding import LlamaCpp as Runtime
         except (ImportError, OSError) as error:

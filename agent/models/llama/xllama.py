@@ -1,7 +1,7 @@
 """GGUF models through xllamacpp: llama.cpp's own server within this process, from a wheel that needs no compiler.
 
-Slots decode together (continuous batching), and shared prompt prefixes are cached. It cannot score given texts: ``echo`` is
-ignored, and log-probabilities are those of generated tokens.
+Slots decode together (continuous batching), and shared prompt prefixes are cached. It cannot score texts: ``echo`` is ignored,
+and log-probabilities are only those of generated tokens.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CACHE_MIB = 1_024
 
 
 class Xllama:
-    """A loaded model. Raises ``Refused`` where it cannot be loaded."""
+    """A loaded model. Raises ``Refused`` if it cannot be loaded."""
 
     def __init__(self, path: str, context: int, options: LlamaOptions) -> None:
         try:
@@ -68,19 +68,19 @@ class Xllama:
             base_url=self._server.listening_address,
             headers={"authorization": f"Bearer {key}"},
             timeout=None,
-            limits=httpx2.Limits(max_keepalive_connections=0),  # it drops idle ones
-            trust_env=False,  # a proxy of the environment is not for this machine
+            limits=httpx2.Limits(max_keepalive_connections=0),  # the server drops idle ones
+            trust_env=False,  # no proxy for this machine
         )
         devices: Sequence[Mapping[str, Any]] = package.get_device_info()
         names = ", ".join(dict.fromkeys(str(each["description"]) for each in devices))
         self.description = f"xllamacpp {version('xllamacpp')}, {names}, {options.said_threads}"
 
     def complete(self, request: Request, cancelled: threading.Event, tell: Callable[[str], None] | None = None) -> Completion:
-        """A reply; ``tell`` gets all of it so far after each token. Raises ``Refused``."""
+        """Return a reply; ``tell`` gets the text so far after each token. Raises ``Refused``."""
         reply = StreamedReply(tell)
 
         def hear(said: Any) -> bool:
-            """Take some pieces; True ends the reply."""
+            """Add pieces of the reply; True ends it."""
             for piece in cast("list[object]", said) if isinstance(said, list) else [said]:
                 reply.add(piece)
             return cancelled.is_set()
@@ -96,13 +96,13 @@ class Xllama:
         return _read(reply.whole())
 
     def room(self, messages: Sequence[Message], *, raw: bool) -> int:
-        """Tokens of a context beside this prompt, which is written without a template if ``raw``. Raises ``Refused``."""
+        """Tokens left in a context after this prompt; ``raw``: without a template. Raises ``Refused``."""
         written = messages[0].content if raw else self._post("/apply-template", {"messages": chat(messages)})["prompt"]
         counted = self._post("/tokenize", {"content": written, "add_special": True, "parse_special": not raw})
         return self._context - len(counted["tokens"])
 
     def _post(self, path: str, body: Mapping[str, object]) -> Any:
-        """What the server answers over its port: the package has no call for it."""
+        """Call the server over its port, since the package has no function for it."""
         try:
             return self._port.post(path, json=body).raise_for_status().json()
         except (httpx2.HTTPError, ValueError) as error:
@@ -112,7 +112,7 @@ class Xllama:
 
 
 def _body(call: Request) -> dict[str, object]:
-    """The request as llama.cpp's server takes it; streamed, so that it can be ended between two tokens."""
+    """The request for llama.cpp's server; streamed, so that it can be cancelled between two tokens."""
     body: dict[str, object] = {
         **({"prompt": call.text} if call.raw else {"messages": chat(call.messages)}),
         "max_tokens": call.max_tokens,
@@ -127,7 +127,7 @@ def _body(call: Request) -> dict[str, object]:
         "stream": True,
         "stream_options": {"include_usage": True},
         "return_progress": True,
-        # Thoughts stay in the reply; roles know their marks.
+        # Thinking stays in the reply; roles know its marks.
         "reasoning_format": "none",
     }
     return {key: value for key, value in body.items() if value is not None}
