@@ -1,7 +1,7 @@
 """The contract of an agent: it has a name, begins an episode, and decides turn by turn. Read this file first.
 
-At its end is how a person changes an episode: before a turn, at a proposal, when a model failed, at the end. Every intervention
-is an event, and all that help make the episode count as assisted (`Intervened.helps`).
+The second half is the contract of an overseer: a person who intervenes before a turn, at a proposal, after a model failed, or
+at the end. Every intervention is an event; those that help mark the episode as assisted (`Intervened.helps`).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 Memory = Any
 """An agent's memory: immutable plain data, saved at every step so that an episode can be rewound."""
 AgentEvent = Thought | Planned | Progressed | Judged | RulesShown | ModelCall | ParseFailed
-"""What an agent may emit while it decides."""
+"""The events that an agent may emit while it decides."""
 
 
 class Emitter(Protocol):
-    """Emits an event while the agent decides. Give ``timing`` with a model call."""
+    """Emits an event while the agent decides. Pass ``timing`` with a model call."""
 
     def __call__(self, body: AgentEvent, timing: Timing | None = None) -> None: ...
 
@@ -43,8 +43,8 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """What a configuration lets the agent see beyond text. ``attempts`` are earlier ones at the same task, ``plan`` is the
-    annotated plan: subgoals, each an action with its names. Admissible commands come with each turn.
+    """Information beyond text that the configuration allows the agent. ``attempts`` are earlier ones at the same task, ``plan``
+    is the annotated plan: subgoals, each an action with its names. Admissible commands come with each turn.
     """
 
     admissible: bool = False
@@ -56,15 +56,15 @@ class Grants:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What an agent gets when it decides.
+    """The input of a decision.
 
-    ``number`` counts turns from 1; ``left`` are the turns that remain. ``transitions`` are the commands executed since the
-    agent was last asked, whoever chose them: none on the first turn and after an unreadable reply. ``hints`` are what a person
-    said since then. ``declined`` are proposals of this turn that a person did not want. ``belief`` is what the texts so far
-    say of a household, None in other worlds; each transition's observation has the one after it. ``rules`` may be shown to a
-    model; the agent emits ``RulesShown`` for those that it shows, and may repeat one. ``image`` is what the agent sees if the
-    view is granted; it goes into messages through `housequest.agent.roles.base.ask`. ``frame`` is what its camera sees in a
-    world that shows pictures, if it asks for them (`Seeing`), and ``pose`` is where it stands.
+    ``number`` counts turns from 1; ``left`` are the turns that remain. ``transitions`` are the commands executed since the last
+    decision, whoever chose them: none on the first turn and after an unreadable reply. ``hints`` are the person's since then,
+    and ``declined`` are proposals of this turn that the person rejected. ``belief`` is the state of the household according to
+    the texts so far, None in other worlds; each transition's observation has the belief after it. ``rules`` may be shown to a
+    model; the agent emits ``RulesShown`` for those that it shows, and may repeat one. ``image`` is the agent's view, if
+    granted; it goes into messages through `housequest.agent.roles.base.ask`. ``frame`` is the camera's picture in a world that
+    has one, if the agent asks for it (`Seeing`), and ``pose`` is the agent's place.
     """
 
     number: int
@@ -89,7 +89,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class ParseFailure:
-    """Neither the model's reply nor a second one could be read. The turn is used up."""
+    """Neither the model's reply nor its retry could be parsed. The turn is spent."""
 
     role: str
     reason: str
@@ -111,78 +111,80 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Execute nothing, because the agent's choice cannot be carried out. The turn is used up."""
+    """Execute nothing, because the agent's choice cannot be carried out. The turn is spent."""
 
     reason: str
 
 
 Decision = Act | ParseFailure | Idle | GiveUp | Leave
 AskPerson = Callable[[Turn], Awaitable[str | None]]
-"""Asks a person for a command; the answer None means that they leave."""
+"""Asks a person for a command; None means that they leave."""
 
 
 class Agent(Protocol):
-    """A way of playing. One agent plays many episodes at once, so keep all state of an episode in its memory."""
+    """A way of playing. One agent plays many episodes concurrently, so keep the state of an episode in its memory."""
 
     @property
     def name(self) -> str:
-        """The name on the command line."""
+        """The agent's name on the command line."""
         ...
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> Memory:
-        """The memory before the first turn."""
+        """Return the memory before the first turn."""
         ...
 
     async def decide(self, memory: Memory, turn: Turn, emit: Emitter) -> tuple[Decision, Memory]:
-        """The next decision and the new memory. If the call is cancelled, the old memory stays valid. Raises ``ModelError``
-        if a model fails: the episode ends, or, if it is ``fatal``, the run stops.
+        """Return the next decision and the new memory. If the call is cancelled, the old memory stays valid.
+
+        Raises:
+            ModelError: A model failed: the episode ends, and if it is ``fatal``, the run stops.
         """
         ...
 
 
 @runtime_checkable
 class RequiresCapabilities(Protocol):
-    """An agent whose model may have to do more than chat."""
+    """An agent that may need more of its model than a chat."""
 
     async def check(self) -> None:
-        """Raise ``Unsupported`` if the model cannot do what the agent needs. It is called before the first episode."""
+        """Raise ``Unsupported`` if the model lacks an ability. Called before the first episode."""
         ...
 
 
 @runtime_checkable
 class Seeing(Protocol):
-    """An agent that looks at the pictures of a world that shows them (`housequest.worlds.base.Pictured`)."""
+    """An agent that uses the pictures of a world (`housequest.worlds.base.Pictured`)."""
 
     @property
     def picture_size(self) -> tuple[int, int] | None:
-        """Columns and rows of the pictures that it wants; None if it wants none."""
+        """Width and height of the pictures that it needs; None for no pictures."""
         ...
 
 
 Impression = object
-"""What an agent made of a picture, in the terms of its body; the view of the group ``housequest.views`` draws it."""
+"""An agent's interpretation of a picture; a view of the group ``housequest.views`` draws it."""
 
 
 @runtime_checkable
 class Watchable(Protocol):
-    """An agent that shows people what it makes of its pictures."""
+    """An agent that shows people how it interprets its pictures."""
 
     async def attend(self, memory: Any, turn: Turn) -> Any:
-        """The memory after it has looked at the turn's picture, which it may do again to decide. It calls no model."""
+        """Return the memory after looking at the turn's picture, without calling a model; ``decide`` may look again."""
         ...
 
     def doing(self, memory: Any) -> str:
-        """The skill in progress, in a few words; "" for none. It costs nothing."""
+        """Describe the skill in progress in a few words; "" for none. Must be cheap."""
         ...
 
     def impression(self, memory: Any) -> Impression | None:
-        """What it made of the last picture; None before the first. It may take some milliseconds, in any thread."""
+        """Return the interpretation of the last picture; None before the first. May take milliseconds, in any thread."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Glimpse:
-    """An impression of the picture after the event ``at``, made when somebody looks at it; ``doing`` is the skill."""
+    """The impression after the event ``at``, computed by ``look`` when shown; ``doing`` is the skill in progress."""
 
     at: int
     doing: str
@@ -190,19 +192,19 @@ class Glimpse:
 
 
 Watcher = Callable[[Glimpse], None]
-"""Called when an agent has decided, before anything happens."""
+"""Called after a decision, before it is executed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proceed:
-    """Ask the agent, with these hints; after a failure, try again."""
+    """Ask the agent, with these hints; after a failure, retry."""
 
     hints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """The person plays this turn; the agent is not asked."""
+    """The person plays this turn instead of the agent."""
 
     command: str
 
@@ -216,7 +218,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Accept:
-    """Execute what was proposed."""
+    """Execute the proposal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,23 +230,24 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Ask the agent again as before this proposal, with a hint; without one it may well propose the same."""
+    """Ask the agent again from before this proposal, with a hint; without one it may propose the same."""
 
     hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Another:
-    """Ask the agent for a command other than this proposal."""
+    """Ask the agent to propose another command."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rewind:
-    """Go back to just after the event ``to`` (a ``Started``, ``Stepped`` or ``TurnSpent``) and play on in a new branch.
+    """Go back to just after the event ``to`` (a ``Started``, ``Stepped`` or ``TurnSpent``) on any branch, and play on in a new
+    branch.
 
-    The house and the agent's memory are restored, on whichever branch; what was played since stays in the record, and a changed
-    model stays too. A turn must have begun at ``to``. Any other id changes nothing: ``failed`` is called with a message that
-    says so, its ``Proceed`` goes on where the rewind was requested, and no event is emitted.
+    The house and the agent's memory are restored; the record keeps the old branch, and a changed model stays. A turn must have
+    begun at ``to``. With any other id nothing changes and no event is emitted: ``failed`` is called with a message, and after
+    its ``Proceed`` the episode goes on where the rewind was requested.
     """
 
     to: int
@@ -252,7 +255,7 @@ class Rewind:
 
 @dataclass(frozen=True, slots=True)
 class SwitchModel:
-    """Go on with ``agent``, one of the same kind with the model named ``model``; the memory is kept."""
+    """Go on with ``agent``, of the same kind but with the model named ``model``; the memory stays."""
 
     agent: Agent
     model: str
@@ -263,15 +266,14 @@ ProposalAnswer = Accept | Replace | Again | Another | Rewind | Stop
 
 
 class Overseer(Protocol):
-    """Watches an episode, and may step in, if ``attended``. Else only ``before`` and ``review`` are called, the loop keeps no
-    checkpoints, and a failure ends the episode.
+    """Watches an episode and, if ``attended``, may intervene. If not, only ``before`` and ``review`` are called, the loop keeps
+    no checkpoints, and a failure ends the episode.
 
-    ``before`` is called before each turn, and again after an interruption, a change of model or a rewind; ``possible`` are
-    the commands that would be accepted now, for a person alone; None if nobody attends or they cannot be listed. ``review``
-    is called when the agent proposes a command, before anything happens. ``interruption`` returns to interrupt the agent
-    while it decides; it is cancelled once the agent has decided. ``failed`` is called when a model failed for good, after
-    ``ModelFailed``, and without an event, when a ``Rewind`` leads nowhere; ``over`` when a branch has ended, whatever the
-    outcome: None ends the episode.
+    ``before`` is called before each turn, and again after an interruption, a change of model or a rewind; ``possible`` are the
+    commands that would be accepted now, shown only to a person; None if nobody attends or they cannot be listed. ``review`` is
+    called with a proposed command before it is executed. ``interruption`` returns to interrupt the agent while it decides; it
+    is cancelled after the decision. ``failed`` is called after ``ModelFailed``, and without an event after an impossible
+    ``Rewind``; ``over`` after the end of a branch, where None ends the episode.
     """
 
     @property

@@ -2,8 +2,8 @@
 
 Later sources win: ``housequest.toml`` in the user's configuration folder, then the nearest one in the working folder or above,
 then ``HOUSEQUEST_*``, then flags. Every value keeps its origin, so that errors name the place to fix. A file in the working
-folder may come from somebody else's repository, so it may not say which key goes to which host, and needs the user's trust
-(`housequest.agent.trust`) to say where data goes or to name files outside that folder.
+folder may come from somebody else's repository, so it cannot assign keys to hosts, and needs the user's trust
+(`housequest.agent.trust`) to choose where data is sent or to name files outside that folder.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ RESERVED = ("HOUSEQUEST_HOME",)
 """Environment variables that are not settings."""
 
 USERS_OWN = ("endpoints", "keys")
-"""Tables that only the user's own file may have: which API key goes to which host (read by
-``housequest.agent.models.keys``), and which key of the screen does what (read by ``housequest.tui.keymap``)."""
+"""Tables allowed only in the user's own file: API keys of hosts (``housequest.agent.models.keys``) and key bindings
+(``housequest.tui.keymap``)."""
 
 NO_RULES = "none"
-"""Given in place of a rulebook's name, it means none, whatever a configuration file says."""
+"""Given instead of a rulebook's name to use none, even if a configuration file names one."""
 
 RULES_BUDGET = 1_000
 
@@ -70,14 +70,14 @@ Text = Annotated[str, AfterValidator(_plain)]
 Number = Annotated[int, BeforeValidator(_not_bool), Field(ge=1, le=1_000_000)]
 Seed = Annotated[int, BeforeValidator(_not_bool), Field(ge=0, lt=1 << 32)]
 TextGrant = Literal["admissible", "diagnosis", "type"]
-"""What can be granted to a player who reads text alone."""
+"""Grants for a player who only reads text."""
 
 Grant = Literal[TextGrant, "view", "plan"]
 Price = Annotated[float, BeforeValidator(_not_bool), Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 
 
 class Prices(BaseModel):
-    """The price of a model per million tokens, in any currency: uncached, of the reply, and cached (default: as uncached)."""
+    """The price of a model per million tokens, in any currency: of prompts, replies and cached prompts (default: ``input``)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -86,12 +86,12 @@ class Prices(BaseModel):
     cached: Price | None = None
 
     def of(self, role: str) -> Prices:  # noqa: ARG002
-        """The prices of the model that is asked in ``role``."""
+        """The prices of the model of ``role``."""
         return self
 
 
 class RolePrices(Prices):
-    """The prices of several models by the ``roles`` that they are asked in; "" is any other role."""
+    """The prices of several models by role; "" is any other role."""
 
     roles: dict[str, Prices]
 
@@ -100,13 +100,13 @@ class RolePrices(Prices):
 
 
 class Settings(BaseModel):
-    """Everything that can be configured, and the origin of each value that was set. ``None`` leaves the choice to the command.
+    """All settings, with the origin of each value that was set. ``None`` leaves the choice to the command.
 
-    ``protocol`` names conditions of a measurement (`housequest.agent.protocols`). ``repeat`` is how often each task is played,
-    ``retry_lost`` how often lost ones are played again. ``rules`` is a rulebook's name or file, of which an episode shows at
-    most about ``rules_budget`` tokens. ``timeout`` limits one attempt at a model call, in seconds. ``agents`` holds
-    the settings of each agent by name, and ``set`` overrides them for the chosen agent; ``worlds`` and ``world_option`` do the
-    same for world options. ``prices`` are by model name::
+    ``protocol`` names conditions of a measurement (`housequest.agent.protocols`). ``repeat`` is the number of episodes of each
+    task, and ``retry_lost`` the number of retries of a lost one. ``rules`` is a rulebook's name or file, of which an episode
+    shows at most about ``rules_budget`` tokens. ``timeout`` limits one attempt at a model call, in seconds. ``agents`` has the
+    settings of each agent by name, and ``set`` overrides them for the chosen agent; ``worlds`` and ``world_option`` do the same
+    for world options. ``prices`` are by model name::
 
         [prices."openai:NAME"]
         input = 1.25
@@ -146,7 +146,7 @@ class Settings(BaseModel):
 
     @classmethod
     def read(cls, values: Mapping[str, object], said: Mapping[str, SettingsSource]) -> Settings:
-        """The settings with these ``values``, each as ``said`` by a source. Raises ``ConfigurationError``."""
+        """Validate ``values``, each ``said`` by a source. Raises ``ConfigurationError``."""
         try:
             settings = cls.model_validate(values)
         except ValidationError as error:
@@ -156,7 +156,7 @@ class Settings(BaseModel):
 
     @property
     def origins(self) -> Mapping[str, str]:
-        """The flag, variable or file that set each value; what has its default is not listed."""
+        """The flag, variable or file that set each value; defaults are not listed."""
         return self._origins
 
     def origin(self, key: str) -> str:
@@ -167,19 +167,19 @@ class Settings(BaseModel):
         return {**self.agents.get(agent, {}), **self.set}
 
     def options_of(self, world: str) -> dict[str, Scalar]:
-        """The options of ``world``; ``world_option`` overrides its table, `COMMON_OPTIONS` appear only if they were set."""
+        """The options of ``world``; ``world_option`` overrides its table, and `COMMON_OPTIONS` appear only if set."""
         habits = None if self.habits is None else str(given_path(self.habits))
         common = changed_options(engine=self.engine, goals=self.goals, habits=habits)
         return {**self.worlds.get(world, {}), **self.world_option, **common}
 
     def common_option(self, key: str, options: type[Any]) -> str:
-        """What holds for one of the `COMMON_OPTIONS`: what was set, else the default of the world with these ``options``."""
+        """The value of one of the `COMMON_OPTIONS`: as set, else the default in the world's ``options``."""
         world, value = defaults(options).get(key), getattr(self, key)
         return value if world is None or changed_options(**{key: value}) else str(world)
 
     def prices_of(self, model: str) -> Prices | None:
-        """The prices of ``model``: by its full name, else without its address, else without options too; 0 if it is free. Those
-        of roles' models, too, if all are known.
+        """The prices of ``model`` by its full name, else without its address, else without its options; 0 if it is free. With
+        models for roles, None unless all prices are known.
         """
         if len(models := models_of(model)) > 1:
             known = {role: priced for role, name in models.items() if (priced := self.prices_of(name))}
@@ -191,7 +191,7 @@ class Settings(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class SettingsSource:
-    """Values from one place, with paths from ``folder``; ``spelled``: keys' names there; ``sha256``: of a folder's file."""
+    """Values from one place; paths begin at ``folder``, ``spelled`` has the local names of keys, ``sha256`` is of a file."""
 
     origin: str
     values: Mapping[str, object]
@@ -209,10 +209,17 @@ def configure(
     besides: SettingsSource | None = None,
     uses: Collection[str] | None = None,
 ) -> Settings:
-    """The settings in ``folder`` (default: the working folder); ``besides`` and then ``flags`` (None: not given) win.
+    """Read the settings for ``folder`` (default: the working folder).
 
-    ``uses`` are the settings that count for what is to be done (None: all); where others would need trust, they are left out.
-    Raises ``ConfigurationError`` naming the file, variable or flag and the value, and ``Untrusted``.
+    Args:
+        flags: Values that win over all others; None means not given.
+        folder: The folder from which to look upwards for ``housequest.toml``.
+        besides: Values that win over files and environment.
+        uses: The settings that the command uses (None: all); others are dropped if they would need trust.
+
+    Raises:
+        ConfigurationError: A value is wrong; names the file, variable or flag.
+        Untrusted: A folder's file needs the user's trust.
     """
     given = [*_files(folder), _environment(os.environ), *([besides] if besides is not None else []), _flags(flags or {})]
     sources = list(_trusted(list(map(_with_whole_paths, given)), uses))
@@ -257,7 +264,7 @@ def _under_protocol(
     merged: Mapping[str, object],
     said: dict[str, SettingsSource],
 ) -> Settings:
-    """``settings`` with all that the protocol sets, which wins over what was set before, and refuses later contradictions."""
+    """Apply the protocol: it overrides sources before it, and a contradiction in later ones is an error."""
     from housequest.agent.agents.spec import resolve_settings
 
     protocol = find_protocol(name, said["protocol"].place("protocol"))
@@ -281,7 +288,7 @@ def _under_protocol(
 
 
 def _trusted(sources: Sequence[SettingsSource], uses: Collection[str] | None) -> Iterator[SettingsSource]:
-    """The sources without what would need trust and does not count. Raises ``Untrusted`` where it counts."""
+    """Drop values that need trust but are not used. Raises ``Untrusted`` if they are used."""
     for place, source in enumerate(sources):
         later = [other.values for other in sources[place + 1 :]]
         demands = _demands(source, later)
@@ -300,7 +307,7 @@ def _demands(source: SettingsSource, later: Sequence[Mapping[str, object]] = ())
 
 
 def folder_file(folder: Path | None = None) -> FolderFile | None:
-    """The file of ``folder``, or else the nearest, with its demands; None if that is the user's own."""
+    """The file of ``folder``, or of None the nearest one, with its demands; None if there is only the user's own."""
     for source in map(_with_whole_paths, _files(folder)):
         if source.sha256 is not None and folder in (None, source.folder):
             return FolderFile(Path(source.origin), source.sha256, _demands(source))
@@ -308,7 +315,7 @@ def folder_file(folder: Path | None = None) -> FolderFile | None:
 
 
 def _with_whole_paths(source: SettingsSource) -> SettingsSource:
-    """The paths in a file begin at its folder. ``rules`` may also be the name of a rulebook in the library."""
+    """Resolve paths against the file's folder. ``rules`` may also be the name of a rulebook in the library."""
     folder, values = source.folder, dict(source.values)
     for key in _PATHS:
         if folder is not None and isinstance(value := values.get(key), str) and value.isprintable():
@@ -327,12 +334,12 @@ def _joined(before: object, after: object) -> object:
 
 
 _TABLES = ("agents", "worlds", "prices")
-"""Settings that are tables of tables: merged over all files, and not read from the environment."""
+"""Settings that are nested tables: merged over all files, and not read from the environment."""
 
 _ADDRESS = re.compile(r"@https?://.*", re.DOTALL)
 
 _TAGS = ("[key]", "str", "int", "float", "bool")
-"""What pydantic adds to an error's location: that it means a key, and which type it tried."""
+"""Parts that pydantic adds to an error's location."""
 
 
 def _complaint(error: ValidationError, said: Mapping[str, SettingsSource]) -> str:
@@ -373,7 +380,7 @@ def _file(path: Path, *, of_folder: bool = False) -> Iterator[SettingsSource]:
                 f"{config_folder() / FILE_NAME}."
             )
     _check_known(f"{path} has a key", values, (*FILE_KEYS, *USERS_OWN))
-    # The bytes that are judged are those that were read, whatever is at their place by now.
+    # The digest is of the bytes that were read, even if the file has changed since.
     digest = sha256(content).hexdigest() if of_folder else None
     yield SettingsSource(str(path), {key: value for key, value in values.items() if key not in USERS_OWN}, path.parent, digest)
 
@@ -401,12 +408,12 @@ def _environment(environ: Mapping[str, str]) -> SettingsSource:
 
 
 def changed_options(**common: str | None) -> dict[str, Scalar]:
-    """The `COMMON_OPTIONS` that differ from their defaults: a world need not support them."""
+    """The `COMMON_OPTIONS` that differ from their defaults; a world may not support them."""
     return {key: value for key, value in common.items() if value is not None and value != Settings.model_fields[key].default}
 
 
 def world_of(settings: Settings) -> World:
-    """Make the world that ``settings`` name. Raises ``ConfigurationError``."""
+    """Make the world of ``settings``. Raises ``ConfigurationError``."""
     if (family := family_named(settings.world)) is not None:
         name = settings.world
         raise ConfigurationError(f"{name} has {family.about} and nothing to play; use `housequest eval --world {name}`.")
@@ -414,7 +421,7 @@ def world_of(settings: Settings) -> World:
 
 
 def check_habits(habits: str | None, split: str, world: World) -> None:
-    """Raise ``ConfigurationError`` where habits are given for a split that does not use them."""
+    """Raise ``ConfigurationError`` if habits are given for a split that does not use them."""
     if habits is not None and split not in world.info.endless_splits:
         raise ConfigurationError(
             f"habits: {shown(habits)} applies to made-up houses only, and the split {shown(split)} has none; leave "
@@ -437,7 +444,7 @@ def _flags(flags: Mapping[str, object]) -> SettingsSource:
     given = {key: value for key, value in flags.items() if value is not None and value not in ([], ())}
     _check_known("The command line has a key", given, tuple(Settings.model_fields))
     spelled = {key: f"--{key.replace('_', '-')}" for key in Settings.model_fields}
-    # A program may give a table, or one text where a list is meant.
+    # A caller may pass a table, or one text instead of a list.
     for key, value in given.items():
         if key in _PAIRS and not isinstance(value, Mapping):
             given[key] = pairs(cast("Sequence[str]", value), spelled[key])
@@ -454,6 +461,6 @@ _LISTS = ("type", "grant")
 _PAIRS = ("set", "world_option")
 """Settings given as KEY=VALUE; in files they are tables of an agent or a world."""
 _OF_A_MEASUREMENT = ("protocol", "repeat", "retry_lost")
-"""Settings that are given with the command, or an arm of a sweep, never in a file."""
+"""Settings given only with the command or an arm of a sweep, never in a file."""
 FILE_KEYS = tuple(key for key in Settings.model_fields if key not in (*_PAIRS, *_OF_A_MEASUREMENT))
 _VARIABLES = {f"{PREFIX}{key.upper()}": key for key in Settings.model_fields if key not in (*_TABLES, *_OF_A_MEASUREMENT)}

@@ -1,7 +1,7 @@
-"""What the networks that ship share: the arithmetic of their layers in NumPy, in single precision, and the file of weights.
+"""Layers in NumPy in single precision, and the file format of weights, for all shipped networks.
 
-A file is a line of JSON with sizes and vocabulary, then the weights as 16-bit floats. They follow in a fixed order, so the
-sizes say how long the file must be, and nothing in it is ever code.
+A file is a line of JSON with sizes and vocabulary, then the weights as 16-bit floats in a fixed order, so the sizes determine
+the length of the file, and nothing in it is ever executed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.paths import atomic_write, read_file
 
 Floats = NDArray[np.floating[Any]]
-"""Real numbers; single precision in all that is computed."""
+"""Real numbers; all computation is in single precision."""
 
 _SMALL = np.float32(1e-5)
 
@@ -39,12 +39,12 @@ def shares(scores: Floats) -> Floats:
 
 
 def silu(x: Floats) -> Floats:
-    """``x`` times its logistic function, the gate of a feed-forward part."""
+    """``x`` times its logistic function."""
     return x / (1 + np.exp(-x))
 
 
 def layer_sizes(width: int, hidden: int) -> dict[str, tuple[int, ...]]:
-    """The weights of a layer by name, with their sizes, in the order of a file."""
+    """The sizes of a layer's weights by name, in file order."""
     return {
         "attention_norm": (width,),
         "qkv": (3 * width, width),
@@ -56,7 +56,7 @@ def layer_sizes(width: int, hidden: int) -> dict[str, tuple[int, ...]]:
 
 
 def use_one_thread() -> None:
-    """Let BLAS compute in one thread, in this process from now on: for matrices this small, more cost more than they save."""
+    """Let BLAS use one thread in this process from now on: for such small matrices more threads are slower."""
     threadpool_limits(1, "blas")
 
 
@@ -71,12 +71,12 @@ LONGEST_WORD = 100
 
 @dataclass(frozen=True, slots=True)
 class WeightsFormat(Generic[S, V]):
-    """How the file of one kind of network is written and read.
+    """The file format of one kind of network.
 
-    ``title`` and ``listed``: what the first line calls the format and the words. ``most``: the largest whole numbers that a
-    shape may have; ``fits``: whether they go together. ``vocabulary`` makes one from the words, ``words`` gives them back;
-    ``sizes`` are those of the weights by name, in the order of the file. ``refusal`` and ``way_out``: what the error says of
-    another file.
+    ``title`` is the name of the format in the first line, and ``listed`` the key of the words. ``most`` bounds the integers of
+    a shape; ``fits`` checks that they are consistent. ``vocabulary`` makes a vocabulary from words, and ``words`` is the
+    inverse. ``sizes`` are those of the weights by name, in file order. ``refusal`` and ``way_out`` are the error for other
+    files.
     """
 
     title: str
@@ -91,14 +91,14 @@ class WeightsFormat(Generic[S, V]):
     way_out: str
 
     def write(self, file: Path, shape: S, vocabulary: V, weights: Mapping[str, Floats]) -> None:
-        """Write a network, its weights rounded to 16 bits; a file that was there is replaced once all is written."""
+        """Write a network with weights rounded to 16 bits; replaces an existing file atomically."""
         sizes: Any = shape
         head = {"format": self.title, "shape": asdict(sizes), self.listed: self.words(vocabulary)}
         values = (weights[name].astype("<f2").tobytes() for name in self.sizes(shape, vocabulary))
         atomic_write(file, b"".join((json.dumps(head).encode(), b"\n", *values)))
 
     def read(self, file: Path) -> tuple[S, V, dict[str, Floats]]:
-        """Read a network. Raises ``ConfigurationError`` for a file that holds none of this kind."""
+        """Read a network. Raises ``ConfigurationError`` if the file is not of this kind."""
         head, _, values = content(file).partition(b"\n")
         try:
             said: dict[str, Any] = json.loads(head)
@@ -109,7 +109,7 @@ class WeightsFormat(Generic[S, V]):
             vocabulary = self.vocabulary(words)
         except (KeyError, ValueError, TypeError, RecursionError):
             raise self._refused(file, "it does not begin with sizes and a vocabulary") from None
-        # What the file says may be of any type.
+        # The values in the file may be of any type.
         sound = all(type(size := getattr(shape, name)) is int and 0 < size <= most for name, most in self.most.items())
         sizes = self.sizes(shape, vocabulary) if sound and self.fits(shape) else dict[str, tuple[int, ...]]()
         whole = self.words(vocabulary) == words and len(words) == len(said[self.listed])
@@ -129,7 +129,7 @@ class WeightsFormat(Generic[S, V]):
 
 
 def title(file: Path) -> object:
-    """What the first line of a file calls its format; None where it has no such line. Raises ``ConfigurationError``."""
+    """The name of a file's format; None if it has none. Raises ``ConfigurationError``."""
     try:
         said: Any = json.loads(content(file).partition(b"\n")[0])
         return said["format"]
@@ -146,5 +146,5 @@ def content(file: Path) -> bytes:
 
 
 def digest(file: Path) -> str:
-    """The SHA-256 of a network's file, which tells it from another. Raises ``ConfigurationError``."""
+    """The SHA-256 of a network's file. Raises ``ConfigurationError``."""
     return sha256(content(file)).hexdigest()

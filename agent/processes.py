@@ -1,6 +1,6 @@
-"""The same work for many items in several processes, with the results in the items' order, and how many there may be.
+"""Maps work over many items in several processes, with results in order, and counts the processors that may be used.
 
-That is what containers and job schedulers leave this process, not what the machine has.
+The count is what containers and job schedulers allow this process, not what the machine has.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ R = TypeVar("R")
 
 AT_ONCE = 16
 AHEAD = 4
-"""Parcels for each process that wait or are done: results are kept in memory until their turn comes."""
+"""Batches of items for each process that are queued or done: results stay in memory until their turn."""
 MOST_LOST = 5
 BETWEEN = 0.1
-"""Seconds after which Ctrl-C is heard."""
+"""Seconds between checks for Ctrl-C."""
 
 
 class Worker(Protocol[T_contra, R_co]):
-    """Does the work for one item after another, until it is closed."""
+    """Processes one item after another until it is closed."""
 
     def __call__(self, item: T_contra, /) -> R_co: ...
     def close(self) -> None: ...
 
 
 class Pool(Protocol):
-    """Processes here or on other machines. What one was at when it died is done again by another.
+    """Processes here or on other machines. If one dies, another repeats its work.
 
-    ``begin`` gets ready to call ``work``, and says how many processes there are; it raises ``ConfigurationError``. ``submit``
-    has the work called. What it returns waits for the result, and raises what the work raised, or ``HousequestError`` where
-    one process after another dies.
+    ``begin`` prepares for calls of ``work`` and returns the number of processes; it raises ``ConfigurationError``. ``submit``
+    starts a call; the function that it returns waits for the result, and raises the error of the work, or ``HousequestError``
+    if one process after another dies.
     """
 
     def begin(self, work: Callable[..., Any]) -> int: ...
@@ -58,10 +58,10 @@ class Pool(Protocol):
 def in_processes(
     make: Callable[[], Worker[T, R]], items: Sequence[T], processes: int, cluster: Pool | None = None
 ) -> Iterator[R]:
-    """What a worker makes of each of ``items``, in their order, in so many ``processes`` or on a ``cluster``.
+    """Map a worker over ``items``, in order, in ``processes`` or on a ``cluster``.
 
-    ``make`` is called once in each, which has to be able to import it. What a worker raises is raised here, and
-    ``HousequestError`` where `MOST_LOST` processes die over the same items.
+    ``make`` is called once in each process, and must be importable there. Raises the worker's errors, and ``HousequestError``
+    if `MOST_LOST` processes die over the same items.
     """
     if cluster is None and (processes == 1 or len(items) <= AT_ONCE):
         worker = make()
@@ -125,7 +125,7 @@ class _LocalPool(Pool):
             return self._begun(*given)
 
     def _begun(self, *given: Any) -> Future[Any]:
-        # Where one of its processes dies, an executor ends the others as well and takes no more.
+        # If one of its processes dies, an executor ends the others and accepts no more work.
         if self._executor is not None:
             with suppress(BrokenExecutor):
                 return self._executor.submit(self._work, *given)
@@ -141,11 +141,11 @@ class _LocalPool(Pool):
 
 @contextmanager
 def uninterrupted() -> Generator[None]:
-    """Keep Ctrl-C from what is started, which who began it ends, and from where locks are held, until this is over."""
+    """Block Ctrl-C here and in processes started meanwhile, which their parent ends itself."""
     if not hasattr(signal, "pthread_sigmask"):  # on Windows
         yield
         return
-    ensure_running()  # which would end the mask
+    ensure_running()  # starting it later would unblock the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -154,7 +154,7 @@ def uninterrupted() -> Generator[None]:
 
 
 def _begin() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process, in its order
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
@@ -165,19 +165,19 @@ def _end_with_parent() -> None:
 
 
 def processors(root: Path = Path("/")) -> int:
-    """The processors that this process may use, by its affinity and by the quotas of its control groups; at least 1."""
+    """The number of processors that this process may use, by its affinity and control groups; at least 1."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min([cores, *map(math.ceil, _quotas(root))]))
 
 
 def _quotas(root: Path) -> Iterator[float]:
-    """The processors that each control group above this process may use, where that is limited."""
+    """The processor limits of the control groups above this process."""
     for line in _lines(root / "proc/self/cgroup"):
         _, controllers, path = f"{line}::".split(":")[:3]
         if controllers and "cpu" not in controllers.split(","):
             continue
         folder = root / "sys/fs/cgroup" / ("cpu" if controllers else "")
-        # A container may see only its own group, as the topmost one, under a path that it does not have.
+        # A container may see only its own group, at the top, while the path names folders outside it.
         parts = [part for part in path.split("/") if part not in {"", ".."}]
         for depth in range(len(parts) + 1):
             group = folder.joinpath(*parts[:depth])

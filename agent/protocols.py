@@ -1,7 +1,7 @@
-"""Named protocols: under what conditions published figures of ALFWorld were measured, as settings, with what was seen of each.
+"""Named protocols: the conditions of published ALFWorld figures as settings, with their sources.
 
-`housequest.agent.config.configure` sets all that a protocol names, and refuses a setting that contradicts it. The file
-``protocols.toml`` has them.
+`housequest.agent.config.configure` applies a protocol's settings and refuses contradictions. The protocols are in
+``protocols.toml``.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from typing import Any, cast
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 
 ANY = "*"
-"""Every value: the protocol leaves the setting open."""
+"""Stands for every value: the protocol leaves the setting open."""
 _MARKS: Mapping[object, tuple[str, Callable[[object], bool]]] = {
     ANY: ("another", lambda _: True),
     ">0": ("1 or more", lambda value: isinstance(value, int) and value > 0),
     "human:*": ("human:N or human:seed=N", lambda value: str(value).startswith("human")),
 }
-"""What stands for many values: in words, and whether a value is among them."""
+"""Patterns for many values, with their words and a test for a value."""
 Values = tuple[object, ...]
-"""The values of a setting that a protocol allows; the first is the one that it has if none is given."""
+"""The values of a setting that a protocol allows; the first is the default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
     """The conditions of a measurement.
 
-    ``settings`` are those of ``housequest.agent.config.Settings``, ``set`` all that its agents have, each with its `Values`.
-    ``seen`` says what was read of it, and where; ``differs`` what is otherwise here, or was not to be seen. ``games`` is a file
-    beside this one that lists its games, a line each, where it has not all of its split.
+    ``settings`` are those of ``housequest.agent.config.Settings`` and ``set`` those of agents, each with its `Values`. ``seen``
+    lists facts with their sources; ``differs`` lists differences and unknowns. ``games`` is a file beside this one with a game
+    on each line, if the protocol does not use its whole split.
     """
 
     name: str
@@ -45,11 +45,11 @@ class Protocol:
 
     @property
     def splits(self) -> Sequence[object]:
-        """The splits that it was measured on. Elsewhere it can be tuned; then its figures are marked, and none of its own."""
+        """The splits that it was measured on. On other splits it can be tuned, and figures are marked as such."""
         return self.settings.get("split", ())
 
     def tasks(self, split: str) -> frozenset[str] | None:
-        """The ids of its games in ``split``; None where it has all games of it."""
+        """The ids of its games in ``split``; None for all games."""
         if self.games is None or split not in self.splits:
             return None
         listed = resources.files("housequest.agent").joinpath(self.games).read_text("utf-8")
@@ -63,13 +63,13 @@ class Protocol:
         known: Collection[str],
         place: Callable[[str], str],
     ) -> dict[str, Any]:
-        """Those of ``settings`` that it sets: all that are ``known`` but those ``given``, which must not contradict it.
+        """The ``settings`` that it sets: the ``known`` ones that were not ``given``.
 
-        Where it leaves a choice, one from ``before`` it was named stays. ``place`` says where a setting was given. Raises
-        ``ConfigurationError``.
+        If it allows a pattern of values, a matching one set ``before`` the protocol stays. ``place`` describes the origin of a
+        setting. Raises ``ConfigurationError`` if a given setting contradicts the protocol.
         """
         for key, values in settings.items():
-            # Agents are tuned on other splits than they are measured on; there the card says so.
+            # Agents are tuned on other splits than they are measured on; the card then notes it.
             if key in given and key != "split" and not _allows(values, given[key]):
                 allowed = " or ".join(said(each) for each in values)
                 raise ConfigurationError(
@@ -101,7 +101,7 @@ PROTOCOLS = {protocol.name: protocol for protocol in _read(tomllib.loads(_FILE.r
 
 
 def find_protocol(name: str, place: str) -> Protocol:
-    """The protocol called ``name``, which was given at ``place``. Raises ``ConfigurationError``."""
+    """Find a protocol by ``name``, which was given at ``place``. Raises ``ConfigurationError``."""
     if name not in PROTOCOLS:
         hint = nearest(name, tuple(PROTOCOLS)) or f" Known: {', '.join(PROTOCOLS)}."
         raise ConfigurationError(f"{place}: there is no protocol {shown(name)}.{hint}")
@@ -121,7 +121,7 @@ def _plain(value: object) -> object:
 
 
 def said(value: object) -> str:
-    """A value as it is written in a command."""
+    """A value as written in a command."""
     match value:
         case None | () | "":
             return "none"

@@ -33,7 +33,7 @@ HUMAN = "human"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup(EpisodeConfig):
-    """Who plays and how, with every choice that is left open in ``configured`` made."""
+    """The agent, model, world and rules of an episode, with every open choice in ``configured`` made."""
 
     agent: str
     configured: Settings
@@ -47,7 +47,7 @@ class Setup(EpisodeConfig):
         return self.configured.prices_of(self.model) if self.model else None
 
     def destinations(self) -> Iterator[str]:
-        """What goes to another machine, or how much this one computes, in sentences. Raises ``ConfigurationError``."""
+        """Sentences about data sent to other machines, and about threads used here. Raises ``ConfigurationError``."""
         if self.model is not None and (how := computes(self.model)) is not None:
             yield how
         if self.model is not None and (where := destination(self.model)) is not None:
@@ -64,7 +64,7 @@ class Setup(EpisodeConfig):
     def make_model(
         self, *, watch: Watch | None = None, keys: KeyRing | None = None, limiter: Limiter | None = None
     ) -> Model | None:
-        """Make the model, which the caller closes; None where none is needed. ``watch`` is told of replies as they come."""
+        """Make the model, which the caller closes; None if none is needed. ``watch`` gets replies while they come."""
         if self.model is None:
             return None
         return make_model(self.model, keys=keys, timeout=self.configured.timeout, watch=watch, limiter=limiter)
@@ -76,10 +76,10 @@ class Setup(EpisodeConfig):
         )
 
     async def check_model(self, model: Model) -> None:
-        """Raise ``Unsupported`` if ``model`` cannot take images, keep forms or continue plain text, as is asked of it."""
+        """Raise ``Unsupported`` if ``model`` cannot do as configured: accept images, keep forms or continue plain text."""
         every = (model, *(in_role(model, role) for role in roles_of(model)))
         if VIEW in self.grants:
-            # A picture goes to the roles whose models take one.
+            # Pictures go only to roles whose models accept them.
             able = [await each.capabilities() for each in every]
             seeing = next((can for can in able if can.images), able[0])
             Request((Message("user", "", Image(b"", "")),)).check(model.name, seeing)
@@ -90,7 +90,7 @@ class Setup(EpisodeConfig):
                 check_continues(each.name, await probe(each, "completions"))
 
     def with_model(self, name: str) -> Setup:
-        """The same setup with another model. Raises ``ConfigurationError`` where the agent cannot use it."""
+        """The same setup with another model. Raises ``ConfigurationError`` if the agent cannot use it."""
         return _able_to_see(replace(self, model=registry.model_for(self.agent, name, self.world.name, self.settings)))
 
 
@@ -110,7 +110,7 @@ def set_up(
     world = world or world_of(settings)
     kept = registry.resolve_settings(agent, settings.settings_of(agent))
     if world.info.skills:
-        # The world finds what a skill is about, so it says nothing how the agent would search.
+        # In this world skills find their objects, so the agent's search does not matter.
         kept = {name: value for name, value in kept.items() if name != "search"}
     if registry.agent_spec(agent).excepted("model", kept) and PLAN not in settings.grant:
         raise ConfigurationError(
@@ -122,7 +122,7 @@ def set_up(
         raise ConfigurationError(needs_admissible(acting))
     shown = "rules" in registry.agent_spec(agent).takes or agent == HUMAN
     if rules is None and settings.rules:
-        # An unreadable book is always refused; another world's book only where its rules would be shown.
+        # An unreadable book is always refused; a book of another world only if its rules would be shown.
         rules = read_rules(settings.rules, settings.rules_budget, world.name if shown else None)
     if not shown:
         rules = None
@@ -145,7 +145,7 @@ def set_up(
 
 
 def _able_to_see(setup: Setup) -> Setup:
-    """``setup``. Raises ``Unsupported`` where the view is granted and it is known, without a call, that nothing comes of it."""
+    """Return ``setup``. Raises ``Unsupported`` if the view is granted but agent, world or model cannot support images."""
     if VIEW not in setup.grants:
         return setup
     spec = registry.agent_spec(registry.acting_agent(setup.agent, setup.settings))
@@ -165,8 +165,8 @@ def _able_to_see(setup: Setup) -> Setup:
 
 
 def worked(agent: str, world: World, settings: Mapping[str, Scalar], role: str) -> Sequence[Exchange]:
-    """What the first plugin of ``housequest.examples`` that knows ``role`` shows of it; nothing if none does."""
-    # The expert and all that it can reply are imported where a model is shown examples.
+    """Worked examples of ``role`` from the first plugin of ``housequest.examples`` that has some."""
+    # Imported only if a model is shown examples.
     for name in plugins("housequest.examples"):
         source: Worked = load_plugin("housequest.examples", name, "source of examples")
         if found := source(agent, world, settings, role):
@@ -175,7 +175,7 @@ def worked(agent: str, world: World, settings: Mapping[str, Scalar], role: str) 
 
 
 def read_rules(name: str, budget: int = RULES_BUDGET, world: str | None = None) -> RuleBudget:
-    """The accepted rules of the rulebook ``name``, if for ``world``, from the library or a file. Raises ``KnowledgeError``."""
+    """Read the accepted rules of a rulebook, from the library or a file. Raises ``KnowledgeError``, also for another world."""
     from housequest.knowledge.rulebook import library
 
     book = library().open(name)

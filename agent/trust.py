@@ -1,8 +1,8 @@
-"""Which folders' ``housequest.toml`` may say where data goes, or name the user's own books and files.
+"""The user's trust in a folder's ``housequest.toml``, which may have come with a cloned repository.
 
-Such a file may have come with a cloned folder. What it says of tasks and turns always counts. What could send data anywhere or
-open files of the user's takes effect only once they have trusted it: by its place, its content, and what it would do, so that
-another content, a link that leads elsewhere and a key that would now go along are asked about again.
+Harmless settings always count. Settings that could send data to a server or open the user's files take effect only after the
+user has trusted the file: by its path, its content, and its effects. Changed content, a link to another place, or a key that
+would now be sent are asked about again.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from housequest.worlds.registry import Group, plugins, ships
 
 LARGEST_ENTRY = 1 << 20
 MOST_DEMANDS = 50
-"""More than these nobody reads before trusting them."""
+"""Nobody would read more before trusting them."""
 
 _WORD = re.compile(r"[\w+-]{1,100}", re.ASCII)
 _WORDS = re.compile(r"[\w+:=-]{1,100}", re.ASCII)
 """Words such as ``human:seed=3``."""
 
 Judge = Callable[[Path, Scalar], str | None]
-"""Says what a value in the file of a folder would do; None where that is harmless."""
+"""Describes the effect of a value in a folder's file; None if it is harmless."""
 
 _OVERRIDES = {"agents": "set", "worlds": "world_option"}
 """The setting that overrides a value of each table."""
 _CHOICES = {"agents": "agent", "worlds": "world"}
-"""The setting that says which part of each table counts."""
+"""The setting that chooses the part of each table that counts."""
 
 
 class Demand(NamedTuple):
-    """A setting that takes the user's trust: its place, such as ``("agents", "lota", "examples")``, and what it would do."""
+    """A setting that needs the user's trust: its place, such as ``("agents", "lota", "examples")``, and its effect."""
 
     place: tuple[str, ...]
     value: Scalar
@@ -59,7 +59,7 @@ class Demand(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FolderFile:
-    """A folder's configuration as it was read, once, and what in it takes trust. Raises ``ConfigurationError`` for too much."""
+    """A folder's configuration file with its demands for trust. Raises ``ConfigurationError`` for too many."""
 
     path: Path
     sha256: str
@@ -82,7 +82,7 @@ class FolderFile:
 
 
 class Untrusted(ConfigurationError):
-    """A folder's configuration would do what the user has not trusted it with."""
+    """A folder's configuration has effects that the user has not trusted."""
 
     def __init__(self, file: FolderFile) -> None:
         super().__init__(
@@ -94,7 +94,7 @@ class Untrusted(ConfigurationError):
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What the user has trusted: the file at ``path`` with this digest, to do what ``allowed`` says."""
+    """Trust in the file at ``path`` with this digest, with the effects in ``allowed``."""
 
     path: str
     sha256: str
@@ -102,7 +102,7 @@ class Trust:
 
 
 def is_trusted(file: FolderFile) -> bool:
-    """Whether the user has trusted ``file`` with all that it demands. Raises ``ConfigurationError`` for a damaged entry."""
+    """True if the user has trusted ``file`` with all its demands. Raises ``ConfigurationError`` for a damaged entry."""
     trust = _read(_entry(file.path))
     if trust is None or (trust.path, trust.sha256) != (str(file.path), file.sha256):
         return False
@@ -110,13 +110,13 @@ def is_trusted(file: FolderFile) -> bool:
 
 
 def trust_file(file: FolderFile) -> None:
-    """Trust ``file`` as it was read, and no other content at its place."""
+    """Record the user's trust in ``file`` with its present content."""
     trust = Trust(str(file.path), file.sha256, tuple(map(str, file.demands)))
     atomic_write(_entry(file.path), json.dumps(asdict(trust), indent=2).encode())
 
 
 def revoke(path: Path) -> bool:
-    """Trust the file at ``path`` no longer; False where it was not trusted."""
+    """Revoke trust in the file at ``path``; False if it was not trusted."""
     entry = _entry(path)
     there = entry.exists()
     entry.unlink(missing_ok=True)
@@ -124,7 +124,7 @@ def revoke(path: Path) -> bool:
 
 
 def trusted_files() -> list[Trust]:
-    """All that is trusted, by path. Raises ``ConfigurationError`` for a damaged entry."""
+    """All trusted files, by path. Raises ``ConfigurationError`` for a damaged entry."""
     found = map(_read, (state_folder() / "trusted").glob("*.json"))
     return sorted((trust for trust in found if trust is not None), key=lambda trust: trust.path)
 
@@ -147,8 +147,8 @@ def _read(entry: Path) -> Trust | None:
 
 
 def demands_of(folder: Path, values: Mapping[str, object], later: Sequence[Mapping[str, object]] = ()) -> Iterator[Demand]:
-    """What takes the user's trust in the settings ``values`` of ``folder``'s file, whose paths are whole: what is not known
-    to be harmless, unless settings in ``later``, which win, set it too. Values of a wrong type are refused anyway.
+    """The ``values`` of ``folder``'s file, with absolute paths, that need the user's trust: those not known to be harmless,
+    unless ``later`` settings override them. Values of a wrong type are refused anyway.
     """
     for key, value in values.items():
         judge = _JUDGES.get(key, _words)
@@ -161,7 +161,7 @@ def demands_of(folder: Path, values: Mapping[str, object], later: Sequence[Mappi
 
 
 def counts(demand: Demand, later: Sequence[Mapping[str, object]], uses: Collection[str] | None) -> bool:
-    """Whether it would have an effect where ``uses`` are the settings that count, and those in ``later`` win."""
+    """True if ``demand`` has an effect, given the settings that the command ``uses`` and ``later`` ones that win."""
     key, *names = demand.place
     choice = _CHOICES.get(key, "")
     chosen = next((other[choice] for other in reversed(later) if choice in other), None)
@@ -169,7 +169,7 @@ def counts(demand: Demand, later: Sequence[Mapping[str, object]], uses: Collecti
 
 
 def without(values: Mapping[str, object], demands: Sequence[Demand]) -> dict[str, object]:
-    """``values`` without what ``demands`` are about."""
+    """``values`` without those of ``demands``."""
     places = {demand.place for demand in demands}
 
     def kept(table: Mapping[str, object], place: tuple[str, ...]) -> dict[str, object]:
@@ -207,12 +207,12 @@ def as_table(value: object) -> Mapping[str, object]:
 
 
 def _words(_folder: Path, value: Scalar) -> str | None:
-    """Words and numbers are harmless; what else a world makes of its split or its engine is not known."""
+    """Words and numbers are harmless; other text may mean anything to a world's split or engine."""
     return None if not isinstance(value, str) or _WORDS.fullmatch(value.strip()) else "it may name a file or a server"
 
 
 def _option(_folder: Path, value: Scalar) -> str | None:
-    """An agent's or a world's: a word is harmless unless a file is called so here, even if it looks like a number."""
+    """An option of an agent or a world: a word is harmless unless a file has that name, even if it looks like a number."""
     text = str(value).strip()
     is_word = not isinstance(value, str) or _WORD.fullmatch(text)
     return None if is_word and not os.path.lexists(text) else "it may name a file or a server"
@@ -220,9 +220,9 @@ def _option(_folder: Path, value: Scalar) -> str | None:
 
 def _model(_folder: Path, value: Scalar) -> str | None:
     found: list[str] = []
-    # Each by itself: settings that win may name other models for the roles of some, and leave the rest.
+    # Each alone: later settings may replace the models of some roles only.
     for each in models_of(str(value)).values():
-        with suppress(ConfigurationError):  # whatever uses it says so
+        with suppress(ConfigurationError):  # reported when it is used
             name = parse_model(each)
             known, where = ships("housequest.models", name.kind), name.provider.elsewhere(name.rest)
             if not known or not name.provider.free or name.rest:

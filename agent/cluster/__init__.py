@@ -1,7 +1,7 @@
-"""A run in many processes: players elsewhere play its episodes, and all that is kept lies with the command that began it.
+"""A run in many processes: players play its episodes, and everything is stored by the command that started the run.
 
-The driver (`driver`) is the run itself: its folder, its budget, its rate limiter. A player (`local`) is a process that plays
-episodes by the same code as a run on one machine, into a folder of its own. What is written there is sent to the driver as it
-is written, so a player may die at any moment; and since nothing lies elsewhere, so may the driver. A `PlayerCluster` starts
-them: processes of this machine, or Ray, which also does work that needs no driver (`housequest.agent.processes.Pool`).
+The driver (`driver`) is the run itself: its folder, budget and rate limiter. A player (`local`) is a process that plays
+episodes with the same code as a run on one machine, into its own folder, and sends what it writes to the driver. So a player
+may die at any moment, and so may the driver. A `PlayerCluster` starts players: processes of this machine, or Ray, which also does work
+without a driver (`housequest.agent.processes.Pool`).
 """

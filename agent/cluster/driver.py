@@ -1,7 +1,7 @@
-"""The driver's side of players elsewhere: what they record is mirrored into the run's folder, and their calls are counted here.
+"""The driver's side of remote players: mirrors their records into the run's folder, and counts their calls.
 
-What a player says is a method of `Remote` with its arguments; what it is told is `ToPlayer`. A player that is lost costs the
-seconds since it last sent what it had recorded: another goes on with each of its episodes.
+A player's message is a method of `Remote` with its arguments; the driver's messages are `ToPlayer`. If a player is lost,
+another continues each of its episodes from what it last sent.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from housequest.worlds.paths import IrregularFile, alfworld_data, open_file, rea
 
 P = ParamSpec("P")
 MOST_LOST = 5
-"""Players that one episode may be lost with before the run stops."""
+"""Lost players of one episode after which the run stops."""
 LOST_IN_A_ROW = 3
-"""The times that each player may be lost with no episode finished between."""
+"""Losses per player, without a finished episode between, after which the run stops."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The orders of a player: what is to be played, and what it must find on its machine. No task is in the ``manifest``,
-    since each is sent. ``attempts`` are those before, in a series. ``keys`` names environment variables and holds no key.
-    ``strict``: the budget limits calls, so that each is asked for.
+    """The configuration of a player. The ``manifest`` has no tasks, since each is sent. ``attempts`` are the earlier ones of a
+    series. ``keys`` names environment variables and contains no key. ``data`` is the folder of ALFWorld's data. ``strict``: the
+    budget limits calls, so the player asks before each one.
     """
 
     manifest: Manifest
@@ -53,24 +53,24 @@ class Order:
 
 
 ToPlayer = tuple[Literal["play"], SelectedTask, bytes] | tuple[Literal["answer"], int, int | None] | tuple[Literal["halt"]]
-"""A message to a player: to play a task, of which so much was recorded before; the answer to a question of this number, None
-where the run is at its end; or to let no further call begin, and send what was recorded."""
+"""A message to a player: play a task, after the given record; the answer to the question of this number, None at the end of the
+run; or begin no more calls, and send the records."""
 FromPlayer = tuple[Callable[..., None], tuple[Any, ...]]
-"""A method of `Remote`, and with what it is called."""
+"""A method of `Remote` and its arguments."""
 
 
 class PlayerLost(Exception):
-    """A player is gone: its process, its machine, or the way to it."""
+    """The player's process, machine or connection is gone."""
 
 
 class RemoteHandle(Protocol):
-    """A player that was started somewhere. Its methods raise `PlayerLost` once it is gone."""
+    """A started player. Its methods raise `PlayerLost` once it is gone."""
 
     async def tell(self, messages: Sequence[ToPlayer]) -> None:
-        """Send ``messages``, in their order."""
+        """Send ``messages`` in order."""
 
     async def hear(self) -> Sequence[FromPlayer]:
-        """Return pending messages in their order; wait for at least one."""
+        """Return pending messages in order; wait for at least one."""
         ...
 
     def end(self) -> None:
@@ -79,7 +79,7 @@ class RemoteHandle(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _Job:
-    """An episode that is played elsewhere, and how often its player was lost."""
+    """A remote episode; ``lost`` counts its lost players."""
 
     task: SelectedTask
     ended: asyncio.Future[Result]
@@ -92,8 +92,8 @@ class _Job:
 
 @dataclass(slots=True, eq=False)
 class Remote:
-    """A player as the driver knows it: what it plays, what it is still to be told, and its calls. The methods from `ready` on
-    are what the player says. Those that it asks have the number of the question."""
+    """The driver's view of a player: its episodes, pending messages and calls. The methods from `ready` on are the player's
+    messages; questions have a ``number``, which the answer repeats."""
 
     driver: ClusterPlayer
     handle: RemoteHandle
@@ -106,13 +106,13 @@ class Remote:
     begun: int = 0
 
     def tell(self, message: ToPlayer) -> None:
-        """Have it told ``message`` soon."""
+        """Queue ``message`` for the player."""
         self.untold.append(message)
         self.waking.set()
 
     async def keep_telling(self) -> None:
-        """Send what it is told: all that gathered while the last of it was on its way."""
-        with suppress(PlayerLost):  # whoever hears it finds that out
+        """Send queued messages, in batches."""
+        with suppress(PlayerLost):  # `hear` raises it, too
             while True:
                 await self.waking.wait()
                 self.waking.clear()
@@ -120,7 +120,7 @@ class Remote:
                 await self.handle.tell(untold)
 
     def ready(self, node: str) -> None:
-        """On the machine ``node``, all that is needed is there."""
+        """The player is ready on the machine ``node``."""
         self.node = node
         if self.driver.job.tracker.over():
             self.tell(("halt",))
@@ -135,7 +135,7 @@ class Remote:
             file.write(content)
 
     def clocked(self, timing: bytes, walls: bytes) -> None:
-        """Whole lines of timings of calls, and of episodes."""
+        """Append whole lines of timings of calls and of episodes."""
         job = self.driver.job
         job.clock.write(timing)
         job.clock.flush()
@@ -143,7 +143,7 @@ class Remote:
             file.write(walls)
 
     def finished(self, result: Result) -> None:
-        """An episode ended, and its whole record was sent."""
+        """An episode ended, after its whole record was sent."""
         job, run = self.jobs.pop(result.task), self.driver.job.run
         run.part(job.task).replace(run.episode(job.task))
         self.driver.lost_in_a_row = 0
@@ -152,23 +152,23 @@ class Remote:
         self.driver.assign()
 
     def left(self, task: str) -> None:
-        """The episode of ``task`` was left unfinished, since the run is at its end."""
+        """The episode of ``task`` was left unfinished at the end of the run."""
         self.jobs.pop(task).leave(RunHalted())
 
     def unfit(self, task: str, why: str) -> None:
-        """The record of ``task`` that it was given cannot be gone on with, and it begins anew."""
+        """The record of ``task`` cannot be continued, so the episode begins again."""
         self.driver.job.set_aside(self.driver.job.run.part(self.jobs[task].task), why)
 
     def failed(self, error: HousequestError) -> None:
-        """It cannot play; every other one could not either."""
+        """The player cannot play, and no other could."""
         raise error
 
     def stop(self, why: HousequestError) -> None:
-        """The run is to stop, for something that every call would meet."""
+        """Stop the run, since every call would fail."""
         self.driver.job.tracker.stop(why)
 
     def may_begin(self, number: int, calls: int) -> None:
-        """May so many ``calls`` begin? Answered with 1 where the budget does not refuse them."""
+        """Ask to begin ``calls``; the answer is 1, or None if the run is over."""
         try:
             self.driver.job.tracker.admit(calls)
         except RunHalted:
@@ -178,18 +178,18 @@ class Remote:
             self.tell(("answer", number, 1))
 
     def begins(self, calls: int) -> None:
-        """So many ``calls`` are on their way already, whatever happened here."""
+        """Count ``calls`` that have begun without asking."""
         self.driver.job.tracker.calling += calls
         self.begun += calls
 
     def ends(self, calls: int, used: tuple[Usage, Timing] | None, prices: Prices | None) -> None:
-        """So many ``calls`` ended, with what they used, at these ``prices``, if they were answered."""
+        """Count ``calls`` that ended, with their usage and ``prices`` if they were answered."""
         self.begun -= calls
         completion = Completion("", usage=used[0], timing=used[1]) if used is not None else None
         self.driver.job.tracker.end(completion, prices, calls)
 
     def enter(self, number: int, call: int, first: bool) -> None:
-        """Admit an attempt at ``call``. Answered with the limiter's round."""
+        """Ask to admit an attempt at ``call``; the answer is the limiter's round."""
         self.driver.limited = True
         self.driver.start(self._enter, number, call, first)
 
@@ -211,26 +211,26 @@ class Remote:
         self.inside.discard(call)
         self.driver.job.limiter.leave(self.calls[call], verdict, wait)
         if verdict != "crowded":
-            # It is admitted anew, if it is tried again.
+            # A retry enters again.
             del self.calls[call]
 
     def is_early(self, number: int, call: int) -> None:
-        """Was the limit lowered after ``call`` was sent? Answered with 0 or 1."""
+        """Ask if the limit was lowered after ``call`` was sent; the answer is 0 or 1."""
         self.tell(("answer", number, int(self.calls[call].round != self.driver.job.limiter.round)))
 
 
 class ClusterPlayer(RemotePlayers):
-    """Plays the episodes of ``job`` by players on ``cluster``; an asynchronous context manager."""
+    """Plays the episodes of ``job`` with players on ``cluster``; an asynchronous context manager."""
 
     def __init__(self, cluster: PlayerCluster, job: ClusterJob) -> None:
         self.job = job
         self.remotes: list[Remote] = []
         self.limited = False
-        """True once any call goes by the limiter."""
+        """True once a call has used the limiter."""
         self.lost_in_a_row = 0
         self._cluster = cluster
         self._share = job.most
-        """Episodes that one player plays at once."""
+        """Concurrent episodes of one player."""
         self._waiting: deque[_Job] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._error: BaseException | None = None
@@ -284,7 +284,7 @@ class ClusterPlayer(RemotePlayers):
         return self._error is not None or self.job.tracker.over()
 
     def assign(self) -> None:
-        """Give what waits to the players that play least; once the run is at its end, leave it."""
+        """Give waiting episodes to the least busy players; at the end of the run, leave them."""
         while self._waiting and self._over:
             self._waiting.popleft().leave(self._error or RunHalted())
         while self._waiting and (free := [each for each in self.remotes if each.node and len(each.jobs) < self._share]):
@@ -293,7 +293,7 @@ class ClusterPlayer(RemotePlayers):
             player.tell(("play", job.task, self._recorded(job.task)))
 
     def _recorded(self, task: SelectedTask) -> bytes:
-        """The whole lines of what was recorded of an episode before."""
+        """The whole lines of an episode's earlier record."""
         part = self.job.run.part(task)
         try:
             refuse_irregular(part, writing=True)
@@ -304,12 +304,12 @@ class ClusterPlayer(RemotePlayers):
         return content[: content.rfind(b"\n") + 1]
 
     def start(self, work: Callable[P, Coroutine[None, None, None]], *given: P.args, **named: P.kwargs) -> None:
-        """Begin ``work`` beside everything else; its error is that of the whole run."""
+        """Begin ``work`` in the background; its error ends the run."""
 
         async def guarded() -> None:
             try:
                 await work(*given, **named)
-            except Exception as error:  # noqa: BLE001 (it becomes the error of the run)
+            except Exception as error:  # noqa: BLE001 (becomes the error of the run)
                 self._error = self._error or error
                 for job in [job for player in self.remotes for job in player.jobs.values()]:
                     job.leave(self._error)
@@ -320,7 +320,7 @@ class ClusterPlayer(RemotePlayers):
         task.add_done_callback(self._tasks.discard)
 
     async def _serve(self, number: int) -> None:
-        """Keep one of a ``number`` of players going, by another whenever it is lost."""
+        """Run one of ``number`` players, and start another whenever it is lost."""
         while not self._over:
             player = Remote(self, self._cluster.start())
             self.remotes.append(player)
@@ -336,7 +336,7 @@ class ClusterPlayer(RemotePlayers):
                 await asyncio.gather(telling, return_exceptions=True)
 
     def _lose(self, player: Remote, number: int, why: str) -> None:
-        """Put back what a lost player was at, for others to go on with, and end its calls."""
+        """Queue a lost player's episodes for others, and end its calls."""
         self.remotes.remove(player)
         player.handle.end()
         for call in player.inside:
@@ -369,12 +369,12 @@ class PlayerCluster(Cluster, ABC):
 
     @abstractmethod
     async def open(self, order: Order) -> int:
-        """Join it for this order; returns how many players have room. Raises ``ConfigurationError`` if it cannot be reached."""
+        """Join the cluster; return the number of players with room. Raises ``ConfigurationError`` if it cannot be reached."""
 
     @abstractmethod
     def start(self) -> RemoteHandle:
-        """Start a player; it plays once there is room for it."""
+        """Start a player, which plays once there is room for it."""
 
     @abstractmethod
     def close(self) -> None:
-        """Leave it."""
+        """Leave the cluster."""

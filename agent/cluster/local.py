@@ -1,8 +1,8 @@
-"""A player, which plays episodes as a run on one machine does and sends the driver what is recorded as it is written; and the
-kinds of cluster that a person can name, on which players are started: processes of this machine, and Ray.
+"""A player, which plays episodes like a run on one machine and sends its records to the driver; and the kinds of cluster:
+processes of this machine, and Ray.
 
-Each process has an event loop of its own, so that a run uses all processors. Of Ray, players are actors and work is its tasks,
-on this machine's processors or on a cluster that is there.
+Each process has its own event loop, so that a run uses all processors. With Ray, players are actors and other work runs as
+tasks, on this machine or on an existing cluster.
 """
 
 from __future__ import annotations
@@ -49,15 +49,13 @@ from housequest.worlds.paths import open_file
 Ts = TypeVarTuple("Ts")
 _PREFIX = "housequest-player-"
 _YOUNG = 60 * 60.0
-"""Seconds in which a folder is left alone: whoever made it may not hold it yet."""
+"""Seconds in which a new folder is left alone, since its maker may not have locked it yet."""
 BEAT = 1.0
-"""Seconds between two looks at what was recorded: what a player that dies loses at most, with the step that it is at."""
+"""Seconds between sending records: the most that a dying player loses, beside its current step."""
 
 
 class RemotePlayer:
-    """A player in its own process; belongs to one event loop, and begins when it is first heard. What it says to the driver is
-    gathered until it is asked for.
-    """
+    """A player in its own process and event loop. It starts with the first call of ``hear``, which collects its messages."""
 
     def __init__(self, order: Order) -> None:
         self._order = order
@@ -69,12 +67,12 @@ class RemotePlayer:
         self._asked: dict[int, asyncio.Future[int | None]] = {}
 
     async def tell(self, messages: Sequence[ToPlayer]) -> None:
-        """Hear ``messages`` of the driver."""
+        """Receive ``messages`` from the driver."""
         for message in messages:
             self._heard.put_nowait(message)
 
     async def hear(self) -> list[FromPlayer]:
-        """Return the messages since the last time; wait for at least one. Raises the error that ended the player."""
+        """Return the messages since the last call; wait for at least one. Raises the error that ended the player."""
         if self._playing is None:
             self._playing = asyncio.create_task(self._play())
             self._playing.add_done_callback(lambda _: self._anything.set())
@@ -86,20 +84,19 @@ class RemotePlayer:
         return said
 
     async def aclose(self) -> None:
-        """Leave off."""
         if self._playing is not None:
             self._playing.cancel()
             await asyncio.gather(self._playing, return_exceptions=True)
 
     def say(self, what: Callable[[Remote, *Ts], None], *given: *Ts) -> None:
-        """Say one of the messages of `Remote`."""
+        """Send a message to `Remote`."""
         self._said.append((what, given))
         self._anything.set()
 
     async def ask(
         self, what: Callable[[Remote, int, *Ts], None], *given: *Ts, undo: Callable[[], None] | None = None
     ) -> int | None:
-        """The driver's answer; ``undo`` is done if the driver said yes after this was cancelled."""
+        """Ask the driver; ``undo`` is called if the answer comes after a cancellation and is not None."""
         number = next(self._numbers)
         answer = self._asked[number] = asyncio.get_running_loop().create_future()
         self.say(what, number, *given)
@@ -152,7 +149,7 @@ class RemotePlayer:
 
 
 class _SharedTracker(BudgetTracker):
-    """The driver's budget as a player sees it; ``strict``: each call is asked for."""
+    """The driver's budget in a player; ``strict``: ask before each call."""
 
     def __init__(self, player: RemotePlayer, *, strict: bool) -> None:
         super().__init__()
@@ -171,7 +168,7 @@ class _SharedTracker(BudgetTracker):
         self._player.say(Remote.ends, calls, None if completion is None else (completion.usage, completion.timing), prices)
 
     def halt(self) -> None:
-        """Let nothing more begin, since the driver says so."""
+        """Begin no more calls, as told by the driver."""
         super().stop(Stopped("The run is at its end."))
 
     def stop(self, why: HousequestError) -> None:
@@ -181,7 +178,7 @@ class _SharedTracker(BudgetTracker):
 
 
 class _SharedLimiter(Limiter):
-    """The driver's rate limiter as a player's model sees it."""
+    """The driver's rate limiter for a player's model."""
 
     def __init__(self, player: RemotePlayer) -> None:
         super().__init__()
@@ -206,13 +203,13 @@ class _SharedLimiter(Limiter):
 
 @contextmanager
 def scratch_folder(parent: Path | None = None) -> Generator[Path]:
-    """A new folder in ``parent``, or where the system keeps temporary files, which goes with who asked for it. Its maker holds
-    a lock beside it for as long as it lives: a folder whose lock is free was left by a player that was killed."""
+    """Make a temporary folder in ``parent`` or the system's place. The player locks it while it lives; folders of killed
+    players, whose locks are free, are removed."""
     from filelock import FileLock, Timeout
 
     parent = Path(tempfile.gettempdir()) if parent is None else parent
     for left in parent.glob(f"{_PREFIX}*/"):
-        # That of another user, or of one that has just begun, stays.
+        # Folders of other users and new ones stay.
         with suppress(OSError, NotImplementedError, Timeout):
             if time.time() - left.stat().st_mtime > _YOUNG:
                 with FileLock(left / ".lock", timeout=0):
@@ -224,7 +221,7 @@ def scratch_folder(parent: Path | None = None) -> Generator[Path]:
 
 
 class _Scratch:
-    """The player's own folder, which the driver's mirrors: of each file it was sent so many bytes."""
+    """The player's own folder, which is mirrored to the driver; counts the bytes sent of each file."""
 
     def __init__(self, run: RunFolder, player: RemotePlayer) -> None:
         self._run, self._player = run, player
@@ -232,7 +229,7 @@ class _Scratch:
         self._timing = self._walls = 0
 
     async def play(self, player: LocalPlayer, selected: SelectedTask, part: bytes) -> None:
-        """Play an episode on from what was recorded before, and send all of it."""
+        """Continue an episode from its earlier record ``part``, and send everything."""
         task = player.setup.world.task(selected.id)
         if (found := SelectedTask.of(task)) != selected:
             raise ConfigurationError(f"the task {selected.id} is another one there: {found!r} rather than {selected!r}.")
@@ -254,14 +251,14 @@ class _Scratch:
             self._player.say(Remote.finished, result)
 
     def set_aside(self, part: Path, why: str) -> None:
-        """Begin a record anew."""
+        """Begin a record again."""
         task = next(task for task in self._sent if self._run.part(task) == part)
         part.unlink()
         self._sent[task] = 0
         self._player.say(Remote.unfit, task.id, why)
 
     async def beat(self) -> None:
-        """Send, again and again, what was written since the last time."""
+        """Send new parts of the records periodically."""
         while True:
             await asyncio.sleep(BEAT)
             for task in self._sent:
@@ -290,15 +287,15 @@ def _from(file: Path, start: int) -> bytes:
 
 
 _LONGEST = 200
-"""Characters of Ray's reason for a loss that are told."""
+"""Characters of Ray's error that are shown."""
 _GRACE = 3.0
-"""Seconds that players have to end by themselves, once they are left."""
+"""Seconds that players get to end by themselves."""
 _SIZE = 8
-"""Bytes before each message that give its size."""
+"""Bytes of the size before each message."""
 
 
 class ProcessCluster(PlayerCluster):
-    """This machine, with so many ``processes``."""
+    """``processes`` of this machine."""
 
     def __init__(self, processes: int) -> None:
         self.processes = processes
@@ -352,10 +349,10 @@ class _ProcessHandle(RemoteHandle):
 
     def end(self) -> None:
         with suppress(OSError):
-            self._line.shutdown(socket.SHUT_RDWR)  # which it hears, and leaves
+            self._line.shutdown(socket.SHUT_RDWR)  # the player then ends
 
     def close(self, until: float) -> None:
-        """Kill it if it does not end before that time, and forget it."""
+        """Kill the process if it has not ended by ``until``."""
         self.process.join(max(0.0, until - time.monotonic()))
         self.process.kill()
         self.process.join()
@@ -369,9 +366,9 @@ def _ended(code: int | None) -> str:
 
 
 def _play(order: bytes, line: socket.socket) -> None:
-    """A player's process: plays until its driver is gone."""
+    """Run a player until its driver is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # There is a player for each processor already. NumPy reads this when it is imported.
+    # Each processor has a player already. NumPy reads this when imported.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     line.setblocking(False)
     with line, suppress(OSError):
@@ -389,7 +386,7 @@ async def _serve(order: Order, line: socket.socket) -> None:
         while True:
             try:
                 said: Any = await player.hear()
-            except Exception:  # noqa: BLE001 (the driver raises it)
+            except Exception:  # noqa: BLE001 (raised by the driver)
                 said = traceback.format_exc()
             await _send(line, said)
 
@@ -405,7 +402,7 @@ async def _send(line: socket.socket, message: object) -> None:
 
 
 async def _received(line: socket.socket) -> Any:
-    """The next message. Raises ``OSError`` where the other side is gone."""
+    """Receive the next message. Raises ``OSError`` if the other side is gone."""
     return pickle.loads(await _exactly(line, int.from_bytes(await _exactly(line, _SIZE), "big")))
 
 
@@ -420,7 +417,7 @@ async def _exactly(line: socket.socket, size: int) -> bytes:
 
 
 class RayCluster(PlayerCluster, Pool):
-    """The cluster at ``address``; without one, the cluster that Ray finds, or else this machine."""
+    """The Ray cluster at ``address``; without one, the cluster that Ray finds, or else this machine."""
 
     def __init__(self, address: str | None = None) -> None:
         self._address = address
@@ -445,8 +442,8 @@ class RayCluster(PlayerCluster, Pool):
         return partial(_result, self._work.remote(*given))
 
     def _join(self) -> int:
-        """Join the cluster; how many processors it has."""
-        # Ray reports its use to its makers otherwise.
+        """Join the cluster; return its number of processors."""
+        # Turns Ray's telemetry off.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         ray = _ray()
         if not ray.is_initialized():
@@ -482,7 +479,7 @@ class _RayHandle(RemoteHandle):
 
 
 async def _kept(reference: Any) -> Any:
-    """Await ``reference``. Raises ``PlayerLost`` where Ray cannot bring it any more, and the player's own errors."""
+    """Await ``reference``. Raises ``PlayerLost`` if Ray has lost it, and the player's own errors."""
     errors: Any = import_module("ray.exceptions")
     try:
         return await reference
@@ -493,7 +490,7 @@ async def _kept(reference: Any) -> Any:
 
 
 def _result(reference: Any) -> Any:
-    """Get ``reference``; Ray has tried it anew where a process or a machine died."""
+    """Get ``reference``; Ray has already retried lost work."""
     errors: Any = import_module("ray.exceptions")
     try:
         return _ray().get(reference)
@@ -504,7 +501,7 @@ def _result(reference: Any) -> Any:
 
 
 def _said(error: Exception) -> str:
-    """The first sentence of an error of Ray, whose texts have many lines."""
+    """The first line of Ray's long errors."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines[0] if lines else type(error).__name__)[:_LONGEST].rstrip(".")
 

@@ -1,4 +1,4 @@
-"""Serves an application of aiohttp until it is interrupted. Connections that nobody knows never keep others out."""
+"""Serves an aiohttp application until it is interrupted. Unknown connections never keep others out."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from aiohttp.http import HttpProcessingError
 from housequest.worlds.errors import ConfigurationError
 
 PATIENCE = 20.0
-"""Seconds in which a client that keeps its connection must have sent its next request."""
+"""Seconds that a kept connection may be idle between requests."""
 MOST_STRANGERS = 64
-"""Connections at once that are not known; of more, the oldest is closed."""
+"""The most unknown connections at once; beyond that, the oldest is closed."""
 
 
 async def serve_until_interrupted(
@@ -28,12 +28,11 @@ async def serve_until_interrupted(
     known: Container[asyncio.Transport],
     strangers: int = MOST_STRANGERS,
 ) -> None:
-    """Serve ``app`` until Ctrl-C or SIGTERM; ``announce`` is called with the port once clients are answered. ``port`` 0 takes a
-    free one. ``known`` are the connections that count as no strangers. Raises ``ConfigurationError`` if the address is not
-    available.
+    """Serve ``app`` until Ctrl-C or SIGTERM; ``announce`` gets the port once the server is up. ``port`` 0 takes a free one.
+    ``known`` are the connections that are never closed as strangers. Raises ``ConfigurationError`` if the address is taken.
     """
     log = logging.getLogger("housequest.serve")
-    # What is no HTTP is the client's mistake: it is answered so, and is no news here.
+    # Malformed HTTP is the client's mistake: it is answered, but not logged.
     log.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError)))
     runner = web.AppRunner(app, access_log=None, logger=log, keepalive_timeout=PATIENCE, shutdown_timeout=1.0)
     await runner.setup()

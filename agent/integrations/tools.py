@@ -1,7 +1,7 @@
-"""ALFWorld's commands as methods, for programs whose models call tools: types and docstrings tell a model how to call them.
+"""ALFWorld's commands as methods for models that call tools; their types and docstrings are the tools' descriptions.
 
-Every public method is a tool, and nothing else is public, since some programs take all that they find. Docstrings are written
-from ``tools.toml``.
+Every public method is a tool and nothing else is public, since some programs use everything they find. The docstrings come from
+``tools.toml``.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from pathlib import Path
 
 
 class CommandTools(ABC):
-    """Methods that each play one command and return what it was answered; a subclass says what playing is."""
+    """Methods that play one command each and return the answer; a subclass implements ``_play``."""
 
     @abstractmethod
-    def _play(self, command: str) -> str:
-        """Play ``command`` and return the answer."""
+    def _play(self, command: str) -> str: ...
 
     def go_to(self, receptacle: str) -> str:
         return self._play(f"go to {receptacle}")
@@ -59,7 +58,7 @@ class CommandTools(ABC):
 
 
 def _docstring(does: str, returns: str, arguments: dict[str, str] | None = None) -> str:
-    """As a docstring of Google's style stands in a class."""
+    """Write a method's docstring in Google's style."""
     named = {"Args": [f"{name}: {what}" for name, what in (arguments or {}).items()], "Returns": [returns]}
     sections = ("\n            ".join((f"        {title}:", *lines)) for title, lines in named.items() if lines)
     return "\n\n".join((does, *sections)) + "\n        "

@@ -1,7 +1,7 @@
 """An environment server for trainers: the protocol of OpenEnv, and the HTTP interface of AgentGym's ALFWorld server.
 
-OpenEnv's clients play over a WebSocket at ``/ws``, one session each. AgentGym's create a session by a request and show its
-number in every other one. Both get what is granted, and no more. Needs the extra ``env-server``.
+OpenEnv's clients play over a WebSocket at ``/ws``, one session each. AgentGym's clients create a session by a request and send
+its number with every other one. Both get only what is granted. Needs the extra ``env-server``.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ except ImportError:
     raise ConfigurationError('This needs aiohttp; install it with: pip install "housequest[env-server]"') from None
 
 LARGEST_REQUEST = 256 * 1024
-"""Bytes of a request or message: a hundred times what a command needs."""
+"""The most bytes of a request or message: a hundred times a command."""
 PATIENCE = 30.0
-"""Seconds in which a request must have come, to the last byte."""
+"""Seconds for a whole request to arrive."""
 T = TypeVar("T", bound=BaseModel)
 Handler = Callable[[web.Request], Awaitable[Any]]
 _NO_STATE = "Nothing is kept between requests: ask for the state in the session that you play, at /ws."
 
 
 class CommandAction(BaseModel, frozen=True, extra="forbid"):
-    """An action: one command, any text at all."""
+    """An action: one command, which may be any text."""
 
     command: str
     metadata: dict[str, Any] = Field(default_factory=dict)
@@ -84,7 +84,7 @@ class _AgentGymStep(_Named):
 
 
 async def serve(served: ServedTasks, host: str, port: int, announce: Callable[[str], None]) -> None:
-    """Serve clients until interrupted, and ``announce`` the address. Raises ``ConfigurationError`` if it is not available."""
+    """Serve clients until interrupted, and ``announce`` the URL. Raises ``ConfigurationError`` if the address is taken."""
     shown_host = f"[{host}]" if ":" in host else host
     async with Sessions(served) as sessions:
         server, most = EnvServer(sessions), served.sessions + MOST_STRANGERS
@@ -94,7 +94,7 @@ async def serve(served: ServedTasks, host: str, port: int, announce: Callable[[s
 
 
 class EnvServer:
-    """The application. ``playing`` are the connections that are sessions. Handlers return JSON, or answers of their own."""
+    """The web application. ``playing`` are the connections with a session. Handlers return JSON or a whole response."""
 
     def __init__(self, sessions: Sessions) -> None:
         self.playing: WeakSet[asyncio.Transport] = WeakSet()
@@ -130,18 +130,18 @@ class EnvServer:
         self.app.on_shutdown.append(self._leave)
 
     async def _play(self, request: web.Request) -> web.StreamResponse:
-        """One session, for as long as its connection is open."""
+        """Play one session while its connection is open."""
         socket = web.WebSocketResponse(max_msg_size=LARGEST_REQUEST, compress=False, timeout=1.0)
         try:
             await socket.prepare(request)
-        except ConnectionError:  # the client has left before it was answered
+        except ConnectionError:  # the client left before the answer
             return web.Response()
-        with suppress(ConnectionError):  # it left while it was answered
+        with suppress(ConnectionError):  # the client left during the answer
             await self._session(socket, request.transport)
         return socket
 
     async def _session(self, socket: web.WebSocketResponse, transport: asyncio.Transport | None) -> None:
-        """Answer every message of a client, or say that there is no room for it."""
+        """Answer every message of a client, or refuse it if there are too many sessions."""
         try:
             session = self._sessions.begin()
         except ConfigurationError as error:
@@ -161,7 +161,7 @@ class EnvServer:
                     answer = await _answered(session, message.data) if heard else None
                     if answer is not None:
                         await socket.send_str(answer)
-        except TimeoutError:  # nobody asks, or nobody reads the answers
+        except TimeoutError:  # the client neither asks nor reads answers
             if _is_deaf(transport):
                 transport.abort()
             else:
@@ -179,7 +179,7 @@ class EnvServer:
         await asyncio.gather(*(socket.close(code=1001, message=b"the server was stopped") for socket in hearing))
 
     def _paths(self, _: web.Request) -> Any:
-        """The paths that are served here, as far as clients look for them."""
+        """List the served paths for clients that check them."""
         paths: dict[str, dict[str, Any]] = {}
         for route in self.app.router.routes():
             if route.method != "HEAD" and route.resource is not None:
@@ -222,16 +222,16 @@ class EnvServer:
 
 
 def _is_deaf(transport: asyncio.Transport | None) -> TypeGuard[asyncio.Transport]:
-    """True if its client does not read the answers, so a send would block."""
+    """True if the client does not read its answers, so a send would block."""
     return transport is not None and transport.get_write_buffer_size() > 0
 
 
 class _Misread(Exception):
-    """A request that cannot be read, in words."""
+    """A malformed request."""
 
 
 async def _answered(session: EnvSession, raw: str | bytes) -> str | None:
-    """The answer to one message; None where the client says that it leaves."""
+    """Answer one message; None if the client leaves."""
     try:
         match _Asked.validate_json(raw):
             case _Reset(data=asked):
@@ -260,7 +260,7 @@ def _error(code: str, message: str, **more: int) -> str:
 
 
 def _first(error: ValidationError) -> tuple[str, str]:
-    """The kind of the first mistake, and what it is."""
+    """The kind and the message of the first error."""
     (first, *_) = error.errors(include_url=False, include_input=False)
     return first["type"], ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
 
@@ -275,7 +275,7 @@ def _agentgym(told: TextObservation) -> dict[str, Any]:
 
 
 def _opening(told: TextObservation) -> str:
-    """The opening without its banner, each paragraph on a line of its own."""
+    """The opening without its banner, with each paragraph on its own line."""
     return "\n".join(part for part in told.text.split("\n\n") if not part.startswith("-= "))
 
 
@@ -305,7 +305,7 @@ def _refused(status: int, message: str) -> web.Response:
 
 @web.middleware
 async def _guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Answer mistakes in words, as AgentGym's server does. A page in a browser is no client."""
+    """Turn errors into answers, as AgentGym's server does, and refuse pages in browsers."""
     if "Origin" in request.headers:
         return _refused(403, "Pages in browsers are not served here.")
     try:

@@ -1,8 +1,8 @@
-"""ALFWorld for TRL: `ToolEnvironment` is what ``GRPOTrainer(environment_factory=...)`` takes. It needs no TRL itself.
+"""ALFWorld for TRL: use `ToolEnvironment` in ``GRPOTrainer(environment_factory=...)``. TRL itself is not needed here.
 
-TRL makes one environment for each rollout, shows its model the public methods as tools, adds what ``reset`` returns to the
-prompt, and asks ``get_reward`` once the model calls no more tools. Which game is played stands in a column ``task`` of the
-dataset (`dataset_rows`), so that all rollouts of a group play the same one.
+TRL makes one environment for each rollout, gives its model the public methods as tools, adds the result of ``reset`` to the
+prompt, and calls ``get_reward`` when the model stops calling tools. The dataset's column ``task`` (`dataset_rows`) names the
+game, so that all rollouts of a group play the same one.
 """
 
 from __future__ import annotations
@@ -25,17 +25,33 @@ OVER = "The game is over."
 
 
 def dataset_rows(split: str, instruction: str = "", *, world: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-    """A row for each game of ``split``: a ``prompt`` with your ``instruction``, after which TRL writes the game's opening, and
-    the ``task``. ``world`` are options of the world. Raises ``ConfigurationError``."""
+    """Make a row for each game of ``split``.
+
+    Args:
+        split: The split of the games.
+        instruction: The beginning of the ``prompt``; TRL adds the game's opening.
+        world: Options of the world.
+
+    Raises:
+        ConfigurationError: The split or an option is unknown.
+    """
     text = f"{instruction}\n\n" if instruction else ""
     tasks = select(make_world(**world or {}), split, usual=TRAINED).tasks
     return [{"prompt": [{"role": "user", "content": text}], "task": task.reference} for task in tasks]
 
 
 class ToolEnvironment(CommandTools):
-    """One game at a time, played by calls of its methods. ``max_steps`` ends a game; ``world`` are options of the world, such
-    as ``{"goals": "human:1"}``. ``won``, ``steps``, ``refused`` and the goal conditions that are ``met`` of all ``conditions``
-    are there for reward functions of your own, which TRL gives the ``environments``. Raises ``ConfigurationError``.
+    """Plays one game at a time by calls of its methods.
+
+    Your own reward functions get the environments from TRL and can use ``won``, ``steps``, ``refused`` commands, and the number
+    of goal conditions ``met`` of all ``conditions``.
+
+    Args:
+        max_steps: Steps after which a game ends.
+        world: Options of the world, such as ``{"goals": "human:1"}``.
+
+    Raises:
+        ConfigurationError: An option is unknown.
     """
 
     def __init__(self, max_steps: int = 50, world: Mapping[str, Any] | None = None) -> None:
@@ -62,7 +78,7 @@ class ToolEnvironment(CommandTools):
         return opening
 
     def get_reward(self) -> float:
-        """1.0 for a game that is won, else 0.0."""
+        """Return 1.0 for a won game, else 0.0."""
         return float(self.won)
 
     def _play(self, command: str) -> str:
@@ -83,5 +99,5 @@ class ToolEnvironment(CommandTools):
 
 @cache
 def _shared_world(options: tuple[tuple[str, Any], ...]) -> World:
-    """One world for all environments of a trainer, of which there are hundreds."""
+    """Share one world among a trainer's hundreds of environments."""
     return make_world(**dict(options))

@@ -4,8 +4,8 @@ The network is a llama (RMSNorm, rotary positions, SwiGLU, tied embeddings) of a
 overhead of NumPy counts, so query, key and value are one product, and so are gate and up. Keys and values are cached.
 
 The results for a token have the same bytes whatever other sequences are in the pass. BLAS may add the floats of a larger
-product in another order, so no product's shape depends on other sequences: products with weights have `_TILE` tokens, the last padded
-with zeros; products with keys and values have the sequence's own length.
+product in another order, so no product's shape depends on other sequences: products with weights have `_TILE` tokens, the last
+padded with zeros; products with keys and values have the sequence's own length.
 """
 
 from __future__ import annotations
