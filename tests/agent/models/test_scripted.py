@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.agent.models.base import Completion, Message, Request, Usage
+from housequest.agent.models.base import Completion, Message, Request, Usage, score
 from housequest.agent.models.registry import make_model
 from housequest.worlds.errors import ConfigurationError, ModelError, Unsupported
 
@@ -95,7 +95,7 @@ def test_it_declares_itself_deterministic_and_refuses_the_rest(script: Path) -> 
     with pytest.raises(Unsupported, match="log-probabilities"):
         complete(script, [], top_logprobs=1)
     with pytest.raises(Unsupported, match="score"):
-        asyncio.run(model.score([], ["a"]))
+        asyncio.run(score(model, [], ["a"]))
     asyncio.run(model.aclose())
 
 
