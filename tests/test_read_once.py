@@ -17,6 +17,7 @@ from housequest.agent.episodes.drawing import scenes
 from housequest.agent.episodes.events import Started, Stepped, branch
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.episodes.resume import resume_episode
+from housequest.agent.setup import set_up
 from housequest.tui.play.game import GameConfig
 from housequest.tui.play.screen import PlayScreen
 from housequest.tui.race.screen import RaceScreen
@@ -147,7 +148,7 @@ async def test_a_race_reads_the_answers_of_each_game_once(played: GameConfig, re
 async def test_an_interrupted_episode_of_a_run_is_read_once(played: GameConfig, read: list[str], left: int) -> None:
     record = list(read_episode(await recorded(played)))
     read.clear()
-    setup = played.setup()
+    setup = set_up(played.settings, played.world, played.agent)
     ends = [at for at, event in enumerate(record) if isinstance(event.body, Started | Stepped)]
     env, model = setup.open(played.task), setup.make_model()
     ended = await resume_episode(env, setup.make_agent, setup, record[: ends[left] + 1], lambda _: None, model=model)

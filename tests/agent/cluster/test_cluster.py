@@ -180,7 +180,7 @@ def test_one_rate_limit_holds_for_all_players(tmp_path: Path, solving: Server) -
     play(spec, tmp_path / "one")
     home = tmp_path / "home"
     (home / "config").mkdir(parents=True)
-    limit = f'[endpoints."127.0.0.1:{solving.port}"]\nconcurrency = 2\n'
+    limit = f'[endpoints."127.0.0.1:{solving.port}"]\nmax_connections = 2\n'
     (home / "config" / "housequest.toml").write_text(limit)
     seen: list[RunProgress] = []
     with pytest.MonkeyPatch.context() as patched:

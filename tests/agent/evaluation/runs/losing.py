@@ -46,7 +46,7 @@ def lived(env: Env, decisions: Sequence[Decision | str], *, turns: int | None = 
         if isinstance(event, Event):
             heard.append(event)
 
-    terms = EpisodeConfig(make_world(), max_turns=len(acts) if turns is None else turns)
+    terms = EpisodeConfig(make_world(env.task.world), max_turns=len(acts) if turns is None else turns)
     asyncio.run(run_episode(env, Puppet(acts, idle), terms, listen))
     return heard
 
