@@ -141,7 +141,7 @@ def recorded_examples(folder: Path) -> tuple[Example, ...]:
     found = tuple(example for record in episode_files([folder]) if (example := _won(record.path)))
     if not found:
         allowed = ", ".join(sorted(examples.LEARNT_FROM))
-        raise KnowledgeError(f"{folder} holds no won episode of a split that may be learnt from ({allowed}); play some there.")
+        raise KnowledgeError(f"{folder} holds no won episode of a split that may be learned from ({allowed}); play some there.")
     return found
 
 

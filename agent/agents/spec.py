@@ -79,13 +79,13 @@ class ExampleSettings(ModelSettings):
 class CameraSettings(ExampleSettings):
     """The settings of an agent that plays by a camera where its world shows pictures: each heuristic can be left out."""
 
-    seeing: str = option("truth", "with a camera: what perception makes of frames (truth, noisy:miss=0.2,...)")
+    seeing: str = option("truth", "with a camera: how frames are perceived (truth, noisy:miss=0.2,...)")
     votes: bool = option(True, "with a camera: look for things on the map by votes of viewpoints first")
     traversable: bool = option(True, "with a camera: walk to where a thing can be acted on, not to the thing")
     corners: bool = option(True, "with a camera: explore the four corners of the room first")
     replay: bool = option(True, "with a camera: go back to where something was sliced")
     look_around: bool = option(True, "with a camera: look around before exploring")
-    adjust: bool = option(True, "with a camera: try from another place what failed from one")
+    adjust: bool = option(True, "with a camera: after a failure, try again from another place")
     peek: bool = option(True, "with a camera: open closed receptacles to look for things")
 
 
@@ -305,8 +305,8 @@ def model_for(agent: str, model: str | None, world: str, settings: Mapping[str, 
     check_roles(agent, models_of(model), settings or {})
     if parse_models(model)[""].provider.brief and (not serves or (settings or {}).get("prompts")):
         raise ConfigurationError(
-            f"The model {shown(model, 60)} plays households like ALFWorld's as {DEFAULT_AGENT} and knows nothing else, nor "
-            f"other prompts. Take that agent there, without prompts, or name another model, for example {EXAMPLE}."
+            f"The model {shown(model, 60)} only plays households like ALFWorld's, as {DEFAULT_AGENT} with its own prompts. "
+            f"Use that agent there, without prompts, or name another model, for example {EXAMPLE}."
         )
     return model
 

@@ -94,7 +94,7 @@ class EpisodeDrawing:
             return replace(self.scene(belief, before), enacted=then.enacted if then is not None else None)
         now = None if self.states is None else self.states.after(turns)
         if self.states is None or now is None or now.situation is None or now.camera is None:
-            raise Unsupported("There is nothing to draw: the game here answers otherwise than the episode says.")
+            raise Unsupported("There is nothing to draw: the game here gives other answers than the episode has.")
         old = self.states.after(turns[:-1]) if turns else now
         stood = now.situation.pose if old.situation is None else old.situation.pose
         fixtures, scenery = (
@@ -257,7 +257,7 @@ def draw_episode(
     if not missing and room is None:
         missing = f"The world {shown(started.world)} does not show its state."
     plan = make_up(names, range(len(names)))
-    return EpisodeDrawing(plan, kinds, missing=missing or "The house of this name is another one here.")
+    return EpisodeDrawing(plan, kinds, missing=missing or "The house of this name is a different one here.")
 
 
 def scenes(path: Sequence[Event]) -> Iterator[tuple[Event, DrawnScene]]:

@@ -199,6 +199,6 @@ def replay(env: Env, played: tuple[Transition, ...]) -> None:
         answer = env.step(transition.command).observation
         if answer != transition.observation:
             raise WorldError(
-                f"The game cannot be taken back: command {turn}, {shown(transition.command)}, was answered "
-                f"{shown(str(answer))} this time. Start it anew."
+                f"The game cannot go back: command {turn}, {shown(transition.command)}, was answered "
+                f"{shown(str(answer))} this time. Start a new game."
             )

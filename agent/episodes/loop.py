@@ -490,7 +490,7 @@ def _annotated(world: World, task: Task) -> tuple[tuple[str, ...], ...]:
     plan = world.annotated_plan(task) if isinstance(world, Demonstrated) else None
     if plan is None:
         raise Unsupported(
-            f"Nobody annotated a plan for {task.reference}; play one of a split that has them, as ALFRED's train and "
+            f"There is no annotated plan for {task.reference}; play one of a split that has them, as ALFRED's train and "
             "valid_seen do, or leave out --grant plan and planner=oracle."
         )
     return plan
@@ -504,7 +504,7 @@ def is_random_turn(chance: float, seed: int, task: str, turn: int) -> bool:
 def random_command(possible: Sequence[str] | None, seed: int, task: str, turn: int) -> str | None:
     """One of the ``possible`` commands; None if there are none. Raises ``Unsupported`` if the world cannot list them."""
     if possible is None:
-        raise Unsupported("This world cannot list the commands that are possible, which curiosity needs; give --curiosity 0.")
+        raise Unsupported("Curiosity needs a list of the possible commands, and this world has none; give --curiosity 0.")
     return Random(f"{task}/{turn}/{seed}").choice(sorted(possible)) if possible else None
 
 

@@ -233,7 +233,7 @@ class _Script:
     def _rewind(self) -> base.Rewind:
         """The recorded rewind that comes next. A second request for it means that it led nowhere."""
         if self._back is self.next:
-            raise self.misfit("a way back to where no turn began comes first")
+            raise self.misfit("a rewind to a place where no turn began comes first")
         self._back = self.next
         return base.Rewind(self._recorded[self._at].parent or 0)
 

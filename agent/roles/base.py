@@ -377,7 +377,7 @@ async def held_by(role: str, form: Form | None, model: Model, sampling: Sampling
     if plain:
         if sampling.form == "held" and not (await probe(model, "completions")).grammar:
             raise Unsupported(
-                f"{model.name} is held to forms in chats alone, if at all; give form=auto, or completions=off with exemplars."
+                f"{model.name} cannot be held to forms in plain text; give form=auto, or completions=off with exemplars."
             )
         return "grammar" if (await probe(model, "completions")).grammar else None
     can = await probe(model, "forms")

@@ -67,7 +67,7 @@ def _read(file: Path, shipped: Prompt, agent: str) -> Prompt:
         raise ConfigurationError(f"{file} cannot be read: {error}.") from None
     headings, known = re.findall("^==.*", text, re.MULTILINE), [f"=== {name} ===" for name in shipped.sections]
     if (odd := next((line for line in headings if line not in known or headings.count(line) > 1), None)) or not headings:
-        what = f"{shown(odd)} begins no section, or one that was there" if odd else "it has no section"
+        what = f"{shown(odd)} is no section, or a repeated one" if odd else "it has no section"
         raise ConfigurationError(f"{file}: {what}; known: {', '.join(known)}.{nearest(odd or '', known)}")
     if missing := [heading for heading in known if heading not in headings]:
         way_out = f"`housequest prompts write {agent} FOLDER` writes all of them, and `prompts show {agent}` what is sent"

@@ -368,15 +368,15 @@ class Lota:
             cannot = "select a skill exactly" if self._readings == 1 else "find another reading of the goal"
             exact = "leave exact off" if self._selection == "exact" else "take the agent lota"
             raise Unsupported(
-                f"{self._model.name} does not score given texts, without which {self.name} cannot {cannot}; run "
+                f"{self._model.name} does not score given texts, so {self.name} cannot {cannot}; run "
                 f"a GGUF file by llama-cpp-python (--model llama:FILE.gguf), take a server that tells how likely a prompt's "
                 f"tokens are, as vLLM does, or {exact if self._readings == 1 else 'leave readings out'}."
             )
         if self._selection == "next":
             if not can.choices:
                 raise Unsupported(
-                    f"{self._model.name} cannot be held to given texts, so its plans are no skills to depart from; take "
-                    "exact=on as well, or leave readings out."
+                    f"{self._model.name} cannot be held to given texts, so its plans cannot be varied by skills; give exact=on "
+                    "as well, or leave readings out."
                 )
             return Constrained(self._model, self._sampling)
         return Scored(self._model, each=self._selection == "each")

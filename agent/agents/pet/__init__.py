@@ -106,7 +106,7 @@ def _refused(file: Path, why: str) -> ConfigurationError:
 
 @declare_agent(
     "pet",
-    "plans, leaves out what does not matter, and watches progress, round an acting agent",
+    "plans, hides what does not matter and tracks progress for another agent, which acts",
     settings=PetSettings,
     roles=AgentRoles(("subtasks", "tracker", "eliminator"), __name__, f"{__name__}.agent", rerenders=True),
     takes=("rules", "images"),

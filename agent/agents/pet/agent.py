@@ -264,7 +264,7 @@ class Pet:
         """True if questions are answered by probability. Raises ``Unsupported``."""
         if ability(self._model, BriefReader):
             raise Unsupported(
-                f"{self._model.name} reads short prompts of its own alone, and 'pet' asks questions; "
+                f"{self._model.name} only reads its own short prompts, and 'pet' asks questions; "
                 "name a chat model, such as openai:NAME, or another agent."
             )
         probable = self.settings.scores != "answer"

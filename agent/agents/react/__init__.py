@@ -58,5 +58,5 @@ def react(parts: AgentParts[Any]) -> Agent:
     if getattr(parts.settings, "window", 0):
         return WindowReact(parts)
     if getattr(parts.settings, "window_prompt", ""):
-        raise ConfigurationError("window_prompt is for prompts of the last steps alone; give window too, 2 as verl-agent has.")
+        raise ConfigurationError("window_prompt needs window; give it too, for example 2, as in verl-agent.")
     return React(parts)

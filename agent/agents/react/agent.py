@@ -139,7 +139,7 @@ class FewShotReact:
                     "pair=1-0 or pair=0-1."
                 )
         if parts.settings.window:
-            raise ConfigurationError("Exemplars stand before the whole story; give exemplars or window, not both.")
+            raise ConfigurationError("Exemplars need the whole story in the prompt; give exemplars or window, not both.")
         self._reflect = parts.settings.reflect
         self._counted = parts.settings.thoughts != "free"
         self._completions = parts.settings.completions

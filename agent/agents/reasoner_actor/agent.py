@@ -399,7 +399,7 @@ class ReasonerActor:
         household = self._world.household
         if household is None:
             raise Unsupported(
-                f"{self._model.name} reads households alone; name another model for this world, such as openai:NAME."
+                f"{self._model.name} only plays households; name another model for this world, such as openai:NAME."
             )
         return BriefPrompting(self._model, self._sampling, household)
 

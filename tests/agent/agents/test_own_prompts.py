@@ -94,9 +94,9 @@ def saying_look(messages: list[dict[str, str]]) -> str:
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("actor", "=== trun ===\nx", "actor.txt: '=== trun ===' begins no section.*=== turn ===.*Did you mean '=== turn ==='"),
-        ("actor", "=== turn\n$observation", "actor.txt: '=== turn' begins no section"),
-        ("actor", "=== kept ===\n$plan\n=== kept ===\n$plan", "'=== kept ===' begins no section, or one that was there"),
+        ("actor", "=== trun ===\nx", "actor.txt: '=== trun ===' is no section.*=== turn ===.*Did you mean '=== turn ==='"),
+        ("actor", "=== turn\n$observation", "actor.txt: '=== turn' is no section"),
+        ("actor", "=== kept ===\n$plan\n=== kept ===\n$plan", "'=== kept ===' is no section, or a repeated one"),
         ("actor", "You act.", "actor.txt: it has no section; known: === system ==="),
         (
             "actor",
@@ -177,7 +177,7 @@ def test_a_run_goes_on_with_the_same_prompts_alone(tmp_path: Path) -> None:
 def test_the_model_that_ships_reads_no_other_prompts(tmp_path: Path) -> None:
     own = folder(tmp_path / "own", actor=with_rest("actor", f"=== turn ===\n{WORDS} $observation"))
     for model in ("builtin", None):
-        with pytest.raises(ConfigurationError, match="nor other prompts"):
+        with pytest.raises(ConfigurationError, match="with its own prompts"):
             spec(own, world="alfworld", split="example", model=model)
 
 

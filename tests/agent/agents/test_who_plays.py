@@ -108,7 +108,7 @@ def test_what_a_network_learned_from_the_expert_is_its_prior(agent: str) -> None
 def test_it_serves_no_other_agent(agent: str) -> None:
     with pytest.raises(ConfigurationError, match="needs a language model"):
         model_for(agent, None, "alfworld")
-    with pytest.raises(ConfigurationError, match="knows nothing else"):
+    with pytest.raises(ConfigurationError, match="only plays households"):
         model_for(agent, "builtin", "alfworld")
     assert model_for(agent, "openai:x", "alfworld") == "openai:x"
 
@@ -118,7 +118,7 @@ def test_nor_a_world_whose_texts_nobody_reads() -> None:
     assert default_agent("openai:x", "scripted") == "reasoner-actor"
     with pytest.raises(ConfigurationError, match="needs a language model"):
         make_run_spec(configure({"world": "scripted"}))
-    with pytest.raises(ConfigurationError, match="knows nothing else"):
+    with pytest.raises(ConfigurationError, match="only plays households"):
         model_for("reasoner-actor", "builtin", "scripted")
 
 

@@ -433,7 +433,7 @@ def test_a_way_back_to_where_no_turn_began_is_refused(scripted: World) -> None:
                 asyncio.run(resume(setting, [*lived[:after], back], Person()))
             except ConfigurationError as error:
                 refusals.append(str(error))
-    assert any("a way back to where no turn began comes first" in refusal for refusal in refusals)
+    assert any("a rewind to a place where no turn began comes first" in refusal for refusal in refusals)
 
 
 def test_a_reply_that_was_never_asked_for_is_refused(scripted: World, tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ def test_a_circle_goes_on_where_there_are_no_more_ways(world: World) -> None:
     [
         (Capabilities(choices=True), False, "does not score given texts.*leave readings out"),
         (Capabilities(choices=True), True, "does not score given texts.*leave readings out"),
-        (Capabilities(scoring=True), False, "cannot be held to given texts.*take exact=on"),
+        (Capabilities(scoring=True), False, "cannot be held to given texts.*give exact=on"),
     ],
 )
 def test_a_model_that_cannot_be_scored_or_held_to_skills_is_refused(

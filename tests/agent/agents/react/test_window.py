@@ -162,7 +162,7 @@ def test_a_file_that_is_none_of_prompts_is_refused_with_the_reason(
 def test_its_prompts_need_a_window_and_what_can_be_done(world: World, tmp_path: Path) -> None:
     file = tmp_path / "alfworld.py"
     file.write_text(THEIRS)
-    with pytest.raises(ConfigurationError, match="give window too"):
+    with pytest.raises(ConfigurationError, match="needs window"):
         make_agent("react", world=world, model=Answering(str), settings={"window_prompt": str(file)})
     ended = episode(world, str, grants=frozenset(), window_prompt=str(file))[-1]
     assert isinstance(ended, events.Ended)

@@ -190,7 +190,7 @@ def test_the_published_split_is_whole(alfworld_games: Path) -> None:
         ),
         pytest.param(
             {"world": "alfred", "split": "example", "grant": ["plan"], "agent": "opex", "set": {"planner": "oracle"}},
-            "Nobody annotated a plan for example:1; play one of a split that has them",
+            "There is no annotated plan for example:1; play one of a split that has them",
             marks=needs("alfred", "opex"),
         ),
     ],
