@@ -7,15 +7,17 @@ and ``Annotated[..., Before(function)]`` a check of its own. pydantic and ruamel
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import GenericAlias, NoneType, UnionType
 from typing import Annotated, Any, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from housequest.worlds.errors import ConfigurationError, nearest, shown, unquoted
-from housequest.worlds.paths import read_file
+from housequest.worlds.paths import atomic_write, read_file
 
 T = TypeVar("T")
 
@@ -91,6 +93,22 @@ def read_json(kind: type[T], content: bytes) -> T:
         return _json_adapter(kind).validate_json(content, strict=True)
     except ValidationError as error:
         raise _invalid(kind, error) from None
+
+
+def read_cache(kind: type[T], file: Path, version: str) -> tuple[T, ...]:
+    """Read the rows that `write_cache` kept, named tuples of this ``kind``; none if the file is missing, damaged or of another
+    version."""
+    rows: Any = GenericAlias(tuple, (kind, ...))
+    try:
+        found, kept = read_json(GenericAlias(tuple, (str, rows)), read_file(file))
+    except (OSError, ValueError, Invalid):
+        return ()
+    return kept if found == version else ()
+
+
+def write_cache(rows: Sequence[tuple[object, ...]], file: Path, version: str) -> None:
+    with suppress(OSError):  # without a cache the next reading is slower, and nothing else is wrong
+        atomic_write(file, json.dumps([version, rows]).encode())
 
 
 @cache

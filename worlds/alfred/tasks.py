@@ -28,12 +28,11 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Set
-from contextlib import suppress
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import wraps
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast, get_args
 
 from housequest.worlds.alfred import model
 from housequest.worlds.alfworld.games import GET_DATA, LAYOUT, MAX_TRAJECTORY, TRAJECTORY_FILE, splits_of
@@ -41,9 +40,10 @@ from housequest.worlds.base import Metric, Played
 from housequest.worlds.errors import GameError, TaskNotFound, nearest, shown
 from housequest.worlds.household.goals import TASK_TYPES as HOUSEHOLD_TYPES
 from housequest.worlds.household.goals import TYPES
-from housequest.worlds.paths import alfworld_data, atomic_write, cache_folder, read_file, sha256_of
+from housequest.worlds.paths import alfworld_data, cache_folder, read_file, sha256_of
 from housequest.worlds.rooms.room import FAR, Point, Pose
 from housequest.worlds.tasks import joined_sentences, plain_sentence
+from housequest.worlds.validation import read_cache, write_cache
 
 if TYPE_CHECKING:
     from housequest.worlds.alfred.simulator.base import SimulatedObject, SimulatorEvent
@@ -189,8 +189,7 @@ _MOST_POSES = 400
 _MOST_DEGREES = 360
 _LONGEST_ID = 120
 _KIND = re.compile(r"[A-Za-z]{1,40}", re.ASCII)
-_VERSION = 1
-_COLUMNS = (str, int, int, str, list)
+_VERSION = "1"
 _TARGETS = {"receptacle": "parent", "movable": "mrecep", "lamp": "toggle"}
 
 
@@ -418,8 +417,7 @@ def _text(value: Any) -> str:
     return value
 
 
-@dataclass(frozen=True, slots=True)
-class ListedTrajectory:
+class ListedTrajectory(NamedTuple):
     """A trajectory in a list: its path under the split, ``<task>/<trial>``, and each annotator's sentence, which may be
     empty."""
 
@@ -434,7 +432,8 @@ def listed(folder: Path, *, steps: bool = False) -> tuple[ListedTrajectory, ...]
     """List the trajectories in a ``folder``; with ``steps``, instructions follow each goal. Raises ``GameError``."""
     key = sha256_of(str(folder.resolve()))
     file = cache_folder() / "alfred" / f"{key[:24]}{'-steps' if steps else ''}.json"
-    known, found = _load(file), list[ListedTrajectory]()
+    kept = read_cache(ListedTrajectory, file, _VERSION)
+    known, found = {one.trial: one for one in kept}, list[ListedTrajectory]()
 
     @annotated
     def wanted(_: Path, content: Any) -> tuple[str, tuple[str, ...]]:
@@ -448,19 +447,6 @@ def listed(folder: Path, *, steps: bool = False) -> tuple[ListedTrajectory, ...]
         if before is None or (before.size, before.changed) != at:
             before = ListedTrajectory(trial, *at, *wanted(path))
         found.append(before)
-    if found != list(known.values()):
-        with suppress(OSError):  # without a cache the next listing is slower, and nothing else is wrong
-            atomic_write(file, json.dumps({"version": _VERSION, "trajectories": [astuple(one) for one in found]}).encode())
+    if tuple(found) != kept:
+        write_cache(found, file, _VERSION)
     return tuple(found)
-
-
-def _load(file: Path) -> dict[str, ListedTrajectory]:
-    """The trajectories of a cache file by trial; none if a part of it is damaged."""
-    try:
-        content: Any = json.loads(read_file(file))
-        rows: list[Any] = content["trajectories"] if content["version"] == _VERSION else []
-        if not all(tuple(map(type, row)) == _COLUMNS and all(isinstance(one, str) for one in row[-1]) for row in rows):
-            return {}
-        return {row[0]: ListedTrajectory(row[0], row[1], row[2], row[3], tuple(row[4])) for row in rows}
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return {}

@@ -9,17 +9,17 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, cast
 
 from housequest.worlds.alfworld.engine.game import DOMAINS, GRAMMARS, MAX_FILE, read_published
 from housequest.worlds.base import Purpose
 from housequest.worlds.errors import GameError, WorldError, shown
 from housequest.worlds.household.goals import TASK_TYPES
 from housequest.worlds.household.world import EXAMPLE, GENERATED
-from housequest.worlds.paths import atomic_write, cache_folder, read_file, sha256_of
+from housequest.worlds.paths import cache_folder, read_file, sha256_of
 from housequest.worlds.tasks import joined_sentences, plain_sentence
+from housequest.worlds.validation import read_cache, write_cache
 
 PUBLISHED = {"train": 3553, "valid_train": 200, "valid_seen": 140, "valid_unseen": 134}
 """The number of games in each published split, in the order in which splits are shown."""
@@ -90,8 +90,6 @@ def _sentence(annotation: Any, *, steps: bool) -> str:
 
 _VERSION = " ".join(("2", *DOMAINS, *GRAMMARS))  # changes with the columns of an entry and with the accepted games
 Status = Literal["playable", "left out", "refused"]
-_STATUSES: tuple[Status, ...] = get_args(Status)
-_COLUMNS = (str, int, int, str, str, str, str, str)
 
 
 class Entry(NamedTuple):
@@ -139,12 +137,11 @@ class Index:
             folder = self.root / split
             key = sha256_of(str(folder.resolve()))
             file = cache_folder() / "alfworld" / f"{key[:24]}.json"
-            known = _load(file) if self._cached else {}
-            whole = not self._cached
+            kept = read_cache(Entry, file, _VERSION) if self._cached else ()
+            known, whole = {entry.trial: entry for entry in kept}, not self._cached
             found = [_entry(folder, trial, status, known.get(trial), whole=whole) for trial, status in sorted(_sweep(folder))]
-            if self._cached and found != list(known.values()):
-                with suppress(OSError):  # without a cache the next listing is slower, and nothing else is wrong
-                    atomic_write(file, json.dumps({"version": _VERSION, "entries": found}).encode())
+            if self._cached and tuple(found) != kept:
+                write_cache(found, file, _VERSION)
             self._entries[split] = tuple(found)
         return self._entries[split]
 
@@ -208,22 +205,6 @@ def _entry(folder: Path, trial: str, status: os.stat_result, known: Entry | None
     if not game.solvable:
         return entry("left out", "no solution of it is known", digest, game.sentence)
     return entry("playable", "", digest, game.sentence)
-
-
-def _load(file: Path) -> dict[str, Entry]:
-    """The entries of a cache file by trial; none if any of it is damaged."""
-    try:
-        content: Any = json.loads(read_file(file))
-        if content["version"] != _VERSION:
-            return {}
-        entries: list[Entry] = []
-        for row in content["entries"]:
-            if not isinstance(row, list) or tuple(map(type, cast("list[Any]", row))) != _COLUMNS or row[6] not in _STATUSES:
-                return {}
-            entries.append(Entry(*cast("list[Any]", row)))
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return {}
-    return {entry.trial: entry for entry in entries}
 
 
 class SplitReport(NamedTuple):

@@ -177,7 +177,7 @@ def test_two_data_folders_do_not_share_a_cache(tmp_path: Path) -> None:
     st.binary()
     | st.just(b"[" * 100_000)
     | st.recursive(st.none() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)).map(
-        lambda entries: json.dumps({"version": "?", "entries": entries}).encode()
+        lambda entries: json.dumps(["?", entries]).encode()
     )
 )
 def test_a_damaged_cache_is_made_again(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
@@ -186,7 +186,7 @@ def test_a_damaged_cache_is_made_again(tmp_path_factory: pytest.TempPathFactory,
     before = entry(data)
     for file in (cache_folder() / "alfworld").iterdir():
         made = json.loads(file.read_bytes())
-        file.write_bytes(content.replace(b'"?"', json.dumps(made["version"]).encode()))
+        file.write_bytes(content.replace(b'"?"', json.dumps(made[0]).encode()))
         assert entry(data) == before
         assert json.loads(file.read_bytes()) == made
         file.unlink()
@@ -197,7 +197,7 @@ def test_a_cache_row_of_another_shape_is_not_believed(tmp_path: Path, column: in
     put(tmp_path, "train", PLACE, encoded(OLDER))
     before = entry(tmp_path)
     made = json.loads(cache_file().read_bytes())
-    made["entries"][0][column] = None
+    made[1][0][column] = None
     cache_file().write_text(json.dumps(made))
     assert entry(tmp_path) == before
 
