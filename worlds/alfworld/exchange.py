@@ -210,7 +210,7 @@ def import_games(source: Path, data: Path, *, force: bool = False, report: Calla
                 report(count)
     except _BROKEN as error:
         if isinstance(error, OSError) and error.filename:  # the disk's word, not the archive's
-            raise WorldError(f"{shown(str(error.filename), 400)} cannot be looked at: {error.strerror}.") from error
+            raise WorldError(f"{shown(str(error.filename), 400)} cannot be read: {error.strerror}.") from error
         raise WorldError(f"{_named(source)} is damaged or not an archive ({shown(str(error))}); fetch it again.") from error
     if not (done.games or done.trajectories or done.kept or done.refused):
         raise WorldError(f"{_named(source)} holds nothing to import: no {LAYOUT}/<split>/<task>/<trial>/{GAME_FILE}.")
@@ -371,7 +371,7 @@ def export_game(problem: str, sentence: str, name: str, logic: Logic) -> Exporte
     if isinstance(outcome, Unsolvable):
         raise GameError(f"{origin}: nothing wins this game, and alfworld leaves such games out.")
     if not isinstance(outcome, tuple):
-        raise GameError(f"{origin}: no way to win was found within {outcome.nodes:,} states, so none can be vouched for.")
+        raise GameError(f"{origin}: no way to win was found within {outcome.nodes:,} states, so it may be impossible.")
     types = {hole: kind.removesuffix("type") for hole, kind in read.types.items()}
     thing, place, lamp = types["OBJECT"], types.get("RECEPTACLE", ""), types.get("LAMP", "")
     # What alfworld reads of a trajectory. The last part of a folder's name, the floor plan, is 0 for none.

@@ -125,7 +125,7 @@ class Index:
         except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a null character in its name
             return False
         except OSError as error:
-            raise WorldError(f"{shown(str(self.root), 400)} cannot be looked at: {error.strerror}. {GET_DATA}") from error
+            raise WorldError(f"{shown(str(self.root), 400)} cannot be read: {error.strerror}. {GET_DATA}") from error
 
     def splits(self) -> tuple[str, ...]:
         """The existing split folders: train, valid_train, valid_seen, valid_unseen, then others by name."""
@@ -168,7 +168,7 @@ def _sweep(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
             except FileNotFoundError:  # many trajectories of ALFRED have no game
                 continue
             except OSError as error:
-                raise WorldError(f"{shown(path, 400)} cannot be looked at: {error.strerror}.") from error
+                raise WorldError(f"{shown(path, 400)} cannot be read: {error.strerror}.") from error
             yield f"{task.name}/{trial.name}", status
 
 

@@ -123,7 +123,7 @@ def refuse_older(games: Iterable[str]) -> None:
     """Raise ``GameError`` if one of these files speaks alfworld 0.2.2's grammar; one that is not there counts for none."""
     if older := [file for file in games if Path(file).is_file() and _OLDER in read_file(Path(file))]:
         raise GameError(
-            f"{shown(older[0], 400)}: this game speaks the older grammar (`put X in/on Y`), as do {len(older) - 1} others. "
+            f"{shown(older[0], 400)}: this game uses the older grammar (`put X in/on Y`), as do {len(older) - 1} others. "
             "Update with `housequest data download`, or with alfworld 0.4 or later and `alfworld-download`."
         )
 

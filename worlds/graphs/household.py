@@ -369,12 +369,6 @@ class GraphHousehold(Household):
         del command
         return _Reading(belief).read(observation.text) if observation.accepted else belief
 
-    def refused(self, observation: Observation, /) -> bool:
-        return not observation.accepted
-
-    def canonical(self, command: str, /) -> str:
-        return command
-
     def steps(self, sentence: str, /) -> tuple[GoalStep, ...] | None:
         wanted = read_sentence(sentence, self.vocabulary)
         if wanted is None:

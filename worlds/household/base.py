@@ -83,11 +83,11 @@ class Household(Protocol):
 
     def refused(self, observation: Observation, /) -> bool:
         """True if the world refused the command."""
-        ...
+        return not observation.accepted
 
     def canonical(self, command: str, /) -> str:
         """``command`` in its present form, if it has an older one; else unchanged."""
-        ...
+        return command
 
     def read_goal(self, sentence: str, /) -> Goal | None:
         """The goal that one of the world's own sentences states; None for any other sentence."""

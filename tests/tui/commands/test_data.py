@@ -65,7 +65,7 @@ def test_check_names_what_is_wrong(data: Path) -> None:
     first, *lines = result.stdout.splitlines()
     assert first == "train: 2 games of 3,553 published"
     assert lines[:2] == ["       1 pick_and_place_simple", "       1 pick_heat_then_place_in_recep"]
-    assert lines[2].startswith("  refused: 2 × this game speaks the older grammar")
+    assert lines[2].startswith("  refused: 2 × this game uses the older grammar")
     assert "housequest data download" in lines[2]
     assert lines[2].endswith(f"(the first: {PLACE})")
     assert lines[3] == "  left out: 1 × its task needs a sliced object (pick_and_place_simple-AppleSliced-None-Fridge-1/trial)"

@@ -15,7 +15,7 @@ OLDER = {
     "solvable": True,
     "walkthrough": [],
 }
-"""As much of a game of the older grammar as is looked at."""
+"""The parts of a game of the older grammar that are read."""
 
 
 def encoded(game: dict[str, Any]) -> bytes:

@@ -340,13 +340,13 @@ def read_published(content: bytes, origin: str, *, whole: bool = False) -> GameF
         "the older `put X in/on Y` games are not played."
     )
     if '"put {o} in/on {r}"' in grammar:
-        raise GameError(f"{origin}: this game speaks the older grammar (`put X in/on Y`). {update}")
+        raise GameError(f"{origin}: this game uses the older grammar (`put X in/on Y`). {update}")
     if not quote or sha256_of(before + marker + quote + after) not in GRAMMARS:
-        raise GameError(f"{origin}: its grammar is not known, so its text could not be vouched for. {update}")
+        raise GameError(f"{origin}: its grammar is not known, so its texts may differ. {update}")
     if sha256_of(domain) not in DOMAINS:
-        raise GameError(f"{origin}: its domain is not known, so its rules could not be vouched for. {update}")
+        raise GameError(f"{origin}: its domain is not known, so its rules may differ. {update}")
     if re.search(r"[\\#{}\[\]|]", sentence):
-        raise GameError(f"{origin}: its goal {shown(sentence)} would be read as grammar.")
+        raise GameError(f"{origin}: its goal {shown(sentence)} would be read as grammar; write it in plain words.")
     steps: object = data.get("walkthrough")
     listed = cast("list[object]", steps) if isinstance(steps, list) else None
     bounded = listed is not None and len(listed) <= MAX_WALKTHROUGH and all(isinstance(step, str) for step in listed)

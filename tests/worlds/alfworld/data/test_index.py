@@ -115,7 +115,7 @@ def test_a_folder_that_goes_away_is_an_error_that_names_it(tmp_path: Path) -> No
 
 
 def test_a_data_folder_that_cannot_be_looked_at_is_named(tmp_path: Path) -> None:
-    with pytest.raises(WorldError, match=r"aaa.* cannot be looked at: .* set ALFWORLD_DATA"):
+    with pytest.raises(WorldError, match=r"aaa.* cannot be read: .* set ALFWORLD_DATA"):
         Index(tmp_path / ("a" * 300)).splits()
 
 
@@ -130,7 +130,7 @@ def test_a_link_that_leads_to_itself_is_an_error_that_names_it(tmp_path: Path) -
     path = put(tmp_path, "train", PLACE, b"")
     path.unlink()
     path.symlink_to(path)
-    with pytest.raises(WorldError, match=rf"{PLACE}/game\.tw-pddl.* cannot be looked at"):
+    with pytest.raises(WorldError, match=rf"{PLACE}/game\.tw-pddl.* cannot be read"):
         Index(tmp_path).entries("train")
 
 
