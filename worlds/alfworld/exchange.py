@@ -87,8 +87,9 @@ def official(source: str | None = None) -> tuple[str, ...]:
 def download_archive(
     url: str, folder: Path, *, report: Callable[[DownloadProgress], None] = lambda _progress: None, pause: float = 1.0
 ) -> Path:
-    """Download ``url`` into ``folder`` and return the file, which the caller removes. What may pass is tried again, six times
-    in all, with pauses doubling from ``pause`` seconds. Raises ``ConfigurationError`` for an invalid URL and ``WorldError``."""
+    """Download ``url`` into ``folder`` and return the file, which the caller removes. Temporary failures are retried, six
+    attempts in all, with pauses doubling from ``pause`` seconds. Raises ``ConfigurationError`` for an invalid URL and
+    ``WorldError``."""
     import httpx2
 
     try:

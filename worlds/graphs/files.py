@@ -17,20 +17,12 @@ from housequest.worlds.errors import GameError, shown
 from housequest.worlds.graphs.goals import Condition, GraphGoal, How
 from housequest.worlds.graphs.graph import ROBOT, Action, Apartment, Changes, Classes, Graph, Node, Placing, after, within
 from housequest.worlds.paths import read_file
+from housequest.worlds.validation import Invalid, Place
 
 MOST_BYTES = 512 << 20
 _SPACE = re.compile(r"[ \t\r\n]*")
 _KEY = re.compile(r"[A-Za-z0-9_-]{1,120}", re.ASCII)
 _DECODER = json.JSONDecoder()
-Keys = tuple[str | int, ...]  # The way to a value through tables and lists.
-
-
-class _Fault(ValueError):
-    """A fault, and its path of keys and indices in the JSON."""
-
-    def __init__(self, where: Keys, what: str) -> None:
-        super().__init__(what)
-        self.where = where
 
 
 class JsonPosition(NamedTuple):
@@ -78,13 +70,13 @@ class JsonText:
         """The value at a place where one was read before."""
         return _DECODER.raw_decode(self.text, place.at)[0]
 
-    def refused(self, place: JsonPosition, fault: _Fault) -> GameError:
+    def refused(self, place: JsonPosition, fault: Invalid) -> GameError:
         """The error that something is wrong in the value at a place, with the way to it: ``init_graph.nodes[3].id``."""
         path = "".join(
             f"[{one}]" if isinstance(one, int) else f".{one}" if _KEY.fullmatch(one) else f"[{shown(one)}]"
-            for one in fault.where
+            for one in fault.path
         )
-        return self._error(self._at(place.at, fault.where), (place.called, path.removeprefix(".")), str(fault))
+        return self._error(self._at(place.at, fault.path), (place.called, path.removeprefix(".")), str(fault))
 
     def _ends(self, at: int) -> None:
         if (rest := self._skip(at)) < len(self.text):
@@ -103,7 +95,7 @@ class JsonText:
         found = _SPACE.match(self.text, at)
         return at if found is None else found.end()
 
-    def _at(self, at: int, where: Keys) -> int:
+    def _at(self, at: int, where: Place) -> int:
         """The start of the value that these keys lead to, or of the innermost one around it that exists."""
         text = self.text
         for step in where:
@@ -150,24 +142,24 @@ def read_text(path: Path) -> str:
         raise GameError(f"{shown(str(path), 400)}, line {line}: this is not UTF-8 text; save it as UTF-8.") from error
 
 
-def table_at(value: object, where: Keys) -> dict[str, Any]:
-    """``value`` as a table. Raises ``_Fault``."""
+def table_at(value: object, where: Place = ()) -> dict[str, Any]:
+    """``value`` as a table. Raises ``Invalid``."""
     if not isinstance(value, dict):
-        raise _Fault(where, _other(value, where, "table"))
+        raise Invalid(_other(value, where, "table"), where)
     return cast("dict[str, Any]", value)
 
 
-def list_at(value: object, where: Keys, most: int) -> list[object]:
-    """``value`` as a list of ``most`` entries at most. Raises ``_Fault``."""
+def list_at(value: object, where: Place, most: int) -> list[object]:
+    """``value`` as a list of ``most`` entries at most. Raises ``Invalid``."""
     if not isinstance(value, list):
-        raise _Fault(where, _other(value, where, "list"))
+        raise Invalid(_other(value, where, "list"), where)
     listed = cast("list[object]", value)
     if len(listed) > most:
-        raise _Fault(where, f"it has {len(listed):,} entries, and at most {most:,} are read")
+        raise Invalid(f"it has {len(listed):,} entries, and at most {most:,} are read", where)
     return listed
 
 
-def _other(value: object, where: Keys, wanted: str) -> str:
+def _other(value: object, where: Place, wanted: str) -> str:
     return f"{where[-1]!r} is missing" if value is None and where else f"{shown(value)} is not a {wanted}"
 
 
@@ -187,7 +179,7 @@ class WahTask(NamedTuple):
     id: str
     name: str
     goal: GraphGoal
-    keys: tuple[Keys, ...]
+    keys: tuple[Place, ...]
     instructions: tuple[str, ...]
     place: JsonPosition
 
@@ -210,7 +202,7 @@ class TaskFile:
                 for number, one in enumerate(listed):
                     at = ("init_graph", "nodes", number)
                     found[len(found)] = _node(table_at(one, at), at)[0]
-            except _Fault as fault:
+            except Invalid as fault:
                 raise self.source.refused(task.place, fault) from None
         return Apartment(found, -1).properties
 
@@ -221,8 +213,8 @@ class TaskFile:
             graph = read_graph(value.get("init_graph"), ("init_graph",), room=value.get("init_room"))
             for one, key in zip(task.goal.conditions, task.keys, strict=True):
                 if (why := _out_of_question(one, graph)) is not None:
-                    raise _Fault(key, why)
-        except _Fault as fault:
+                    raise Invalid(why, key)
+        except Invalid as fault:
             raise self.source.refused(task.place, fault) from None
         return graph
 
@@ -239,14 +231,14 @@ def parse_tasks(text: str, origin: str) -> TaskFile:
         try:
             found.append(_task(value, place))
             if len(found) > MOST_TASKS:
-                raise _Fault((), f"there are more than {MOST_TASKS:,} tasks")
+                raise Invalid(f"there are more than {MOST_TASKS:,} tasks")
             if found[-1].id in ids:
-                raise _Fault(("task_id",), f"another task has the task_id {shown(found[-1].id)} already")
+                raise Invalid(f"another task has the task_id {shown(found[-1].id)} already", ("task_id",))
             ids.add(found[-1].id)
-        except _Fault as fault:
+        except Invalid as fault:
             raise source.refused(place, fault) from None
     if not found:
-        raise source.refused(JsonPosition(text.index("[")), _Fault((), "the list is empty, so there is no task to play"))
+        raise source.refused(JsonPosition(text.index("[")), Invalid("the list is empty, so there is no task to play"))
     return TaskFile(source, tuple(found))
 
 
@@ -260,13 +252,13 @@ def parse_apartment(text: str, origin: str) -> Graph:
     source = JsonText(origin, text)
     place, value = source.whole()
     try:
-        table = table_at(value, ())
+        table = table_at(value)
         return read_graph(table["init_graph"], ("init_graph",)) if "init_graph" in table else read_graph(table)
-    except _Fault as fault:
+    except Invalid as fault:
         raise source.refused(place, fault) from None
 
 
-def read_graph(value: object, where: Keys = (), *, room: object = None) -> Graph:
+def read_graph(value: object, where: Place = (), *, room: object = None) -> Graph:
     """A graph of nodes and edges. The character with the lowest id is the robot, and others are left out. If there is none, or
     it is in no room, the robot stands in ``room`` (a class or an id), else in the first room. Things that can be opened or
     switched are closed or off if they have no such state, as in VirtualHome, and CLOSE holds both ways. Edges that no action
@@ -280,14 +272,14 @@ def read_graph(value: object, where: Keys = (), *, room: object = None) -> Graph
         at = (*where, "nodes", number)
         node, state = _node(table_at(one, at), at)
         if node.id in nodes or node.id in characters:
-            raise _Fault((*at, "id"), f"another node has the id {node.id} already")
+            raise Invalid(f"another node has the id {node.id} already", (*at, "id"))
         if node.kind == ROBOT:
             characters.append(node.id)
         else:
             nodes[node.id] = node
             states[node.id] = state
     if not any(node.room for node in nodes.values()):
-        raise _Fault((*where, "nodes"), "no node has the category Rooms, so there is nowhere to be")
+        raise Invalid("no node has the category Rooms, so there is nowhere to be", (*where, "nodes"))
     robot = min(characters, default=max(nodes) + 1)
     nodes[robot] = Node(robot, ROBOT, "Characters")
     placed: dict[int, set[tuple[Placing, int]]] = {}
@@ -299,15 +291,15 @@ def read_graph(value: object, where: Keys = (), *, room: object = None) -> Graph
         start, end = (_id(edge.get(key), (*at, key)) for key in ("from_id", "to_id"))
         relation = edge.get("relation_type")
         if not isinstance(relation, str) or relation.upper() not in _RELATIONS:
-            raise _Fault((*at, "relation_type"), f"{shown(relation)} is not a relation of VirtualHome")
+            raise Invalid(f"{shown(relation)} is not a relation of VirtualHome", (*at, "relation_type"))
         for key, id in (("from_id", start), ("to_id", end)):
             if id not in nodes and id not in characters:
-                raise _Fault((*at, key), f"no node has the id {id}")
+                raise Invalid(f"no node has the id {id}", (*at, key))
         if not {start, end} <= nodes.keys():
             continue  # another character's
         match relation.upper():
             case "ON" | "INSIDE" as how if start == end:
-                raise _Fault(at, f"node {start} is {how} itself")
+                raise Invalid(f"node {start} is {how} itself", at)
             case "ON" | "INSIDE" as how if end != robot:
                 placed.setdefault(start, set()).add((how, end))
             case "CLOSE" if start != end:
@@ -319,7 +311,9 @@ def read_graph(value: object, where: Keys = (), *, room: object = None) -> Graph
                     or hands.get(hand, end) != end
                     or end in (hands[other] for other in hands if other != hand)
                 ):
-                    raise _Fault(at, f"the robot cannot hold node {end} like this: each hand holds one thing that is GRABBABLE")
+                    raise Invalid(
+                        f"the robot cannot hold node {end} like this: each hand holds one thing that is GRABBABLE", at
+                    )
                 hands[hand] = end
             case _:
                 pass
@@ -333,13 +327,13 @@ def read_graph(value: object, where: Keys = (), *, room: object = None) -> Graph
     return _settled(graph, room, where)
 
 
-def _settled(graph: Graph, room: object, where: Keys) -> Graph:
+def _settled(graph: Graph, room: object, where: Place) -> Graph:
     """The graph, once nothing is in itself and the robot is in one room; into any but its own it walks."""
     apartment, changes = graph.apartment, Changes(graph)
     named = apartment.classes.get(room, ()) if isinstance(room, str) else (room,) if type(room) is int else ()
     rooms = [id for id in apartment.rooms if id in named]
     if room is not None and not rooms:
-        raise _Fault((*where[:-1], "init_room"), f"there is no room {shown(room)}")
+        raise Invalid(f"there is no room {shown(room)}", (*where[:-1], "init_room"))
     inside = sorted(id for id in graph.parents(graph.robot) if apartment.nodes[id].room)
     here = (rooms or inside or apartment.rooms)[0]
     changes.placed |= dict.fromkeys((graph.robot, *graph.held), within(here))
@@ -348,16 +342,16 @@ def _settled(graph: Graph, room: object, where: Keys) -> Graph:
     for _ in range(DEEPEST - 1):
         deep = {id: above for id, above in deep.items() if any(other in deep for _, other in above)}
     if deep:
-        raise _Fault((*where, "edges"), f"node {min(deep)} is on or inside of itself, or more than {DEEPEST} things deep")
+        raise Invalid(f"node {min(deep)} is on or inside of itself, or more than {DEEPEST} things deep", (*where, "edges"))
     return changes.graph() if here in inside else after(changes.graph(), Action("walk to", here))
 
 
-def _node(table: Mapping[str, object], where: Keys) -> tuple[Node, frozenset[str]]:
+def _node(table: Mapping[str, object], where: Place) -> tuple[Node, frozenset[str]]:
     kind, category = table.get("class_name"), table.get("category")
     if not isinstance(kind, str) or not _KIND.fullmatch(kind):
-        raise _Fault((*where, "class_name"), f"{shown(kind)} is not the name of a class; use letters, digits, _ and -")
+        raise Invalid(f"{shown(kind)} is not the name of a class; use letters, digits, _ and -", (*where, "class_name"))
     if category is not None and not isinstance(category, str):
-        raise _Fault((*where, "category"), f"{shown(category)} is not a category; give text")
+        raise Invalid(f"{shown(category)} is not a category; give text", (*where, "category"))
     properties = _words(table.get("properties", []), (*where, "properties"))
     states = set(_words(table.get("states", []), (*where, "states")))
     if "CAN_OPEN" in properties and states.isdisjoint({"OPEN", "CLOSED"}):
@@ -366,22 +360,22 @@ def _node(table: Mapping[str, object], where: Keys) -> tuple[Node, frozenset[str
         states.add("OFF")
     for pair in ({"OPEN", "CLOSED"}, {"ON", "OFF"}):
         if pair <= states:
-            raise _Fault((*where, "states"), f"it is both {' and '.join(sorted(pair))}")
+            raise Invalid(f"it is both {' and '.join(sorted(pair))}", (*where, "states"))
     return Node(_id(table.get("id"), (*where, "id")), kind.lower(), category or "", properties), frozenset(states)
 
 
 def _task(value: object, place: JsonPosition) -> WahTask:
-    table = table_at(value, ())
+    table = table_at(value)
     id, name = table.get("task_id"), table.get("task_name", "task")
     if isinstance(id, bool) or not isinstance(id, int | str) or not 0 < len(str(id)) <= 80 or not str(id).isprintable():
-        raise _Fault(("task_id",), f"{shown(id)} is not a task_id; give a number or a short text")
+        raise Invalid(f"{shown(id)} is not a task_id; give a number or a short text", ("task_id",))
     if not isinstance(name, str) or not _KIND.fullmatch(name):
-        raise _Fault(("task_name",), f"{shown(name)} is not a task_name; use letters, digits, _ and -")
+        raise Invalid(f"{shown(name)} is not a task_name; use letters, digits, _ and -", ("task_name",))
     told = table.get("nl_instructions", [])
     told = [told] if isinstance(told, str) else told
     for number, one in enumerate(list_at(told, ("nl_instructions",), 1_000)):
         if not isinstance(one, str):
-            raise _Fault(("nl_instructions", number), f"{shown(one)} is not a sentence; give text")
+            raise Invalid(f"{shown(one)} is not a sentence; give text", ("nl_instructions", number))
     # The classes of a graph that is not checked yet: its faults are reported when the task is opened.
     graph: Any = table.get("init_graph")
     nodes: Any = cast("dict[str, Any]", graph).get("nodes") if isinstance(graph, dict) else None
@@ -392,7 +386,7 @@ def _task(value: object, place: JsonPosition) -> WahTask:
     return WahTask(str(id), name, goal, keys, tuple(cast("list[str]", told)), place)
 
 
-def _goal(value: object, where: Keys, kinds: frozenset[str]) -> tuple[GraphGoal, tuple[Keys, ...]]:
+def _goal(value: object, where: Place, kinds: frozenset[str]) -> tuple[GraphGoal, tuple[Place, ...]]:
     """The goal in ``{"on_apple_coffeetable": 1}``, which may be the value of agent "0", as in Watch-And-Help, and the path to
     each condition. Conditions with the count 0 are left out."""
     table = table_at(value, where)
@@ -401,7 +395,7 @@ def _goal(value: object, where: Keys, kinds: frozenset[str]) -> tuple[GraphGoal,
     keys = tuple((*where, key) for key, count in table.items() if count != 0)
     found = tuple(_condition(str(key[-1]), table[key[-1]], key, kinds) for key in keys)
     if not 0 < len(found) <= MOST_CONDITIONS:
-        raise _Fault(where, f"a goal has 1 to {MOST_CONDITIONS} conditions, and this has {len(found)}")
+        raise Invalid(f"a goal has 1 to {MOST_CONDITIONS} conditions, and this has {len(found)}", where)
     return GraphGoal(found), keys
 
 
@@ -433,13 +427,13 @@ def _out_of_question(one: Condition, graph: Graph) -> str | None:
     return f"{one.count} of {one.kind} are wanted, and there are {most} that can be {word} a {one.at}"
 
 
-def _condition(key: str, count: object, where: Keys, kinds: frozenset[str]) -> Condition:
+def _condition(key: str, count: object, where: Place, kinds: frozenset[str]) -> Condition:
     word, _, rest = key.lower().partition("_")
     how = _HOW.get(word)
     if how is None:
-        raise _Fault(where, f"{shown(key)} is not a condition; give on_THING_PLACE, inside_THING_PLACE or turnOn_THING")
+        raise Invalid(f"{shown(key)} is not a condition; give on_THING_PLACE, inside_THING_PLACE or turnOn_THING", where)
     if type(count) is not int or not 0 < count <= MOST_WANTED:
-        raise _Fault(where, f"{shown(key)} is wanted {shown(count)} times; give 1 to {MOST_WANTED}")
+        raise Invalid(f"{shown(key)} is wanted {shown(count)} times; give 1 to {MOST_WANTED}", where)
     if how == "turnOn" and _KIND.fullmatch(rest):
         return Condition(how, rest, None, count)
     # Names of classes may have a _ too, so the graph's classes decide where one ends.
@@ -448,24 +442,24 @@ def _condition(key: str, count: object, where: Keys, kinds: frozenset[str]) -> C
     pairs = [pair for pair in named if all(map(_KIND.fullmatch, pair))]
     meant = [pair for pair in pairs if kinds.issuperset(pair)] or pairs[-1:]
     if not meant:
-        raise _Fault(
-            where, f"{shown(key)} does not say what is wanted where: on_THING_PLACE, inside_THING_PLACE or turnOn_THING"
+        raise Invalid(
+            f"{shown(key)} does not say what is wanted where: on_THING_PLACE, inside_THING_PLACE or turnOn_THING", where
         )
     if len(meant) > 1:
         ways = " or ".join(f"{kind} {word} {place}" for kind, place in meant)
-        raise _Fault(where, f"{shown(key)} can mean {ways}, since the graph has all of these")
+        raise Invalid(f"{shown(key)} can mean {ways}, since the graph has all of these", where)
     return Condition(how, *meant[0], count)
 
 
-def _words(value: object, where: Keys) -> frozenset[str]:
+def _words(value: object, where: Place) -> frozenset[str]:
     words = list_at(value, where, 100)
     for number, one in enumerate(words):
         if not isinstance(one, str) or not _KIND.fullmatch(one):
-            raise _Fault((*where, number), f"{shown(one)} is not a word of VirtualHome")
+            raise Invalid(f"{shown(one)} is not a word of VirtualHome", (*where, number))
     return frozenset(str(one).upper() for one in words)
 
 
-def _id(value: object, where: Keys) -> int:
+def _id(value: object, where: Place) -> int:
     if type(value) is not int or not 0 <= value <= 10**9:
-        raise _Fault(where, f"{shown(value)} is not an id; give a whole number")
+        raise Invalid(f"{shown(value)} is not an id; give a whole number", where)
     return value
