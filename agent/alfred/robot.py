@@ -277,7 +277,7 @@ def _kind(said: str, kinds: Collection[str], found: Collection[str]) -> str | No
 
 
 Place = tuple[float, float]  # A point on the floor: x and z in metres, in the coordinates of the camera's pose.
-LEAST_PIXELS = 1 / 3_000  # The share of a picture that a thing must fill to count as missed.
+LEAST_PIXELS = 1 / 3_000  # The share of a picture that an object must fill to count as missed.
 
 
 @dataclass(frozen=True, slots=True, eq=False)

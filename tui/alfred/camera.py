@@ -305,7 +305,7 @@ def _characters(shown: CameraScene, impression: Impression, width: int, height: 
             rows[row][column] = mark
     there = {character for row in rows for character in row}
     key = ", ".join(f"{letter} {flat(name)}" for name, letter in letters.items() if letter in there)
-    key = f"{key}; . floor, # in the way, o its way, {_TARGET} what it is after".removeprefix("; ")
+    key = f"{key}; . floor, # in the way, o its path, {_TARGET} its target".removeprefix("; ")
     drawn = [Content("".join(row).rstrip()) for row in rows]
     return [*(line for line in drawn if line.plain), *hung(Content("  "), Content.styled(key, "$quiet"), width)]
 

@@ -37,7 +37,7 @@ PUBLISHED = {"train": 6574, "valid_seen": 251, "valid_unseen": 255}
 FAILURES = 10
 TURNS = 1_000  # ALFRED's limits: failed actions, and actions.
 EVERY = "every"
-_HOUSES = (EXAMPLE, GENERATED)  # nobody annotated them
+_HOUSES = (EXAMPLE, GENERATED)  # splits without annotations
 _BY_ORACLE = ", skills by an oracle that reads its metadata"
 _TRAJECTORIES_KEPT = 64
 
@@ -246,7 +246,7 @@ class DemonstrationPolicy:
     def begin(self, goal: str, observation: Observation) -> Playing:  # noqa: ARG002 (the opening has it)
         return Playing(self._demonstration(observation.text))
 
-    def observe(self, memory: Playing, command: str, observation: Observation) -> Playing:  # noqa: ARG002 (what failed is gone on from)
+    def observe(self, memory: Playing, command: str, observation: Observation) -> Playing:  # noqa: ARG002 (a failure changes nothing)
         alone = memory.alone and command.strip() in memory.commands[memory.played : memory.played + 1]
         return replace(memory, played=memory.played + 1, alone=alone)
 

@@ -339,7 +339,7 @@ def played(state: SeeingState, name: str, kind: str, targets: Targets, *, accept
     after = replace(carried_out(replace(state, steps=()), action, targets, accepted=True), steps=state.steps)
     if state.skill is None or after.held == state.held:
         return after
-    # The remaining steps depend on what is in the hand.
+    # The remaining steps depend on the object in the hand.
     return replace(after, steps=tuple(steps_of(state.skill, after.held)), given=0).afresh()
 
 

@@ -353,7 +353,7 @@ def turned(quarters: int) -> str | None:
 
 
 def corners(seen: SemanticMap, around: Ground) -> tuple[Stand, ...]:
-    """The stands nearest to the four corners of what is known of the room, the nearest corner first."""
+    """The stands nearest to the four corners of the known part of the room, the nearest corner first."""
     there = np.argwhere(np.isfinite(around.far) & around.known)
     if not len(there):
         return ()

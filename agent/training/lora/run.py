@@ -150,7 +150,7 @@ class BaseModel:
         folder = self.path.parent if self.is_gguf else self.path
         try:
             return getattr(transformers, loader).from_pretrained(folder, local_files_only=True, **where, **options)
-        except Exception as error:  # noqa: BLE001 - damaged files raise whatever the readers below transformers do
+        except Exception as error:  # noqa: BLE001 - damaged files raise any error of the libraries below transformers
             said = " ".join(str(error).split()) or type(error).__name__
             raise ConfigurationError(
                 f"{shown(str(self.path), 200)} cannot be loaded by transformers: {shown(said, 300).rstrip('.')}. Give a GGUF "

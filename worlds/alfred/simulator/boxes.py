@@ -20,7 +20,7 @@ from housequest.worlds.errors import nearest as hint
 from housequest.worlds.rooms.room import AHEAD, GRID, Point, Pose
 from housequest.worlds.rooms.stage import pivot
 
-VERSION = 2  # Increased whenever an action gets another answer or a frame other pixels.
+VERSION = 2  # Increased whenever the answer to an action or the pixels of a frame change.
 HIGHEST, LOWEST = -30.0, 60.0  # The range of the head's tilt, in degrees downwards.
 _SLICE = 0.04
 

@@ -342,7 +342,7 @@ def _failed(error: BaseException, seconds: float) -> BaseException:
 
 
 def _restored(now: base.SimulatorEvent, scene: base.Scene) -> list[tuple[str, dict[str, object]]]:
-    """The actions that set up a scene; whatever is right already stays."""
+    """The actions that set up a scene, without those for parts that are right already."""
     actions: list[tuple[str, dict[str, object]]] = []
     wanted = [one for one in scene.things if one.pickupable]
     there = {one.id: one for one in now.objects if one.pickupable}
