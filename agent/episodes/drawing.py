@@ -66,7 +66,7 @@ class DrawnScene:
             # The camera's picture is square, and nothing is added at its sides.
             rows = min(size[1], round(size[0] * aspect))
             side = round(rows / aspect)
-            return self.camera.frame((side, side)).in_rows(rows).centred(size)
+            return self.camera.frame((side, side)).resized((side, rows)).centred(size)
         if drawing == "eyes" and self.move is not None:
             return draw(self.room, self.situation, self.move.pose, size, aspect=aspect)
         return picture(drawing, self.room, self.situation, size, self.came, aspect)

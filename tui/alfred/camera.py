@@ -106,7 +106,7 @@ def _seen(shown: CameraScene, part: Region, canvas: NDArray[uint8], styles: Styl
     if camera is None:
         return
     rows = 2 * part.height
-    frame = camera.frame((2 * part.width, 2 * part.width)).in_rows(rows)
+    frame = camera.frame((2 * part.width, 2 * part.width)).resized((2 * part.width, rows))
     canvas[2 * part.y : 2 * part.y + rows, 2 * part.x : 2 * (part.x + part.width)] = frame.rgb
     if shown.sightings is not None:
         named, cells = _claims(shown, part)

@@ -110,10 +110,6 @@ class Frame:
         rgb[part], depth[part], ids[part] = self.rgb, self.depth, self.ids
         return Frame(rgb, depth, ids, self.names)
 
-    def in_rows(self, count: int) -> Frame:
-        """The picture in so many rows, by its nearest pixels."""
-        return self.resized((self.size[0], count))
-
     def png(self, *, over: Frame | None = None) -> bytes:
         """The picture as a PNG, the same bytes with the same zlib; transparent where nothing is, or where it equals
         ``over``."""
