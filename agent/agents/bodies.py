@@ -35,7 +35,7 @@ _VERBS: dict[str, Verb] = {"toggle": "use", "slice": "slice", "pick": "pick"}
 
 
 class Told(NamedTuple):
-    """The body's knowledge in words for prompts; the kinds of receptacle, of all things ``seen`` in order, and of the held."""
+    """Known facts in words for prompts; and the kinds of receptacle, of all things ``seen`` in order, and of the held thing."""
 
     found: str
     here: str

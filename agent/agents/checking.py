@@ -1,4 +1,4 @@
-"""Checks an agent's contract (`housequest.agent.base`, `housequest.agent.agents.spec`) by playing; words each demand."""
+"""Checks an agent's contract (`housequest.agent.base`, `housequest.agent.agents.spec`) by playing."""
 
 from __future__ import annotations
 

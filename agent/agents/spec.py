@@ -178,7 +178,7 @@ class AgentSpec:
         make: Makes the agent; the decorated function.
         settings: A frozen dataclass of `housequest.worlds.options`; None if the world's expert declares them.
         roles: The roles in which it asks its model.
-        needs: ``model``: a language model. ``household``: it plays in households alone, but for worlds that ``takes`` names.
+        needs: ``model``: a language model. ``household``: it only plays households, and worlds that ``takes`` names.
             ``admissible``: the admissible commands must be granted.
         takes: ``rules``: rules can change what it does. ``images``: its model gets the picture of a turn. ``skills``: it also
             plays worlds whose commands are whole skills (`World.skills`). ``camera``: it also plays worlds that show pictures.

@@ -321,8 +321,9 @@ class Event(Frozen):  # noqa: PLW1641 (pydantic makes the hash of a frozen model
 
 
 class CallTiming(Frozen):
-    """The timing of the event ``of``: wall seconds, attempts, prompt tokens ``cached``, what was ``wasted`` beside it
-    (`Waste`) in its ``role``, the time of the answer in seconds since the epoch (``at``), and the model that ``served`` it."""
+    """The timing of the event ``of``. ``seconds`` are wall seconds, ``cached`` are prompt tokens from a cache. ``wasted``
+    (`Waste`) was paid beside it, in its ``role``. ``at`` is the time of the answer in seconds since the epoch, ``served``
+    names the model that gave it."""
 
     of: int
     seconds: float

@@ -414,7 +414,7 @@ def test_a_loop_over_several_commands_is_left() -> None:
 def test_a_world_that_belief_cannot_read_is_refused(tmp_path: Path) -> None:
     told = episode(load_builtin(write_tiny(tmp_path)), world="scripted")
     assert isinstance(told[-1], events.Ended)
-    assert "households alone" in (told[-1].message or "")
+    assert "only plays households" in (told[-1].message or "")
 
 
 def test_a_file_of_ones_own_is_named_behind_the_kind(tmp_path: Path) -> None:

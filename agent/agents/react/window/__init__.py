@@ -1,1 +1,1 @@
-"""ReAct with prompts of the last few steps alone, as models are trained by verl-agent."""
+"""ReAct with prompts of only the last few steps, as verl-agent trains models."""
