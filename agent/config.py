@@ -26,7 +26,7 @@ from housequest.agent.trust import Demand, FolderFile, Untrusted, as_table, coun
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.options import Scalar, defaults
 from housequest.worlds.paths import config_folder, given_path
-from housequest.worlds.registry import DEFAULT_WORLD, Group, is_out, make_world, world_names
+from housequest.worlds.registry import DEFAULT_WORLD, Group, make_world, outs, world_names
 
 if TYPE_CHECKING:
     from housequest.worlds.base import World
@@ -239,7 +239,7 @@ def configure(
         worlds: tuple[Group, Mapping[str, object], Sequence[str]] = ("housequest.worlds", settings.worlds, world_names())
         for group, tables, known in (agents, worlds):
             key = group.removeprefix("housequest.")
-            unknown = next((name for name in tables if name not in known and not is_out(group, name)), None)
+            unknown = next((name for name in tables if name not in (*known, *outs(group))), None)
             if unknown is not None:
                 raise ConfigurationError(
                     f"{said[key].origin}: there is no {key[:-1]} named {shown(unknown)}; known: {', '.join(known)}."

@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 from housequest.tui import terminal
 from housequest.worlds.errors import ConfigurationError, GameError, HousequestError, KnowledgeError
 from housequest.worlds.paths import IrregularFile
-from housequest.worlds.registry import is_out, load_plugin, plugins
+from housequest.worlds.registry import load_plugin, outs, plugins
 
 _COMMANDS: dict[str, str] = tomllib.loads(Path(__file__).with_name("commands").joinpath("commands.toml").read_text("utf-8"))
 
@@ -30,7 +30,7 @@ class _Commands(Mapping[str, Any]):
         if name in _COMMANDS:
             module, _, attribute = _COMMANDS[name].partition(":")
             found = getattr(import_module(f"housequest.tui.commands.{module}"), attribute)
-        elif name in plugins("housequest.commands") or is_out("housequest.commands", name):
+        elif name in (*plugins("housequest.commands"), *outs("housequest.commands")):
             found = _of_plugin(name)
         else:
             raise KeyError(name)
@@ -54,7 +54,7 @@ def _of_plugin(name: str) -> Any:
     try:
         return load_plugin("housequest.commands", name, "command")
     except ConfigurationError as error:
-        if is_out("housequest.commands", name):
+        if name in outs("housequest.commands"):
             known = ", ".join(_Commands())
             raise ConfigurationError(f"The command {name!r} is not installed here; known: {known}.") from None
         reason = error

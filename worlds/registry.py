@@ -58,11 +58,6 @@ def plugins(group: Group) -> Mapping[str, EntryPoint]:
     return MappingProxyType({name: points[0] for name in _declared(group) if (points := _present(group, name))})
 
 
-def is_out(group: Group, name: str) -> bool:
-    """True if ``name`` belongs to a part of housequest that was taken out of this tree."""
-    return name in _declared(group) and not _present(group, name)
-
-
 def outs(group: Group) -> tuple[str, ...]:
     """The names that belong to parts of housequest that were taken out of this tree."""
     return tuple(name for name in _declared(group) if not _present(group, name))
@@ -78,7 +73,7 @@ def load_plugin(group: Group, name: str, what: str) -> Any:
     known = plugins(group)
     if name not in known:
         is_known = f"The {what} {shown(name)} is not installed here"
-        gone = is_known if is_out(group, name) else f"There is no {what} named {shown(name)}"
+        gone = is_known if name in outs(group) else f"There is no {what} named {shown(name)}"
         raise ConfigurationError(f"{gone}; known: {', '.join(known) or 'none'}.{nearest(name, tuple(known))}")
     point, *others = _present(group, name)
     for other in others:

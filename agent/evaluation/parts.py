@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol
 
 from housequest.worlds.errors import ConfigurationError, shown
-from housequest.worlds.registry import is_out, load_plugin, plugins
+from housequest.worlds.registry import load_plugin, outs, plugins
 
 if TYPE_CHECKING:
     from housequest.agent.evaluation.render.table import Report
@@ -48,7 +48,7 @@ class RunFamily:
 
 def family_named(name: str) -> RunFamily | None:
     """The family ``name``; None where there is none. Raises ``ConfigurationError`` where it is of a part that is not here."""
-    known = name in plugins("housequest.runs") or is_out("housequest.runs", name)
+    known = name in (*plugins("housequest.runs"), *outs("housequest.runs"))
     return load_plugin("housequest.runs", name, "family of runs") if known else None
 
 
@@ -110,7 +110,7 @@ def read_cluster(text: str) -> Cluster:
     """The cluster that ``--cluster`` names. Raises ``ConfigurationError``."""
     kind, colon, rest = text.partition(":")
     known = plugins("housequest.clusters")
-    if kind in known or is_out("housequest.clusters", kind):
+    if kind in (*known, *outs("housequest.clusters")):
         found: ClusterKind = load_plugin("housequest.clusters", kind, "kind of cluster")
         if (cluster := found.read(colon + rest)) is not None:
             return cluster

@@ -21,7 +21,7 @@ from housequest.agent.models.base import Model, RoleModels, Watch
 from housequest.agent.models.keys import KeyRing
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.options import read_options
-from housequest.worlds.registry import is_out, load_plugin, plugins
+from housequest.worlds.registry import load_plugin, outs, plugins
 
 if TYPE_CHECKING:
     from housequest.agent.models.rate_limiter import Limiter
@@ -227,7 +227,7 @@ def parse_model(name: str) -> ModelName:
 def _parsed(name: str) -> ModelName:
     kind, colon, rest = name.partition(":")
     kind, rest, known = kind.strip(), rest.strip(), plugins("housequest.models")
-    if kind not in known and not is_out("housequest.models", kind):
+    if kind not in (*known, *outs("housequest.models")):
         # A name without a kind is usually the name at an endpoint.
         suggestion = nearest(kind, tuple(known)) or ("" if colon else f" Did you mean {shown(f'openai:{kind}', 60)}?")
         raise ConfigurationError(f"There is no kind of model {shown(kind, 40)}.{suggestion} Name a model as {model_forms()}.")

@@ -38,7 +38,7 @@ from housequest.worlds.household.goals import TYPES
 from housequest.worlds.household.world import EXAMPLE, GENERATED, HouseholdWorld
 from housequest.worlds.options import option
 from housequest.worlds.paths import alfworld_data, read_file, sha256_of
-from housequest.worlds.registry import is_out, load_plugin, plugins
+from housequest.worlds.registry import load_plugin, outs, plugins
 from housequest.worlds.rooms.furnish import Located, furnish
 from housequest.worlds.rooms.plans import make_up
 from housequest.worlds.rooms.room import Holder, Point, Room, Situation, kind_of, read_place, read_point
@@ -289,7 +289,7 @@ def _load(path: Path, _changed: int, _size: int, goal: str | None) -> Game:
 def _engine_class(name: str) -> type[Engine]:
     known = (_NATIVE, *plugins(_ENGINES))
     if name not in known:
-        gone = is_out(_ENGINES, name)
+        gone = name in outs(_ENGINES)
         fault = f"The engine {shown(name)} is not installed here" if gone else f"There is no engine {shown(name)} for ALFWorld"
         raise ConfigurationError(f"{fault}; known engines: {', '.join(known)}.{nearest(name, known)}")
     return load_plugin(_ENGINES, name, "engine")

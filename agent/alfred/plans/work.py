@@ -46,7 +46,7 @@ from housequest.worlds.errors import ConfigurationError, ModelError, nearest, sh
 from housequest.worlds.household.goals import KNIVES, SYNONYMS
 from housequest.worlds.options import Scalar, read_options
 from housequest.worlds.paths import FORMAT, Format, atomic_write
-from housequest.worlds.registry import is_out
+from housequest.worlds.registry import outs
 
 TRAIN = "train"
 
@@ -113,7 +113,7 @@ def make_run(
         raise ConfigurationError(
             f"No planner of {PLANS} is named {shown(agent)}; known: {known}.{nearest(agent, tuple(planners.PLANNERS))}"
         )
-    if planners.PLANNERS[agent].has_agent and is_out("housequest.agents", agent):
+    if planners.PLANNERS[agent].has_agent and agent in outs("housequest.agents"):
         raise ConfigurationError(f"The planner {agent!r} needs the agent of that name, which is not installed here.")
     needs_model = planners.PLANNERS[agent].needs_model
     model = settings.model if needs_model else None

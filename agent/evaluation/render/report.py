@@ -36,7 +36,7 @@ from housequest.agent.evaluation.runs.spec import MANY, Manifest
 from housequest.agent.evaluation.runs.usage import Tokens, cost, money, price_tables
 from housequest.agent.models.base import OWN_TEMPERATURE
 from housequest.agent.models.registry import models_of
-from housequest.worlds.registry import is_out
+from housequest.worlds.registry import outs
 from housequest.worlds.text import cut_at_word, many, printable
 
 MOST_NAMED = 20
@@ -122,7 +122,7 @@ class EpisodesReport(TabledReport):
     def notes(self) -> Iterator[str]:
         """Notes that a reader of the tables needs, and what was used."""
         manifest, overall = self.manifest, self.every.overall
-        if is_out("housequest.worlds", world := manifest.configuration.world):
+        if (world := manifest.configuration.world) in outs("housequest.worlds"):
             yield f"The world {world!r} is not installed here: what its own benchmark computes is missing."
         yield from learned_words(manifest)
         if overall.unfinished:
