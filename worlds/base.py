@@ -65,7 +65,8 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An env's answer to a command. ``terminated``: the game ended by its own rules; ``truncated``: a limit ended it."""
+    """An env's answer to a command. ``terminated``: the game ended by its own rules, won or lost; ``truncated``: a limit ended
+    it."""
 
     observation: Observation
     won: bool = False
@@ -109,7 +110,8 @@ class Env(Protocol):
         ...
 
     def step(self, command: str) -> Step:
-        """Execute ``command`` (any text at all). Raises ``OrderError`` before the first reset."""
+        """Execute ``command`` (any text at all; spaces around it do not count). A refused command changes nothing, and the same
+        commands always give the same answers. Raises ``OrderError`` before the first reset."""
         ...
 
     def admissible_commands(self) -> tuple[str, ...] | None:

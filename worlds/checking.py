@@ -304,7 +304,7 @@ class _Check:
                 met, total = env.goal_conditions() or (0, -1)
                 if total >= 0 and (not 0 <= met <= total or (met == total) != step.won):
                     yield f"{met} of {total} conditions are met and won is {step.won}, in {shown(task.id)}"
-                if step.won != step.terminated:
+                if step.won and not step.terminated:
                     yield f"won is {step.won} and terminated is {step.terminated}, in {shown(task.id)}"
 
     def texts(self) -> Iterator[str]:

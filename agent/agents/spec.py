@@ -91,7 +91,11 @@ class CameraSettings(ExampleSettings):
 
 @dataclass(frozen=True, slots=True)
 class AgentParts(Generic[S_co]):
-    """The parts of an agent. ``asks`` asks a person for a command; ``worked`` has examples for a model without chats."""
+    """The parts of an agent. ``asks`` asks a person for a command; ``worked`` has examples for a model without chats.
+
+    ``world`` is there for its info, its household, its expert, and examples of other tasks. An agent does not open the task
+    that it plays, and calls nothing that is marked as hidden.
+    """
 
     name: str
     world: World

@@ -136,6 +136,15 @@ class Eager(Wrapper):
         raise Unsupported("It cannot be copied.")
 
 
+def test_a_game_may_end_lost_by_its_own_rules() -> None:
+    def slammed(step: Step) -> Step:
+        return replace(step, terminated=step.won or "is closed" in step.observation.text)
+
+    broken = check_world(AlfworldWorld(), wrap=lambda env: Altered(env, slammed)).broken
+    # ALFWorld's expert knows nothing of this rule.
+    assert [sentence for sentence in broken if not sentence.startswith("The expert wins")] == []
+
+
 COUNTER = itertools.count()
 BROKEN: dict[str, tuple[Wrap, str]] = {
     "an opening without the goal": (

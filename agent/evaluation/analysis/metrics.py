@@ -305,7 +305,7 @@ class Figures:
         # GC, goal-condition success: the mean of `PlayedTask.goal` (ALFRED, section 5: the ratio of goal conditions completed
         # at the end of an episode to those necessary to have finished the task).
         # SR weighted by path length (Anderson et al. 2018), and GC weighted by path length (ALFRED, section 5).
-        self.goal, self.success_by_path, self.goal_by_path = map(self.of, SHARES)
+        self.goal, self.success_by_path, self.goal_by_path, *_ = map(self.of, SHARES)
         # Executed commands of each finished episode, also refused ones; an unreadable reply is a turn without a command.
         self.commands = self.of(STEPS)
         self.steps = sum(result.steps for result in results)
