@@ -293,7 +293,6 @@ class ClusterPlayer(RemotePlayers):
             player.tell(("play", job.task, self._recorded(job.task)))
 
     def _recorded(self, task: SelectedTask) -> bytes:
-        """The whole lines of an episode's earlier record."""
         part = self.job.run.part(task)
         try:
             refuse_irregular(part, writing=True)

@@ -1,8 +1,8 @@
-"""Games that clients outside the process play by the game's id, one command at a time, and what such clients may play.
+"""Games that outside clients play by id, one command at a time, and the tasks offered to them.
 
-Each game is an ordinary episode with an ordinary record, whose agent waits for the client's commands. The host decides what is
-granted; a client may ask for less, never for more. Clients name a task by its number, since its id gives its solution away. No
-answer contains a task's id or path, hidden state, or a win before the game has ended.
+Each game is an ordinary recorded episode, whose agent waits for the client's commands. The host sets the grants; a client may
+ask for less, never for more. Clients name a task by its number, since its id gives its solution away. No answer contains a
+task's id or path, hidden state, or a win before the game has ended.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from housequest.worlds.tasks import TRAINED, covers, read_split, split_tasks
 
 LONGEST_COMMAND = 2_000
 MOST_OPEN = 16
-"""Games in play at once; one more replaces a game that has been idle for long, if there is one."""
+"""The most games in play at once; a further one replaces a long idle game, if there is one."""
 MOST_EACH = 8
-"""Games that one of several clients may have in play at once."""
+"""The most games of one of several clients in play at once."""
 MOST_OVER = 64
-"""Ended games that are kept, so that clients can still read their end."""
+"""The most ended games that are kept, so that clients can still read their end."""
 MOST_LISTED = 50
 IDLE = 600.0
-"""Seconds after which an idle game makes room for another."""
+"""Seconds after which an idle game may be replaced."""
 UNPLAYED = 60.0
-"""The same for a game in which nobody has played a command yet: a client that only opens games keeps nobody out for long."""
+"""The same for a game without any command: a client that only opens games must not keep others out."""
 PATIENCE = 5.0
-"""Seconds in which games must end when the server is closed."""
+"""Seconds that games get to end when the server is closed."""
 _LOOKED_AT = 40
 """Tasks examined for each one listed, to find one of an offered type."""
 _log = logging.getLogger("housequest")
@@ -53,8 +53,8 @@ _log = logging.getLogger("housequest")
 
 @dataclass(frozen=True, slots=True)
 class OfferedTasks:
-    """The tasks of ``split``, or of all splits, of these ``types`` if there are any. ``grants`` are the most that a client can
-    be granted; ``seed`` makes the drawn tasks repeatable. Raises ``Unsupported`` for what no client can be granted."""
+    """The tasks of ``split`` (None: all splits), optionally only of ``types``. ``grants`` are the most that a client can get;
+    ``seed`` makes the drawn tasks repeatable. Raises ``Unsupported`` for grants that no client can use."""
 
     world: World
     split: str | None
@@ -72,22 +72,22 @@ class OfferedTasks:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The offered splits; tasks are drawn from the first one by default."""
+        """The offered splits; tasks are drawn from the first by default."""
         return (self.split,) if self.split is not None else (*self.world.info.endless_splits, *self.world.splits())
 
     def tasks_of(self, split: str) -> Sequence[Task]:
-        """The tasks of an offered ``split``, of made-up ones those that may be learned from unless it names others."""
+        """The tasks of an offered ``split``; of made-up houses the training ones, unless it names others."""
         return split_tasks(self.world, split, TRAINED)
 
     def split_named(self, split: str | None) -> str:
-        """The offered split of this name; the first one for None. Raises ``TaskNotFound``."""
+        """Check the name of an offered split; None stands for the first. Raises ``TaskNotFound``."""
         splits = self.splits
         if split is not None and split not in splits:
             raise TaskNotFound(f"There is no split {shown(split)} here; there is: {', '.join(splits)}.{nearest(split, splits)}")
         return splits[0] if split is None else split
 
     def types_of(self, split: str) -> tuple[str, ...]:
-        """The offered types of a split's tasks in full; none if all are offered."""
+        """The full names of the offered types in a split; empty if all are offered."""
         if not self.types:
             return ()
         name, seeds = read_split(split, self.world.info.endless_splits)
@@ -95,7 +95,7 @@ class OfferedTasks:
         return find_types(self.types, listed)
 
     def named(self, reference: str) -> Task:
-        """The task ``split:number``; ids and paths are refused. Raises ``TaskNotFound``."""
+        """Find the task ``split:number``; ids and paths are refused. Raises ``TaskNotFound``."""
         split, _, number = reference.partition(":")
         if not (number.isascii() and number.isdecimal() and len(number) < 20):
             raise TaskNotFound(f"There is no task {shown(reference)}; name one as {self.splits[0]}:1.")
@@ -104,7 +104,7 @@ class OfferedTasks:
         return self.checked(self.world.task(f"{split}:{int(number)}"))
 
     def checked(self, task: Task) -> Task:
-        """``task``, if it is of the offered tasks and of an offered type. Raises ``TaskNotFound``."""
+        """Return ``task`` if it is offered. Raises ``TaskNotFound``."""
         if not covers(self.splits, task.split, task.number):
             raise TaskNotFound(f"That task is none of those that this server offers: {', '.join(self.splits)}.")
         types = self.types_of(task.split)
@@ -115,14 +115,14 @@ class OfferedTasks:
 
 @dataclass(frozen=True, slots=True)
 class HostOptions(OfferedTasks):
-    """The tasks that clients may play. ``records`` is the folder for episodes, None for none."""
+    """The offered tasks; ``records`` is the folder for episodes, None to keep none."""
 
     split: str | None = None
     records: Path | None = None
 
 
 class GameRequest(NamedTuple):
-    """A client's request: a ``task`` by name (``split:number``) or a drawn one; ``grants`` of None takes all."""
+    """A client's request: a ``task`` by name (``split:number``) or a drawn one; ``grants`` of None asks for all."""
 
     task: str | None = None
     split: str | None = None
@@ -178,7 +178,7 @@ class PossibleCommands(BaseModel, frozen=True):
 
 
 def told_of(error: HousequestError) -> str:
-    """The message of a client's own mistake; of a broken game only that it is broken, since the error names files."""
+    """The message for a client: its own mistake in full, but no details of a broken game, whose error names files."""
     if isinstance(error, ConfigurationError | OrderError):
         return str(error)
     _log.error("A game cannot be played: %s", error)
@@ -186,9 +186,10 @@ def told_of(error: HousequestError) -> str:
 
 
 class HostedGame:
-    """One game in play, or one that has ended: an episode, and its agent, whose decisions a client makes. ``client`` is who
-    began it, None where there is only one client. ``waiting`` is set while the next decision can be made, and once the game is
-    over. ``listener`` gets every event.
+    """One game in play or ended: an episode, and its agent, whose decisions a client makes.
+
+    ``client`` began it; None if there is only one client. ``waiting`` is set while the next decision can be made, and after the
+    game is over. ``listener`` gets every event.
     """
 
     name = "mcp"
@@ -248,12 +249,12 @@ class HostedGame:
         self.waiting.set()
 
     def decided(self, decision: Decision) -> None:
-        """Make this the next decision; call it only while the game is ``waiting``."""
+        """Make ``decision`` the next; call it only while the game is ``waiting``."""
         self.waiting.clear()
         self._decisions.put_nowait(decision)
 
     async def say(self, decision: Decision) -> CommandResult:
-        """Play ``decision``, one at a time, and return its result. Raises ``ConfigurationError`` if the game is over."""
+        """Play ``decision`` and return its result; calls take turns. Raises ``ConfigurationError`` if the game is over."""
         async with self._saying:
             await self.waiting.wait()
             self.used = time.monotonic()
@@ -285,14 +286,14 @@ class HostedGame:
 
     @property
     def reason(self) -> str:
-        """Why the game is over. Errors name files, which clients must not see; the log has them."""
+        """The reason of the end. Errors name files, which clients must not see; they are in the log."""
         if self.ended is None or self.ended.outcome == "error":
             return "the game broke; whoever runs this server finds why in its log"
         return f"won in {self.ended.turns} turns" if self.ended.outcome == "won" else self.ended.reason
 
 
 class GameHost(AbstractAsyncContextManager["GameHost"]):
-    """The games of one server. Use it in an ``async with``, which ends the games still in play."""
+    """The games of one server. Leaving its ``async with`` ends the games in play."""
 
     def __init__(self, options: HostOptions, *, most: int = MOST_OPEN, idle: float = IDLE, unplayed: float = UNPLAYED) -> None:
         self.options = options
@@ -321,18 +322,18 @@ class GameHost(AbstractAsyncContextManager["GameHost"]):
             await asyncio.gather(*late, return_exceptions=True)
 
     async def tasks(self, split: str | None = None, first: int = 1, count: int = MOST_LISTED) -> TaskListing:
-        """At most ``count`` tasks of ``split``, from number ``first`` (counted from 1). Raises ``ConfigurationError``."""
+        """List at most ``count`` tasks of ``split`` from number ``first`` (from 1). Raises ``ConfigurationError``."""
         async with self._asking:
             return await asyncio.to_thread(self._listing, self.options.split_named(split), first, min(count, MOST_LISTED))
 
     async def new(self, request: GameRequest, client: str | None = None) -> GameOpening:
-        """Begin a game, one of the ``MOST_EACH`` of ``client``; None is the only client, and all places are its own. Raises
-        ``ConfigurationError``, and ``GameError`` if it cannot be played."""
-        # Shielded: if the client disconnects meanwhile, the game stays, as if it disconnected later.
+        """Begin a game of ``client``, who may have `MOST_EACH`; None is the only client, without that limit. Raises
+        ``ConfigurationError``, and ``HousequestError`` if the game is broken."""
+        # Shielded: if the client disconnects meanwhile, the game stays.
         return await asyncio.shield(self._new(request, client))
 
     async def act(self, id: str, command: str) -> CommandResult:
-        """Play one command, any text at all. Raises ``ConfigurationError`` for an unknown game and one that is over."""
+        """Play a command, which may be any text. Raises ``ConfigurationError`` if the game is unknown or over."""
         if len(command) > LONGEST_COMMAND:
             raise ConfigurationError(f"A command has at most {LONGEST_COMMAND} characters, not {len(command)}.")
         return await asyncio.shield(self._game(id).say(Act(clean(command))))
@@ -414,7 +415,7 @@ class GameHost(AbstractAsyncContextManager["GameHost"]):
         return game
 
     def _make_room(self, client: str | None) -> None:
-        """Forget the oldest ended games; raises ``ConfigurationError`` if too many are in play, of ``client`` or of all."""
+        """Drop old ended games. Raises ``ConfigurationError`` if ``client`` or all clients have too many in play."""
         over = [id for id, game in self._games.items() if game.episode.done()]
         for id in over[: max(0, len(over) - MOST_OVER + 1)]:
             del self._games[id]

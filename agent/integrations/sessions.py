@@ -1,6 +1,6 @@
-"""Sessions of an environment server: each plays one episode after the other, and shares nothing with another but the world.
+"""Sessions of an environment server: each plays one episode after the other; they share only the world.
 
-They are stepped as a trainer steps an env: no record, no belief, no agent. What is granted is seen, and nothing else.
+They are stepped like a trainer's env: without record, belief and agent. Clients see only what is granted.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from housequest.worlds.tasks import TRAINED, MadeUpTasks
 
 MOST_SESSIONS = 256
 IDLE = 3600.0
-"""Seconds after which a session that nobody uses is ended: longer than a trainer's update takes."""
+"""Seconds after which an unused session ends: longer than a trainer's update."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class ServedTasks(OfferedTasks):
-    """The tasks that clients may play, in so many ``sessions``, of which those are ended that nobody uses for ``idle`` seconds.
-    Where a client names no seed, the draw depends on ``seed`` and on how many sessions there were before."""
+    """The offered tasks; at most ``sessions`` at once, which end after ``idle`` unused seconds. If a client names no seed, the
+    drawn task depends on ``seed`` and the number of earlier sessions."""
 
     split: str
     sessions: int = MOST_SESSIONS
@@ -39,7 +39,7 @@ class ServedTasks(OfferedTasks):
 
 
 class TextObservation(BaseModel, frozen=True, extra="forbid"):
-    """The observation. ``admissible_commands``, ``explanation`` and ``type`` are None where they are not granted."""
+    """The observation. ``admissible_commands``, ``explanation`` and ``type`` are None if not granted."""
 
     text: str
     goal: str
@@ -55,7 +55,7 @@ class TextObservation(BaseModel, frozen=True, extra="forbid"):
 
 
 class SessionState(BaseModel, frozen=True, extra="forbid"):
-    """The episode that a session plays, and its progress. ``seed`` drew the task; it is None where the task was named."""
+    """The episode of a session and its progress. ``seed`` drew the task; None if the task was named."""
 
     episode_id: str | None = None
     step_count: int = Field(default=0, ge=0)
@@ -64,7 +64,7 @@ class SessionState(BaseModel, frozen=True, extra="forbid"):
 
 
 class EnvSession:
-    """One client's episodes, one after the other. Calls at once are carried out one after the other."""
+    """One client's episodes, one after the other. Concurrent calls take turns."""
 
     def __init__(self, number: int, sessions: Sessions) -> None:
         self.number, self.state = number, SessionState()
@@ -79,7 +79,7 @@ class EnvSession:
     async def reset(
         self, seed: int | None = None, task: str | None = None, place: int | None = None, episode_id: str | None = None
     ) -> TextObservation:
-        """Begin an episode: a ``task`` by name or ``place``, or one that ``seed`` draws. Raises ``HousequestError``."""
+        """Begin an episode of a ``task`` by name or ``place``, or of one drawn by ``seed``. Raises ``HousequestError``."""
         if seed is not None and task is not None:
             raise ConfigurationError("Name a task or have one drawn: leave out task or seed.")
         named = task is not None or place is not None
@@ -87,24 +87,24 @@ class EnvSession:
 
         async def begin() -> TextObservation:
             async with self._turn:
-                if self._ended:  # meanwhile: nobody would close what is opened now
+                if self._ended:  # meanwhile: nobody would close a new env
                     raise ConfigurationError("This session has ended; begin another.")
-                async with self._sessions.opening:  # finding may take a while: a house is proved to be winnable
+                async with self._sessions.opening:  # may take a while, since a house is proved to be winnable
                     found = await asyncio.to_thread(self._sessions.found, task, place, drawn or 0)
                     diagnosis = "diagnosis" in self._served.grants
                     env = await asyncio.to_thread(open_env, self._served.world, found, diagnosis=diagnosis)
-                await self._leave()  # only now, so that a mistake ends no episode
+                await self._leave()  # only now, so that a mistaken reset does not end the episode
                 self._env = OrderChecked(StepLimit(env, self._served.max_turns))
                 step = await self._in_world(self._env.reset)
                 episode = episode_id or f"{self._dice.getrandbits(64):016x}"
                 self.state = SessionState(episode_id=episode, task=found.reference, seed=drawn)
                 return await self._told(self._env, step, reward=None)
 
-        # Shielded: a client that leaves meanwhile leaves nothing half done.
+        # Shielded: a client that leaves meanwhile must not interrupt it halfway.
         return await asyncio.shield(begin())
 
     async def step(self, command: str) -> TextObservation:
-        """Play ``command``, any text at all. Raises ``OrderError`` outside an episode, and ``ConfigurationError``."""
+        """Play a command, which may be any text. Raises ``OrderError`` outside an episode, and ``ConfigurationError``."""
         if len(command) > LONGEST_COMMAND:
             raise ConfigurationError(f"A command has at most {LONGEST_COMMAND:,} characters, not {len(command):,}.")
 
@@ -117,11 +117,11 @@ class EnvSession:
                 self.state = self.state.model_copy(update={"step_count": self.state.step_count + 1})
                 return await self._told(env, step, reward=float(step.won))
 
-        # Only where the world is slow can a client leave meanwhile.
+        # A client can leave meanwhile only if the world is slow.
         return await (play() if self._served.world.info.inline else asyncio.shield(play()))
 
     async def close(self) -> None:
-        """End the episode, if there is one, and play no other."""
+        """End the session and its episode."""
         self._ended = True
         async with self._turn:
             await self._leave()
@@ -153,7 +153,7 @@ class EnvSession:
 
 
 class Sessions(AbstractAsyncContextManager["Sessions"]):
-    """The sessions of a server. Use it in an ``async with``, which ends them all."""
+    """The sessions of a server. Leaving its ``async with`` ends them."""
 
     def __init__(self, served: ServedTasks) -> None:
         self.served = served
@@ -177,12 +177,12 @@ class Sessions(AbstractAsyncContextManager["Sessions"]):
 
     @property
     def tasks(self) -> str:
-        """The number of tasks that are served, in words."""
+        """The number of served tasks, in words."""
         return f"{self._there:,} tasks" if self._there < len(TRAINED) else "tasks without end"
 
     def found(self, name: str | None, place: int | None, seed: int) -> Task:
-        """The task of a name or at a place in the split's order, from 0, or the one that ``--sample 1 --sample-seed SEED``
-        draws. In a split without end a place is a seed. Only one thread at a time may ask."""
+        """Find a task by name or by place in the split (from 0), or draw it like ``--sample 1 --sample-seed SEED``. In an
+        endless split a place is a seed. Only one thread may call this at a time."""
         if name is not None:
             return self.served.named(name)
         if place is None or not self._tasks:
@@ -193,7 +193,7 @@ class Sessions(AbstractAsyncContextManager["Sessions"]):
         return self._tasks[place]
 
     def begin(self) -> EnvSession:
-        """Open a session. Raises ``ConfigurationError`` where there are too many."""
+        """Open a session. Raises ``ConfigurationError`` if there are too many."""
         if len(self._open) >= self.served.sessions:
             raise ConfigurationError(
                 f"{len(self._open)} sessions are open, which is the limit: close one, or start the server with --sessions N."
@@ -203,13 +203,13 @@ class Sessions(AbstractAsyncContextManager["Sessions"]):
         return session
 
     def keep(self, session: EnvSession) -> None:
-        """Let clients find this session by its number, until nobody has used it for long."""
+        """Let clients find this session by its number until it is idle for too long."""
         if session.expiry is not None:
             session.expiry.cancel()
         session.expiry = asyncio.get_running_loop().call_later(self.served.idle, self._expire, session.number)
 
     def used(self, number: int) -> EnvSession:
-        """The kept session with this number. Raises ``ConfigurationError``."""
+        """Return the kept session with this number. Raises ``ConfigurationError``."""
         session = self._open.get(number)
         if session is None or session.expiry is None:
             raise ConfigurationError(

@@ -58,7 +58,6 @@ class CommandTools(ABC):
 
 
 def _docstring(does: str, returns: str, arguments: dict[str, str] | None = None) -> str:
-    """Write a method's docstring in Google's style."""
     named = {"Args": [f"{name}: {what}" for name, what in (arguments or {}).items()], "Returns": [returns]}
     sections = ("\n            ".join((f"        {title}:", *lines)) for title, lines in named.items() if lines)
     return "\n\n".join((does, *sections)) + "\n        "

@@ -196,7 +196,6 @@ class EmbeddingIndex:
             return self._vectors
 
     async def _embed(self, texts: Sequence[str]) -> tuple[Vector, ...]:
-        """Embed texts that every query needs. Raises a fatal ``ModelError``."""
         try:
             return tuple(await self._embedder.embed(texts))
         except ModelError as error:

@@ -248,8 +248,6 @@ def _named(name: str, part: Value, said: object) -> str | None:
 
 @dataclass(slots=True)
 class _Rules:
-    """The rules of a grammar by name; equal values share a rule."""
-
     named: dict[str, str] = field(default_factory=dict[str, str])
     _known: dict[Value, str] = field(default_factory=dict["Value", str])
 

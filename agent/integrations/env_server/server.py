@@ -260,7 +260,6 @@ def _error(code: str, message: str, **more: int) -> str:
 
 
 def _first(error: ValidationError) -> tuple[str, str]:
-    """The kind and the message of the first error."""
     (first, *_) = error.errors(include_url=False, include_input=False)
     return first["type"], ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
 
@@ -275,7 +274,6 @@ def _agentgym(told: TextObservation) -> dict[str, Any]:
 
 
 def _opening(told: TextObservation) -> str:
-    """The opening without its banner, with each paragraph on its own line."""
     return "\n".join(part for part in told.text.split("\n\n") if not part.startswith("-= "))
 
 

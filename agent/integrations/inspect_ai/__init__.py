@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _write(run: RunFolder, file: Path) -> int:
-    from housequest.agent.integrations.inspect_ai.log import write_inspect_log  # with all that reads a run
+    from housequest.agent.integrations.inspect_ai.log import write_inspect_log  # imports everything that reads a run
 
     return write_inspect_log(run, file)
 

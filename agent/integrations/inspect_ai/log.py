@@ -1,9 +1,9 @@
 """Exports a run as a log of inspect_ai, for its viewer and other tools. Needs the extra ``inspect``.
 
-One sample is one finished episode. It is scored ``C`` if it was won and ``I`` otherwise, also if it errored, so that
-inspect_ai's accuracy is this run's success; an assisted episode is included but not scored. inspect_ai computes the metrics
-itself. Each call of a model and each command is an event. A run records how long calls took, not when they began: they follow
-each other from the beginning of their episode, without what was between them.
+A sample is a finished episode. It is scored ``C`` if won and else ``I``, also after an error, so that inspect_ai's accuracy is
+the run's success; an assisted episode is included but not scored. inspect_ai computes the metrics itself. Each model call and
+each command is an event. A run records the duration of calls, not their start: here they follow each other without gaps from
+the beginning of their episode.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _KEPT = {
 
 
 class EpisodeTranscript(NamedTuple):
-    """A recorded episode: its steps and its calls with their prompts by the ids of their events, and the chat of who acts."""
+    """A recorded episode: its steps, and its calls with their prompts, by event id, and the chat of the acting role."""
 
     started: Started
     happened: Mapping[int, Stepped | tuple[ModelCall, tuple[Message, ...]]]
@@ -48,7 +48,7 @@ class EpisodeTranscript(NamedTuple):
 
 
 def read_conversations(events: Iterable[Event]) -> EpisodeTranscript | None:
-    """The final branch of the episode in ``events`` as conversations; None if it has no beginning."""
+    """Read the final branch of an episode as conversations; None if it has no beginning."""
     started: Started | None = None
     by_role: dict[str, tuple[Message, ...]] = {}
     happened: dict[int, Stepped | tuple[ModelCall, tuple[Message, ...]]] = {}
@@ -96,7 +96,7 @@ def write_inspect_log(run: RunFolder, path: Path) -> int:
         raise ConfigurationError(f"--inspect: {path} is a folder; name a file in it.")
     exporter = _Exporter(run)
     log = exporter.log()
-    # Written whole or not at all. The temporary file keeps the extension, which decides the format; nobody can have made it.
+    # Written atomically. The temporary file keeps the extension, which decides the format.
     part = path.with_name(f".{token_hex(4)}-{path.name}")
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -108,7 +108,7 @@ def write_inspect_log(run: RunFolder, path: Path) -> int:
 
 
 class _Exporter:
-    """Converts our records to inspect_ai's; looks its classes up by name, since it may not be installed."""
+    """Converts our records to inspect_ai's. Its classes are looked up by name, since it may not be installed."""
 
     def __init__(self, run: RunFolder) -> None:
         try:
@@ -126,7 +126,6 @@ class _Exporter:
         self._seconds, self._timings = call_seconds(run), timings_of(run, self._manifest.tasks)
 
     def log(self) -> Any:
-        """The log of the run, with its finished episodes."""
         inspect, manifest = self.inspect, self._manifest
         finished = {result.task: result for result in self._run.results(manifest.tasks)}
         samples = [self._sample(task, finished[task.id]) for task in manifest.tasks if task.id in finished]
@@ -192,11 +191,11 @@ class _Exporter:
         about = result.model_dump(include=_KEPT)
         error = self.inspect.EvalError(message=why(about), traceback="", traceback_ansi="")
         score = self._scorer.Score(value=verdict(result.outcome), explanation=why(about))
-        # The opening ends with the goal, in most worlds.
+        # In most worlds the opening ends with the goal.
         goal, opening = (episode.started.goal, episode.started.opening) if episode else (None, "")
         steps = [each for each in episode.happened.values() if isinstance(each, Stepped)] if episode else []
         met, conditions = (steps[-1].met, steps[-1].conditions) if steps else (None, None)
-        # Of inspect_ai's kinds of limit none counts turns in which nobody calls a model.
+        # None of inspect_ai's limits counts turns without model calls.
         turns = self._manifest.configuration.max_turns
         limit = self.inspect.EvalSampleLimit(type="custom", limit=float(turns))
         return self.inspect.EvalSample(
@@ -270,18 +269,18 @@ class _Exporter:
 
 
 def verdict(outcome: str) -> str:
-    """An outcome in inspect_ai's letters."""
+    """The outcome as inspect_ai's letter."""
     return "C" if outcome == "won" else "I"
 
 
 def why(about: Mapping[str, Any]) -> str:
-    """Why an episode ended, from what a sample keeps of its result."""
+    """The reason for an episode's end, from a sample's metadata."""
     return f"{about['boundary']}: {about['message']}" if about.get("message") else about["reason"]
 
 
 def inspect_messages(chat: Sequence[Message], model: Any) -> list[Any]:
-    """A conversation as messages of ``model``, which is inspect_ai's module of that name."""
-    # The same message in the same place has the same id, so that a log stores it once.
+    """Convert a conversation to messages of inspect_ai's module ``model``."""
+    # Equal messages in the same place have one id, so that a log stores them once.
     texts = [f"{place} {said.role} {said.content}" for place, said in enumerate(chat)]
     ids = [sha256(text.encode()).hexdigest()[:22] for text in texts]
     kinds = [getattr(model, f"ChatMessage{said.role.capitalize()}") for said in chat]

@@ -1,8 +1,8 @@
 """ALFWorld as a task of inspect_ai, which finds it by an entry point: ``inspect eval housequest/alfworld``.
 
 A model plays by tools, one for each command, or one of our agents plays with that model by text; both are episodes of our own
-loop. What was played stands in the sample's store from its first turn on: a sample that a limit ends is scored like any other,
-and ``inspect score`` scores a log anew.
+loop. The result so far is in the sample's store from the first turn on, so a sample that a limit ends is scored like any other,
+and ``inspect score`` can score a log again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from housequest.agent.setup import Setup
 from housequest.worlds.base import Task
 from housequest.worlds.errors import ConfigurationError, HousequestError, ModelError
 
-# By name, since the extra need not be installed where this is only looked at.
+# By name, since the extra may not be installed where this is type-checked.
 _ai: Any = import_module("inspect_ai")
 _dataset: Any = import_module("inspect_ai.dataset")
 _log: Any = import_module("inspect_ai.log")
@@ -40,10 +40,10 @@ _solver: Any = import_module("inspect_ai.solver")
 _tool: Any = import_module("inspect_ai.tool")
 T = TypeVar("T", bound=Callable[..., Any])
 TOOLS = "tools"
-"""The player that calls tools; any other name is that of an agent."""
+"""The agent's name for a model that calls tools itself."""
 STORE = "housequest"
 MEANS = ("goal_conditions", "steps", "refused", "repeated", "unreadable")
-"""Scores beside ``won``: the share of goal conditions that held at the end, and counts."""
+"""Scores beside ``won``: the share of goal conditions met at the end, and counts."""
 
 _INSTRUCTIONS = """\
 You are in a household, which you know by its texts, and you have a task to do. Act by calling tools, one step at a time. \
@@ -54,13 +54,13 @@ _CUT_OFF = "not played to its end"
 
 
 def _ours(made: T) -> T:
-    """``made`` with our distribution's name before its own, which inspect_ai takes from the module."""
+    """Register ``made`` under our distribution's name, which inspect_ai takes from the module."""
     made.__module__ = "housequest"
     return made
 
 
 def _by_its_name(made: T) -> T:
-    """``made`` without a package before its name: inspect_ai leaves that out of a log, and looks for what the log says."""
+    """Register ``made`` without a package name, since inspect_ai looks up scorers by the name in the log, which has none."""
     made.__module__ = ""
     return made
 
@@ -82,15 +82,17 @@ def alfworld(
     set: str | list[str] | Mapping[str, Any] | None = None,
     world_option: str | list[str] | Mapping[str, Any] | None = None,
 ) -> Any:
-    """The games of a split of ALFWorld, a sample each. ``agent`` is ``tools`` (without a ``protocol``, the default): the model
-    calls a tool for each command; or it is the name of an agent of ours, which asks the model by text. All others are the
-    settings of ``housequest eval``. Raises ``ConfigurationError``.
+    """The games of a split of ALFWorld, with a sample for each.
+
+    With the ``agent`` ``tools`` (the default without a ``protocol``), the model calls a tool for each command; other names are
+    our agents, which ask the model by text. All other arguments are settings of ``housequest eval``. Raises
+    ``ConfigurationError``.
     """
     given = dict(locals())
     by_tools = agent == TOOLS or (agent is None and protocol is None)
     if by_tools and (other := [name for name in ("protocol", "rules", "set") if given[name] is not None]):
         raise ConfigurationError(f"-T {other[0]} is for agents that ask a model by text; name one, such as -T agent=react.")
-    # Whoever calls tools needs no agent, and what a model is called here says nothing: inspect_ai has it.
+    # With tools no agent is needed, and the model's name here does not matter: inspect_ai has the model.
     played_by = {"agent": "expert" if by_tools else agent, "model": None if by_tools else "openai:inspect_ai"}
     lists = {name: [given[name]] for name in ("set", "world_option") if isinstance(given[name], str)}
     spec = make_run_spec(configure({**given, **played_by, **lists}))
@@ -122,7 +124,7 @@ def _sample_of(task: Task, setup: Setup) -> Any:
 
 
 def _sampling(spec: RunSpec) -> dict[str, Any]:
-    """The agent's sampling settings: the task's defaults, which flags of inspect_ai replace."""
+    """The agent's sampling settings, as defaults of the task, which inspect_ai's flags override."""
     return {name: spec.config.settings[name] for name in ("temperature", "max_tokens") if name in spec.config.settings}
 
 
@@ -134,7 +136,7 @@ def _sampling(spec: RunSpec) -> dict[str, Any]:
 )
 @_by_its_name
 def played() -> Any:
-    """Score whether the game was won, and how it was played."""
+    """Score the win and other results of a game."""
 
     async def score(state: Any, target: Any) -> Any:
         del target
@@ -153,7 +155,7 @@ def played() -> Any:
 @_scorer.scorer(metrics=[_scorer.accuracy(), _scorer.stderr()], name=SCORER)
 @_by_its_name
 def won() -> Any:
-    """Score whether the game was won, in the log of a run of ours; no score where a person helped."""
+    """Score the win in the log of one of our runs; no score if a person helped."""
 
     async def score(state: Any, target: Any) -> Any:
         del target
@@ -164,7 +166,7 @@ def won() -> Any:
 
 
 class _Record:
-    """Keeps the result of what was played so far in a sample's store; ``told`` gets each step."""
+    """Keeps the result so far in a sample's store; ``told`` gets each step."""
 
     def __init__(self, task: Task, store: Any, told: Callable[[Stepped], None] | None = None) -> None:
         self._task, self._store, self._told = SelectedTask.of(task), store, told
@@ -175,7 +177,7 @@ class _Record:
             return
         self._events.append(event)
         body = event.body
-        # An error becomes one of the sample, whose score is that of what was played.
+        # An error becomes the sample's error; its score is that of the turns played.
         if isinstance(body, Ended) and body.outcome != "error":
             self._keep(self._events)
         elif isinstance(body, Started | Stepped | TurnSpent):
@@ -188,7 +190,7 @@ class _Record:
             self._store.set(STORE, result.model_dump(mode="json", exclude_none=True))
 
     def _cut_off(self, last: Event) -> Event:
-        """The end that the episode has if nothing more happens."""
+        """The end of the episode if it stops here."""
         turns = last.body.turn if isinstance(last.body, Stepped | TurnSpent) else 0
         steps = [event.body for event in self._events if isinstance(event.body, Stepped)]
         refused = sum(not step.accepted for step in steps)
@@ -225,7 +227,7 @@ def _possible(game: HostedGame) -> str | None:
 @_solver.solver
 @_ours
 def game_with_tools(spec: RunSpec, games: dict[str, HostedGame]) -> Any:
-    """Begins the sample's game and gives the state its tools, for whichever solver plays."""
+    """Begin the sample's game and give the state its tools, for any solver."""
     tasks = {task.id: task for task in spec.selection.tasks}
 
     async def solve(state: Any, generate: Any) -> Any:
@@ -248,7 +250,7 @@ def game_with_tools(spec: RunSpec, games: dict[str, HostedGame]) -> Any:
 @_solver.solver
 @_ours
 def tool_calls(games: dict[str, HostedGame]) -> Any:
-    """Asks the model for tool calls until the game is over; a reply without one that can be played takes a turn."""
+    """Ask the model for tool calls until the game is over; a reply without a valid call spends a turn."""
 
     async def solve(state: Any, generate: Any) -> Any:
         del generate
@@ -276,7 +278,7 @@ def _raise_error(game: HostedGame) -> None:
 
 
 async def _end(games: dict[str, HostedGame], state: Any) -> None:
-    """End the sample's game, which a limit may have left in play."""
+    """End the sample's game, which a limit may have interrupted."""
     game = games.pop(state.uuid, None)
     if game is not None:
         game.episode.cancel()
@@ -289,14 +291,14 @@ async def _end(games: dict[str, HostedGame], state: Any) -> None:
 @_solver.solver
 @_ours
 def agent_by_text(spec: RunSpec) -> Any:
-    """Plays the sample with an agent of ours, which asks inspect_ai's model."""
+    """Play the sample with one of our agents, which asks inspect_ai's model."""
     sampling = {} if spec.config.protocol else _sampling(spec)
     tasks = {task.id: task for task in spec.selection.tasks}
 
     async def solve(state: Any, generate: Any) -> Any:
         del generate
         task = tasks[state.sample_id]
-        # Each epoch samples otherwise, as each repeat of a run does.
+        # Each epoch has its own seed, like each repeat of a run.
         setup = replace(spec.setup, seed=spec.setup.seed + state.epoch - 1)
         model = None if setup.model is None else InspectModel(state, sampling)
         env = await asyncio.to_thread(setup.open, task)
@@ -324,8 +326,8 @@ def _tell(step: Stepped) -> None:
 
 
 class InspectModel(Model):
-    """The model of an evaluation of inspect_ai, for one sample. Its conversation is the sample's, so limits of messages count
-    it. ``broke`` is what ended the sample, such as a limit. ``sampling`` is left to inspect_ai, whose flags replace it."""
+    """The model of an inspect_ai evaluation, for one sample. Its conversation is the sample's, so message limits count it.
+    ``broke`` is the error that ended the sample, such as a limit. Parameters equal to ``sampling`` are left to inspect_ai."""
 
     def __init__(self, state: Any, sampling: Mapping[str, Any]) -> None:
         self.name = str(_model.get_model())
@@ -347,7 +349,7 @@ class InspectModel(Model):
             self._state.output = output
             self._state.messages.append(output.message)
         except Exception as error:
-            # Our loop makes it the episode's end; it is raised again for inspect_ai, whose limits are errors.
+            # Our loop ends the episode; it is raised again later for inspect_ai, whose limits are exceptions.
             self.broke = error
             raise ModelError(f"{type(error).__name__}: {error}") from error
         text, used = output.completion, output.usage

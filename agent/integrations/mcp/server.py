@@ -1,11 +1,11 @@
 """A server of the Model Context Protocol: one client plays at a pipe, or several over HTTP. Needs the extra ``mcp``.
 
 Its tools are thin: `housequest.agent.integrations.games` has the games and decides what clients may see. Clients get the
-messages of their own mistakes; of a broken game they get a general one, since the error itself names files.
+messages of their own mistakes, but a general one for a broken game, since its error names files.
 
-Over HTTP clients are on this machine, and need not be polite. Nothing is kept of a client but its games. A session is a name
-that the client shows again, so none has to be ended, and two calls with the same id never meet. A connection that keeps the
-server waiting is closed, and so is the oldest of too many.
+HTTP clients are on this machine and are not trusted to behave well. The server keeps nothing of a client but its games: a
+session is just a name that the client repeats, so none has to be ended. A connection that keeps the server waiting is closed,
+and so is the oldest of too many.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ if TYPE_CHECKING or NEWEST:
         return MCPServer(name, version=version, instructions=instructions, log_level="ERROR", subscriptions=False)
 
     def _http_app(server: MCPServer) -> ASGIApp:
-        # It keeps nothing of a client between two requests.
+        # Stateless: nothing of a client is kept between two requests.
         return server.streamable_http_app(stateless_http=True, json_response=True)
 
 else:
@@ -65,7 +65,7 @@ else:
 
     def _empty_server(name, version, instructions):
         server = MCPServer(name, instructions, log_level="ERROR", stateless_http=True, json_response=True)
-        server._mcp_server.version = version  # there is no public way, and its own version would be told
+        server._mcp_server.version = version  # there is no public way; the SDK's own version would be reported
         return server
 
     def _http_app(server):
@@ -89,16 +89,16 @@ Name = Annotated[str, Field(max_length=200)]
 HOST = "127.0.0.1"
 """The only address listened on: HTTP clients must be on the same machine."""
 PATIENCE = 30
-"""Seconds in which a client must have sent its next request, to the last byte, or read on in a long answer."""
+"""Seconds for a client to send its whole next request, or to read more of a long answer."""
 MOST_WAITING = 64
-"""Connections on which the server waits for a request at once. The limit on open files of most systems lies above 250."""
+"""The most connections that wait for a request; most systems allow more than 250 open files."""
 LARGEST_REQUEST = 256 * 1024
 _PLAIN: Any = {"level": logging.ERROR, "format": "%(message)s"}
-"""Settings of the log. The SDK's own way opens source files, which ends the process where too many are open."""
+"""Settings of the log. The SDK's own formatter opens source files, which crashes if too many files are open."""
 
 
 def make_server(host: GameHost) -> MCPServer:
-    """Make the server of ``games`` with its tools, without starting it."""
+    """Make the server with its tools, without starting it."""
     manual = host.options.world.info.manual
     server = _empty_server("housequest", installed_version("housequest") or "", f"{_INSTRUCTIONS}{manual}")
 
@@ -163,27 +163,27 @@ async def serve_stdio(options: HostOptions) -> None:
     leaving: list[asyncio.Task[None]] = []
     async with GameHost(options) as host:
         if sys.platform != "win32":
-            # A thread reads standard input and no interrupt wakes it: the process would wait for the next line.
+            # A thread reads standard input, and an interrupt does not wake it: the process would wait for the next line.
             loop = asyncio.get_running_loop()
             loop.add_signal_handler(signal.SIGINT, lambda: leaving.append(loop.create_task(_leave(host))))
         await make_server(host).run_stdio_async()
 
 
 async def _leave(host: GameHost) -> None:
-    """End the games, then the process, as an interrupt does."""
+    """End the games, then the process, like an interrupt."""
     await host.close()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.raise_signal(signal.SIGINT)
 
 
 def _annotations(title: str, *, reads: bool = False, destroys: bool = False, again: bool = True) -> ToolAnnotations:
-    """The effects of a tool on the games; ``again``: calling it twice does no more than once. No tool leaves this program."""
+    """The effects of a tool on the games; ``again``: it is idempotent. No tool has effects outside this program."""
     hints = {"readOnlyHint": reads, "destructiveHint": destroys, "idempotentHint": again, "openWorldHint": False}
     return ToolAnnotations.model_validate({"title": title, **hints})
 
 
 def _client(context: CallContext) -> str | None:
-    """The client: the session that it shows or else its connection; None on a pipe, which has one client only."""
+    """The client's session or else its connection; None on a pipe, which has only one client."""
     request = context.request_context.request
     if not isinstance(request, Request) or request.client is None:
         return None
@@ -225,7 +225,7 @@ async def serve_http(options: HostOptions, port: int, announce: Callable[[str], 
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, which tells when it has started: Ctrl-C before that would break off its start halfway."""
+    """uvicorn's server, which announces its start: Ctrl-C before that would interrupt the start halfway."""
 
     tell: Callable[[], None]
 
@@ -235,11 +235,11 @@ class _Server(uvicorn.Server):
 
 
 class _Connection(H11Protocol):
-    """One connection, closed where it keeps the server waiting, or asks far ahead of the answers. uvicorn itself waits for ever
-    for the rest of a request, and for a client that reads no answers, and keeps all that it asks."""
+    """A connection that is closed if it keeps the server waiting, or sends requests far ahead of the answers. uvicorn would
+    wait forever for the rest of a request or for a client that reads no answers, and would keep all its requests."""
 
     _waiting: ClassVar[dict[_Connection, asyncio.TimerHandle]] = {}
-    """The time at which each connection that the server waits for is closed; the oldest first."""
+    """The timers that close waiting connections, oldest first."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
@@ -270,11 +270,11 @@ class _Connection(H11Protocol):
     def shutdown(self) -> None:
         super().shutdown()
         if self in self._waiting:
-            # What may never become a request holds no one up who leaves.
+            # An unfinished request must not delay the shutdown.
             self.transport.abort()
 
     def _look(self) -> None:
-        """Wait, or stop waiting, for the rest of a request, or until an answer is read."""
+        """Start or stop the timer for the rest of a request or the reading of an answer."""
         cycle = self.cycle  # None before the first request, though uvicorn declares otherwise
         if cycle and not cycle.more_body and not cycle.response_complete and not self.flow.write_paused:
             self._stop_waiting()
@@ -291,7 +291,7 @@ class _Connection(H11Protocol):
 
 
 def _guarded(app: ASGIApp) -> ASGIApp:
-    """``app`` for whole requests: no streams to listen to, and a session for each client whose protocol knows sessions."""
+    """Let ``app`` answer only whole POST requests, and name a session for clients whose protocol has sessions."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -308,10 +308,10 @@ def _guarded(app: ASGIApp) -> ASGIApp:
                     await Response("This request is too large.", 413)(scope, receive, send)
                     return
             json.loads(body)
-        except ClientDisconnect:  # before it had said everything
+        except ClientDisconnect:
             return
         except (ValueError, RecursionError):
-            # Version 1 of the SDK takes some of this for a mistake of its own.
+            # Version 1 of the SDK would treat some of this as an internal error.
             await Response("This request is not JSON.", 400)(scope, receive, send)
             return
         whole: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]

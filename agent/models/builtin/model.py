@@ -228,7 +228,6 @@ class BuiltinModel(Model):
 
 
 def _read_next(after: Mapping[_Call, Floats | None]) -> dict[_Call, NetworkInput]:
-    """The next input of each call that is not over."""
     next_readings = ((call, call.after(logits)) for call, logits in after.items())
     return {call: reading for call, reading in next_readings if reading is not None}
 

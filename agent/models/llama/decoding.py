@@ -377,7 +377,6 @@ class _Node(NamedTuple):
 
 
 def _trie(texts: Sequence[Sequence[int]], group: Iterable[int], depth: int = 0) -> Iterator[_Node]:
-    """The trie of the texts in ``group``, each node before its children."""
     branches: dict[int, list[int]] = {}
     for text in group:
         # Nothing is needed after a text's last token.

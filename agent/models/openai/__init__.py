@@ -115,7 +115,6 @@ def read_openai_name(rest: str) -> EndpointName:
 
 
 def _apart(named: str) -> tuple[str, tuple[str, ...]]:
-    """Split a name from its ``extra.KEY.KEY=VALUE`` parameters."""
     name, mark, query = named.rpartition("?")
     parts = query.split("&") if mark and name else []
     extra = [part for part in parts if part.startswith(_EXTRA) and "=" in part]

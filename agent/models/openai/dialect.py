@@ -244,7 +244,6 @@ class Dialect:
         return found
 
     def _without(self, name: str, sent: Mapping[str, Any], words: str) -> Iterator[Dialect]:
-        """Variants without the parameter ``name``, or with another value."""
         if name in LIMITS:
             other, given = LIMITS[name == LIMITS[0]], cast("int", sent[name])
             # A refused name of the limit is never tried again, so that the two cannot alternate.
@@ -371,7 +370,6 @@ def blamed(sent: Mapping[str, Any], refusal: Refusal, *, surely: bool = False) -
 
 
 def _names(name: str) -> tuple[str, ...]:
-    """All names that servers use for a parameter."""
     return next((names for names in _ALIASES if name in names), (name,))
 
 
@@ -392,7 +390,6 @@ def _bounds(words: str, sent: int) -> list[int]:
 
 
 def _joined(sent: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Join consecutive messages of one role."""
     found: list[dict[str, Any]] = []
     for message in sent:
         if found and found[-1]["role"] == message["role"]:

@@ -87,7 +87,6 @@ class Probes:
         return Capabilities(completions=True, grammar=await self._spelt(raw=True) is not None)
 
     async def _spelt(self, *, raw: bool) -> Completion | None:
-        """A reply that follows a grammar; None if the grammar had no effect."""
         spelt = await self._probe(extra_parameters(Request((), grammar=grammar_of(Choice(_WORDS)))), replace(_READY, raw=raw))
         return spelt if spelt is not None and spelt.text in _WORDS else None
 

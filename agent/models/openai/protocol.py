@@ -219,7 +219,6 @@ def read_completion(
 
 
 def _served(reply: Mapping[str, object]) -> str | None:
-    """The server's name for the model and its ``system_fingerprint``; None if it gives neither."""
     said = (value for name in _NAMED if isinstance(value := reply.get(name), str) and value)
     return ", ".join(printable_line(each, LONGEST_SERVED) for each in said) or None
 
@@ -237,7 +236,6 @@ def _error_in(reply: Mapping[str, object], choice: object) -> Mapping[str, objec
 
 
 def _status_of(error: Mapping[str, object]) -> int | None:
-    """The status of an error, from a number, its type or its message; None if unclear."""
     for names in (_CODES, _WORDS):
         said = [str(value) for name in names if isinstance(value := error.get(name), str | int)]
         found = [int(one) for one in said if re.fullmatch("[45][0-9]{2}", one)]
@@ -291,7 +289,6 @@ def thoughts_beside(message: Mapping[str, object]) -> str:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """The texts in a thought, which may be nested."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):

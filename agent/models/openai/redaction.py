@@ -84,8 +84,6 @@ class Redactor:
 
 
 class _LogGuard(logging.Filter):
-    """Removes the keys of every connection from log records."""
-
     def __init__(self) -> None:
         super().__init__()
         self.redactors: WeakSet[Redactor] = WeakSet()
