@@ -93,6 +93,20 @@ def _worker(made: bytes) -> Worker[Any, Any]:
     return pickle.loads(made)()
 
 
+@contextmanager
+def uninterrupted() -> Generator[None]:
+    """Block Ctrl-C here and in processes started meanwhile, which their parent ends itself."""
+    if not hasattr(signal, "pthread_sigmask"):  # on Windows
+        yield
+        return
+    ensure_running()  # starting it later would unblock the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class _LocalPool(Pool):
     def __init__(self, processes: int) -> None:
         self._processes = processes
@@ -114,17 +128,12 @@ class _LocalPool(Pool):
                 with suppress(BrokenExecutor):
                     return future.result()
                 future = self._submitted(*given) if left else future
-            raise HousequestError(
-                f"{MOST_LOST} processes died over the same work; if it was for want of memory, give fewer --processes."
-            )
+            raise HousequestError(f"{MOST_LOST} processes died over the same work; if memory ran out, use fewer --processes.")
 
         return result
 
+    @uninterrupted()
     def _submitted(self, *given: Any) -> Future[Any]:
-        with uninterrupted():
-            return self._begun(*given)
-
-    def _begun(self, *given: Any) -> Future[Any]:
         # If one of its processes dies, an executor ends the others and accepts no more work.
         if self._executor is not None:
             with suppress(BrokenExecutor):
@@ -133,24 +142,10 @@ class _LocalPool(Pool):
         self._executor = ProcessPoolExecutor(self._processes, get_context("spawn"), _begin)
         return self._executor.submit(self._work, *given)
 
+    @uninterrupted()
     def close(self) -> None:
         if self._executor is not None:
-            with uninterrupted():
-                self._executor.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def uninterrupted() -> Generator[None]:
-    """Block Ctrl-C here and in processes started meanwhile, which their parent ends itself."""
-    if not hasattr(signal, "pthread_sigmask"):  # on Windows
-        yield
-        return
-    ensure_running()  # starting it later would unblock the signal
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            self._executor.shutdown(cancel_futures=True)
 
 
 def _begin() -> None:

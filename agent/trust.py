@@ -142,7 +142,7 @@ def _read(entry: Path) -> Trust | None:
         return None
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise ConfigurationError(
-            f"{entry}, which says what you trust, is damaged ({error}); delete it and trust again."
+            f"{entry}, which records what you trust, is damaged ({error}); delete it and trust again."
         ) from None
 
 

@@ -352,9 +352,9 @@ class ClusterPlayer(RemotePlayers):
                 name = episode_name(job.task)
                 raise Stopped(f"{job.lost} players were lost while they played {name}, the last{where} ({why}).")
         if self.lost_in_a_row >= LOST_IN_A_ROW * number and not over:
-            raise Stopped(f"One player after another is lost before an episode ends, the last{where} ({why}).")
+            raise Stopped(f"Player after player is lost before an episode ends, the last{where} ({why}).")
         if not over:
-            self.job.say(f"A player{where} was lost ({why}); its {len(jobs)} episodes are gone on with elsewhere.")
+            self.job.say(f"A player{where} was lost ({why}); its {len(jobs)} episodes continue elsewhere.")
         self._waiting.extendleft(reversed(jobs))
         player.jobs.clear()
         self.assign()

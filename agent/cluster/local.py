@@ -335,7 +335,7 @@ class _ProcessHandle(RemoteHandle):
         try:
             await _send(self._line, messages)
         except OSError as error:
-            raise PlayerLost("it is not heard any more") from error
+            raise PlayerLost("it no longer answers") from error
 
     async def hear(self) -> Sequence[FromPlayer]:
         try:
@@ -361,7 +361,7 @@ class _ProcessHandle(RemoteHandle):
 
 def _ended(code: int | None) -> str:
     if code is None:
-        return "it is not heard any more"
+        return "it no longer answers"
     return f"it was ended by signal {-code}" if code < 0 else f"its process ended with {code}"
 
 
@@ -497,7 +497,9 @@ def _result(reference: Any) -> Any:
     except errors.RayTaskError as error:
         raise error.cause from None
     except errors.RayError as error:
-        raise HousequestError(f"{MOST_LOST} processes were lost over the same work, the last so: {_said(error)}.") from error
+        raise HousequestError(
+            f"{MOST_LOST} processes were lost over the same work, the last one because: {_said(error)}."
+        ) from error
 
 
 def _said(error: Exception) -> str:

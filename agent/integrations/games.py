@@ -106,7 +106,7 @@ class OfferedTasks:
     def checked(self, task: Task) -> Task:
         """Return ``task`` if it is offered. Raises ``TaskNotFound``."""
         if not covers(self.splits, task.split, task.number):
-            raise TaskNotFound(f"That task is none of those that this server offers: {', '.join(self.splits)}.")
+            raise TaskNotFound(f"This server does not offer that task; it offers: {', '.join(self.splits)}.")
         types = self.types_of(task.split)
         if types and task.type not in types:
             raise TaskNotFound("That task is of a type that this server does not offer.")
@@ -182,7 +182,7 @@ def told_of(error: HousequestError) -> str:
     if isinstance(error, ConfigurationError | OrderError):
         return str(error)
     _log.error("A game cannot be played: %s", error)
-    return "This game cannot be played; whoever runs this server finds the reason in its log."
+    return "This game cannot be played; the reason is in the server's log."
 
 
 class HostedGame:
@@ -288,7 +288,7 @@ class HostedGame:
     def reason(self) -> str:
         """The reason of the end. Errors name files, which clients must not see; they are in the log."""
         if self.ended is None or self.ended.outcome == "error":
-            return "the game broke; whoever runs this server finds why in its log"
+            return "the game broke; the reason is in the server's log"
         return f"won in {self.ended.turns} turns" if self.ended.outcome == "won" else self.ended.reason
 
 
@@ -423,7 +423,7 @@ class GameHost(AbstractAsyncContextManager["GameHost"]):
         own = [id for id, game in self._games.items() if game in playing and client is not None and game.client == client]
         if len(own) >= MOST_EACH:
             raise ConfigurationError(
-                f"You have {len(own)} games in play, which is your share; play on or give up one first: {', '.join(own)}."
+                f"You have {len(own)} games in play, which is your limit; end or give up one first: {', '.join(own)}."
             )
         if len(playing) < self._most:
             return

@@ -89,7 +89,7 @@ def _read(answer: Response, number: int) -> list[Vector] | CallFailure:
 
 
 def _no_vectors(what: str) -> CallFailure:
-    return CallFailure(f"answered without vectors to choose by ({what})", _WAY_OUT, "no vectors")
+    return CallFailure(f"answered without usable vectors ({what})", _WAY_OUT, "no vectors")
 
 
 class LocalEmbedder:

@@ -174,8 +174,8 @@ class KeyRing:
         secret = {name for name, said in self.tables.items() if {"key_env", "headers"} & said.keys() or _variables(said)}
         if any(_host(name) == endpoint.host for name in {*secret, _OFFICIAL_ORIGIN} if not name.startswith("http://")):
             raise ConfigurationError(
-                f"{endpoint.host} has a key, which goes over https alone, and {endpoint.url} could be read by anybody on the "
-                f"way. Write https://, or put {endpoint.entry} with its key_env into {config_folder() / 'housequest.toml'} if "
+                f"{endpoint.host} has a key, which is sent only over https; others could read the traffic to {endpoint.url}. "
+                f"Write https://, or put {endpoint.entry} with its key_env into {config_folder() / 'housequest.toml'} if "
                 "it is meant to go over http."
             )
 
@@ -197,7 +197,7 @@ def _secret(variable: str, endpoint: Endpoint, *, blanks: bool = True) -> str:
             if endpoint.official
             else f", or take the entry for it out of {config_folder() / 'housequest.toml'}"
         )
-        raise ConfigurationError(f"{endpoint.address} wants a key: set {variable}{alternative}.")
+        raise ConfigurationError(f"{endpoint.address} needs a key: set {variable}{alternative}.")
     least = " " if blanks and key == key.strip() else "!"
     if len(key) > LONGEST_KEY or not all(least <= character <= "~" for character in key):
         raise ConfigurationError(
@@ -257,7 +257,7 @@ def load_keys(file: Path | None = None) -> KeyRing:
             variable = fields["key_env"]
             if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable):
                 # The value is not shown: it may be the key itself, put there by mistake.
-                what = "key_env does not name an environment variable; the key itself stays out of files"
+                what = "key_env does not name an environment variable; never write the key itself into a file"
                 raise ConfigurationError(f"{where} {what}.")
             if variable == OFFICIAL_KEY and bound not in {_OFFICIAL_ORIGIN, _OFFICIAL_ORIGIN.partition("://")[2]}:
                 what = f"names {OFFICIAL_KEY}, which goes to api.openai.com alone; use another variable"
@@ -288,21 +288,23 @@ def _check_table(table: object, where: str, *, bodies: bool) -> None:
             raise ConfigurationError(f"{where}: {shown(name)} is not a header that can be given; take it out.")
         if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable):
             # The value is not shown: it may be the secret itself, put there by mistake.
-            raise ConfigurationError(f"{where}: {name} names no environment variable; the value itself stays out of files.")
+            raise ConfigurationError(
+                f"{where}: {name} does not name an environment variable; never write the value itself into a file."
+            )
 
 
 def check_extra(body: Mapping[str, Any], where: str, *, named: bool = False) -> None:
     """Raise ``ConfigurationError`` if ``body`` repeats a parameter of every request or contains a secret; in a model's name
     (``named``), which somebody else may have written, also if it names an environment variable."""
     if taken := sorted(_SAID.keys() & body.keys()):
-        raise ConfigurationError(f"{where}: {taken[0]} is said by every request itself; {_SAID[taken[0]]}.")
+        raise ConfigurationError(f"{where}: {taken[0]} is set by every request itself; {_SAID[taken[0]]}.")
 
     def check(names: tuple[str, ...], value: object) -> None:
         variable = _variable(value)
         secret = any(_SECRET.search(re.sub("[^a-z]", "", name.lower())) for name in names)
         if (named or not _VARIABLE.fullmatch(variable)) if variable else secret and not isinstance(value, bool):
             way_out = f'name an environment variable in your own extra_body: {names[-1]} = {{ env = "NAME" }}'
-            raise ConfigurationError(f"{where}: what {names[-1]} is stays out of files and names; {way_out}.")
+            raise ConfigurationError(f"{where}: the value of {names[-1]} must not be in files or names; {way_out}.")
 
     _filled(body, check)
 

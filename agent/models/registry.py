@@ -220,7 +220,7 @@ def parse_models(name: str) -> dict[str, ModelName]:
 def parse_model(name: str) -> ModelName:
     """Parse one model's name without opening anything. Raises ``ConfigurationError``, which never contains an address."""
     if len(models := parse_models(name)) > 1:
-        raise ConfigurationError(f"Only one model is asked here, without roles, and {len(models)} are named; name one.")
+        raise ConfigurationError(f"Only one model can be used here, but {len(models)} are named; name one without roles.")
     return models[""]
 
 
@@ -253,9 +253,9 @@ def make_model(
     """Make the model ``name``, or one model with others for roles; see `CallOptions`. Raises ``ConfigurationError``."""
     models = parse_models(name)
     if not (math.isfinite(timeout) and timeout > 0):
-        raise ConfigurationError(f"A time limit of {timeout} seconds allows no call; give a number above 0.")
+        raise ConfigurationError(f"A time limit of {timeout} seconds is not possible; give a number above 0.")
     if retries < 0 or not (math.isfinite(wait) and wait >= 0):
-        raise ConfigurationError(f"{retries} retries and pauses multiplied by {wait} cannot be; give 0 or more.")
+        raise ConfigurationError(f"{retries} retries with pauses multiplied by {wait} are not possible; give 0 or more.")
     options = CallOptions(timeout, retries, wait, keys, watch, limiter)
     made = {each: each.provider.make(each.rest, name=str(each), options=options) for each in dict.fromkeys(models.values())}
     others = {role: made[each] for role, each in models.items() if each != models[""]}

@@ -38,4 +38,4 @@ class BuiltinProvider(ModelProvider):
         return () if rest else ("train", "generated:0..2999", "generated:100000..101499")
 
     def about(self) -> str:
-        return "the one that ships, and plays where no other is named"
+        return "the model that ships; used if no other is named"

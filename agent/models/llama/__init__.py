@@ -51,8 +51,8 @@ class LlamaOptions:
     threads: int | None = option(None, "threads of the processor [one less than there are cores for it]", least=1, most=1_024)
     gpu_layers: int = option(-1, "layers on a GPU; -1 for all that fit", least=-1, most=10_000)
     batch: int = option(512, "tokens of a prompt evaluated at once", least=1, most=1 << 16)
-    cache: bool = option(True, "whether shared prompt prefixes are cached")
-    exact: bool = option(True, "score each text as if it were alone; off: in batches, faster on a GPU")
+    cache: bool = option(True, "cache shared prompt prefixes")
+    exact: bool = option(True, "score each text alone; off: in batches, faster on a GPU")
     template: str | None = option(None, "the file of a chat template in place of the model's own, or chatml")
     lora: str | None = option(None, "the file of an adapter")
     cache_type: Literal["f16", "f32"] = "f16"
@@ -173,7 +173,7 @@ def load_template(named: str) -> str:
 
 def empty_prompt() -> Refused:
     """The error for a template that writes nothing."""
-    return Refused("has a chat template that makes nothing of this conversation", "Name another: ?template=FILE.")
+    return Refused("has a chat template that writes nothing for this conversation", "Name another: ?template=FILE.")
 
 
 def too_long(tokens: object, room: object) -> Refused:

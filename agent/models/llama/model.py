@@ -135,7 +135,7 @@ class LlamaModel(Model):
             process = await self._running()
             if not (asked.get("raw") or (await self.probe("forms")).chats):
                 raise ConfigurationError(
-                    f"{self.name} comes without a chat template, so its prompts cannot be written. Name one after the "
+                    f"{self.name} has no chat template, so its prompts cannot be written. Name one after the "
                     "file: ?template=FILE, or ?template=chatml if it was trained with that; or have it continue plain text, "
                     "in play, eval and explore: --set form=completion."
                 )

@@ -31,7 +31,7 @@ class EndpointOptions:
     """
 
     thinking: str | None = option(None, "how much it thinks: off, a word such as low, or a number of tokens")
-    max_completion_tokens: int | None = option(None, "tokens of a reply, thoughts included", least=1)
+    max_completion_tokens: int | None = option(None, "tokens of a reply, including thinking", least=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def read_openai_name(rest: str) -> EndpointName:
     if not model or len(model) > LONGEST_NAME or not model.isprintable():
         raise ConfigurationError(f"{shown(model, 60)} is not the name of a model.")
     if at < 0 and _FORGOTTEN_SCHEME.search(named):
-        raise ConfigurationError(f"{shown(named, 60)} would go to the official host; write http:// after the @.")
+        raise ConfigurationError(f"{shown(named, 60)} would be sent to the official host; write http:// after the @.")
     _body(extra)
     return EndpointName(model, options, parse_endpoint(url), extra)
 
@@ -133,7 +133,7 @@ def _body(extra: Sequence[str]) -> dict[str, Any]:
         for table in tables:
             inner = cast("dict[str, Any]", found) if isinstance(found := inner.setdefault(table, {}), dict) else {}
         if not all((*tables, last)):
-            raise ConfigurationError(f"{shown(f'{_EXTRA}{path}', 80)} in the model's name is no parameter.")
+            raise ConfigurationError(f"{shown(f'{_EXTRA}{path}', 80)} in the model's name is not a parameter.")
         try:
             inner[last] = json.loads(value)
         except ValueError:

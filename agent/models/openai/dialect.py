@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from housequest.agent.models.base import OWN_TEMPERATURE, Message, Request, encodable
-from housequest.agent.models.openai.protocol import LIMITS, PROMPT_TOKENS, STREAMED, chat, conversation, is_table
+from housequest.agent.models.openai.protocol import LIMITS, PROMPT_TOKENS, STREAMED, chat, is_table
 from housequest.agent.models.openai.redaction import Redactor
 
 THOUGHT_ROOM = 8_192
@@ -84,15 +84,11 @@ class Refusal:
 def read_refusal(body: bytes, redactor: Redactor) -> Refusal:
     """Parse an error's body, in any shape that servers use, without the key."""
     try:
-        return refusal_of(redactor.words(json.loads(body.decode("utf-8-sig"))))
+        value = redactor.words(json.loads(body.decode("utf-8-sig")))
+        leaves = [leaf for leaf, _ in zip(_leaves(value, ""), range(_MOST_LEAVES), strict=False)]
     except (ValueError, RecursionError):
         text = redactor.text(body.decode("utf-8", "replace"))[:_LONGEST_WORDS]
         return Refusal(text[:4_000], text)
-
-
-def refusal_of(value: object) -> Refusal:
-    """Collect the refusal from anywhere in decoded JSON."""
-    leaves = [leaf for leaf, _ in zip(_leaves(value, ""), range(_MOST_LEAVES), strict=False)]
     apart = [text for key, text in leaves if key in _APART]
     told = [text for place in _SAY for key, text in leaves if key == place and text.strip()] or [
         text for key, text in leaves if key == "" and text.strip()
@@ -174,7 +170,7 @@ class Dialect:
             **wanted,
         }
         kept = {name: value for name, value in parameters.items() if value is not None and name not in self.left_out}
-        said = conversation(request) if request.raw else {"messages": self.chat(request.messages)}
+        said = {"prompt": encodable(request.text)} if request.raw else {"messages": self.chat(request.messages)}
         return {"model": model, **said, **kept, **self._told_to_think(), **self.more}
 
     def chat(self, messages: Sequence[Message]) -> list[dict[str, Any]]:

@@ -35,8 +35,8 @@ LARGEST_KEPT = 1 << 16
 _WRAPPED = 64
 """Tokens for the JSON around a choice."""
 _NO_LOGPROBS = CallFailure(
-    "was to tell how likely each token of a prompt is and did not, or not in a form that can be read",
-    "Its server does not score texts at all times; use another model or server, or an agent that only needs replies.",
+    "did not return the log-probabilities of the prompt's tokens, or not in a readable form",
+    "Its server does not always score texts; use another model or server, or an agent that only needs replies.",
     "no log-probabilities",
 )
 

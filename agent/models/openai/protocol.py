@@ -36,11 +36,6 @@ STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 LIMITS = ("max_tokens", "max_completion_tokens")
 
 
-def conversation(request: Request) -> dict[str, Any]:
-    """The messages to answer, or the plain text to continue, as JSON."""
-    return {"prompt": encodable(request.text)} if request.raw else {"messages": chat(request.messages)}
-
-
 def chat(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """The conversation as JSON."""
     return [{"role": message.role, "content": _content(message)} for message in messages]

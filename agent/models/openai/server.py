@@ -115,7 +115,7 @@ def _refused(
         return CallFailure(f"answered without a reply{said}", way_out, "no reply", again=True, refusal=refusal)
     what, kind = f"answered {'200 with the error ' * inside}{status}{said}", f"status {status}"
     if 300 <= status < 400:
-        what = f"sends on to {headers.get('location', 'nowhere')}, and a key is not carried to another address"
+        what = f"redirects to {headers.get('location', 'nowhere')}, and keys are not sent to another address"
         return CallFailure(what, "Name that address instead.", kind, fatal=not answered)
     if status in {401, 403}:
         return CallFailure(f"refused access with {status}{said}", key, kind, fatal=not answered, refusal=refusal)

@@ -110,7 +110,7 @@ def _rendered(tokenizer: Any, messages: Sequence[Message], *, reply: bool) -> st
 
     if not tokenizer.chat_template:
         raise ConfigurationError(
-            "The model comes without a chat template, so its prompts cannot be written. Take its instruction-tuned "
+            "The model has no chat template, so its prompts cannot be written. Take its instruction-tuned "
             "version, or have it learn plain text: --set form=completion."
         )
     plain = [{"role": one.role, "content": one.content} for one in messages]

@@ -213,6 +213,6 @@ def test_players_that_die_one_after_another_stop_the_run(tmp_path: Path, solving
             return handle
 
     said: list[str] = []
-    with pytest.raises(Stopped, match=r"One player after another is lost before an episode ends, the last \(it was killed\)"):
+    with pytest.raises(Stopped, match=r"Player after player is lost before an episode ends, the last \(it was killed\)"):
         play(react(tmp_path, solving), tmp_path / "many", concurrency=2, cluster=Dying(), say=said.append)
-    assert Counter(said) == {"A player was lost (it was killed); its 0 episodes are gone on with elsewhere.": 5}
+    assert Counter(said) == {"A player was lost (it was killed); its 0 episodes continue elsewhere.": 5}

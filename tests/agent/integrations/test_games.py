@@ -205,7 +205,7 @@ def test_a_range_of_made_up_tasks_is_offered() -> None:
         listed = await games.tasks(None, 1, 50)
         assert ([task.task for task in listed.tasks], listed.next) == (["generated:5", "generated:6", "generated:7"], None)
         assert await games.new(GameRequest()) and await games.new(GameRequest("generated:7"))
-        with pytest.raises(TaskNotFound, match="none of those that this server offers"):
+        with pytest.raises(TaskNotFound, match="does not offer that task"):
             await games.new(GameRequest("generated:8"))
 
     within(HostOptions(WORLD, split="generated:5..7"), play)

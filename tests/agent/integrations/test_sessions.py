@@ -42,7 +42,7 @@ def test_a_range_of_made_up_tasks_is_served() -> None:
         assert [sessions.found(None, place, 0).reference for place in range(3)] == [f"generated:{n}" for n in (5, 6, 7)]
         assert {sessions.found(None, None, seed).number for seed in range(20)} == {5, 6, 7}
         assert sessions.found("generated:6", None, 0).number == 6
-        with pytest.raises(TaskNotFound, match=r"none of those that this server offers: generated:5\.\.7"):
+        with pytest.raises(TaskNotFound, match=r"does not offer that task; it offers: generated:5\.\.7"):
             sessions.found("generated:8", None, 0)
         with pytest.raises(TaskNotFound, match="no split 'example' here"):
             sessions.found("example:1", None, 0)

@@ -134,7 +134,7 @@ def test_a_key_goes_over_https_to_this_machine_or_where_its_name_says_http(
         assert load_keys().key(parse_endpoint(url)) == "precious", url
     for url in refused:
         endpoint = parse_endpoint(url)
-        with pytest.raises(ConfigurationError, match="over https alone") as caught:
+        with pytest.raises(ConfigurationError, match="only over https") as caught:
             load_keys().key(endpoint)
         # The way out that it names is one.
         entry = str(caught.value).partition("put ")[2].partition(" with")[0]
@@ -217,18 +217,18 @@ def test_a_key_that_cannot_be_sent_is_refused_by_its_variable(
         (b'[endpoints."host:1"]\nmax_connections = true', "not a number of calls"),
         (b'[endpoints."host:1"]\nmax_connections = "8"', "not a number of calls"),
         (b'[endpoints."host:1"]\nmax_conections = 8', "Did you mean 'max_connections'"),
-        (b'[endpoints."host:1"]\nheaders = { api-key = "sk-precious" }', "names no environment variable"),
-        (b'[endpoints."host:1"]\nheaders = { api-key = 3 }', "names no environment variable"),
+        (b'[endpoints."host:1"]\nheaders = { api-key = "sk-precious" }', "does not name an environment variable"),
+        (b'[endpoints."host:1"]\nheaders = { api-key = 3 }', "does not name an environment variable"),
         (b'[endpoints."host:1"]\nheaders = { "a b" = "A" }', "'a b' is not a header"),
         (b'[endpoints."host:1"]\nheaders = { Host = "A" }', "'Host' is not a header"),
         (b'[endpoints."host:1"]\nheaders = "A"', "is not a table"),
         (b'[endpoints."host:1"]\nextra_body = {}', "is not a table"),
-        (b'[endpoints."host:1"]\nextra_body = { model = "m" }', "model is said by every request itself"),
+        (b'[endpoints."host:1"]\nextra_body = { model = "m" }', "model is set by every request itself"),
         (b'[endpoints."host:1"]\nextra_body = { temperature = 1 }', "itself; choose it with --set temperature="),
         (b'[endpoints."host:1"]\nextra_body = { max_tokens = 1 }', "name the model with ?max_completion_tokens="),
         (b'[endpoints."host:1"]\nextra_body = { api_key = "precious" }', 'api_key = { env = "NAME" }'),
         (b'[endpoints."host:1"]\nextra_body = { a = [{ Access-Token = "precious" }] }', 'Access-Token = { env = "NAME" }'),
-        (b'[endpoints."host:1"]\nextra_body = { credentials = { a = "precious" } }', "what a is stays out"),
+        (b'[endpoints."host:1"]\nextra_body = { credentials = { a = "precious" } }', "the value of a must not be in files"),
         (b'[endpoints."host:1"]\nextra_body = { api_key = { env = "sk-precious" } }', "name an environment variable"),
         (b'[endpoints."host:1"]\nkey_env = "OPENAI_API_KEY"', "api.openai.com alone"),
         (b'[endpoints."http://api.openai.com:443"]\nkey_env = "OPENAI_API_KEY"', "api.openai.com alone"),
@@ -255,7 +255,7 @@ def test_a_body_may_speak_of_tokens_and_name_variables(own_file: Path, monkeypat
     assert (said["token"], said["env"], said["eos_token"]) == ({"env": "BODY_KEY"}, "prod", "</s>")
     assert ring.sent_body(endpoint) == {**said, "token": "precious words"}
     assert ring.named(endpoint) == ("BODY_KEY",)
-    with pytest.raises(ConfigurationError, match="over https alone"):
+    with pytest.raises(ConfigurationError, match="only over https"):
         ring.key(parse_endpoint("http://h.example:8000"))
 
 

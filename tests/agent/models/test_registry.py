@@ -121,5 +121,5 @@ def test_models_of_roles_are_read_as_they_are_written(others: dict[str, str]) ->
 def test_models_of_roles_have_one_name_without_hosts() -> None:
     both = "openai:x@http://127.0.0.1:1/v1, reasoner=openai:y@http://127.0.0.1:2/v1,actor=openai:z"
     assert portable_name(both) == "openai:x,actor=openai:z,reasoner=openai:y"
-    with pytest.raises(ConfigurationError, match="Only one model is asked here"):
+    with pytest.raises(ConfigurationError, match="Only one model can be used here"):
         parse_model(both)

@@ -134,7 +134,7 @@ def test_a_model_over_http_whose_host_has_a_key_is_refused_before_anything_is_se
     (config_folder() / "housequest.toml").write_text('[endpoints."models.example.org:443"]\nkey_env = "EXAMPLE_KEY"\n')
     done = call(*EVAL, "--model", "openai:x@http://models.example.org/v1", EXAMPLE_KEY="precious")
     assert done.returncode == 2
-    assert "over https alone" in done.stderr
+    assert "only over https" in done.stderr
     assert '[endpoints."http://models.example.org:80"]' in done.stderr
 
 

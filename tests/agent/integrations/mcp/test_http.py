@@ -144,7 +144,7 @@ def test_a_client_that_opens_games_without_end_leaves_some_to_others(tmp_path: P
         assert not any(greedy.ask(NEW)["isError"] for _ in range(MOST_EACH))
         refused = greedy.ask(NEW)
         assert refused["isError"]
-        assert f"{MOST_EACH} games in play, which is your share" in refused["content"][0]["text"]
+        assert f"{MOST_EACH} games in play, which is your limit" in refused["content"][0]["text"]
         again = Caller(port)
         again.headers = greedy.headers
         assert again.ask(NEW)["isError"], "another connection of a session has no share of its own"

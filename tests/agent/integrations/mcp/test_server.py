@@ -161,7 +161,7 @@ def test_a_broken_game_is_told_of_without_its_file(tmp_path: Path) -> None:
 
     async def play(client: Client) -> None:
         said = await refused(client, "new_game", task="train:1")
-        assert said.endswith("This game cannot be played; whoever runs this server finds the reason in its log.")
+        assert said.endswith("This game cannot be played; the reason is in the server's log.")
 
     within(HostOptions(make_world("alfworld", data=tmp_path)), play)
 

@@ -264,10 +264,10 @@ def test_a_template_that_says_nothing_is_an_error(tmp_path: Path, runtime: str) 
     (tmp_path / "empty.jinja").write_text("{{ '' }}")
 
     async def test(model: LlamaModel) -> None:
-        with pytest.raises(ModelError, match=r"makes nothing of this conversation.*template=FILE"):
+        with pytest.raises(ModelError, match=r"writes nothing for this conversation.*template=FILE"):
             await model.complete(Request(HELLO, max_tokens=3))
         if runtime == "llama-cpp-python":
-            with pytest.raises(ModelError, match="makes nothing of this conversation"):
+            with pytest.raises(ModelError, match="writes nothing for this conversation"):
                 await model.score(HELLO, ["a"])
 
     use(mute, f"runtime={runtime}&threads=1&template={tmp_path / 'empty.jinja'}", test)

@@ -583,7 +583,7 @@ def test_what_is_meant_for_this_machine_goes_through_no_proxy(
 def test_a_key_is_not_carried_elsewhere(server: Server, precious: KeyRing, code: int) -> None:
     with backend.serve() as elsewhere:
         server.behave(backend.status(code, location=f"{elsewhere.url}/chat/completions"))
-        with pytest.raises(ModelError, match=f"sends on to http://127.0.0.1:{elsewhere.port}"):
+        with pytest.raises(ModelError, match=f"redirects to http://127.0.0.1:{elsewhere.port}"):
             asyncio.run(ask(model_of(server, keys=precious)))
         assert not elsewhere.requests
 

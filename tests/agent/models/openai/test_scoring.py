@@ -195,7 +195,7 @@ ONE = {"logprob": -1.0}
 )
 def test_what_is_no_such_answer_is_the_models_fault(server: Server, told: object) -> None:
     server.behave(otherwise=telling(told))
-    with pytest.raises(ModelError, match="was to tell how likely each token of a prompt is"):
+    with pytest.raises(ModelError, match="did not return the log-probabilities of the prompt"):
         scored(server)
 
 
