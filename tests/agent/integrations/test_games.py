@@ -119,7 +119,7 @@ def test_a_game_that_nobody_plays_makes_room_before_one_that_is_played() -> None
 def test_one_client_of_several_has_a_share_of_the_games() -> None:
     async def play(games: GameHost) -> None:
         opened = [(await games.new(GameRequest("demo:1"), "greedy")).game for _ in range(MOST_EACH)]
-        with pytest.raises(ConfigurationError, match=f"your share.* give up one first: {', '.join(opened)}"):
+        with pytest.raises(ConfigurationError, match=f"your limit.* give up one first: {', '.join(opened)}"):
             await games.new(GameRequest("demo:1"), "greedy")
         other = (await games.new(GameRequest("demo:1"), "modest")).game
         assert (await games.act(other, "look")).accepted

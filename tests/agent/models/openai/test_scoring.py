@@ -201,7 +201,7 @@ def test_what_is_no_such_answer_is_the_models_fault(server: Server, told: object
 
 def test_an_answer_that_holds_nothing_of_the_text_is_the_models_fault(server: Server) -> None:
     server.behave(otherwise=telling([None, {"7": ONE}]))
-    with pytest.raises(ModelError, match="was to tell how likely"):
+    with pytest.raises(ModelError, match="did not return the log-probabilities"):
         scored(server, ["find"])
 
 
