@@ -162,7 +162,7 @@ def learned(runs: Sequence[Path]) -> Rulebook:
     asked = _asked(table)
     locations = [each for each in mine_table(table).shown_by(lived).locations if each.thing in asked]
     locations.sort(key=lambda each: (-asked[each.thing], each.thing))
-    places = Mined(locations=tuple(locations)).rules(f"counts over {SPLIT}")
+    places = Mined(locations=tuple(locations)).rules(f"counts over {table.source.split}")
     path = library().shipped / f"learned{SUFFIX}"
     present = read_book(path).read if path.exists() else None
     book = renew(parse_book(path, HEADER.encode()), (*rules, *places)[:MOST], accept=True).book

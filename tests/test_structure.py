@@ -162,6 +162,17 @@ def test_no_two_classes_share_a_public_name() -> None:
     assert {name: there for name, there in places.items() if len(there) > 1} == {}
 
 
+def test_docstrings_say_what_a_thing_is_or_does() -> None:
+    questions = ("What ", "Where ", "Who ", "How ", "Whether ", "Which ", "When ", "Whose ")
+    found = [
+        f"{file.relative_to(ROOT)}: {said.splitlines()[0]}"
+        for file in modules().values()
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, DEFINITION | ast.Module) and (said := ast.get_docstring(node) or "").startswith(questions)
+    ]
+    assert found == []
+
+
 def is_package(file: Path) -> bool:
     """Whether ``file`` is the module of a package."""
     return file.stem == "__init__"

@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import GenericAlias, NoneType, UnionType
-from typing import Annotated, Any, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Protocol, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from housequest.worlds.errors import ConfigurationError, nearest, shown, unquoted
 from housequest.worlds.paths import atomic_write, read_file
@@ -98,9 +98,9 @@ def read_json(kind: type[T], content: bytes) -> T:
 def read_cache(kind: type[T], file: Path, version: str) -> tuple[T, ...]:
     """Read the rows that `write_cache` kept, named tuples of this ``kind``; none if the file is missing, damaged or of another
     version."""
-    rows: Any = GenericAlias(tuple, (kind, ...))
+    form: Any = GenericAlias(tuple, (str, GenericAlias(tuple, (kind, ...))))
     try:
-        found, kept = read_json(GenericAlias(tuple, (str, rows)), read_file(file))
+        found, kept = cast("tuple[str, tuple[T, ...]]", read_json(form, read_file(file)))
     except (OSError, ValueError, Invalid):
         return ()
     return kept if found == version else ()

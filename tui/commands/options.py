@@ -86,7 +86,7 @@ def _parameters(command: Callable[..., None]) -> list[inspect.Parameter]:
 
 
 def _declared(flag: str, help: str, argument: str = "", **more: Any) -> Any:
-    """What Typer takes for a row of ``options.toml``."""
+    """Make Typer's value for a row of ``options.toml``."""
     if "words" in more:
         return choice(flag, help, *more["words"])
     if "written" in more:

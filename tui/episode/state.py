@@ -47,7 +47,7 @@ class TurnEntry:
 
     @property
     def observation(self) -> Observation:
-        """How the command was answered; an empty text where there was none."""
+        """The answer to the command; an empty text where there was none."""
         return self.transition.observation if self.transition else Observation("")
 
 

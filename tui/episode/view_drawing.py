@@ -1,4 +1,4 @@
-"""What the View draws, apart from its pane: from a wish to lines, in a thread. Imported with the first drawing."""
+"""The drawing of the View, apart from its pane: from a wish to lines, in a thread. Imported with the first drawing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from housequest.agent.episodes.events import Event, Started
 
 LabelKind = Literal["goal", "new", "near", "far", "false", "quiet"]
-"""What the goal names, what is new, what is at hand, what else there is, what is not so, and what is said beside it."""
+"""Kinds of label: the goal's things, new ones, those at hand, others, those that are not so, and words beside the drawing."""
 
 Styles = Mapping[LabelKind, Style]
 _LEAST = (12, 5)  # cells of the smallest drawing
@@ -84,7 +84,7 @@ def named_at(
     taken = defaultdict[int, list[tuple[int, int]]](list)
 
     def free(x: int, y: int, width: int, *, apart: bool = False) -> bool:
-        """Whether nothing lies there, nor just before or after it; if ``apart``, nor above and below."""
+        """True if nothing lies there, nor just before or after it; if ``apart``, nor above and below."""
         inside = x >= 0 and y >= 0 and x + width <= size[0] and y < size[1]
         lines = (y - 1, y, y + 1) if apart else (y,)
         return inside and all(x + width < first or last < x for line in lines for first, last in taken.get(line, ()))
@@ -112,7 +112,7 @@ def named_at(
 
 
 def _places(cell: tuple[int, int], width: int, one: Named) -> Iterator[tuple[int, int]]:
-    """Where the name of a thing at ``cell`` may stand, the best place first; the goal's things may be named further off."""
+    """List the places for the name of a thing at ``cell``, the best first; the goal's things may be named further off."""
     x, y = cell
     if one.point:
         yield from ((x + 2, y), (x - 1 - width, y))
@@ -123,7 +123,7 @@ def _places(cell: tuple[int, int], width: int, one: Named) -> Iterator[tuple[int
 
 
 def _ranked(scene: DrawnScene) -> Iterator[Named]:
-    """What is to be named, the most important first, each once."""
+    """List what is to be named, the most important first, each once."""
     now = scene.situation
     here = next((one for one in now.holders if one.name == now.at), None)
     near = () if here is None or here.openness == "closed" else here.contents
@@ -175,14 +175,14 @@ class ViewWish:
 
     @property
     def seen(self) -> tuple[object, ...]:
-        """What tells it from a wish that comes to the same drawing; of tuples, what is the same is not compared further."""
+        """Equal for wishes that come to the same drawing; of tuples, what is the same is not compared further."""
         now, way = self.moment, (self.drawing, self.true, self.size, self.depth, self.styles, self.paper)
         told = now.story if self.true or self.enacted or now.belief is None else None
         return (*way, now.started, now.belief, now.before, told, self.glimpse, self.acting)
 
 
 class Drawn(NamedTuple):
-    """What was drawn, as lines of a picture or text, and what a person could do with what is in its middle."""
+    """A drawing, as lines of a picture or text, and what a person could do with the thing in its middle."""
 
     picture: tuple[Strip, ...] = ()
     text: tuple[Content, ...] = ()
@@ -192,7 +192,7 @@ class Drawn(NamedTuple):
 
 
 class PicturedView(NamedTuple):
-    """How an episode in a world of pictures is shown: what the group ``housequest.views`` names ``camera``.
+    """The view of an episode in a world of pictures, which the group ``housequest.views`` names ``camera``.
 
     ``draw`` makes the drawing "camera" and what stands in its place in text, as lines of a picture and of text; ``glimpses``
     finds out from a record what the agent made of its pictures, by events, and raises ``Unsupported`` where it cannot.

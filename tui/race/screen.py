@@ -61,7 +61,7 @@ class RaceGame(live_screen.LiveGame):
         return self.state if anchor is None or self.over else self.state.at(anchor)
 
     def score(self) -> str:
-        """Whose game it is, its turns so far, and its refused commands."""
+        """Say whose game it is, with its turns so far and its refused commands."""
         moment = self.state.moment
         name = self.name.capitalize() if self.name == YOU else flat(self.name)
         so_far = f"{OUTCOME_WORDS[moment.ended.outcome]} {moment.ended.turns}" if moment.ended else f"turn {moment.turn}"

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.graphs.goals import Condition, GraphGoal, How, met, modern
 from housequest.worlds.graphs.graph import HOLDING, ROOMS, Apartment, Classes, Graph, Node, Placing
-from housequest.worlds.household.counts import Counts, ObjectCount, Placement, ReceptacleCount, RoomCount
+from housequest.worlds.household.counts import Counts, ObjectCount, Placement, ReceptacleCount, RoomCount, Source
 
 VERSION = "1"  # Changes when a seed gives another apartment.
 SEEDS = 1_000_000_000
@@ -259,4 +259,4 @@ def written_counts() -> Counts:
     places |= {room: ReceptacleCount(1, 1, 0, 1, 1) for room in STANDING}
     can = dict.fromkeys(LYING, ("pickupable",))
     can |= {kind: ("toggleable",) for kind, one in _FURNITURE.items() if "HAS_SWITCH" in one.properties}
-    return Counts({APARTMENT: RoomCount(1, 1, places, objects)}, can)
+    return Counts(Source("generated", 0, "worlds/graphs/houses.py"), {APARTMENT: RoomCount(1, 1, places, objects)}, can)

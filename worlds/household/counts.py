@@ -107,9 +107,19 @@ class RoomCount:
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """The origin of a table: 0 ``games`` if it was written by hand."""
+
+    split: Word
+    games: Count
+    script: Word
+
+
+@dataclass(frozen=True, slots=True)
 class Counts:
     """The whole table, with the properties of objects (``can``) and the kinds that receptacles take (``accepts``)."""
 
+    source: Source
     rooms: Mapping[str, RoomCount]
     can: Mapping[str, tuple[Word, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     accepts: Mapping[str, tuple[Word, ...]] = field(default_factory=dict[str, tuple[str, ...]])

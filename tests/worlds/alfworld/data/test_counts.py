@@ -22,17 +22,17 @@ CONTENT = files("housequest.worlds.alfworld").joinpath("counts.json").read_bytes
 
 
 def test_the_shipped_table_says_where_it_comes_from() -> None:
-    source = json.loads(CONTENT)["source"]
-    assert (source["split"], source["games"]) == ("train", 3_553)
-    assert (Path(__file__).parents[4] / source["script"]).is_file()
+    counts = load_counts()
+    assert (counts.source.split, counts.source.games) == ("train", 3_553)
+    assert (Path(__file__).parents[4] / counts.source.script).is_file()
     assert len(CONTENT) < 200_000
-    assert load_counts() is load_counts()
+    assert load_counts() is counts
 
 
 def test_the_shipped_table_adds_up() -> None:
     counts = load_counts()
     assert set(counts.rooms) == {"bathroom", "bedroom", "kitchen", "livingroom"}
-    assert sum(room.games for room in counts.rooms.values()) == json.loads(CONTENT)["source"]["games"]
+    assert sum(room.games for room in counts.rooms.values()) == counts.source.games
     for room in counts.rooms.values():
         assert room.scenes <= 30
         for receptacle in room.receptacles.values():
@@ -102,7 +102,7 @@ def test_the_script_counts_what_lies_where(tmp_path: Path) -> None:
         paths[-1].parent.mkdir(parents=True)
         paths[-1].write_bytes(source.read_bytes())
     counts = parse_counts(dump(count(paths)).encode(), "counted")
-    assert sum(room.games for room in counts.rooms.values()) == 3
+    assert counts.source.games == 3
     game = loaded(paths[0])
     room = counts.rooms["kitchen"]
     assert sum(one.number for one in room.objects.values()) == len(game.objects)
@@ -132,6 +132,7 @@ def test_a_missing_table_is_named(tmp_path: Path) -> None:
         load_counts(tmp_path)
 
 
+SOURCE = {"split": "train", "games": 1, "script": "x.py"}
 ROOM = {"games": 1, "scenes": 1, "receptacles": {}, "objects": {}}
 PLACED = {"mug": {"games": 1, "number": 1, "in": {"desk": {"instances": 1, "holding": 1, "available": 2}}}}
 
@@ -140,14 +141,17 @@ PLACED = {"mug": {"games": 1, "number": 1, "in": {"desk": {"instances": 1, "hold
     ("table", "problem"),
     [
         ([], "must be a table"),
-        ({}, "rooms: this is missing"),
-        ({"rooms": {}}, "no room"),
-        ({"rooms": {"kitchen": ROOM | {"games": -1}}}, "rooms.kitchen.games: this is -1, not a count"),
-        ({"rooms": {"kitchen": ROOM | {"games": True}}}, "rooms.kitchen.games: this is True, not a count"),
-        ({"rooms": {"kitchen": ROOM}, "can": {"mug": ["\x1b[2J"]}}, "not a word"),
-        ({"rooms": {"kitchen": ROOM | {"objects": {"mug": 3}}}}, "rooms.kitchen.objects.mug: this must be a table"),
-        ({"rooms": {"kitchen": ROOM | {"receptacles": {"bed": {"games": 1}}}}}, "receptacles.bed.number: this is missing"),
-        ({"rooms": {"kitchen": ROOM | {"scenes": 10**400}}}, "scenes: this is"),
+        ({}, "source: this is missing"),
+        ({"source": SOURCE, "rooms": {}}, "no room"),
+        ({"source": SOURCE | {"games": -1}, "rooms": {"kitchen": ROOM}}, "source.games: this is -1, not a count"),
+        ({"source": SOURCE | {"games": True}, "rooms": {"kitchen": ROOM}}, "source.games: this is True, not a count"),
+        ({"source": SOURCE | {"split": "\x1b[2J"}, "rooms": {"kitchen": ROOM}}, "not a word"),
+        ({"source": SOURCE, "rooms": {"kitchen": ROOM | {"objects": {"mug": 3}}}}, "objects.mug: this must be a table"),
+        (
+            {"source": SOURCE, "rooms": {"kitchen": ROOM | {"receptacles": {"bed": {"games": 1}}}}},
+            "bed.number: this is missing",
+        ),
+        ({"source": SOURCE, "rooms": {"kitchen": ROOM | {"scenes": 10**400}}}, "scenes: this is"),
     ],
 )
 def test_a_damaged_table_is_refused_by_name(table: object, problem: str) -> None:
@@ -158,7 +162,7 @@ def test_a_damaged_table_is_refused_by_name(table: object, problem: str) -> None
 
 
 def test_a_small_table_of_ones_own_is_read() -> None:
-    table = {"rooms": {"kitchen": ROOM | {"objects": PLACED}}}
+    table = {"source": SOURCE, "rooms": {"kitchen": ROOM | {"objects": PLACED}}}
     counts = parse_counts(json.dumps(table).encode(), "my.json")
     assert counts.rooms["kitchen"].objects["mug"].places == {"desk": Placement(1, 1, 2)}
     assert counts.room_of(["bed"]) == "kitchen"
