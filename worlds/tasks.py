@@ -149,7 +149,7 @@ _SETTING = re.compile(r"human(?P<steps>\+steps)?(?::(?:(?P<number>[0-9]{1,4})|se
 
 @dataclass(frozen=True, slots=True)
 class GoalSource:
-    """Choose whose goals are shown: the template's (``human`` false), annotator ``number``'s, or a choice seeded with ``seed``; with
+    """The goals to show: the template's (``human`` false), annotator ``number``'s, or a choice seeded with ``seed``; with
     ``steps``, the annotator's instructions follow the goal on the same line."""
 
     human: bool = False
