@@ -67,7 +67,7 @@ def test_what_the_goal_names_is_named_where_it_is_hidden_but_not_in_the_eyes() -
 
 def test_what_is_held_is_named_beside_the_agent() -> None:
     told = scene()
-    told = replace(told, situation=replace(told.situation, held="egg 2"), new=frozenset({"egg 2"}))
+    told = replace(told, situation=replace(told.situation, carried=("egg 2",)), new=frozenset({"egg 2"}))
     assert labels(told, {AGENT: (30, 10)}, SIZE, STYLES, hidden=True)[0] == Overlay(32, 10, "+*egg 2", STYLES["goal"])
 
 
