@@ -442,7 +442,7 @@ def test_what_cannot_be_loaded_says_why(tmp_path: Path, runtime: str) -> None:
     for path, options, why in (
         (tmp_path / "none.gguf", "", "No such file"),
         (tmp_path / "text.gguf", "", "is not a GGUF file"),
-        (tmp_path / "mute.gguf", "", "without a chat template.*template=chatml"),
+        (tmp_path / "mute.gguf", "", "has no chat template.*template=chatml"),
     ):
         with pytest.raises(ConfigurationError, match=why):
             use(path, f"runtime={runtime}&threads=1&{options}", ask)
