@@ -230,7 +230,7 @@ async def test_a_first_rule_is_written_marked_and_merged(tmp_path: Path) -> None
     async with at(Rulebook(tmp_path / "new.yaml")) as pilot:
         assert told(pilot, "n writes one")
         await press(pilot, "e", "x", "space", "p", "v", "m")
-        await until(pilot, lambda: told(pilot, "Choose two rules"))
+        await until(pilot, lambda: told(pilot, "Mark two rules"))
         for statement in ("One walks.", "One walks on feet."):
             await press(pilot, "n")
             await until(pilot, lambda: dialog(pilot))

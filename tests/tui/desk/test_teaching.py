@@ -32,7 +32,7 @@ async def test_a_game_teaches(size: tuple[int, int]) -> None:
     async with app.run_test(size=size, notifications=True) as pilot:
         await until(pilot, lambda: waiting(app) == "verdict")
         await press(pilot, "k")
-        await until(pilot, lambda: "Nothing was played yet" in screen_text(app))
+        await until(pilot, lambda: "No command was played yet" in screen_text(app))
         await press(pilot, "enter")
         await until(pilot, lambda: waiting(app) == "verdict" and "turn 1/" in screen_text(app))
         await press(pilot, "k")
@@ -77,7 +77,7 @@ async def test_a_replay_teaches_into_a_book_that_is_chosen(tmp_path: Path) -> No
         (rule,) = read_book(tmp_path / "air.yaml").rules
         assert (rule.id, str(rule.check), rule.evidence.witnesses) == ("you-cannot-fly", "fly; then refused", ("run/e/4",))
         await press(pilot, "home", "k")
-        await until(pilot, lambda: "No command was played by then" in screen_text(app))
+        await until(pilot, lambda: "No command was played yet" in screen_text(app))
 
 
 @pytest.mark.parametrize(

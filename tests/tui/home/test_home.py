@@ -322,12 +322,16 @@ def test_letters_typed_into_a_line_do_nothing_else() -> None:
     at_home(test, world="scripted")
 
 
+LOCAL = "openai:y@http://127.0.0.1:9/v1"
+"""A model that needs no key."""
+
+
 @pytest.mark.heavy
 def test_choices_are_kept_and_preselected() -> None:
     async def choose(app: House, pilot: Pilot[None]) -> None:
         await opened(app, pilot, "demo")
         await pilot.press("down", "s", *"aaaaaaaaa", "m")
-        await write_in(pilot, "openai:y")
+        await write_in(pilot, LOCAL)
         await pilot.press("enter", "enter")
         await until(pilot, lambda: app.chosen)
 
@@ -335,10 +339,10 @@ def test_choices_are_kept_and_preselected() -> None:
         await until(pilot, lambda: app.games.row)
         assert app.said.startswith("enter react plays demo:2 and you decide on each command")
         await pilot.press("m")
-        assert app.screen.query_one("#model", Input).value == "openai:y"
+        assert app.screen.query_one("#model", Input).value == LOCAL
 
     at_home(choose)
-    assert load_recent().recent == RecentChoices("scripted", "demo", "demo:2", "react", "step", models=("openai:y",))
+    assert load_recent().recent == RecentChoices("scripted", "demo", "demo:2", "react", "step", models=(LOCAL,))
     at_home(see)
 
 
