@@ -95,7 +95,7 @@ async def test_without_colours_everything_is_told_in_words(monkeypatch: pytest.M
         shown = screen_text(pilot.app)
         assert "skill  pick up the egg" in shown and "holds  nothing" in shown
         assert "claims  " in shown and "▀" not in shown
-        assert "......" in shown and ". floor, # in the way, o its way" in running_text(pilot.app)
+        assert "......" in shown and ". floor, # in the way, o its path" in running_text(pilot.app)
 
 
 async def test_s_plays_a_skill_to_its_end_and_its_record_is_shown_as_far_as_it_can_be() -> None:
