@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import sys
 import tarfile
 import zipfile
 from collections import Counter
@@ -17,6 +18,9 @@ from hypothesis import strategies as st
 from housequest.worlds.alfworld.exchange import MAX_TRAJECTORY, import_games
 from housequest.worlds.errors import WorldError
 from tests.worlds.alfworld.samples import HEAT, OLDER, PLACE, encoded, published, unpacked
+
+OLDER_PYTHON = sys.version_info < (3, 14)
+"""From 3.14 on, tarfile finds a forged header by itself, and pathlib takes a place that cannot be read for a missing one."""
 
 TOLD = f"json_2.1.1/train/{PLACE}/traj_data.json"
 GAME = f"json_2.1.1/train/{HEAT}/game.tw-pddl"
@@ -185,7 +189,7 @@ def test_a_file_larger_than_any_is_refused_whatever_its_header_says(tmp_path: Pa
 def test_a_forged_header_does_not_fill_the_memory(tmp_path: Path) -> None:
     header = tarfile.TarInfo("pax")
     header.type, header.size = tarfile.XHDTYPE, 1 << 32
-    with pytest.raises(WorldError, match=r"asks for|empty header"):
+    with pytest.raises(WorldError, match="asks for" if OLDER_PYTHON else "empty header"):
         import_games(archive(tmp_path, header.tobuf(tarfile.GNU_FORMAT) + bytes(1 << 16)), tmp_path / "data")
 
 
@@ -269,7 +273,7 @@ def test_a_source_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_a_place_that_cannot_be_read_is_not_called_a_damaged_archive(tmp_path: Path) -> None:
-    with pytest.raises(WorldError, match=r"aaa.* cannot be (read|written)"):
+    with pytest.raises(WorldError, match=r"aaa.* cannot be read" if OLDER_PYTHON else r"aaa.* cannot be written"):
         import_games(archive(tmp_path, zipped(PLAIN)), tmp_path / ("a" * 300))
 
 
