@@ -257,7 +257,7 @@ def test_a_scripted_model_takes_pictures_if_its_file_says_so(tmp_path: Path, lin
 def test_a_script_whose_images_are_neither_true_nor_false_is_refused(tmp_path: Path) -> None:
     (tmp_path / "script.yaml").write_text("replies: ['Action: look']\nimages: perhaps\n", "utf-8")
     setup = set_up(configure({"agent": "react", "model": f"scripted:{tmp_path}/script.yaml"}, tmp_path))
-    with pytest.raises(ConfigurationError, match=r"script.yaml, line 2: images is true or false, not 'perhaps'\."):
+    with pytest.raises(ConfigurationError, match=r"script.yaml, line 2: this must be on or off, not 'perhaps'\."):
         setup.make_model()
 
 

@@ -201,6 +201,7 @@ def test_a_model_that_fails_where_nobody_attends(house: World, name: str) -> Non
     setting = Setting(
         lambda: house.open(house.task("example:2")),
         agent(house, name),
+        EpisodeConfig(house, rules=RuleBudget.of_statements(RULES)),
         model=lambda person: Moody(Solver(wrong_first_plan=name in PLANNERS), list(failing), told=lambda: len(person.heard)),
     )
     lived = cut_everywhere(setting)
@@ -252,9 +253,9 @@ def test_a_person_who_does_everything(house: World, name: str, copied: bool, eve
         tired = range(9, 30 if name == "lota" else 13)
         return Moody(Solver(wrong_first_plan=True), tired, [n + 1 for n in BUSY.interrupts], told=lambda: len(person.heard))
 
-    slow = make_world("scripted")
-    slow.inline = copied
-    terms = EpisodeConfig(slow, max_turns=6, rules=RuleBudget.of_statements(RULES))
+    world = make_world("alfworld")
+    world.info = replace(world.info, inline=copied)
+    terms = EpisodeConfig(world, max_turns=6, rules=RuleBudget.of_statements(RULES))
     lived = cut_everywhere(Setting(env, agent(house, name), terms, person, None if name == "expert" else moody), every=every)
     assert {"hint", "again", "replace", "play", "rewind", "interrupt", "model"} <= kinds(lived)
     # The expert calls no model, and is shown no rule.

@@ -38,7 +38,7 @@ FAULTS: Mapping[str, tuple[Behaviour, str]] = {
     "422": (status(422), "answered 422"),
     "503": (status(503, retry_after="3600"), "asks to wait 3600 seconds"),
     "429": (status(429, retry_after="3600"), "asks to wait 3600 seconds"),
-    "no vectors": (raw(b"{}"), "without vectors"),
+    "no vectors": (raw(b"{}"), "without usable vectors"),
     "other vectors": (raw(b'{"data": [{"embedding": [1, 2]}]}'), "vectors"),
 }
 
