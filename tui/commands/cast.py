@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterator
+from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
-from rich.cells import cell_len
-from rich.color import Color
 from rich.console import Console
-from rich.style import Style
 
 from housequest.agent.episodes.drawing import DrawnScene, draw_episode
 from housequest.tui import terminal
@@ -43,13 +40,7 @@ SIZE = (120, 40)  # columns and rows
 LEAST, MOST = (40, 12), (400, 200)
 PACE = 1.0  # turns a second
 
-_GAP = 6  # cells that are written again rather than skipped: moving the cursor takes as many bytes
-_ATTRIBUTES = ("1", "2", "3", "4", "7", "9")
 _BEGIN, _END = "\x1b[?25l\x1b[0m\x1b[2J", "\x1b[0m\x1b[{row};1H\x1b[?25h"
-
-Cell = tuple[str, Style]
-"""A character and its style; the right half of a wide character is empty."""
-Rows = Sequence[Sequence[Cell]]
 
 
 def write_cast(
@@ -96,25 +87,27 @@ def make_cast(
         "env": {"TERM": "xterm-256color"},
     }
     lines: list[object] = [header]
-    shown: Rows = [[] for _ in range(size[1])]
-    for place, (moment, rows) in enumerate(zip(moments, screens, strict=True)):
+    for place, (moment, screen) in enumerate(zip(moments, screens, strict=True)):
         at = round(place / pace, 6)
         if place:
             lines.append([at, "m", f"turn {place}: {printable(moment.story[-1].command or 'no command')}"])
-        lines.append([at, "o", f"{'' if place else _BEGIN}{''.join(changes(shown, rows))}"])
-        shown = rows
+        lines.append([at, "o", f"{'' if place else _BEGIN}{screen}"])
     lines.append([lasts, "o", _END.format(row=size[1])])
     return b"".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" for line in lines)
 
 
-async def _screens(path: Path, size: tuple[int, int], pace: float, view: ViewMode, true: bool) -> list[list[list[Cell]]]:
+async def _screens(path: Path, size: tuple[int, int], pace: float, view: ViewMode, true: bool) -> list[str]:
+    """The screen at each stop, as what to write over the one before."""
+    from textual.strip import Strip
+
     from housequest.tui.app import HousequestApp  # with Textual, which pictures do without
     from housequest.tui.replay.screen import ReplayScreen
 
     app = HousequestApp(lambda: ReplayScreen(path, pace, still=True))
     # A cast has every colour, whatever the terminal has in which it is made.
     app.console = Console(file=app.console.file, color_system="truecolor", force_terminal=True, legacy_windows=False)
-    screens: list[list[list[Cell]]] = []
+    screens: list[str] = []
+    shown = [Strip([])] * size[1]
     async with app.run_test(size=size) as pilot:
         await _settle(pilot)
         screen = app.screen
@@ -125,68 +118,25 @@ async def _screens(path: Path, size: tuple[int, int], pace: float, view: ViewMod
         for place in range(len(screen.stops)):
             screen.action_go(place)
             await _settle(pilot)
-            screens.append([cells(strip) for strip in screen._compositor.render_strips()])  # pyright: ignore[reportPrivateUsage]
+            rows = screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
+            screens.append(
+                "".join(_change(*pair, number, app.console) for number, pair in enumerate(zip(shown, rows, strict=True), 1))
+            )
+            shown = rows
     return screens
+
+
+def _change(old: Strip, new: Strip, number: int, console: Console) -> str:
+    """The end of the line ``new`` from where it differs from ``old``, and how to get there."""
+    kept = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+    column = sum(segment.cell_length for segment in [*new][:kept])
+    return f"\x1b[{number};{column + 1}H{new.crop(column).render(console)}" if column < new.cell_length else ""
 
 
 async def _settle(pilot: Pilot[Any]) -> None:
     await pilot.pause()
     await pilot.app.workers.wait_for_complete()  # pyright: ignore[reportUnknownMemberType]
     await pilot.pause()
-
-
-def cells(strip: Strip) -> list[Cell]:
-    """A row of the screen cell by cell."""
-    row: list[Cell] = []
-    for segment in strip:
-        style = segment.style or Style.null()
-        for character in segment.text:
-            if width := cell_len(character):
-                row += [(character, style), *[("", style)] * (width - 1)]
-            elif row:
-                row[-1] = (row[-1][0] + character, row[-1][1])
-    return row
-
-
-def changes(shown: Rows, rows: Rows) -> Iterator[str]:
-    """The text that makes a terminal that shows ``shown`` show ``rows``."""
-    attributes: tuple[str, ...] = ()
-    ink: tuple[str, ...] = ()
-    paper: tuple[str, ...] = ()
-    for number, (old, new) in enumerate(zip(shown, rows, strict=True), 1):
-        for start, end in _spans(old, new):
-            yield f"\x1b[{number};{start + 1}H"
-            for style, run in groupby(new[start:end], key=lambda cell: cell[1]):
-                was = attributes, ink, paper
-                kinds = (style.bold, style.dim, style.italic, style.underline, style.reverse, style.strike)
-                attributes = tuple(code for code, holds in zip(_ATTRIBUTES, kinds, strict=True) if holds)
-                ink, paper = _codes(style.color, True), _codes(style.bgcolor, False)
-                if attributes != was[0]:
-                    codes = ("0", *attributes, *ink, *paper)
-                else:
-                    codes = (*(ink if ink != was[1] else ()), *(paper if paper != was[2] else ()))
-                yield (f"\x1b[{';'.join(codes)}m" if codes else "") + "".join(text for text, _ in run)
-
-
-def _spans(old: Sequence[Cell], new: Sequence[Cell]) -> list[tuple[int, int]]:
-    """The stretches of ``new`` that differ from ``old``, which do not cut a wide character in two."""
-    spans: list[tuple[int, int]] = []
-    for at, cell in enumerate(new):
-        if at < len(old) and old[at] == cell:
-            continue
-        start, end = at, at + 1
-        while start and not new[start][0]:
-            start -= 1
-        while end < len(new) and not new[end][0]:
-            end += 1
-        if spans and start - spans[-1][1] <= _GAP:
-            start = spans.pop()[0]
-        spans.append((start, end))
-    return spans
-
-
-def _codes(colour: Color | None, foreground: bool) -> tuple[str, ...]:
-    return colour.get_ansi_codes(foreground) if colour else ("39" if foreground else "49",)
 
 
 def write_frames(path: Path, folder: Path, drawing: Drawing | Literal["camera"], size: Size | None, *, true: bool) -> None:

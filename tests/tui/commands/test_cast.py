@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
-from housequest.tui.commands.cast import cells, changes, make_cast
+from housequest.tui.commands.cast import make_cast
 from housequest.tui.episode.recording import read_recording
 from housequest.tui.home.catalogue import RecentChoices, load_recent, save_recent
 from housequest.tui.replay.screen import ReplayScreen
@@ -81,6 +81,19 @@ class Terminal:
                 assert 30 <= int(code) <= 49 or 90 <= int(code) <= 107
                 ink, paper = (code, paper) if code[-2:-1] in "39" else (ink, code)
         self._pen = attributes, ink, paper
+
+
+def cells(strip: Strip) -> list[tuple[str, Style]]:
+    """A row of the screen cell by cell; the right half of a wide character is empty."""
+    row: list[tuple[str, Style]] = []
+    for segment in strip:
+        style = segment.style or Style.null()
+        for character in segment.text:
+            if width := cell_len(character):
+                row += [(character, style), *[("", style)] * (width - 1)]
+            elif row:
+                row[-1] = (row[-1][0] + character, row[-1][1])
+    return row
 
 
 def look(strips: list[Strip]) -> list[list[Look]]:
@@ -186,21 +199,6 @@ def test_what_a_game_says_does_not_reach_the_terminal_as_a_sequence(tmp_path: Pa
         else:
             terminal.feed(text)
     assert any("漢字" in "".join(look[0] for look in row) for row in terminal.rows)
-
-
-def test_changes_never_cut_a_wide_character() -> None:
-    for old, new in (("ab漢cd", "ab字cd"), ("ab漢cd", "abxycd"), ("abxycd", "ab漢cd"), ("漢字漢", "a字漢b")):
-        rows = [cells(Strip.join([Strip.blank(0), _strip(text)])) for text in (old, new)]
-        terminal = Terminal(6, 1)
-        for before, after in (([[]], [rows[0]]), ([rows[0]], [rows[1]])):
-            terminal.feed("".join(changes(before, after)))
-        assert "".join(look[0] for look in terminal.rows[0]) == new
-
-
-def _strip(text: str) -> Strip:
-    from rich.segment import Segment
-
-    return Strip([Segment(text)])
 
 
 @pytest.mark.heavy
