@@ -35,13 +35,14 @@ from housequest.knowledge.examples import EVALUATION_SEEDS
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert
 from housequest.worlds.alfworld.games import TRAJECTORY_FILE, sentences_of
-from housequest.worlds.alfworld.houses.house import Habits, counted_habits, make_house
+from housequest.worlds.alfworld.houses.house import make_house, placing
 from housequest.worlds.alfworld.text import HOUSEHOLD, begin, goal_sentences, load_counts, read_goal
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Env, Observation, Task, Transition
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.household.base import BelievingEnv
 from housequest.worlds.household.belief import Belief, kind
+from housequest.worlds.household.counts import Counts
 from housequest.worlds.household.goals import ADJECTIVES, TYPES, Goal
 from housequest.worlds.household.world import GENERATED
 
@@ -305,18 +306,18 @@ def refuse_evaluation(first: int, number: int) -> None:
 
 def made_up_game(at: int, seed: int) -> TrainingGame:
     """The made-up house with the seed ``at``; ``seed`` draws the other habits of every third."""
-    habits = counted_habits()
+    habits = load_counts()
     house = make_house(at, _altered(habits, Random(f"habits {seed} {at}")) if at % 3 == 0 else habits)
     task = Task(f"{GENERATED}/{at}", AlfworldWorld.name, GENERATED, at, house.goal.type, house.sentence)
     return TrainingGame(NativeEnv(task, house.game), house.goal)
 
 
-def _altered(habits: Habits, random: Random) -> Habits:
-    known = {kind for room in habits.rooms.values() for kind in room.places}
-    sought = {goal.object for room in habits.rooms.values() for goal, _ in room.goals}
+def _altered(habits: Counts, random: Random) -> Counts:
+    known = {kind for room in habits.rooms.values() for kind, one in room.objects.items() if one.places}
+    sought = {thing for room in habits.rooms.values() for things in room.goals.values() for thing in things}
     for thing in random.sample(sorted(sought & known), 6):
         places = random.sample(sorted(habits.accepts), random.randint(1, 2))
-        habits = habits.placing(thing, {place: random.randint(1, 3) for place in places})
+        habits = placing(habits, thing, {place: random.randint(1, 3) for place in places})
     return habits
 
 

@@ -29,11 +29,12 @@ from housequest.agent.training.wordings import FURNITURE, OBJECTS, Names, plural
 from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.examples import EVALUATION_SEEDS
 from housequest.worlds.alfworld.engine.native import NativeEnv
-from housequest.worlds.alfworld.houses.house import GeneratedHouses, Habits, counted_habits, make_house
-from housequest.worlds.alfworld.text import begin
+from housequest.worlds.alfworld.houses.house import GeneratedHouses, make_house, placing
+from housequest.worlds.alfworld.text import begin, load_counts
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Env, Task, World
 from housequest.worlds.household.belief import Receptacle, kind
+from housequest.worlds.household.counts import Counts
 from housequest.worlds.household.goals import TYPES, Goal, GoalForm
 
 SETS = ("seen", "admissible", "houses", "human", "wordings", "hints", "rules")  # The sets of `evaluate_model`.
@@ -255,10 +256,10 @@ def _worth(games: Sequence[GameResult]) -> dict[str, Any]:
     return _figures([(game, None) for game in games]) | {"steps": round(fmean(game.steps for game in games), 2)}
 
 
-def _habits(altered: Mapping[str, str]) -> Habits:
-    habits = counted_habits()
+def _habits(altered: Mapping[str, str]) -> Counts:
+    habits = load_counts()
     for thing, place in altered.items():
-        habits = habits.placing(thing, {place: 1})
+        habits = placing(habits, thing, {place: 1})
     return habits
 
 

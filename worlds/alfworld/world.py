@@ -29,11 +29,12 @@ from housequest.worlds.alfworld.engine.native import VERSION, NativeEnv
 from housequest.worlds.alfworld.engine.planner import plan
 from housequest.worlds.alfworld.expert import make_expert
 from housequest.worlds.alfworld.games import DEFAULT_SPLITS, FILE, GET_DATA, PUBLISHED
-from housequest.worlds.alfworld.houses.house import GeneratedHouses, Habits, read_habits
+from housequest.worlds.alfworld.houses.house import GeneratedHouses, read_habits
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import Env, Policy, Task, WorldInfo
 from housequest.worlds.env import unwrapped
 from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound, nearest, shown
+from housequest.worlds.household.counts import Counts
 from housequest.worlds.household.goals import TYPES
 from housequest.worlds.household.world import EXAMPLE, GENERATED, HouseholdWorld
 from housequest.worlds.options import option
@@ -109,7 +110,7 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
         engine: str = _NATIVE,
         data: str | Path | None = None,
         goals: str = "template",
-        habits: str | Habits | None = None,
+        habits: str | Counts | None = None,
     ) -> None:
         super().__init__()
         self._habits = read_habits(Path(habits)) if isinstance(habits, str) else habits

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from housequest.agent.config import configure
 from housequest.agent.evaluation.runs.spec import make_run_spec
-from housequest.worlds.alfworld.houses.house import counted_habits, make_house, read_habits
+from housequest.worlds.alfworld.houses.house import GeneratedHouses, make_house, placing, read_habits
+from housequest.worlds.alfworld.text import load_counts
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.registry import make_world
 
@@ -45,7 +46,7 @@ def test_the_example_says_where_things_lie() -> None:
 def test_a_world_is_made_by_it(file: Path) -> None:
     file.write_text("mug: {safe: 1.0}")
     world = make_world("alfworld", habits=file)
-    made = make_house(7, counted_habits().placing("mug", {"safe": 1}))
+    made = make_house(7, placing(load_counts(), "mug", {"safe": 1}))
     assert world.task("generated:7").goal == made.sentence
     assert world.fingerprint("generated") != make_world("alfworld").fingerprint("generated")
 
@@ -58,8 +59,9 @@ def test_weights_count_by_their_share_and_the_order_not_at_all(file: Path) -> No
         '{"mug": {"shelf": 3000, "safe": 1000}, "book": {"bed": 1}}',
     ):
         file.write_text(text)
-        digests.add(read_habits(file).digest)
-    assert digests == {counted_habits().placing("book", {"bed": 1}).placing("mug", {"safe": 1, "shelf": 3}).digest}
+        digests.add(GeneratedHouses(read_habits(file)).fingerprint())
+    meant = placing(placing(load_counts(), "book", {"bed": 1}), "mug", {"safe": 1, "shelf": 3})
+    assert digests == {GeneratedHouses(meant).fingerprint()}
 
 
 @pytest.mark.parametrize(
