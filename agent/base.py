@@ -30,7 +30,8 @@ AgentEvent = Thought | Planned | Progressed | Judged | RulesShown | ModelCall | 
 class Emitter(Protocol):
     """Emits an event while the agent decides. Pass ``timing`` with a model call."""
 
-    def __call__(self, body: AgentEvent, timing: Timing | None = None) -> None: ...
+    def __call__(self, body: AgentEvent, timing: Timing | None = None) -> None:
+        """Emit ``body``. ``timing`` belongs to a ``ModelCall``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,14 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """Information beyond text that the configuration allows the agent. ``attempts`` are earlier ones at the same task, ``plan``
-    is the annotated plan: subgoals, each an action with its names. Admissible commands come with each turn.
+    """Information beyond text that the configuration allows the agent.
+
+    Args:
+        admissible: Each turn lists the admissible commands.
+        diagnosis: Refusals come with an explanation.
+        task_type: The type of the task.
+        attempts: Earlier attempts at the same task.
+        plan: The annotated plan: subgoals, each an action with its names.
     """
 
     admissible: bool = False
@@ -58,13 +65,19 @@ class Grants:
 class Turn:
     """The input of a decision.
 
-    ``number`` counts turns from 1; ``left`` are the turns that remain. ``transitions`` are the commands executed since the last
-    decision, whoever chose them: none on the first turn and after an unreadable reply. ``hints`` are the person's since then,
-    and ``declined`` are proposals of this turn that the person rejected. ``belief`` is the state of the household according to
-    the texts so far, None in other worlds; each transition's observation has the belief after it. ``rules`` may be shown to a
-    model; the agent emits ``RulesShown`` for those that it shows, and may repeat one. ``image`` is the agent's view, if
-    granted; it goes into messages through `housequest.agent.roles.base.ask`. ``frame`` is the camera's picture in a world that
-    has one, if the agent asks for it (`Seeing`), and ``pose`` is the agent's place.
+    Args:
+        number: Counts turns from 1.
+        left: The turns that remain, this one included.
+        transitions: The commands executed since the last decision, whoever chose them: none on the first turn and after an
+            unreadable reply. Each observation has the belief after it.
+        hints: The person's hints since the last decision.
+        declined: Proposals of this turn that the person rejected.
+        rules: Rules that may be shown to a model; the agent emits ``RulesShown`` for those that it shows, and may repeat one.
+        admissible: The admissible commands, if granted.
+        belief: The state of the household according to the texts so far; None in other worlds.
+        image: The agent's view, if granted; it goes into messages through `housequest.agent.roles.base.ask`.
+        frame: The camera's picture in a world that has one, if the agent asks for it (`Seeing`).
+        pose: The agent's own place beside ``frame``.
     """
 
     number: int
@@ -130,11 +143,28 @@ class Agent(Protocol):
         ...
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> Memory:
-        """Return the memory before the first turn."""
+        """Begin an episode.
+
+        Args:
+            goal: The task's goal sentence.
+            observation: The opening, with a belief in a household.
+            grants: Information beyond text that the agent may use.
+
+        Returns:
+            The memory before the first turn.
+        """
         ...
 
     async def decide(self, memory: Memory, turn: Turn, emit: Emitter) -> tuple[Decision, Memory]:
-        """Return the next decision and the new memory. If the call is cancelled, the old memory stays valid.
+        """Decide what to do in a turn. If the call is cancelled, the old memory stays valid.
+
+        Args:
+            memory: The memory after the last accepted decision.
+            turn: What happened since, and what is possible now.
+            emit: Called with each event while the agent decides, such as a thought or a call of its model.
+
+        Returns:
+            The decision, and the memory if it is accepted.
 
         Raises:
             ModelError: A model failed: the episode ends, and if it is ``fatal``, the run stops.
@@ -242,12 +272,11 @@ class Another:
 
 @dataclass(frozen=True, slots=True)
 class Rewind:
-    """Go back to just after the event ``to`` (a ``Started``, ``Stepped`` or ``TurnSpent``) on any branch, and play on in a new
-    branch.
+    """Go back to just after the event ``to`` on any branch, and play on in a new branch.
 
-    The house and the agent's memory are restored; the record keeps the old branch, and a changed model stays. A turn must have
-    begun at ``to``. With any other id nothing changes and no event is emitted: ``failed`` is called with a message, and after
-    its ``Proceed`` the episode goes on where the rewind was requested.
+    ``to`` is a ``Started``, ``Stepped`` or ``TurnSpent`` after which a turn began. The house and the agent's memory are
+    restored; the record keeps the old branch, and a changed model stays. With any other id nothing changes and no event is
+    emitted: ``failed`` is called with a message, and after its ``Proceed`` the episode goes on where the rewind was requested.
     """
 
     to: int
@@ -266,8 +295,10 @@ ProposalAnswer = Accept | Replace | Again | Another | Rewind | Stop
 
 
 class Overseer(Protocol):
-    """Watches an episode and, if ``attended``, may intervene. If not, only ``before`` and ``review`` are called, the loop keeps
-    no checkpoints, and a failure ends the episode.
+    """Watches an episode and, if ``attended``, may intervene.
+
+    If it is not attended, only ``before`` and ``review`` are called, the loop keeps no checkpoints, and a failure ends the
+    episode.
 
     ``before`` is called before each turn, and again after an interruption, a change of model or a rewind; ``possible`` are the
     commands that would be accepted now, shown only to a person; None if nobody attends or they cannot be listed. ``review`` is

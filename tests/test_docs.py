@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
+import pkgutil
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,6 +50,32 @@ def test_the_first_ten_minutes_hold_what_they_promise() -> None:
 
 def test_the_reference_says_what_the_code_does() -> None:
     assert stale() == [], "`python -m scripts.reference` writes them anew"
+
+
+def shown_in_api() -> Iterator[tuple[str, Any]]:
+    """Each function, class and public method of docs/reference/api.md by its full name."""
+    for name, options in re.findall(r"^::: (\S+)\n((?:    .*\n)*)", PAGES["docs/reference/api.md"], re.MULTILINE):
+        listed = re.search(r"members: \[(.*)\]", options)
+        for each in [f"{name}.{member}" for member in listed[1].split(", ")] if listed else [name]:
+            found = pkgutil.resolve_name(each)
+            yield each, found
+            for key, value in vars(found).items() if isinstance(found, type) else ():
+                if not key.startswith("_") and (inspect.isfunction(value) or isinstance(value, classmethod | staticmethod)):
+                    yield f"{each}.{key}", getattr(found, key)
+
+
+@pytest.mark.parametrize(("name", "found"), shown_in_api())
+def test_what_the_api_shows_names_its_arguments_its_value_and_its_errors(name: str, found: Any) -> None:
+    doc = found.__doc__ or ""
+    assert doc, name
+    if inspect.isfunction(found) or inspect.ismethod(found):
+        signature = inspect.signature(found)
+        given = [each for each in signature.parameters if each != "self"]
+        assert [each for each in given if not re.search(rf"^ +{each}: ", doc, re.MULTILINE)] == []
+        if signature.return_annotation not in {"None", None}:
+            assert re.search(r"^ +(Returns|Yields):$", doc, re.MULTILINE)
+        raised = "Raises ``" in doc or "Raise ``" in doc
+        assert not raised, "errors have a section"
 
 
 def test_the_glossary_has_each_word_once_in_order() -> None:

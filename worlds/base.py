@@ -28,9 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One problem of a world. ``wording`` is the author of the goal sentence: ``template``, or ``human:N`` for annotator N.
-    ``id``, ``number`` and ``source`` are for people and records; they can give the solution away, so an agent sees only
-    ``goal``, and ``type`` if it is granted."""
+    """One problem of a world.
+
+    ``wording`` is the author of the goal sentence: ``template``, or ``human:N`` for annotator N. ``id``, ``number`` and
+    ``source`` are for people and records; they can give the solution away, so an agent sees only ``goal``, and ``type`` if it
+    is granted.
+    """
 
     id: str
     world: str
@@ -49,10 +52,13 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The text after a command, or at the start. It never shows hidden state. ``accepted`` is False if the world refused the
-    command; the text says so too ("Nothing happens."). ``explanation`` is the diagnosis of a refusal, if the player was granted
-    one. ``belief`` is the belief about a household after this text. The loop adds it, so that each text is read once
-    (`housequest.worlds.household.base.with_belief`); it is never recorded or compared."""
+    """The text after a command, or at the start. It never shows hidden state.
+
+    ``accepted`` is False if the world refused the command; the text says so too ("Nothing happens."). ``explanation`` is the
+    diagnosis of a refusal, if the player was granted one. ``belief`` is the belief about a household after this text; the loop
+    adds it, so that each text is read once (`housequest.worlds.household.base.with_belief`), and it is never recorded or
+    compared.
+    """
 
     text: str
     accepted: bool = True
@@ -65,8 +71,10 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An env's answer to a command. ``terminated``: the game ended by its own rules, won or lost; ``truncated``: a limit ended
-    it."""
+    """An env's answer to a command.
+
+    ``terminated``: the game ended by its own rules, won or lost; ``truncated``: a limit ended it.
+    """
 
     observation: Observation
     won: bool = False
@@ -106,22 +114,50 @@ class Env(Protocol):
         ...
 
     def reset(self) -> Step:
-        """Start, or start again; the first observation ends with "Your task is to: " and the goal."""
+        """Start, or start again.
+
+        Returns:
+            The opening; its text ends with "Your task is to: " and the goal.
+        """
         ...
 
     def step(self, command: str) -> Step:
-        """Execute ``command`` (any text at all; spaces around it do not count). A refused command changes nothing, and the same
-        commands always give the same answers. Raises ``OrderError`` before the first reset."""
+        """Execute a command. A refused one changes nothing, and the same commands always give the same answers.
+
+        Args:
+            command: Any text at all; spaces around it do not count.
+
+        Returns:
+            The world's answer.
+
+        Raises:
+            OrderError: The env was not reset, or its game is over.
+        """
         ...
 
     def admissible_commands(self) -> tuple[str, ...] | None:
-        """The commands that would be accepted now, sorted; None if the world cannot list them."""
+        """List the commands that would be accepted now.
+
+        Returns:
+            The commands, sorted; None if the world cannot list them.
+        """
 
     def goal_conditions(self) -> tuple[int, int] | None:
-        """The number of the goal's conditions that are met, and the number of all; for the recorder, never for an agent."""
+        """Count the goal's conditions, for the recorder and never for an agent.
+
+        Returns:
+            The number that are met, and the number of all; None if the world cannot tell.
+        """
 
     def copy(self) -> Env:
-        """An independent env in the same state. Raises ``Unsupported`` if that is impossible."""
+        """Copy the env.
+
+        Returns:
+            An independent env in the same state.
+
+        Raises:
+            Unsupported: The env cannot be copied.
+        """
         ...
 
     def close(self) -> None:
@@ -168,18 +204,44 @@ class CommandKey:
 
 
 class Policy(Protocol):
-    """A player without a language model, which decides from the goal and the observations alone. A policy that replays a
-    benchmark's own demonstration gives up once another player has acted. ``memory`` is immutable plain data of the policy's
-    own, so that an episode can be rewound."""
+    """A player without a language model, which decides from the goal and the observations alone.
+
+    A policy that replays a benchmark's own demonstration gives up once another player has acted. ``memory`` is immutable plain
+    data of the policy's own, so that an episode can be rewound.
+    """
 
     def begin(self, goal: str, observation: Observation) -> Any:
-        """The memory before the first command."""
+        """Begin an episode.
+
+        Args:
+            goal: The task's goal sentence.
+            observation: The opening.
+
+        Returns:
+            The memory before the first command.
+        """
 
     def observe(self, memory: Any, command: str, observation: Observation) -> Any:
-        """The memory after ``command`` was executed, also if another player chose it."""
+        """Take in an answer, also to a command that another player chose.
+
+        Args:
+            memory: The memory before ``command``.
+            command: The command that was executed.
+            observation: The world's answer to it.
+
+        Returns:
+            The memory after it.
+        """
 
     def decide(self, memory: Any) -> tuple[str | None, str, Any]:
-        """The next command (None if it gives up), the thought behind it in a few words, and the memory after choosing it."""
+        """Choose the next command.
+
+        Args:
+            memory: The memory after the last observation.
+
+        Returns:
+            The command (None if it gives up), the thought behind it in a few words, and the memory after choosing it.
+        """
         ...
 
 
@@ -193,8 +255,11 @@ class Annotated:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A task that counts, as a metric sees it: ``steps`` are executed commands, refused ones included; ``conditions`` and
-    ``annotated`` (the length of the benchmark's own demonstration) are None where they are not known."""
+    """A task that counts, as a metric sees it.
+
+    ``steps`` are executed commands, refused ones included; ``conditions`` and ``annotated`` (the length of the benchmark's own
+    demonstration) are None where they are not known.
+    """
 
     won: bool
     met: int
@@ -205,9 +270,12 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric of a benchmark: a ratio of two sums over all played tasks, in [0, 1]. ``terms`` gives the numbers that a task
-    adds above and below the line, None if they are not known. ``label`` names it in tables, ``key`` in JSON, and ``about``
-    explains it in a sentence. A ``main`` one is in every table, the others only in the table of all tasks."""
+    """A metric of a benchmark: a ratio of two sums over all played tasks, in [0, 1].
+
+    ``terms`` gives the numbers that a task adds above and below the line, None if they are not known. ``label`` names it in
+    tables, ``key`` in JSON, and ``about`` explains it in a sentence. A ``main`` one is in every table, the others only in the
+    table of all tasks.
+    """
 
     key: str
     label: str
@@ -262,11 +330,21 @@ class World(ABC):
 
     @abstractmethod
     def splits(self) -> Sequence[str]:
-        """The installed splits, in a fixed order."""
+        """List the installed splits.
+
+        Returns:
+            Their names, in a fixed order.
+        """
 
     @abstractmethod
     def tasks(self, split: str) -> Sequence[Task]:
-        """Every task of ``split`` in a fixed order, numbered from 1; in an endless split, from 0.
+        """List the tasks of a split.
+
+        Args:
+            split: One of `splits`, or an endless split.
+
+        Returns:
+            Every task in a fixed order, numbered from 1; in an endless split, from 0.
 
         Raises:
             TaskNotFound: There is no such split.
@@ -274,18 +352,37 @@ class World(ABC):
 
     @abstractmethod
     def open(self, task: Task) -> Env:
-        """A new env for ``task``.
+        """Open a task to be played.
+
+        Args:
+            task: One of this world's tasks.
+
+        Returns:
+            A new env, to be reset before its first step.
 
         Raises:
             GameError: The game is missing or damaged.
         """
 
     def split_for(self, purpose: Purpose) -> str:
-        """The split that is used for ``purpose`` if none is named; the one to play must not need a download."""
+        """Choose a split if none is named.
+
+        Args:
+            purpose: ``play``, ``evaluate`` or ``explore``.
+
+        Returns:
+            The name of a split; the one to play must not need a download.
+        """
         return self.info.default_splits.get(purpose) or self.splits()[0]
 
     def task(self, reference: str) -> Task:
-        """The task ``SPLIT:NUMBER``, or the one with this id, which begins with ``SPLIT/``.
+        """Find a task.
+
+        Args:
+            reference: ``SPLIT:NUMBER``, or a task's id, which begins with ``SPLIT/``.
+
+        Returns:
+            The task.
 
         Raises:
             TaskNotFound: There is no such task.
@@ -308,7 +405,13 @@ class World(ABC):
         raise TaskNotFound(f"There is no task {shown(reference)}: {there}.{hint}")
 
     def fingerprint(self, split: str) -> str:
-        """A SHA-256, in hexadecimal, that changes whenever the tasks of ``split`` change.
+        """Identify the tasks of a split, so that a run knows when they changed.
+
+        Args:
+            split: One of `splits`, or an endless split.
+
+        Returns:
+            A SHA-256 in hexadecimal.
 
         Raises:
             TaskNotFound: There is no such split.
@@ -335,8 +438,11 @@ class Solvable(Protocol):
     """A world that knows how short a solution can be."""
 
     def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
-        """Hidden: the number of commands in the shortest solution, None if none is found: for metrics, and for people after a
-        game. The search ends after ``seconds``, or at the world's own limit; call it in a thread. Raises ``GameError``."""
+        """Hidden: the number of commands in the shortest solution; None if none is found.
+
+        It is for metrics, and for people after a game. The search ends after ``seconds``, or at the world's own limit; call it
+        in a thread. Raises ``GameError``.
+        """
 
 
 @runtime_checkable

@@ -45,8 +45,10 @@ _OF_ENVS = (Pictured, Reaching)
 
 
 class ContractReport(NamedTuple):
-    """The demands of the contract by name, each with its fault, "" if it is met; and the protocols that the world fulfils
-    beyond it, such as ``HasExpert``."""
+    """The demands of a contract by name, each with its fault, "" if it is met.
+
+    ``fulfils`` names the protocols that the world fulfils beyond it, such as ``HasExpert``.
+    """
 
     demands: Mapping[str, str]
     fulfils: tuple[str, ...] = ()
@@ -58,8 +60,16 @@ class ContractReport(NamedTuple):
 
 
 def check_world(world: World, *, split: str | None = None, wrap: Wrap = lambda env: env) -> ContractReport:
-    """Check a world by playing one task of each type of ``split`` (the default split if it is installed, else the example
-    split). A demand whose check raises is not met. ``wrap`` wraps each env, to check a wrapper as well."""
+    """Check a world by playing one task of each type of a split.
+
+    Args:
+        world: The world to check.
+        split: The split to play; None for the default split if it is installed, else the example split.
+        wrap: Wraps each env, to check a wrapper as well.
+
+    Returns:
+        The demands that are met and broken; a demand whose check raises is broken.
+    """
     report: dict[str, str] = {}
     check = _Check(world, split, wrap)
     for what, demand in _DEMANDS.items():

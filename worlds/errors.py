@@ -1,5 +1,7 @@
-"""The errors that housequest raises on purpose, each at one boundary: world, model, agent, knowledge or configuration. Messages
-name the file or value and a way out; the command line prints them without a traceback."""
+"""The errors that housequest raises on purpose, each at one boundary: world, model, agent, knowledge or configuration.
+
+Messages name the file or value and a way out; the command line prints them without a traceback.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,12 @@ Boundary = Literal["world", "model", "agent", "knowledge", "configuration"]
 
 
 class HousequestError(Exception):
-    """An expected failure, with a message for a person; ``boundary`` is recorded with an episode that errored."""
+    """An expected failure, with a message for a person.
+
+    Args:
+        message: Names the file or value, and a way out.
+        recorded: The message for records, without hosts and attempts, which differ between equal runs; None for ``message``.
+    """
 
     boundary: ClassVar[Boundary] = "world"
 
@@ -35,10 +42,16 @@ class OrderError(WorldError):
 
 
 class ModelError(HousequestError):
-    """A language model could not be reached, refused a call, or gave an answer that breaks its protocol. ``fatal``: every other
-    call would fail too, so a run should stop; nothing answers at the address, the key or the model's name is refused, or the
-    account has no credit. Failures of one sort, such as an HTTP status, share a ``kind``; by default it is the message for
-    records. ``overflow``: the prompt does not fit into the model's context."""
+    """A language model could not be reached, refused a call, or gave an answer that breaks its protocol.
+
+    Args:
+        message: Names the model and a way out.
+        recorded: The message for records; None for ``message``.
+        fatal: True if every other call would fail too, so that a run should stop: nothing answers at the address, the key or
+            the model's name is refused, or the account has no credit.
+        kind: Shared by failures of one sort, such as an HTTP status; None for the message for records.
+        overflow: True if the prompt does not fit into the model's context.
+    """
 
     boundary: ClassVar[Boundary] = "model"
 

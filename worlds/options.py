@@ -15,7 +15,17 @@ _MOST = 1_000_000
 
 
 def option(default: Scalar | None, help: str = "", *, least: float = 0, most: float = _MOST) -> Any:
-    """A field of an options dataclass, with a line of ``help`` and the bounds of a number."""
+    """Declare an option: a field of a frozen dataclass, read from texts and numbers.
+
+    Args:
+        default: The value if none is given; its type is the field's annotation.
+        help: A line for people, shown in lists of settings.
+        least: The smallest number that is accepted.
+        most: The largest number that is accepted.
+
+    Returns:
+        A dataclass field.
+    """
     bounds = {"ge": least, "le": most} if isinstance(default, int | float) and not isinstance(default, bool) else {}
     return dataclasses.field(default=default, metadata={"description": help, **bounds})
 
@@ -26,9 +36,11 @@ def defaults(options: type[Any]) -> dict[str, Scalar | None]:
 
 
 def read_options(options: type[T], given: Mapping[str, object], *, owner: str, word: str = "option") -> T:
-    """Make ``options`` from the values ``given``, texts or numbers, each read as its field's type. Errors name the ``owner``
-    and call an option a ``word``. Raises ``ConfigurationError`` for an unknown key and a value of another type, out of bounds,
-    or outside a ``Literal``."""
+    """Make ``options`` from the values ``given``, texts or numbers, each read as its field's type.
+
+    Errors name the ``owner`` and call an option a ``word``. Raises ``ConfigurationError`` for an unknown key and a value of
+    another type, out of bounds, or outside a ``Literal``.
+    """
     known = tuple(defaults(options))
     for key in given:
         if key not in known:

@@ -129,7 +129,18 @@ def world_class(name: str) -> type[World]:
 
 
 def make_world(name: str = DEFAULT_WORLD, **options: Any) -> World:
-    """Make a world with the options that its ``Options`` declare. Raises ``ConfigurationError``."""
+    """Make a world by name.
+
+    Args:
+        name: An installed world; `world_names` lists them.
+        options: Its options, as its ``Options`` declare them; texts are read as the field's type.
+
+    Returns:
+        The world, ready to list and open tasks.
+
+    Raises:
+        ConfigurationError: The world is unknown, or an option is unknown or out of bounds.
+    """
     found = world_class(name)
     read = read_options(found.Options, options, owner=f"The world {name!r}")
     return found(**{field: getattr(read, field) for field in found.Options.__dataclass_fields__})

@@ -77,8 +77,22 @@ async def check_agent(
     settings: Mapping[str, Any] | None = None,
     turns: int = 6,
 ) -> ContractReport:
-    """Play ``turns`` of ``task``, each more than once, and report the demands of the contract that ``agent`` does not meet.
-    ``model`` must give equal replies to equal prompts, as a scripted one does."""
+    """Check an agent by playing some turns of a task, each more than once.
+
+    Args:
+        agent: Its name, or its spec.
+        world: A world that it plays.
+        task: The task to play.
+        model: A model that gives equal replies to equal prompts, as a scripted one does; None if the agent needs none.
+        settings: The agent's settings.
+        turns: The number of turns.
+
+    Returns:
+        The demands of the contract that are met and broken.
+
+    Raises:
+        HousequestError: The agent or the task cannot be used at all.
+    """
     spec = agent_spec(agent) if isinstance(agent, str) else agent
     recording, given = None if model is None else _Recording(model), settings or {}
     made = _make(spec, world, recording, given)

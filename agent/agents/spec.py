@@ -8,7 +8,8 @@ A package adds an agent by an entry point of the group ``housequest.agents`` who
 
         return Walker(parts.settings.steps)
 
-The agents that ship are declared the same way, each in the package that holds its code, its roles and its prompts."""
+The agents that ship are declared the same way, each in the package that holds its code, its roles and its prompts.
+"""
 
 from __future__ import annotations
 
@@ -143,12 +144,15 @@ Take = Literal["rules", "images", "skills", "camera"]
 
 @dataclass(frozen=True, slots=True)
 class AgentRoles:
-    """The roles in which an agent asks its model, by ``names``; each can have a model of its own.
+    """The roles in which an agent asks its model.
 
-    ``prompts`` is the package whose ``*.txt`` files are the agent's prompt templates. ``demonstrations`` is the module with
-    an expert's replies in each role (`housequest.agent.roles.demonstrations`), if a model can be taught to play as this
-    agent. An agent that ``rerenders`` earlier parts of its prompts loses caches of prefixes; its docstring says what that
-    costs."""
+    Args:
+        names: The roles; each can have a model of its own.
+        prompts: The package whose ``*.txt`` files are the agent's prompt templates.
+        demonstrations: The module with an expert's replies in each role (`housequest.agent.roles.demonstrations`), if a model
+            can be taught to play as this agent.
+        rerenders: True if it changes earlier parts of its prompts, which loses caches of prefixes; its docstring says the cost.
+    """
 
     names: tuple[str, ...] = ()
     prompts: str | None = None
@@ -160,9 +164,11 @@ class AgentRoles:
 class AgentSources:
     """The files that an agent plays by, besides prompts and examples.
 
-    ``prior`` is the expert's search prior on which its network was trained, if it was. ``learned_from`` are the splits from
-    which the network that ships learned (`housequest.worlds.tasks.read_split`). ``digests`` gives the SHA-256 of each file
-    by name, from the settings of the agent or of one that plays through it."""
+    Args:
+        prior: The expert's search prior on which its network was trained, if it was.
+        learned_from: The splits from which the network that ships learned (`housequest.worlds.tasks.read_split`).
+        digests: Gives the SHA-256 of each file by name, from the settings of the agent or of one that plays through it.
+    """
 
     prior: str | None = None
     learned_from: tuple[str, ...] = ()
@@ -212,22 +218,55 @@ class AgentSpec:
         return self.settings is not None and any(each.name == "search" for each in fields(self.settings))
 
     def roles_with(self, settings: Mapping[str, object]) -> tuple[str, ...]:
-        """Its roles, and those of the agent that acts for it with these ``settings``."""
+        """Return its roles, and those of the agent that acts for it.
+
+        Args:
+            settings: The agent's settings; ``acting`` names the agent that acts.
+
+        Returns:
+            The names of the roles.
+        """
         usual = defaults(self.settings).get("acting") if self.settings else None
         acting = settings.get("acting", usual)
         return (*self.roles.names, *(role for name in self.wraps if name == acting for role in agent_spec(name).roles.names))
 
     def needs_model_with(self, settings: Mapping[str, object]) -> bool:
+        """Tell if it needs a language model.
+
+        Args:
+            settings: The agent's settings, which may lift the need.
+
+        Returns:
+            True if it cannot be made without a model.
+        """
         return "model" in self.needs and not self.excepted("model", settings)
 
     def excepted(self, what: Need | Take, settings: Mapping[str, object]) -> bool:
-        """True if ``settings`` lift this need or take."""
+        """Tell if a need or a take is lifted.
+
+        Args:
+            what: The need or the take.
+            settings: The agent's settings.
+
+        Returns:
+            True if ``settings`` lift it.
+        """
         name, _, value = self.unless.get(what, "").partition("=")
         given = settings.get(name)
         return given == value if value else bool(given)
 
     def read_settings(self, given: Mapping[str, object]) -> Any:
-        """All settings: those ``given`` are checked, and own prompts named by digest. Raises ``ConfigurationError``."""
+        """Read all settings, and name the user's own prompts by their digest.
+
+        Args:
+            given: Those that are not the default, as texts or values.
+
+        Returns:
+            An instance of ``settings``, or a dict if the world's expert declares them.
+
+        Raises:
+            ConfigurationError: A setting is unknown or out of bounds, or own prompts cannot be read.
+        """
         if self.settings is None:
             return dict(given)
         read = read_options(self.settings, given, owner=f"The agent {self.name!r}", word="setting")
@@ -238,7 +277,14 @@ class AgentSpec:
         return replace(read, prompts=read_own(self.name, read.prompts, self.templates))
 
     def made(self, parts: AgentParts[Any]) -> Agent:
-        """Make the agent from ``parts``, with the user's own prompts if its settings name some."""
+        """Make the agent, with the user's own prompts if its settings name some.
+
+        Args:
+            parts: The world, the model and the settings that it plays with.
+
+        Returns:
+            The agent, which plays any number of episodes.
+        """
         from housequest.agent.roles.own import carrying
 
         return carrying(str(getattr(parts.settings, "prompts", "")), lambda: self.make(parts))
@@ -297,8 +343,10 @@ def shipped_model(agent: str) -> str | None:
 
 
 def model_for(agent: str, model: str | None, world: str, settings: Mapping[str, object] | None = None) -> str | None:
-    """Choose the model with which ``agent`` plays ``world``: ``model``, else the built-in one; None if it needs none with
-    ``settings``. Raises ``ConfigurationError`` if none is given or the built-in one cannot play."""
+    """Choose the model with which ``agent`` plays ``world``: ``model``, else the built-in one; None if it needs none.
+
+    Raises ``ConfigurationError`` if none is given or the built-in one cannot play.
+    """
     spec = agent_spec(agent)
     if not spec.needs_model_with(settings or {}):
         return None
@@ -343,8 +391,24 @@ def make_agent(
     question: AskPerson | None = None,
     worked: Worked | None = None,
 ) -> Agent:
-    """Make the agent ``name`` for ``world``. ``question`` asks a person for a command; ``worked`` has example replies for a
-    model that continues plain text. Raises ``ConfigurationError``, and ``Unsupported`` if it does not play such a world."""
+    """Make an agent by name.
+
+    Args:
+        name: An installed agent; `agent_names` lists them.
+        world: The world that it plays.
+        model: Its language model, if it needs one.
+        settings: Its settings by name, such as ``{"examples": "train"}``; the others have their defaults.
+        seed: Fixes what it draws, and its model's sampling if the temperature is above 0.
+        question: Asks a person for a command.
+        worked: Gives example replies for a model that continues plain text.
+
+    Returns:
+        The agent, which plays any number of episodes.
+
+    Raises:
+        ConfigurationError: The agent or a setting is unknown, or its model is missing.
+        Unsupported: It does not play such a world.
+    """
     from housequest.agent.models.base import roles_of
 
     spec = agent_spec(name)

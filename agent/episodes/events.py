@@ -124,7 +124,7 @@ class ModelCall(Frozen):
     The prompt is the first ``kept`` messages of the role's previous conversation, reply included, and then ``added``: so it can
     be rebuilt without being stored at every step.
 
-    Args:
+    Attributes:
         reply: The reply; if given texts were scored, the selected one.
         candidates: The best of the scored texts, or the possible first words of a verdict that was taken by probability.
         calls: The number of calls, if more than one.

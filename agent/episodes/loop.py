@@ -67,11 +67,29 @@ class EpisodeConfig:
         return self.model
 
     def open(self, task: Task) -> Env:
-        """A new env for ``task``, with the diagnosis if it is granted. Raises ``GameError`` and ``Unsupported``."""
+        """Open a task, with the diagnosis if it is granted.
+
+        Args:
+            task: A task of ``world``.
+
+        Returns:
+            A new env.
+
+        Raises:
+            GameError: The game is missing or damaged.
+            Unsupported: The world cannot give the diagnosis.
+        """
         return open_env(self.world, task, diagnosis="diagnosis" in self.grants)
 
     def check_grants(self, tasks: Iterable[Task]) -> None:
-        """Raise ``Unsupported`` if the world cannot give one of the grants; all ``tasks`` of a split are alike in this."""
+        """Check before a run that the world can give all grants.
+
+        Args:
+            tasks: Tasks of a split, which are alike in this.
+
+        Raises:
+            Unsupported: The world cannot give one of the grants.
+        """
         for task in tasks:
             with suppress(GameError):
                 if "diagnosis" in self.grants:
@@ -91,13 +109,19 @@ async def run_episode(
     watcher: base.Watcher | None = None,
     halt: Callable[[ModelError], None] = lambda _: None,
 ) -> events.Ended:
-    """Play one episode to its end and return how its last branch ended. The caller closes ``env``; the loop closes its copies.
+    """Play one episode to its end. The caller closes ``env``; the loop closes its copies.
 
     Args:
+        env: A new env of ``config.world``.
+        agent: Plays it.
+        config: The turns, grants and rules.
         listener: Gets every event.
         overseer: A person who may step in.
         watcher: Gets what a `Watchable` agent recognises in each picture.
         halt: Called with a fatal error of a model before it ends the episode; a ``BaseException`` leaves it unfinished.
+
+    Returns:
+        The end of the last branch.
     """
     given = (env, env, agent, config, EventEmitter(listener), overseer or base.Unattended(), watcher, halt)
     return await _Episode(*given).run()
@@ -113,7 +137,20 @@ async def play(
     overseer: base.Overseer | None = None,
     rules: Sequence[str] = (),
 ) -> AsyncIterator[Event]:
-    """Play ``task`` with ``agent``, shown all ``rules``, and yield each event. To end the episode, leave the iteration."""
+    """Play a task, event by event. To end the episode early, leave the iteration.
+
+    Args:
+        world: The task's world.
+        task: The task to play.
+        agent: Plays it.
+        max_turns: The most turns; each executed command and each unreadable reply takes one.
+        grants: ``admissible``, ``type``, ``diagnosis``, ``view`` and ``plan`` show the agent more than text.
+        overseer: A person who may step in.
+        rules: Statements that are all shown to the agent.
+
+    Yields:
+        Each event when it happens.
+    """
     queue: asyncio.Queue[Event | None] = asyncio.Queue()
 
     def listen(event: Event | CallTiming) -> None:
@@ -155,8 +192,10 @@ class _Decided:
 
 @dataclass(slots=True, eq=False)
 class _Episode:
-    """One running episode. ``turn_start`` is the event that ended the last turn, or ``Started``: a rewind goes there.
-    ``checkpoints`` are the states of all branches after such events, each with a copy of the env, if it can be copied.
+    """One running episode.
+
+    ``turn_start`` is the event that ended the last turn, or ``Started``: a rewind goes there. ``checkpoints`` are the states of
+    all branches after such events, each with a copy of the env, if it can be copied.
     """
 
     given_env: Env
@@ -314,8 +353,9 @@ class _Episode:
             self.checkpoints[self.turn_start] = copy(self.state), copied
 
     async def _decide(self, number: int, possible: tuple[str, ...] | None) -> _Decided | _Answer | None:
-        """Ask the agent and the overseer until a decision is accepted. Returns a person's answer instead, or None if they
-        interrupted.
+        """Ask the agent and the overseer until a decision is accepted.
+
+        Returns a person's answer instead, or None if they interrupted.
         """
         state = self.state
         if self.selector is not None:

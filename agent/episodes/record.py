@@ -28,9 +28,13 @@ LONGEST_LINE = 16_000_000
 
 
 class EpisodeRecorder:
-    """Writes an episode's events to ``path``; an ``EventListener`` and a context manager. Until the episode has ended, the
-    file's name ends in ``.part``. ``resume`` continues an existing record, and drops a last line that was cut off. Timings go
-    to ``clock`` with the episode's ``label``.
+    """Writes an episode's events to a file; an ``EventListener`` and a context manager.
+
+    Args:
+        path: The record. Until the episode has ended, its name ends in ``.part``.
+        clock: Gets the timings, one JSON line each.
+        label: Names the episode in those lines.
+        resume: Continue an existing record, and drop a last line that was cut off.
     """
 
     def __init__(self, path: Path, *, clock: BinaryIO | None = None, label: str = "", resume: bool = False) -> None:
@@ -76,7 +80,17 @@ class EpisodeRecorder:
 
 
 def read_episode(path: Path) -> Iterator[Event]:
-    """The events recorded in ``path``; a last line that was cut off is dropped. Raises ``ConfigurationError`` with the line."""
+    """Read the events of a record.
+
+    Args:
+        path: An episode's ``.jsonl`` file.
+
+    Yields:
+        Each event in order; a last line that was cut off is dropped.
+
+    Raises:
+        ConfigurationError: A line is no event; the message has its number.
+    """
     for number, line in recorded_lines(path):
         yield _parsed(Event, line, f"{path}:{number}", "not a recorded event", "Give an episode's .jsonl file.")
 

@@ -25,10 +25,21 @@ from housequest.worlds.errors import ConfigurationError
 
 
 def evaluate(*, out: Path | str | None = None, retry_errors: bool = False, **settings: Any) -> Path:
-    """Play a run, or what is left of it, and return its folder. ``settings`` are settings of the configuration by name
-    (``housequest.agent.config.Settings``: world, split, agent, model, limit, concurrency, ...); they win over the user's.
-    ``out`` is the folder; without it, the settings determine the folder. Raises ``ConfigurationError``, ``KnowledgeError`` and
-    ``housequest.agent.evaluation.runs.budget.Stopped``, with the messages of ``housequest eval``. It runs its own event loop.
+    """Play a run, or what is left of it. It runs its own event loop.
+
+    Args:
+        out: The folder; None lets the settings determine it.
+        retry_errors: Play episodes again that ended in an error.
+        settings: Settings by name (``housequest.agent.config.Settings``: world, split, agent, model, limit, concurrency, ...);
+            they win over the user's configuration.
+
+    Returns:
+        The folder of the run.
+
+    Raises:
+        ConfigurationError: A setting is wrong, or the folder holds another run.
+        KnowledgeError: A rulebook cannot be read.
+        housequest.agent.evaluation.runs.budget.Stopped: The run stopped early, with the message of ``housequest eval``.
     """
     chosen = configure(settings)
     options = RunOptions(concurrency=chosen.concurrency, retry_errors=retry_errors)
@@ -44,8 +55,16 @@ def evaluate(*, out: Path | str | None = None, retry_errors: bool = False, **set
 
 
 def report(run: Path | str) -> dict[str, object]:
-    """The figures of a run, a series or a sweep in a folder, as ``housequest report --json`` prints them. Raises
-    ``ConfigurationError``.
+    """Read the figures of a run, a series or a sweep.
+
+    Args:
+        run: Its folder.
+
+    Returns:
+        The figures, as ``housequest report --json`` prints them.
+
+    Raises:
+        ConfigurationError: The folder holds nothing to report, or is damaged.
     """
     return read_report([Path(run)], configure(uses=()).prices_of).data()
 
@@ -53,8 +72,9 @@ def report(run: Path | str) -> dict[str, object]:
 def read_report(
     places: Sequence[Path], prices: PriceList, watcher: Watcher | None = None, baseline: str | None = None
 ) -> Report:
-    """The report of what these folders hold: a run, a series, or the arms of sweeps and of several folders beside each other,
-    each against the arm called ``baseline``. Raises ``ConfigurationError``.
+    """Read the report of what ``places`` hold: a run, a series, or the arms of sweeps and of several folders.
+
+    Arms stand beside each other, each against the arm called ``baseline``. Raises ``ConfigurationError``.
     """
     sweeps = [SweepFolder(place) for place in places]
     for place, folder in zip(places, sweeps, strict=True):

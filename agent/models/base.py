@@ -119,12 +119,19 @@ class PromptToken:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's reply. ``finish`` is ``stop``, ``length``, or the server's own finish reason.
+    """A model's reply.
 
-    ``read`` are the tokens of the prompt, if requested, except the first, which has no probability. ``held`` is the result of
-    holding the reply to a form, if known: ``refused`` means a free reply; with ``broken`` or ``cut``, ``text`` is not one of
-    the choices. ``thinking`` is the model's thinking, if the server returns it. ``learned`` describes how the request had to be
-    changed for the server.
+    Args:
+        text: The reply, without ``thinking``.
+        finish: ``stop``, ``length``, or the server's own finish reason.
+        usage: Tokens, as the model counted them.
+        timing: What differs between equal calls.
+        tokens: The generated tokens, if alternatives were requested.
+        read: The tokens of the prompt, if requested, except the first, which has no probability.
+        held: The result of holding the reply to a form, if known: ``refused`` means a free reply; with ``broken`` or ``cut``,
+            ``text`` is not one of the choices.
+        thinking: The model's thinking, if the server returns it.
+        learned: How the request had to be changed for the server.
     """
 
     text: str
@@ -149,7 +156,14 @@ class Scores:
 
     @classmethod
     def joined(cls, parts: Sequence[Scores]) -> Scores:
-        """Join the scores of several calls."""
+        """Join the scores of several calls.
+
+        Args:
+            parts: The scores, in order.
+
+        Returns:
+            All log-probabilities, with the sums of calls, tokens and time.
+        """
         cached = _total(part.timing.cached for part in parts)
         return cls(
             tuple(logprob for part in parts for logprob in part.logprobs),
@@ -173,8 +187,18 @@ def _total(counts: Iterable[int | None]) -> int | None:
 class Capabilities:
     """The abilities of a model beyond completing a chat.
 
-    ``chats`` is False if the model has no chat template. ``completions``: it continues plain text. ``singly``: scoring takes
-    one call for each text, and one for the prompt. ``grammar``: it accepts grammars in GBNF, llama.cpp's format.
+    Args:
+        chats: False if the model has no chat template.
+        completions: It continues plain text.
+        log_probabilities: It tells the log-probability of each generated token.
+        scoring: It scores given texts.
+        singly: Scoring takes one call for each text, and one for the prompt.
+        choices: It replies with one of given texts.
+        schema: It replies in JSON by a schema.
+        grammar: It accepts grammars in GBNF, llama.cpp's format.
+        bias: It accepts values that are added to logits.
+        images: It takes pictures.
+        deterministic: Equal requests have equal replies.
     """
 
     chats: bool = True
@@ -192,13 +216,20 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request for one reply to the conversation ``messages``.
+    """A request for one reply to a conversation. The last fields need a capability of the model.
 
-    The reply ends before the first text of ``stop``, and after at most ``max_tokens`` tokens. ``seed`` fixes the sampling if
-    ``temperature`` is above 0. The other fields need a capability: ``top_logprobs`` asks for that many alternatives to each
-    token, ``choices`` for one of these texts (see `Completion.held`), ``schema`` for JSON, ``grammar`` for a text in GBNF, and
-    ``bias`` changes the odds of tokens. Pictures need ``images``. With ``raw``, the model continues the joined contents of the
-    messages as plain text, which needs ``completions``.
+    Args:
+        messages: The conversation so far.
+        stop: The reply ends before the first of these texts.
+        max_tokens: The most tokens of the reply.
+        temperature: 0 takes the likeliest token.
+        seed: Fixes the sampling if ``temperature`` is above 0.
+        top_logprobs: The number of alternatives to return for each token.
+        choices: The reply is one of these texts (see `Completion.held`).
+        schema: The reply is JSON by this schema.
+        grammar: The reply is a text of this grammar, in GBNF.
+        bias: Changes the odds of tokens.
+        raw: Continue the joined contents of the messages as plain text, which needs ``completions``.
     """
 
     messages: Sequence[Message]
@@ -219,7 +250,15 @@ class Request:
         return "".join(message.content for message in self.messages)
 
     def check(self, model: str, capabilities: Capabilities) -> None:
-        """Raise ``Unsupported`` if this needs a capability that ``model`` lacks."""
+        """Check the request before it is sent.
+
+        Args:
+            model: The model's name, for the error.
+            capabilities: The model's abilities.
+
+        Raises:
+            Unsupported: The request needs a capability that the model lacks.
+        """
         needs = (
             ("completions of plain text", self.raw, capabilities.completions),
             ("log-probabilities", self.top_logprobs > 0, capabilities.log_probabilities),
@@ -241,6 +280,7 @@ class Request:
 
     @property
     def has_images(self) -> bool:
+        """True if a message has a picture."""
         return any(message.image is not None for message in self.messages)
 
 
@@ -271,11 +311,21 @@ class Model(Protocol):
     """The name given by the user, without any secret."""
 
     async def capabilities(self) -> Capabilities:
-        """Return the model's abilities; they are probed once."""
+        """Find out the model's abilities; they are probed once.
+
+        Returns:
+            The abilities.
+        """
         return Capabilities()
 
     async def complete(self, request: Request) -> Completion:
-        """Return one reply to ``request``. Cancelling the call ends it.
+        """Ask for one reply. Cancelling the call ends it.
+
+        Args:
+            request: The conversation, and how to reply.
+
+        Returns:
+            The reply, with its tokens and its time.
 
         Raises:
             ModelError: The model failed.

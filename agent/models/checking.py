@@ -50,8 +50,15 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModelReport:
-    """The results of checking a model: a plain reply, its abilities, the demands on every model, the optional protocols that it
-    ``has`` (`housequest.agent.models.base.ABILITIES`), and the runtime of a local model."""
+    """The results of checking a model.
+
+    Args:
+        reply: A plain reply.
+        abilities: What the model offers, with evidence.
+        demands: The demands on every model.
+        has: The optional protocols that it fulfils (`housequest.agent.models.base.ABILITIES`).
+        runtime: The runtime of a local model.
+    """
 
     reply: Completion
     abilities: tuple[Finding, ...]
@@ -66,7 +73,17 @@ class ModelReport:
 
 
 async def check_model(model: Model) -> ModelReport:
-    """Check with about 15 calls that ``model`` keeps its contract and its promises. Raises what the first call raises."""
+    """Check with about 15 calls that a model keeps its contract and its promises.
+
+    Args:
+        model: The model to check.
+
+    Returns:
+        The demands that are met and broken, and the abilities with their evidence.
+
+    Raises:
+        HousequestError: The first call failed.
+    """
     messages = [Message("user", _BRIEF if ability(model, BriefReader) else "Say hello in one word.")]
     plain = Request(messages, max_tokens=64)
     reply = await model.complete(plain)

@@ -1,8 +1,8 @@
-"""Models by name, ``KIND:REST``, and the contract of the provider of a kind. A role may have its own model:
-``NAME,ROLE=NAME``.
+"""Models by name, ``KIND:REST``, and the contract of the provider of a kind.
 
-To add a kind, such as ``openai`` in ``openai:NAME``, declare an entry point in the group ``housequest.models`` with the kind as
-its name and a subclass of `ModelProvider` as its value. Keep that module light: it is imported just to parse a model's name.
+A role may have its own model: ``NAME,ROLE=NAME``. To add a kind, such as ``openai`` in ``openai:NAME``, declare an entry point
+in the group ``housequest.models`` with the kind as its name and a subclass of `ModelProvider` as its value. Keep that module
+light: it is imported just to parse a model's name.
 """
 
 from __future__ import annotations
@@ -33,9 +33,13 @@ T = TypeVar("T")
 class CallOptions:
     """Options for calling a model.
 
-    ``timeout`` limits one attempt, in seconds. ``retries`` is the number of retries after a temporary failure, and ``wait``
-    multiplies the pauses between them. ``keys`` are the user's API keys; None reads the configuration. ``watch`` gets each
-    reply while it comes, for a person who waits and may cancel. ``limiter`` replaces the model's own rate limiter.
+    Args:
+        timeout: The limit of one attempt, in seconds.
+        retries: The number of retries after a temporary failure.
+        wait: Multiplies the pauses between retries.
+        keys: The user's API keys; None reads the configuration.
+        watch: Gets each reply while it comes, for a person who waits and may cancel.
+        limiter: Replaces the model's own rate limiter.
     """
 
     timeout: float = 60.0
@@ -62,41 +66,107 @@ class ModelProvider(ABC):
     """True if calls cost nothing unless prices are configured, so that a budget in money can count them."""
 
     def parse(self, rest: str) -> str:
-        """Normalise ``rest`` without opening a file or connection. Raises ``ConfigurationError``."""
+        """Normalise a name without opening a file or connection.
+
+        Args:
+            rest: The part of the name after ``KIND:``.
+
+        Returns:
+            The same in its usual form.
+
+        Raises:
+            ConfigurationError: It names nothing that can exist.
+        """
         return rest
 
     @abstractmethod
     def make(self, rest: str, *, name: str, options: CallOptions) -> Model:
-        """Make the model ``name`` without calling it. Raises ``ConfigurationError``."""
+        """Make a model without calling it.
+
+        Args:
+            rest: The part of the name after ``KIND:``.
+            name: The whole name, for messages and records.
+            options: Time limits, retries and keys.
+
+        Returns:
+            The model.
+
+        Raises:
+            ConfigurationError: A file or a key is missing.
+        """
 
     def portable(self, rest: str) -> str:
-        """``rest`` without host and folder, as recorded in runs."""
+        """Return a name without host and folder, as recorded in runs.
+
+        Args:
+            rest: The part of the name after ``KIND:``.
+
+        Returns:
+            The part that means the same on another machine.
+        """
         return rest
 
     def digest(self, rest: str) -> str | None:
-        """A digest of the model's file; None if it has none. Raises ``ConfigurationError``."""
+        """Identify the model's file.
+
+        Args:
+            rest: The part of the name after ``KIND:``.
+
+        Returns:
+            A digest; None if it has no file.
+
+        Raises:
+            ConfigurationError: The file cannot be read.
+        """
         del rest
         return None
 
     def learned_from(self, rest: str) -> tuple[str, ...]:
-        """The splits that the model was trained on, if known, with seeds of made-up houses
-        (`housequest.worlds.tasks.read_split`)."""
+        """Tell the splits that the model was trained on, so that no figure is measured on them unsaid.
+
+        Args:
+            rest: The part of the name after ``KIND:``.
+
+        Returns:
+            The splits as far as known, with seeds of made-up houses (`housequest.worlds.tasks.read_split`).
+        """
         del rest
         return ()
 
     def elsewhere(self, rest: str) -> str | None:
-        """Describe the server and the key that get the prompts; None for this machine. Raises ``ConfigurationError``."""
+        """Describe the server and the key that get the prompts.
+
+        Args:
+            rest: The part of the name after ``KIND:``.
+
+        Returns:
+            A phrase for people; None if prompts stay on this machine.
+
+        Raises:
+            ConfigurationError: The address or the key's name cannot be read.
+        """
         del rest
         return None
 
     def computes(self, rest: str) -> str | None:
-        """A sentence about the threads that it uses here; None if the user chose them or they do not matter."""
+        """Tell about the threads that it uses here.
+
+        Args:
+            rest: The part of the name after ``KIND:``.
+
+        Returns:
+            A sentence; None if the user chose them or they do not matter.
+        """
         del rest
         return None
 
     @abstractmethod
     def about(self) -> str:
-        """A line for the list of models: a description, and if this machine has what it needs."""
+        """Describe the kind for the list of models.
+
+        Returns:
+            A line: what it is, and if this machine has what it needs.
+        """
 
 
 def file_name(rest: str) -> str:
@@ -107,8 +177,10 @@ def file_name(rest: str) -> str:
 
 
 def split_options(rest: str, options: type[T], owner: str) -> tuple[str, T]:
-    """Split ``rest`` into a name and the ``options`` after its last ``?``, as ``KEY=VALUE&KEY=VALUE``. A question mark without
-    options after it belongs to the name. Raises ``ConfigurationError``."""
+    """Split ``rest`` into a name and the ``options`` after its last ``?``, as ``KEY=VALUE&KEY=VALUE``.
+
+    A question mark without options after it belongs to the name. Raises ``ConfigurationError``.
+    """
     name, _, query = rest.rpartition("?")
     if not name or "=" not in query or "/" in query.partition("=")[0]:
         name, query = rest, ""
@@ -250,7 +322,23 @@ def make_model(
     watch: Watch | None = None,
     limiter: Limiter | None = None,
 ) -> Model:
-    """Make the model ``name``, or one model with others for roles; see `CallOptions`. Raises ``ConfigurationError``."""
+    """Make a model by name, or one with others for some roles.
+
+    Args:
+        name: ``KIND:REST``, such as ``openai:NAME@ADDRESS``; with roles ``NAME,ROLE=NAME``.
+        keys: The user's API keys; None reads the configuration.
+        timeout: The limit of one attempt, in seconds.
+        retries: The number of retries after a temporary failure.
+        wait: Multiplies the pauses between retries.
+        watch: Gets each reply while it comes.
+        limiter: Replaces the model's own rate limiter.
+
+    Returns:
+        The model; nothing is called yet.
+
+    Raises:
+        ConfigurationError: The name, a file, a key or a number is wrong.
+    """
     models = parse_models(name)
     if not (math.isfinite(timeout) and timeout > 0):
         raise ConfigurationError(f"A time limit of {timeout} seconds is not possible; give a number above 0.")
