@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from housequest.agent.base import AgentEvent, Emitter, Memory
+from housequest.agent.base import AgentEvent, Memory
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import CallTiming, Event, Outcome
 from housequest.agent.models.base import Timing
@@ -45,25 +45,30 @@ class EventEmitter:
         self._next_id = 0
         self.last: int | None = None
         self.assisted = False
-        # Of the branch up to each event: its replies, those that could not be read, and whether the last was cut off.
-        self._counts: dict[int | None, tuple[int, int, bool]] = {None: (0, 0, False)}
+        # Of the branch up to each event: its replies, those that could not be read, if the last was cut off, and what is said
+        # only once: rules, and that a model has no chat template.
+        self._branches: dict[int | None, tuple[int, int, bool, frozenset[str]]] = {None: (0, 0, False, frozenset())}
 
     @property
     def mostly_unread(self) -> bool:
         """True if at least half of this branch's replies, and at least `SEVERAL`, could not be read."""
-        replies, unread, _ = self._counts[self.last]
+        replies, unread, *_ = self._branches[self.last]
         return unread >= SEVERAL and 2 * unread >= replies
 
     def emit(self, body: events.Body, belief: Belief | None = None) -> int:
         """Send ``body`` as an event, with the ``belief`` after an answer, and return its id."""
         event = Event(id=self._next_id, parent=self.last, body=body).believing(belief)
-        replies, unread, cut = self._counts[self.last]
+        replies, unread, cut, said = self._branches[self.last]
         if isinstance(body, events.ModelCall):
             replies, cut = replies + 1, body.held == "cut"
         elif isinstance(body, events.ParseFailed):
             # If a held reply was cut off, it is asked again without its thought, which mostly works.
             unread += body.final or not cut
-        self._counts[event.id] = replies, unread, cut
+        elif isinstance(body, events.RulesShown):
+            said = said.union(body.rules)
+        elif isinstance(body, events.Thought) and body.text == NO_TEMPLATE:
+            said = said.union((NO_TEMPLATE,))
+        self._branches[event.id] = replies, unread, cut, said
         self._next_id += 1
         self.last = event.id
         self._listener(event)
@@ -77,39 +82,25 @@ class EventEmitter:
     def from_agent(self, body: AgentEvent, timing: Timing | None = None) -> None:
         """Send an event of the agent, and the timing of its model call. This is the agent's ``Emitter``."""
         try:
-            id = self.emit(body)
-            if timing is not None:
+            ids = [self.emit(each) for each in self._unsaid(body)]
+            if timing is not None and ids:
                 role = getattr(body, "role", None) if timing.wasted is not None else None
-                self._listener(CallTiming(of=id, role=role, **asdict(timing)))
+                self._listener(CallTiming(of=ids[-1], role=role, **asdict(timing)))
         except Exception as error:
             raise ListenerError(error) from error
 
-
-class RuleReporter:
-    """An ``Emitter`` that reports each rule only once, though several prompts show it, and so that a model has no chat
-    template. ``shown`` are the statements reported so far. Rules with ids, from a rulebook, and rules without become separate
-    events.
-    """
-
-    def __init__(self, emit: Emitter, shown: tuple[str, ...]) -> None:
-        self._emit = emit
-        self.shown = shown
-
-    def __call__(self, body: AgentEvent, timing: Timing | None = None) -> None:
-        if isinstance(body, events.Thought) and body.text == NO_TEMPLATE:
-            if NO_TEMPLATE in self.shown:
-                return
-            self.shown += (NO_TEMPLATE,)
-        if not isinstance(body, events.RulesShown):
-            self._emit(body, timing)
-            return
-        ids = body.ids or ("",) * len(body.rules)
-        fresh = {rule: id for rule, id in zip(body.rules, ids, strict=True) if rule not in self.shown}
-        self.shown += tuple(fresh)
-        if own := tuple(rule for rule, id in fresh.items() if not id):
-            self._emit(events.RulesShown(rules=own))
-        if listed := {rule: id for rule, id in fresh.items() if id}:
-            self._emit(events.RulesShown(rules=tuple(listed), ids=tuple(listed.values())))
+    def _unsaid(self, body: AgentEvent) -> Iterator[AgentEvent]:
+        """``body`` without what this branch has said. Rules with ids, from a rulebook, and others are separate events."""
+        *_, said = self._branches[self.last]
+        if isinstance(body, events.RulesShown):
+            ids = body.ids or ("",) * len(body.rules)
+            fresh = {rule: id for rule, id in zip(body.rules, ids, strict=True) if rule not in said}
+            if own := tuple(rule for rule, id in fresh.items() if not id):
+                yield events.RulesShown(rules=own)
+            if listed := {rule: id for rule, id in fresh.items() if id}:
+                yield events.RulesShown(rules=tuple(listed), ids=tuple(listed.values()))
+        elif not (isinstance(body, events.Thought) and body.text == NO_TEMPLATE and NO_TEMPLATE in said):
+            yield body
 
 
 class EpisodeOver(Exception):
@@ -174,18 +165,16 @@ async def wait_for_end(task: asyncio.Task[object]) -> None:
 @dataclass(slots=True)
 class EpisodeState:
     """The state of an episode between two events. Its values are immutable, so a shallow copy is a snapshot. The agent has not
-    had ``hints`` and ``unseen`` transitions yet. ``rules`` may be shown to its model, and ``reported`` are the statements that
-    were. ``notes`` are findings about the model. ``unread`` counts the last turns in a row without a readable reply.
+    had ``hints`` and ``unseen`` transitions yet. ``rules`` may be shown to its model. ``notes`` are findings about the model.
+    ``unread`` counts the last turns in a row without a readable reply.
     """
 
     memory: Memory = None
     turn: int = 0
     steps: int = 0
-    refused: int = 0
     hints: tuple[str, ...] = ()
     unseen: tuple[Transition, ...] = ()
     rules: tuple[Rule, ...] = ()
-    reported: tuple[str, ...] = ()
     notes: frozenset[str] = frozenset()
     played: tuple[Transition, ...] = ()
     belief: Belief | None = None

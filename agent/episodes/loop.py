@@ -185,7 +185,6 @@ class _RewindTo(Exception):
 class _Decided:
     decision: base.Decision
     memory: base.Memory
-    reported: tuple[str, ...]
     notes: frozenset[str]
     by: events.Player = "agent"
 
@@ -288,7 +287,8 @@ class _Episode:
 
     def _end(self, over: EpisodeOver) -> events.Ended:
         told = {name: getattr(over, name) for name in ("outcome", "reason", "boundary", "message")}
-        turns, steps, refused = self.state.turn, self.state.steps, self.state.refused
+        turns, steps = self.state.turn, self.state.steps
+        refused = sum(not one.observation.accepted for one in self.state.played)
         ended = events.Ended(turns=turns, steps=steps, refused=refused, assisted=self.emitter.assisted, **told)
         self.emitter.emit(ended)
         return ended
@@ -423,14 +423,13 @@ class _Episode:
                     return verdict
 
     async def _ask(self, turn: base.Turn) -> _Decided | ModelError:
-        reporter = emitter.RuleReporter(self.emitter.from_agent, self.state.reported)
         with attributed("agent"), notes_of_model(self.state.notes) as notes:
             watched = self.agent if self.watcher is not None and isinstance(self.agent, base.Watchable) else None
             if watched is not None:
                 # Show what the agent sees while its model still thinks.
                 self._show(watched, await watched.attend(self.state.memory, turn))
             try:
-                decision, memory = await self.agent.decide(self.state.memory, turn, reporter)
+                decision, memory = await self.agent.decide(self.state.memory, turn, self.emitter.from_agent)
             except ModelError as error:
                 if error.fatal:
                     self.halt(error)
@@ -442,7 +441,7 @@ class _Episode:
                 raise
             if watched is not None:
                 self._show(watched, memory)
-        return _Decided(decision, memory, reporter.shown, frozenset(notes))
+        return _Decided(decision, memory, frozenset(notes))
 
     def _show(self, watched: base.Watchable, memory: base.Memory) -> None:
         if self.watcher is not None:
@@ -463,8 +462,7 @@ class _Episode:
 
     async def _carry_out(self, decided: _Decided, number: int) -> None:
         state = self.state
-        state.memory, state.reported, state.notes = decided.memory, decided.reported, decided.notes
-        state.hints, state.unseen = (), ()
+        state.memory, state.notes, state.hints, state.unseen = decided.memory, decided.notes, (), ()
         match decided.decision:
             case base.Leave(reason=reason):
                 raise EpisodeOver("stopped", reason)
@@ -491,7 +489,6 @@ class _Episode:
         met = await self._in_world(self.env.goal_conditions)
         with attributed("world"):
             answer = with_belief(self.household, step.observation, state.belief, command)
-        state.refused += not answer.accepted
         transition = Transition(command, answer)
         state.unseen += (transition,)
         state.played += (transition,)
