@@ -34,7 +34,6 @@ _LABEL = re.compile(
 ACTIONS = frozenset({"action", "act", "command"})
 THOUGHTS = frozenset({"thought", "think", "reasoning"})
 _WITHIN = re.compile(r"\bAction\s?: *(?P<command>[^\n]+)")
-_EXACT = re.compile(r"Thought: ?(?P<thought>[^\n]*)\n(?:Step: ?(?P<step>\d{1,2})\n)?Action: ?(?P<command>[^\n]+)")
 _PLAIN = re.compile(r"[A-Za-z][\w '/-]{0,79}")
 """A few plain words without markup."""
 _FENCE = re.compile(r"^\s*```\w*\s*$")
@@ -55,9 +54,6 @@ class CommandReply(NamedTuple):
 
 def read_command(text: str) -> CommandReply:
     """Read the first command of ``text``, with its thought and step; the model made up the rest. Raises ``ReplyError``."""
-    exact = _EXACT.fullmatch(text)
-    if exact and _PLAIN.fullmatch(exact["command"].strip()):
-        return CommandReply(thought(exact["thought"]), exact["step"] or "", exact["command"].strip())
     said = step = ""
     for label, rest in labelled(text):
         if label in ACTIONS:

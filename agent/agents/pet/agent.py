@@ -73,7 +73,6 @@ def probability(alternatives: Sequence[tuple[str, float]]) -> float | None:
 LONGEST_SUBTASK = 120
 MOST_SUBTASKS = 20  # The longest task has six.
 
-_WORDS = re.compile(r"[A-Za-z][\w '/-]*")
 _ITEM = re.compile(r"^\s*(?:(?:step\s*|sub-?task\s*)?\d{1,3}\s*[.):]|[-*•])\s*(?P<subtask>\S.*)$", re.IGNORECASE)
 _LABEL = re.compile(r"^[\W_]*(?:answer|sub-?tasks|(?:middle )?steps|plan)\b[\s*_`]*[:=]\s*", re.IGNORECASE)
 _THEN = re.compile(r"^(?:and |then |and then |finally )", re.IGNORECASE)
@@ -85,9 +84,6 @@ def bare(task: str) -> str:
 
 
 def _read_plan(text: str) -> tuple[str, ...]:
-    exact = text.removesuffix(".").split(", ")
-    if all(map(_WORDS.fullmatch, exact)):
-        return _bounded(exact)
     fields = json_fields(text)
     listed = next((fields[key] for key in ("subtasks", "sub-tasks", "steps", "plan", "answer") if key in fields), text)
     lines = [line for line in (_LABEL.sub("", line).strip() for line in listed.splitlines()) if line and "```" not in line]
@@ -128,7 +124,6 @@ ELIMINATOR = "eliminator"
 
 MOST_LISTED = 40  # Names in one question, so that the answer fits into a reply.
 
-_EXACT = re.compile(r"(?P<name>.+): (?P<score>0(?:\.\d{1,9})?|1(?:\.0{1,9})?)", re.ASCII)
 _LINE = re.compile(
     r"(?P<name>[A-Za-z][\w-]{0,59} \d{1,6})[\"'*`]{0,4}\s{0,3}[:=\u2013-]\s{0,3}[\"'*`]{0,4}"
     r"(?P<score>\d{1,3}(?:\.\d{1,9})?|\.\d{1,9})(?P<percent>\s?%)?(?![\w.]*\w)"
@@ -147,12 +142,7 @@ ONE: Role[bool] = Role(ELIMINATOR, _read_verdict, form=_VERDICT)  # The role for
 
 
 def _read_scores(names: Sequence[str], text: str) -> Mapping[str, float]:
-    exact = [_EXACT.fullmatch(line) for line in text.splitlines()]
-    scores: dict[str, float] = {line["name"]: float(line["score"]) for line in exact if line}
-    if all(exact) and scores.keys() == set(names):
-        return scores
-    known = {name.lower(): name for name in names}
-    scores = {}
+    known, scores = {name.lower(): name for name in names}, dict[str, float]()
     for found in _LINE.finditer(text):
         score = float(found["score"]) / (100 if found["percent"] else 1)
         if (name := known.get(found["name"].lower())) is not None and score <= 1:

@@ -107,7 +107,6 @@ DECOMPOSER: Role[str] = Role("decomposer", _read_reasoning)
 # The planner (sections 3.4 and 3.5): turns a dialogue into subgoals, and revises them.
 
 _NAMES = tuple(reading.TRIPLE_NAMES.values())
-_EXACT_PLAN = re.compile(r"(?s)Change:(?P<words>.*?)\nPlan:\n(?:\d{1,2}\. \(\w+, [\w ]{1,60}(?:, [\w ]{1,60})?\)\s*)+")
 _CHANGE = re.compile(r"(?im)^[\W_]{0,40}change\b[\s*_`]*[:：][\s*_`]*(?P<words>.*)$")
 
 
@@ -124,7 +123,7 @@ def numbered_subgoals(plan: Sequence[reading.Subgoal]) -> str:
 
 
 def _read_plan(text: str) -> SubgoalPlan:
-    change = _EXACT_PLAN.fullmatch(text) or _CHANGE.search(text)
+    change = _CHANGE.search(text)
     return SubgoalPlan(reading.thought(change["words"]) if change else "", reading.read_subgoals(text, _NAMES))
 
 
@@ -169,8 +168,6 @@ def _read_validity(text: str) -> bool:
 
 
 def _read_cause(text: str) -> str:
-    if text.startswith("Cause: ") and "\n" not in text and len(text) <= LONGEST_CAUSE:
-        return reading.thought(text.removeprefix("Cause:"))
     found = _CAUSE.search(text)
     words = " ".join((found["words"] if found else text).split())
     if not any(character.isalpha() for character in words):
