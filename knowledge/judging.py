@@ -1,7 +1,7 @@
 """Decides checks on moments, in three values: a fact that the belief does not settle is unknown.
 
 `examine` counts and names the moments that support or contradict rules. A check is compiled into closures once and evaluated
-on many moments; `BeliefView` caches lookups that checks share.
+on many moments.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import partial
 from typing import NamedTuple
 
 from housequest.knowledge.rules import ANYTHING, WITNESSES, Check, CheckVerdict, Evidence, Fact, Rule, Standing, Term
 from housequest.worlds.base import Observation
-from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
+from housequest.worlds.household.belief import Belief, kind
 
 Truth = bool | None
 """None: unknown."""
@@ -38,78 +38,17 @@ class Moment:
     refused: bool
 
 
-class BeliefView:
-    """A belief with cached lookups for checks."""
-
-    def __init__(self, belief: Belief) -> None:
-        self.belief = belief
-        self._elsewhere: dict[str, bool] = {}
-
-    @cached_property
-    def items(self) -> dict[str, Item]:
-        return {one.name: one for one in self.belief.items}
-
-    @cached_property
-    def receptacles(self) -> dict[str, Receptacle]:
-        return {one.name: one for one in self.belief.receptacles}
-
-    @cached_property
-    def here(self) -> dict[str, Receptacle]:
-        return {one.name: one for one in self.belief.here()}
-
-    def at(self, name: str) -> Truth:
-        """True if the agent is at the location of this receptacle."""
-        if name in self.here:
-            return True
-        if name not in self._elsewhere:
-            self._elsewhere[name] = self.belief.is_elsewhere(name)
-        return False if self._elsewhere[name] else None
-
-    def holds(self, receptacle: str, fits: Callable[[str], bool]) -> Truth:
-        """True if something that ``fits`` is in this receptacle, fixed or movable."""
-        fixed = self.receptacles.get(receptacle)
-        if fixed is None:
-            movable = self.items.get(receptacle)
-            return None if movable is None or movable.inside is None else any(map(fits, movable.inside))
-        if fixed.contents is not None:
-            return any(map(fits, fixed.contents))
-        return True if any(map(fits, self.belief.inside(fixed))) else None
-
-    def present(self, name: str) -> Truth:
-        """True if this object lies in a receptacle at the agent's location."""
-        if self.belief.at is None:
-            return False
-        if any(self.holds(one, name.__eq__) for one in self.here):
-            return True
-        # Unknown receptacles may share the location.
-        where = self.items[name].where if self.belief.in_one_place and name in self.items else None
-        return False if where is not None and self.at(where) is False else None
-
-
-class Occasion(NamedTuple):
-    """A moment prepared for checks."""
-
-    moment: Moment
-    before: BeliefView
-    after: BeliefView
-
-
-def occasions(moments: Iterable[Moment]) -> Iterator[Occasion]:
-    """The ``moments`` prepared for checks, each once, even if several branches or files share it."""
+def distinct(moments: Iterable[Moment]) -> Iterator[Moment]:
+    """The ``moments``, each once, even if several branches or files share it."""
     seen: set[str] = set()
-    view: BeliefView | None = None
     for moment in moments:
-        if moment.origin in seen:
-            continue
-        seen.add(moment.origin)
-        before = view if view is not None and view.belief is moment.before else BeliefView(moment.before)
-        # A refused command rarely changes the belief: one view is enough.
-        view = before if moment.after is moment.before else BeliefView(moment.after)
-        yield Occasion(moment, before, view)
+        if moment.origin not in seen:
+            seen.add(moment.origin)
+            yield moment
 
 
-FactReader = Callable[[BeliefView, Bindings], Truth]
-_OutcomeReader = Callable[[Occasion, Bindings], Truth]
+FactReader = Callable[[Belief, Bindings], Truth]
+_OutcomeReader = Callable[[Moment, Bindings], Truth]
 
 
 class CompiledCheck:
@@ -119,7 +58,7 @@ class CompiledCheck:
         self._before = [compile_fact(fact) for fact in check.before]
         self._then = [_outcome(fact) for fact in check.then]
 
-    def verdict(self, now: Occasion, names: Bindings) -> CheckVerdict:
+    def verdict(self, now: Moment, names: Bindings) -> CheckVerdict:
         """Evaluate the check on ``now``, whose command bound ``names``; undecided if the facts before do not hold."""
         if any(fact(now.before, names) is not True for fact in self._before):
             return "undecided"
@@ -139,10 +78,10 @@ def command_pattern(command: str) -> re.Pattern[str]:
 
 def _outcome(fact: Fact) -> _OutcomeReader:
     if fact.relation == "refused":
-        return lambda now, _: now.moment.refused is not fact.negated
+        return lambda now, _: now.refused is not fact.negated
     if fact.relation == "says":
         said = _said(fact.text)
-        return lambda now, names: said(now.moment.observation.text, names) is not fact.negated
+        return lambda now, names: said(now.observation.text, names) is not fact.negated
     read = compile_fact(fact)
     return lambda now, names: read(now.after, names)
 
@@ -172,8 +111,8 @@ def compile_fact(fact: Fact) -> FactReader:
     """A function that decides ``fact``, which must be about a belief."""
     plain = _positive(fact)
 
-    def contrary(view: BeliefView, names: Bindings) -> Truth:
-        truth = plain(view, names)
+    def contrary(belief: Belief, names: Bindings) -> Truth:
+        truth = plain(belief, names)
         return None if truth is None else not truth
 
     return contrary if fact.negated else plain
@@ -184,22 +123,22 @@ def _positive(fact: Fact) -> FactReader:
     fits = _fits(subject)
     match fact.relation:
         case "holding" if subject.shape == "nothing":
-            return lambda view, _: not view.belief.carried
+            return lambda belief, _: not belief.carried
         case "holding":
-            return lambda view, names: any(map(fits(names), view.belief.carried))
+            return lambda belief, names: any(map(fits(names), belief.carried))
         case "free":
-            return lambda view, _: len(view.belief.carried) < view.belief.hands
+            return lambda belief, _: len(belief.carried) < belief.hands
         case "at" if subject.shape == "nothing":
-            return lambda view, _: view.belief.at is None
+            return lambda belief, _: belief.at is None
         case "at":
-            return lambda view, names: _any(map(view.at, _things(subject, view, names)))
+            return lambda belief, names: _any(map(partial(_at, belief), _things(subject, belief, names)))
         case "in":
-            return lambda view, names: _any(view.holds(name, fits(names)) for name in _things(other, view, names))
+            return lambda belief, names: _any(_holds(belief, name, fits(names)) for name in _things(other, belief, names))
         case "kind":
             kinds = frozenset(other.words)
-            return lambda view, names: _any(_is_a(view, name, kinds) for name in _things(subject, view, names))
+            return lambda belief, names: _any(_is_a(belief, name, kinds) for name in _things(subject, belief, names))
         case _:
-            return lambda view, names: _any(_is(view, name, fact.text) for name in _things(subject, view, names))
+            return lambda belief, names: _any(_is(belief, name, fact.text) for name in _things(subject, belief, names))
 
 
 def _fits(term: Term) -> Callable[[Bindings], Callable[[str], bool]]:
@@ -214,13 +153,13 @@ def _fits(term: Term) -> Callable[[Bindings], Callable[[str], bool]]:
             return lambda _: lambda name: kind(name) in kinds
 
 
-def _things(term: Term, view: BeliefView, names: Bindings) -> Iterable[str]:
+def _things(term: Term, belief: Belief, names: Bindings) -> Iterable[str]:
     """The thing that ``term`` names, or all known ones of its kinds."""
     if term.shape == "variable":
         return (names[term.words[0]],)
     if term.shape == "name":
         return term.words
-    return [name for known in (view.receptacles, view.items) for name in known if kind(name) in term.words]
+    return [name for known in (belief.places, belief.things) for name in known if kind(name) in term.words]
 
 
 def _any(truths: Iterable[Truth]) -> Truth:
@@ -235,25 +174,52 @@ def _any(truths: Iterable[Truth]) -> Truth:
     return found
 
 
-def _is_a(view: BeliefView, name: str, kinds: frozenset[str]) -> Truth:
+def _at(belief: Belief, name: str) -> Truth:
+    """True if the agent is at the location of this receptacle."""
+    return True if belief.is_here(name) else False if belief.is_elsewhere(name) else None
+
+
+def _holds(belief: Belief, receptacle: str, fits: Callable[[str], bool]) -> Truth:
+    """True if something that ``fits`` is in this receptacle, fixed or movable."""
+    fixed = belief.receptacle(receptacle)
+    if fixed is None:
+        movable = belief.item(receptacle)
+        return None if movable is None or movable.inside is None else any(map(fits, movable.inside))
+    if fixed.contents is not None:
+        return any(map(fits, fixed.contents))
+    return True if any(map(fits, belief.inside(fixed))) else None
+
+
+def _present(belief: Belief, name: str) -> Truth:
+    """True if this object lies in a receptacle at the agent's location."""
+    if belief.at is None:
+        return False
+    if any(_holds(belief, one.name, name.__eq__) for one in belief.here()):
+        return True
+    # Unknown receptacles may share the location.
+    item = belief.item(name) if belief.in_one_place else None
+    return False if item and item.where is not None and _at(belief, item.where) is False else None
+
+
+def _is_a(belief: Belief, name: str, kinds: frozenset[str]) -> Truth:
     if kind(name) in kinds:
         return True
-    if name in view.receptacles:
+    if name in belief.places:
         return "receptacle" in kinds
     # The opening lists all furniture: any other name is an object's, or does not exist.
-    return "object" in kinds if name in view.items else None if kinds & {"object", "receptacle"} else False
+    return "object" in kinds if name in belief.things else None if kinds & {"object", "receptacle"} else False
 
 
-def _is(view: BeliefView, name: str, state: str) -> Truth:
-    place, item = view.receptacles.get(name), view.items.get(name)
+def _is(belief: Belief, name: str, state: str) -> Truth:
+    place, item = belief.receptacle(name), belief.item(name)
     match state:
         case "open" | "closed" | "surface":
             return None if place is None or place.openness is None else place.openness == state
         case "empty":
-            held = view.holds(name, lambda _: True)
+            held = _holds(belief, name, lambda _: True)
             return None if held is None else not held
         case "here":
-            return view.present(name)
+            return _present(belief, name)
         case "known":
             return item is not None or place is not None
         case _ if item is None:
@@ -288,13 +254,13 @@ def examine(rules: Sequence[Rule], moments: Iterable[Moment]) -> tuple[RuleFindi
             verb = rule.check.command.partition(" ")[0]
             alike = forms.setdefault(verb, {}).setdefault(command_pattern(rule.check.command), [])
             alike.append((CompiledCheck(rule.check), tally))
-    for now in occasions(moments):
-        command = now.moment.command.strip()
+    for now in distinct(moments):
+        command = now.command.strip()
         for pattern, alike in forms.get(command.partition(" ")[0], {}).items():
             if (found := pattern.fullmatch(command)) is not None:
                 for check, tally in alike:
                     if (verdict := check.verdict(now, found.groupdict())) in tally:
-                        tally[verdict].append(now.moment.origin)
+                        tally[verdict].append(now.origin)
     evidence = (
         Evidence(len(found), len(against), tuple(found[:WITNESSES]), tuple(against[:WITNESSES]))
         for found, against in (tally.values() for tally in tallies)

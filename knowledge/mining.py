@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from types import MappingProxyType
 
-from housequest.knowledge.judging import FactReader, Moment, Occasion, command_pattern, compile_fact, occasions
+from housequest.knowledge.judging import FactReader, Moment, command_pattern, compile_fact, distinct
 from housequest.knowledge.rules import WITNESSES, Check, Evidence, Fact, Interval, Origin, Rule, Term, wilson
 from housequest.worlds.household.base import CommandForm, Commands
 from housequest.worlds.household.belief import Belief, kind
@@ -57,9 +57,9 @@ def mine(moments: Iterable[Moment], commands: Commands, least: int = 5) -> Mined
     by_verb: dict[str, list[_CommandCounts]] = {}
     for form in forms:
         by_verb.setdefault(_verb(form.form.pattern), []).append(form)
-    for now in occasions(moments):
-        seen.add(now.moment)
-        for form in by_verb.get(_verb(now.moment.command.strip()), ()):
+    for now in distinct(moments):
+        seen.add(now)
+        for form in by_verb.get(_verb(now.command.strip()), ()):
             form.add(now)
     needs = (need for alike in by_verb.values() for form in alike for need in form.needs(least, alone=len(alike) == 1))
     return Mined(tuple(seen.locations()), tuple(needs))
@@ -195,14 +195,14 @@ class _CommandCounts:
         self.refused: list[dict[str, str]] = []
         self.taken = {variable: Counter[str]() for variable in self.pattern.groupindex}
 
-    def add(self, now: Occasion) -> None:
+    def add(self, now: Moment) -> None:
         """Count one moment, if its command has this form."""
-        found = self.pattern.fullmatch(now.moment.command.strip())
+        found = self.pattern.fullmatch(now.command.strip())
         if found is None:
             return
-        names, number, refused = found.groupdict(), len(self.origins), now.moment.refused
+        names, number, refused = found.groupdict(), len(self.origins), now.refused
         if refused:
-            self.origins.append(now.moment.origin)
+            self.origins.append(now.origin)
             self.refused.append({variable: kind(name) for variable, name in names.items()})
         else:
             for variable, name in names.items():

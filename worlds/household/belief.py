@@ -7,9 +7,9 @@ module (section 3.2): lists are shortened ("you see a mug 1, and a pen 2."), and
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal, TypeVar
 
 Openness = Literal["surface", "open", "closed"]
@@ -59,7 +59,7 @@ class Item:
         return kind(self.name)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Belief:
     """Everything known: receptacles in the order of the opening, items in the order they were first seen. ``at`` is the
     receptacle the agent went to last, None in the middle of the room; ``beside`` lists the objects that the last look here
@@ -79,6 +79,16 @@ class Belief:
     also: tuple[str, ...] = ()
     in_one_place: bool = False
     rooms: tuple[str, ...] = ()
+
+    @cached_property
+    def places(self) -> Mapping[str, Receptacle]:
+        """The receptacles by name."""
+        return {one.name: one for one in self.receptacles}
+
+    @cached_property
+    def things(self) -> Mapping[str, Item]:
+        """The items by name."""
+        return {one.name: one for one in self.items}
 
     @property
     def carried(self) -> tuple[str, ...]:
@@ -102,21 +112,24 @@ class Belief:
 
     def receptacle(self, name: str | None) -> Receptacle | None:
         """The receptacle of this name, if known."""
-        return next((one for one in self.receptacles if one.name == name), None)
+        return self.places.get(name or "")
 
     def item(self, name: str | None) -> Item | None:
         """The object of this name, if it was seen."""
-        return next((one for one in self.items if one.name == name), None)
+        return self.things.get(name or "")
 
     def here(self) -> tuple[Receptacle, ...]:
         """The receptacles known to be at the agent's location."""
+        return self._here
+
+    @cached_property
+    def _here(self) -> tuple[Receptacle, ...]:
         standing = self.receptacle(self.at)
         return () if standing is None else tuple([one for one in self.receptacles if one.place == standing.place])
 
     def is_here(self, name: str) -> bool:
         """True if the receptacle of this name is known to be at the agent's location."""
-        there, standing = self.receptacle(name), self.receptacle(self.at)
-        return there is not None and standing is not None and there.place == standing.place
+        return self.places.get(name) in self._here
 
     def is_elsewhere(self, name: str) -> bool:
         """True if the receptacle of this name is known not to be at the agent's location."""
@@ -125,9 +138,8 @@ class Belief:
             return False
         if self.at is None:
             return True
-        here = [one.name for one in self.here()]
         beside = [one.name for one in self.receptacles if one.place == there.place]
-        return name not in here and any((one, other) in self.apart for one in beside for other in here)
+        return there not in self._here and any((one, other.name) in self.apart for one in beside for other in self._here)
 
     def inside(self, receptacle: Receptacle) -> tuple[str, ...]:
         """The objects known to be in a receptacle, also if only put there without a look inside."""
@@ -165,7 +177,7 @@ def describe(belief: Belief) -> str:
     shared = [one.name for one in belief.here() if one.name != belief.at]
     where = f"at {belief.at}" if belief.at else "in the middle of the room"
     also = f" (also here: {', '.join(shared)})" if shared else ""
-    items = {one.name: one for one in belief.items}
+    items = belief.things
     holding = " and ".join(_item_words(items.get(name) or Item(name)) for name in belief.carried) or "nothing"
     lines = [f"You are {where}{also}, holding {holding}."]
     groups: dict[str, list[Receptacle]] = {}
@@ -176,7 +188,7 @@ def describe(belief: Belief) -> str:
     return "\n".join(lines)
 
 
-def _group_words(members: list[Receptacle], items: dict[str, Item]) -> Iterator[str]:
+def _group_words(members: list[Receptacle], items: Mapping[str, Item]) -> Iterator[str]:
     unknown: list[str] = []
     for one in members:
         number = one.name.rpartition(" ")[2]
@@ -248,8 +260,8 @@ class BeliefBuilder:
 
     def __init__(self, belief: Belief) -> None:
         self.before = belief
-        self.places = {one.name: one for one in belief.receptacles}
-        self.items = {one.name: one for one in belief.items}
+        self.places = dict(belief.places)
+        self.items = dict(belief.things)
         self.at = belief.at
 
     def change(self, name: str, **known: Any) -> None:
