@@ -36,7 +36,7 @@ _WANTED = "The game starts once it is listed."
 class HomeScreen(AppScreen, keys="home"):
     """Chooses a game. The ``settings`` preselect what they name; recent choices fill the rest.
 
-    ``record`` and ``speed`` are handed on to each ``housequest.tui.play.game.GameConfig``. The first game that a ``newcomer``
+    ``record`` and ``speed`` are handed on to each ``housequest.tui.play.game.Game``. The first game that a ``newcomer``
     watches is a guided one.
     """
 
@@ -320,7 +320,7 @@ class HomeScreen(AppScreen, keys="home"):
             self.say(await self.in_thread(keep))
         elif not self._who.mode.resumes:
             mode = "watch"
-        game.config = replace(game.config, record=self._record, speed=self._speed)
+        game.record, game.speed = self._record, self._speed
         guided, self._newcomer = self._newcomer and mode == "watch", False
         arguments = (game, mode, record.path if record else None, *([True] if guided else []))
         self.post_message(OpenScreen(MODES[mode].screen, arguments, awaited=True))

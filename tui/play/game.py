@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from itertools import chain, count
 from pathlib import Path
@@ -37,9 +37,14 @@ SEARCHED = 10_000  # tasks of a split among which `next_game` looks for one of t
 _MARKS = 25  # in a line of the day's result
 
 
-@dataclass(frozen=True, slots=True)
-class GameConfig:
-    """A game to play: the task, the player and the settings; ``speed`` limits the turns shown a second."""
+@dataclass(slots=True)
+class Game:
+    """A game to play: the task, the player and the settings; ``speed`` limits the turns shown a second.
+
+    Once it is open, it has its parts for one session, which closes them; ``replace`` makes a game that is not open. ``env`` is
+    None until a slow world is opened, and ``played_by`` where a recorded game goes on: resuming makes the agent. ``person`` is
+    asked for the commands of a person who plays, and ``watch`` is told of the model's replies as they come.
+    """
 
     world: World
     task: Task
@@ -47,49 +52,39 @@ class GameConfig:
     settings: Settings
     record: bool = True
     speed: float | None = None
+    setup: Setup | None = field(default=None, init=False, compare=False)
+    opened_model: Model | None = field(default=None, init=False, compare=False)
+    played_by: Agent | None = field(default=None, init=False, compare=False)
+    env: Env | None = field(default=None, init=False, compare=False)
+    person: AskPerson | None = field(default=None, init=False, compare=False)
+    watch: Watch = field(default=unwatched, init=False, compare=False)
 
     @property
     def model(self) -> str | None:
         """The model the agent plays with; None where it needs none. Raises ``ConfigurationError`` where there is none."""
         return model_for(self.agent, self.settings.model, self.world.name, self.settings.settings_of(self.agent))
 
-    def open(self, *, resumed: bool = False) -> OpenGame:
-        """Open the game, but for a slow world. Raises a ``HousequestError`` if it cannot begin; nothing is called."""
-        setup = set_up(self.settings, self.world, self.agent)
-        opened = OpenGame(self, setup)
-        opened.model = setup.make_model(watch=opened.heard)
-        if not resumed:
-            opened.agent = setup.make_agent(opened.model, opened.ask)
-        if self.world.info.inline:
-            opened.env = setup.open(self.task)
-        return opened
-
-
-@dataclass(slots=True, eq=False)
-class OpenGame:
-    """A game with its parts, each made once, for one session that closes them.
-
-    ``env`` is None until a slow world is opened. ``agent`` is None where a recorded game goes on: resuming makes it. ``person``
-    is asked for the commands of a person who plays, and ``watch`` is told of the model's replies as they come.
-    """
-
-    config: GameConfig
-    setup: Setup
-    model: Model | None = None
-    agent: Agent | None = None
-    env: Env | None = None
-    person: AskPerson | None = None
-    watch: Watch = unwatched
+    def open(self, *, resumed: bool = False) -> Setup:
+        """Open the game, once, but for a slow world. Raises a ``HousequestError`` if it cannot begin; nothing is called."""
+        if self.setup is None:
+            setup = set_up(self.settings, self.world, self.agent)
+            self.opened_model = setup.make_model(watch=self.heard)
+            if not resumed:
+                self.played_by = setup.make_agent(self.opened_model, self.ask)
+            if self.world.info.inline:
+                self.env = setup.open(self.task)
+            self.setup = setup
+        return self.setup
 
     def heard(self, progress: ReplyProgress) -> None:
-        self.watch(progress)
+        self.watch(progress)  # which may be set once the game is open
 
     async def ask(self, turn: Turn) -> str | None:
         assert self.person is not None
         return await self.person(turn)
 
 
-def next_game(game: GameConfig) -> GameConfig:
+def next_game(game: Game) -> Game:
     """``game`` with the next task of its type, round and round. Raises ``ConfigurationError`` where there is none."""
     tasks = game.world.tasks(game.task.split)
     place = game.task.number - tasks[0].number
@@ -101,7 +96,7 @@ def next_game(game: GameConfig) -> GameConfig:
     raise ConfigurationError(f"{game.task.split} has no other task of the type {game.task.type}; home has all of them.")
 
 
-def make_game(catalogue: Catalogue, task: Task, player: PlayerChoice) -> OpenGame:
+def make_game(catalogue: Catalogue, task: Task, player: PlayerChoice) -> Game:
     """The game of ``task`` with ``player``. Raises a ``HousequestError`` if it cannot begin."""
     settings = settings_in(task.world, catalogue.settings)
     chosen = {
@@ -120,7 +115,7 @@ def make_game(catalogue: Catalogue, task: Task, player: PlayerChoice) -> OpenGam
     return _opened(catalogue, task, settings)
 
 
-def resume_game(catalogue: Catalogue, record: RecordedGame, settings: Settings, recent: RecentChoices) -> OpenGame:
+def resume_game(catalogue: Catalogue, record: RecordedGame, settings: Settings, recent: RecentChoices) -> Game:
     """The unfinished game of ``record``, as it was configured. Raises a ``HousequestError`` if it cannot go on."""
     if record.started is None:
         raise ConfigurationError(record.fault)
@@ -128,9 +123,11 @@ def resume_game(catalogue: Catalogue, record: RecordedGame, settings: Settings, 
     return _opened(catalogue, catalogue.world(settings).task(record.started.task), settings, resumed=True)
 
 
-def _opened(catalogue: Catalogue, task: Task, settings: Settings, *, resumed: bool = False) -> OpenGame:
+def _opened(catalogue: Catalogue, task: Task, settings: Settings, *, resumed: bool = False) -> Game:
     agent = settings.agent or default_agent(settings.model, settings.world)
-    return GameConfig(catalogue.world(settings), task, agent, settings).open(resumed=resumed)
+    game = Game(catalogue.world(settings), task, agent, settings)
+    game.open(resumed=resumed)
+    return game
 
 
 def settings_for(started: Started, settings: Settings, recent: RecentChoices) -> Settings:
@@ -201,11 +198,11 @@ def timing_file(record: Path) -> Path:
     return record.with_name(f"{record.name.removesuffix('.part').removesuffix('.jsonl')}.timing.jsonl")
 
 
-def daily_game(day: date) -> GameConfig:
+def daily_game(day: date) -> Game:
     """The game of this day, for a person alone and without help, whatever is configured."""
     settings = Settings(agent=HUMAN)
     world = make_world(settings.world, engine=settings.engine)
-    return GameConfig(world, world.task(_reference(day)), HUMAN, settings)
+    return Game(world, world.task(_reference(day)), HUMAN, settings)
 
 
 def first_try(day: date) -> Path | None:

@@ -14,9 +14,10 @@ from housequest.agent.base import Proceed, Turn, Unattended
 from housequest.agent.episodes import events
 from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.record import EpisodeRecorder, read_episode
+from housequest.agent.setup import Setup
 from housequest.tui import terminal
 from housequest.tui.episode.state import note_of
-from housequest.tui.play.game import HUMAN, GameConfig, OpenGame, partial_file, record_file
+from housequest.tui.play.game import HUMAN, Game, partial_file, record_file
 from housequest.tui.text import TextLayout, cut, plural
 from housequest.worlds.base import Env, World
 from housequest.worlds.env import enacted, moves_in_words
@@ -35,10 +36,9 @@ And for yourself, none of which spends a turn:
       :quit        leave (so does Ctrl-D)"""
 
 
-def play_game(game: GameConfig) -> events.Ended:
+def play_game(game: Game) -> events.Ended:
     """Play ``game`` to its end. Raises what the world, the model and the configuration raise before it begins."""
-    opened = game.open()
-    setup = opened.setup
+    setup = game.open()
     if game.settings.rules and setup.rules is None:
         terminal.note(f"The agent {game.agent!r} takes no rules; it plays without {shown(game.settings.rules)}.\n")
     for sentence in setup.destinations():
@@ -46,11 +46,11 @@ def play_game(game: GameConfig) -> events.Ended:
     path = record_file(game.task, game.agent) if game.record else None
     try:
         if game.agent != HUMAN:
-            return asyncio.run(_play(opened, path))
+            return asyncio.run(_play(game, setup, path))
         # Not asyncio.run: the person is waited for in the loop itself, and Ctrl-C has to end that at once.
         loop = asyncio.new_event_loop()
         try:
-            return loop.run_until_complete(_play(opened, path))
+            return loop.run_until_complete(_play(game, setup, path))
         finally:
             loop.close()
     finally:
@@ -59,14 +59,14 @@ def play_game(game: GameConfig) -> events.Ended:
                 terminal.note(f"\n{words} {file}")
 
 
-async def _play(opened: OpenGame, path: Path | None) -> events.Ended:
-    layout, game, setup = terminal.look(), opened.config, opened.setup
-    assert opened.agent is not None
-    env = opened.env or setup.open(game.task)
-    opened.person = partial(_ask, game.world, env, layout)
+async def _play(game: Game, setup: Setup, path: Path | None) -> events.Ended:
+    layout, agent, model = terminal.look(), game.played_by, game.opened_model
+    assert agent is not None
+    env = game.env or setup.open(game.task)
+    game.person = partial(_ask, game.world, env, layout)
     try:
-        if opened.model is not None:
-            await setup.check_model(opened.model)
+        if model is not None:
+            await setup.check_model(model)
         formatter = EventFormatter(layout, typed=game.agent == HUMAN and terminal.interactive())
         overseer = PacedOverseer(game.speed) if game.speed is not None else None
         with ExitStack() as files:
@@ -84,11 +84,11 @@ async def _play(opened: OpenGame, path: Path | None) -> events.Ended:
                     terminal.show(formatter.lines(event))
                     terminal.show(_enacted_lines(event, env, layout))
 
-            return await run_episode(env, opened.agent, setup, listen, overseer)
+            return await run_episode(env, agent, setup, listen, overseer)
     finally:
         env.close()
-        if opened.model is not None:
-            await opened.model.aclose()
+        if model is not None:
+            await model.aclose()
 
 
 def _enacted_lines(event: events.Event, env: Env, layout: TextLayout) -> Iterator[str]:

@@ -27,7 +27,7 @@ from housequest.tui.episode.story import Story
 from housequest.tui.home.catalogue import load_recent, remember_guided
 from housequest.tui.keymap import PROMPTS, TEACHING, Equipped, unmet_need
 from housequest.tui.play import live_screen
-from housequest.tui.play.game import HUMAN, GameConfig, OpenGame, next_game
+from housequest.tui.play.game import HUMAN, Game, next_game
 from housequest.tui.play.line import CommandLine
 from housequest.tui.play.session import PlayMode, Session, Waiting
 from housequest.tui.screens import MODES
@@ -211,17 +211,14 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
 
     AUTO_FOCUS = "Story"
 
-    def __init__(
-        self, opened: GameConfig | OpenGame, mode: PlayMode = "watch", resume: Path | None = None, guided: bool = False
-    ) -> None:
-        game = opened.config if isinstance(opened, OpenGame) else opened
+    def __init__(self, game: Game, mode: PlayMode = "watch", resume: Path | None = None, guided: bool = False) -> None:
         hints = "model" in agent_spec(game.agent).needs
         super().__init__(game, hints=hints)
         self._mode: PlayMode = "step" if guided else mode
         self._guide = Guide(hints=hints)
         self._guide.display = guided
         self._resume = resume
-        self._begin(opened)
+        self._begin(game)
         self._waiting: Waiting = "opening"
         self._since = monotonic()
         alone = self.session.human
@@ -243,7 +240,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
             self._remember_guide()
         self.set_interval(0.25, self._show_prompt)  # what the model says comes some tokens a second
 
-    def _begin(self, game: GameConfig | OpenGame) -> None:
+    def _begin(self, game: Game) -> None:
         self.play_state = GameView(self.new_session(game, self._mode, self._resume))  # the game, and what of it is looked at
         self.games = (self.play_state,)
 
@@ -401,7 +398,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
         self.show()
 
     def action_play_as(self, mode: str) -> None:
-        self.post_message(OpenScreen(MODES[mode].screen, (self.session.game, mode), instead=True))
+        self.post_message(OpenScreen(MODES[mode].screen, (replace(self.session.game), mode), instead=True))
 
     def action_teach(self) -> None:
         teach(self, self.play_state.moment, self.session.record)
@@ -413,7 +410,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
 
     async def action_retry(self) -> None:
         if self.session.status.waiting == "closed":
-            await self._restart(self.session.game)
+            await self._restart(replace(self.session.game))
         else:
             self.session.proceed()
 
@@ -428,7 +425,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
         else:
             self.post_message(OpenScreen("play", (game, self._mode), instead=True))
 
-    async def _restart(self, game: GameConfig) -> None:
+    async def _restart(self, game: Game) -> None:
         await self.session.close()
         self._begin(game)
         self.start()

@@ -24,7 +24,7 @@ from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.models.base import Model, ReplyProgress
 from housequest.agent.setup import Setup
 from housequest.tui.base_screen import in_thread
-from housequest.tui.play.game import HUMAN, GameConfig, OpenGame, partial_file, record_file, timing_file
+from housequest.tui.play.game import HUMAN, Game, partial_file, record_file, timing_file
 from housequest.worlds.base import Env
 from housequest.worlds.errors import HousequestError, ModelError
 from housequest.worlds.paths import open_file
@@ -76,7 +76,7 @@ def next_pace(paces: Sequence[float], pace: float, by: int) -> float:
 
 R = TypeVar("R")
 
-_Opened = tuple[OpenGame, Env, Sequence[Event | CallTiming]]
+_Opened = tuple[Setup, Env, Sequence[Event | CallTiming]]
 """What is played, and the events and timings of an unfinished game that goes on."""
 SessionUpdate = Event | CallTiming | SessionStatus
 
@@ -88,14 +88,13 @@ class Session:
 
     def __init__(
         self,
-        game: GameConfig | OpenGame,
+        game: Game,
         listener: Callable[[SessionUpdate], None],
         *,
         mode: PlayMode = "watch",
         resume: Path | None = None,
     ) -> None:
-        self._opened = game if isinstance(game, OpenGame) else None
-        self.game = game.config if isinstance(game, OpenGame) else game
+        self.game = game
         self.human = self.game.agent == HUMAN
         self.status = SessionStatus("you" if self.human else mode, pace=self.game.speed or DEFAULT_PACE)
         self._resume = resume
@@ -131,11 +130,11 @@ class Session:
         """Open the game, play it, and wait at its end until it is left. The status says why a game could not be opened."""
         self._task = asyncio.current_task()
         try:
-            opened, env, recorded = await self._open()
+            setup, env, recorded = await self._open()
             try:
                 for model in self._models:
-                    await _check_model(opened.setup, model)
-                await self._play(opened, env, recorded)
+                    await _check_model(setup, model)
+                await self._play(setup, env, recorded)
             finally:
                 env.close()
         except HousequestError as error:
@@ -226,9 +225,9 @@ class Session:
 
     async def change_model(self, name: str) -> None:
         """Go on with the model ``name``, now or from the next turn on. Raises ``ConfigurationError`` for one that cannot be."""
-        if self._opened is None:
+        if self.game.setup is None:
             return  # the game is not open yet, and another model is refused meanwhile
-        setup = await in_thread(partial(self._opened.setup.with_model, name))
+        setup = await in_thread(partial(self.game.setup.with_model, name))
         made, model = await in_thread(partial(setup.make_model, watch=self._watch)), setup.recorded_model or name
         if made is not None:
             try:
@@ -390,11 +389,11 @@ class Session:
 
     async def _open(self) -> _Opened:
         def opened() -> _Opened:
-            game = self._opened = self._opened or self.game.open(resumed=self._resume is not None)
-            self._models += [game.model] if game.model is not None else []
+            game, setup = self.game, self.game.open(resumed=self._resume is not None)
+            self._models += [game.opened_model] if game.opened_model is not None else []
             game.person, game.watch = self._ask, self._watch
             recorded = tuple(read_played(self._resume, timing_file(self._resume))) if self._resume else ()
-            return game, game.env or game.setup.open(self.game.task), recorded
+            return setup, game.env or setup.open(game.task), recorded
 
         def close(opening: asyncio.Future[_Opened]) -> None:
             if not opening.cancelled() and opening.exception() is None:
@@ -407,13 +406,11 @@ class Session:
             # A thread cannot be cancelled: what it opens is closed once it is there.
             opening.add_done_callback(close)
             raise
-        setup = made[0].setup
-        self._set(model=setup.recorded_model, destinations=tuple(setup.destinations()))
+        self._set(model=made[0].recorded_model, destinations=tuple(made[0].destinations()))
         gc.freeze()  # a collection that walks all that was imported takes longer than a key press may
         return made
 
-    async def _play(self, opened: OpenGame, env: Env, recorded: Sequence[Event | CallTiming]) -> None:
-        setup = opened.setup
+    async def _play(self, setup: Setup, env: Env, recorded: Sequence[Event | CallTiming]) -> None:
         with ExitStack() as files:
             if self.game.record:
                 try:
@@ -424,7 +421,7 @@ class Session:
                 self._listener(update)
             events = [update for update in recorded if isinstance(update, Event)]
             if not events:
-                agent = opened.agent or setup.make_agent(opened.model, opened.ask)
+                agent = self.game.played_by or setup.make_agent(self.game.opened_model, self.game.ask)
                 await run_episode(env, agent, setup, self._emit, self, watcher=self._glimpsed)
                 return
             await resume_episode(
@@ -434,7 +431,7 @@ class Session:
                 events,
                 self._emit,
                 self,
-                model=opened.model,
+                model=self.game.opened_model,
                 question=self._ask if self.human else None,
                 listing=lambda possible: self._set(possible=possible),
                 watcher=self._glimpsed,

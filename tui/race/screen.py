@@ -20,7 +20,7 @@ from housequest.tui.episode.story import Story
 from housequest.tui.episode.view import ViewPane
 from housequest.tui.keymap import TEACHING
 from housequest.tui.play import live_screen
-from housequest.tui.play.game import HUMAN, GameConfig, OpenGame
+from housequest.tui.play.game import HUMAN, Game
 from housequest.tui.play.session import PACES, Session
 from housequest.tui.widgets.lines import flat
 
@@ -73,16 +73,15 @@ class RaceScreen(live_screen.LiveScreen, keys="race"):
 
     AUTO_FOCUS = "CommandLine"
 
-    def __init__(self, opened: GameConfig | OpenGame, mode: str = "race", resume: Path | None = None) -> None:
+    def __init__(self, game: Game, mode: str = "race", resume: Path | None = None) -> None:
         del mode, resume  # there is one mode, and a race begins at the beginning
-        game = opened.config if isinstance(opened, OpenGame) else opened
         super().__init__(game, hints=False)
         rival = game.agent if game.agent != HUMAN else DEFAULT_RIVAL
         name = f"the {rival}" if rival == DEFAULT_RIVAL else rival
         # The settings of the agent are not the person's.
         mine = replace(game, agent=HUMAN, settings=game.settings.model_copy(update={"set": {}}))
         self._you = RaceGame(YOU, self.new_session(mine))
-        self._rival = RaceGame(name, self.new_session(opened if rival == game.agent else replace(game, agent=rival), "step"))
+        self._rival = RaceGame(name, self.new_session(game if rival == game.agent else replace(game, agent=rival), "step"))
         self.games = self._you, self._rival
         self._free = False
         self._header = GameHeader()

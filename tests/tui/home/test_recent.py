@@ -24,7 +24,7 @@ from housequest.tui.home.catalogue import (
     recorded_games,
     save_recent,
 )
-from housequest.tui.play.game import GameConfig, PlayerChoice, make_game, resume_game, settings_for
+from housequest.tui.play.game import Game, PlayerChoice, make_game, resume_game, settings_for
 from housequest.tui.play.plain import play_game
 from housequest.worlds.errors import ConfigurationError, HousequestError
 from housequest.worlds.paths import state_folder
@@ -38,9 +38,7 @@ CHOSEN = RecentChoices(
 
 def play(task: str = "demo:1", agent: str = "expert", **settings: object) -> None:
     world = make_world("scripted" if task.startswith("demo:") else "alfworld")
-    play_game(
-        GameConfig(world, world.task(task), agent, Settings.model_validate({"agent": agent, "world": world.name, **settings}))
-    )
+    play_game(Game(world, world.task(task), agent, Settings.model_validate({"agent": agent, "world": world.name, **settings})))
 
 
 def broken_off(lines: int) -> Path:
@@ -166,7 +164,7 @@ def test_a_game_goes_on_under_the_terms_it_began_with(tmp_path: Path) -> None:
         broken_off(9)
         (record,) = recorded_games(unfinished=True)
         recent = RecentChoices(rules=str(rules), models=("nonsense", "openai:other", server.model()))
-        game = resume_game(Catalogue(Settings()), record, Settings(), recent).config
+        game = resume_game(Catalogue(Settings()), record, Settings(), recent)
         assert game.task.reference == "demo:1"
         assert game.agent == "react"
         assert game.settings.model == server.model()
@@ -219,5 +217,5 @@ def test_asking_for_a_game_calls_nobody() -> None:
     with serve(lambda messages: "Action: look") as server:
         task = make_world("scripted").task("demo:1")
         game = asyncio.run(in_thread(lambda: make_game(Catalogue(Settings()), task, PlayerChoice("react", server.model()))))
-        assert game.config.settings.model == server.model()
+        assert game.settings.model == server.model()
         assert server.requests == []
