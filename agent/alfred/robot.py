@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from itertools import groupby, pairwise
 
@@ -23,7 +24,7 @@ from housequest.agent import base
 from housequest.agent.agents.bodies import Told
 from housequest.agent.agents.spec import AgentParts, CameraSettings, agent_spec, make_agent
 from housequest.agent.alfred.seeing import state as seeing
-from housequest.agent.alfred.seeing.perception import Detection, Percept, kind_in, make_perception
+from housequest.agent.alfred.seeing.perception import Percept, kind_in, make_perception
 from housequest.agent.alfred.seeing.policy import ActionPolicy, before, carried_out, played
 from housequest.agent.alfred.seeing.semantic_map import CELL, SIDE, SemanticMap, way_to
 from housequest.agent.episodes import events
@@ -204,7 +205,7 @@ class RobotBody:
 
     def impression(self, state: RobotState) -> Impression | None:
         spot = None if state.given is None else state.given.spot
-        return None if state.seen is None else impression_of(state.seen, self._policy.targets, spot)
+        return None if state.seen is None else Impression(state.seen, self._policy.targets, spot)
 
     def told(self, state: RobotState) -> Told:
         seen, found = state.knowledge, state.knowledge.map.found
@@ -280,35 +281,53 @@ Place = tuple[float, float]  # A point on the floor: x and z in metres, in the c
 LEAST_PIXELS = 1 / 3_000  # The share of a picture that an object must fill to count as missed.
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class GroundMap:
-    """An agent's map of the floor, from above. Arrays are indexed by cell (x, z), from ``corner`` on, in metres. ``explored``
-    cells were seen, and ``blocked`` cells have an obstacle. ``kinds`` are indices into ``names``, -1 for nothing, and ``sure``
-    marks those that the agent is sure of."""
+    """An agent's map of the floor, from above; with ``voted``, it is sure only of what several viewpoints voted for.
 
-    corner: Place
-    cell: float
-    explored: NDArray[bool_]
-    blocked: NDArray[bool_]
-    kinds: NDArray[int16]
-    sure: NDArray[bool_]
-    names: tuple[str, ...]
+    Arrays are indexed by cell (x, z), from ``corner`` on, in metres. ``explored`` cells were seen, and ``blocked`` cells have
+    an obstacle. ``kinds`` are indices into ``names``, -1 for nothing, and ``sure`` marks those that the agent is sure of."""
+
+    cell = CELL
+
+    def __init__(self, seen: SemanticMap, *, voted: bool) -> None:
+        def cells(kind: str, *, voted: bool) -> NDArray[int16]:
+            places = seen.points(kind, voted=voted)[:, :2] - (seen.origin.x, seen.origin.z)
+            return np.floor(places / CELL + SIDE / 2).astype(np.int16)
+
+        self.corner: Place = seen.origin.x - SIDE / 2 * CELL, seen.origin.z - SIDE / 2 * CELL
+        self.blocked, self.explored = seen.grid(voted=voted)
+        self.names = seen.found
+        self.kinds, self.sure = np.full((SIDE, SIDE), -1, np.int16), np.zeros((SIDE, SIDE), bool)
+        every = {name: cells(name, voted=False) for name in self.names}
+        # Small objects lie on large ones, so they are drawn last.
+        for name in sorted(self.names, key=lambda name: -len(every[name])):
+            x, z = every[name].T
+            self.kinds[x, z], self.sure[x, z] = self.names.index(name), not voted
+            if voted:
+                x, z = cells(name, voted=True).T
+                self.sure[x, z] = True
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Impression:
     """An agent's view of the picture on which it decided, of ``size`` columns and rows; ``claims`` are its detections.
-    ``skill`` is in progress and ``step`` is a part of it, both in words. ``target`` is the position of the object it wants, and
-    ``path`` leads from where it stands to where it wants to stand. ``held`` is the kind that it believes it holds."""
 
-    size: tuple[int, int]
-    claims: tuple[Detection, ...]
-    map: GroundMap
-    skill: str
-    step: str
-    target: Place | None
-    path: tuple[Place, ...]
-    held: str | None
+    ``skill`` is in progress and ``step`` is a part of it, both in words. ``target`` is the position of the object it wants, and
+    ``path`` leads from where it stands to where it wants to stand. ``held`` is the kind that it believes it holds. The object
+    at ``spot``, if given, is acted on next."""
+
+    def __init__(self, state: seeing.SeeingState, targets: seeing.Targets, spot: seeing.Spot | None) -> None:
+        aim, origin = state.aim, state.map.origin
+        way = () if aim is None or spot is not None else way_to(targets.ground(state, aim.stand), aim.stand)
+        seen = None if aim is None or aim.height is None else (aim.x, aim.z)
+        rows, columns = state.percept.depth.shape
+        self.size: tuple[int, int] = columns, rows
+        self.claims = state.percept.detections
+        self.map = GroundMap(state.map, voted=targets.has.votes)
+        self.skill = state.skill.text if state.skill else ""
+        self.step = _step(state, acting=spot is not None)
+        self.target: Place | None = seen if spot is None else (spot.x, spot.z)
+        self.path = tuple((origin.x + x * GRID, origin.z + z * GRID) for x, z in way)
+        self.held = state.held
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,26 +371,6 @@ def _middle(mask: NDArray[bool_]) -> tuple[float, float]:
     return (float(columns[best]) + 0.5) / mask.shape[1], (float(rows[best]) + 0.5) / mask.shape[0]
 
 
-def impression_of(state: seeing.SeeingState, targets: seeing.Targets, spot: seeing.Spot | None = None) -> Impression:
-    """The impression of ``state``; the object at ``spot``, if given, is acted on next."""
-    aim = state.aim
-    target = None if aim is None or aim.height is None else (aim.x, aim.z)
-    if spot is not None:
-        target = spot.x, spot.z
-    way = () if aim is None or spot is not None else way_to(targets.ground(state, aim.stand), aim.stand)
-    origin = state.map.origin
-    return Impression(
-        size=state.percept.depth.shape[::-1],
-        claims=state.percept.detections,
-        map=_ground_map(state.map, voted=targets.has.votes),
-        skill=state.skill.text if state.skill else "",
-        step=_step(state, acting=spot is not None),
-        target=target,
-        path=tuple((origin.x + x * GRID, origin.z + z * GRID) for x, z in way),
-        held=state.held,
-    )
-
-
 def _step(state: seeing.SeeingState, *, acting: bool) -> str:
     if not state.steps:
         return ""
@@ -383,25 +382,6 @@ def _step(state: seeing.SeeingState, *, acting: bool) -> str:
     elif state.aim is None or state.aim.height is None:
         way = ", searching"
     return seeing.gerund(step) + way
-
-
-def _ground_map(seen: SemanticMap, *, voted: bool) -> GroundMap:
-    def cells(kind: str, *, voted: bool) -> NDArray[int16]:
-        places = seen.points(kind, voted=voted)[:, :2] - (seen.origin.x, seen.origin.z)
-        return np.floor(places / CELL + SIDE / 2).astype(np.int16)
-
-    blocked, explored = seen.grid(voted=voted)
-    names, every = seen.found, {name: cells(name, voted=False) for name in seen.found}
-    kinds, sure = np.full((SIDE, SIDE), -1, np.int16), np.zeros((SIDE, SIDE), bool)
-    # Small objects lie on large ones, so they are drawn last.
-    for name in sorted(names, key=lambda name: -len(every[name])):
-        x, z = every[name].T
-        kinds[x, z], sure[x, z] = names.index(name), not voted
-        if voted:
-            x, z = cells(name, voted=True).T
-            sure[x, z] = True
-    corner = (seen.origin.x - SIDE / 2 * CELL, seen.origin.z - SIDE / 2 * CELL)
-    return GroundMap(corner, CELL, explored, blocked, kinds, sure, names)
 
 
 def glimpses(recorded: Sequence[Event]) -> Mapping[int, base.Glimpse]:
@@ -444,21 +424,9 @@ def glimpses(recorded: Sequence[Event]) -> Mapping[int, base.Glimpse]:
 
         if not isinstance(make(silent), base.Watchable):
             return found
-        env = config.open(task)
-        try:
-            played = resume_episode(
-                env,
-                make,
-                config,
-                recorded,
-                lambda _: None,
-                _Over(),
-                model=silent,
-                watcher=lambda glimpse: found.update({glimpse.at: glimpse}),
-            )
-            asyncio.run(played)
-        finally:
-            env.close()
+        with closing(config.open(task)) as env:
+            given = (env, make, config, recorded, lambda _: None, _Over())
+            asyncio.run(resume_episode(*given, model=silent, watcher=lambda glimpse: found.update({glimpse.at: glimpse})))
     except HousequestError as error:
         raise Unsupported(f"The agent's view of its pictures cannot be shown: {error}") from error
     return found
