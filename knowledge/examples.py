@@ -21,7 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-from housequest.worlds.base import Observation, Task, Trajectory, Transition, World
+from housequest.worlds.base import Observation, Task, Transition, World
 from housequest.worlds.env import expert_of, steps_of
 from housequest.worlds.errors import KnowledgeError, TaskNotFound, shown
 from housequest.worlds.household.base import Household
@@ -44,28 +44,40 @@ EACH = 10
 """Default number of examples of each task type in a store (OPEx, section 3, "Example Selector")."""
 
 
+def _text(value: object) -> object:
+    if isinstance(value, str) and (not value.strip() or len(value) > MAX_TEXT):
+        raise ValueError(f"this is {shown(value, 60)}, not a text of at most {MAX_TEXT} characters")
+    return value
+
+
+_Text = Annotated[str, Before(_text)]
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A won task with its trajectory. ``origin`` is never shown to a model, ``type`` only where task types are granted."""
+    """A won task; ``steps`` are its commands with their answers. ``origin`` is never shown to a model, ``type`` only where
+    task types are granted."""
 
-    origin: str
-    type: str
-    trajectory: Trajectory
+    origin: _Text
+    type: _Text
+    goal: _Text
+    opening: _Text
+    steps: tuple[tuple[_Text, _Text], ...] = field(metadata={"min_length": 1, "max_length": MAX_STEPS})
 
     @property
-    def goal(self) -> str:
-        return self.trajectory.goal
+    def commands(self) -> tuple[str, ...]:
+        return tuple(command for command, _ in self.steps)
 
     def subgoals(self) -> tuple[GoalStep, ...]:
         """The things that were taken, treated, used and put, with the way there. Searching is left out, since it differs by
         house."""
-        return tuple(each for one in self.trajectory.transitions for each in _subgoals(one.command))
+        return tuple(each for command in self.commands for each in _subgoals(command))
 
 
-def of_trajectory(trajectory: Trajectory, task_type: str, origin: str) -> Example:
-    """An example of a won task, without its refused commands."""
-    taken = tuple(one for one in trajectory.transitions if one.observation.accepted)[:MAX_STEPS]
-    return Example(origin, task_type, Trajectory(trajectory.goal, trajectory.opening, taken))
+def accepted_steps(transitions: Iterable[Transition]) -> tuple[tuple[str, str], ...]:
+    """The steps of an example: the first ``MAX_STEPS`` commands that were not refused, with their answers."""
+    taken = ((one.command, one.observation.text) for one in transitions if one.observation.accepted)
+    return tuple(islice(taken, MAX_STEPS))
 
 
 def played(world: World, task: Task, *, most: int = 50) -> Example | None:
@@ -78,8 +90,8 @@ def played(world: World, task: Task, *, most: int = 50) -> Example | None:
         env.close()
     if not steps or not steps[-1][1].won:
         return None
-    transitions = tuple(Transition(command, step.observation) for command, step in steps)
-    return of_trajectory(Trajectory(task.goal, opening.observation, transitions), task.type, task.reference)
+    taken = accepted_steps(Transition(command, step.observation) for command, step in steps)
+    return Example(task.reference, task.type, task.goal, opening.observation.text, taken)
 
 
 def from_world(world: World, *, each: int = EACH, seed: int = 0, split: str = TRAIN) -> tuple[Example, ...]:
@@ -134,43 +146,9 @@ def may_be_learned(split: str, number: int) -> bool:
 # A store is a file of JSON objects, one a line.
 
 
-def _text(value: object) -> object:
-    if isinstance(value, str) and (not value.strip() or len(value) > MAX_TEXT):
-        raise ValueError(f"this is {shown(value, 60)}, not a text of at most {MAX_TEXT} characters")
-    return value
-
-
-_Text = Annotated[str, Before(_text)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """An example as it is stored; ``steps`` are commands with their answers."""
-
-    origin: _Text
-    type: _Text
-    goal: _Text
-    opening: _Text
-    steps: tuple[tuple[_Text, _Text], ...] = field(metadata={"min_length": 1, "max_length": MAX_STEPS})
-
-    def example(self) -> Example:
-        transitions = tuple(Transition(command, Observation(answer)) for command, answer in self.steps)
-        return Example(self.origin, self.type, Trajectory(self.goal, Observation(self.opening), transitions))
-
-
 def written(examples: Iterable[Example]) -> str:
     """The examples as a store."""
-    lines = (
-        _Line(
-            example.origin,
-            example.type,
-            example.goal,
-            example.trajectory.opening.text,
-            tuple((one.command, one.observation.text) for one in example.trajectory.transitions),
-        )
-        for example in examples
-    )
-    return "".join(f"{json.dumps(asdict(line))}\n" for line in lines)
+    return "".join(f"{json.dumps(asdict(example))}\n" for example in examples)
 
 
 @cache
@@ -204,7 +182,7 @@ def parse_examples(content: bytes, origin: str) -> tuple[Example, ...]:
     found: list[Example] = []
     for number, line in enumerate(lines, 1):
         try:
-            found.append(read_json(_Line, line).example())
+            found.append(read_json(Example, line))
         except Invalid as wrong:
             raise KnowledgeError(f"{shown(origin)}:{number}: this is not an example: {wrong.with_path} {way_out}") from None
     if not found:
@@ -272,11 +250,9 @@ def subtask_words(subgoal: GoalStep) -> str:
 
 
 def tasks_of(world: World, split: str) -> tuple[Example, ...]:
-    """The tasks of ``split`` as examples without trajectories, each goal sentence once. Raises ``TaskNotFound``."""
+    """The tasks of ``split`` as examples without steps, each goal sentence once. Raises ``TaskNotFound``."""
     first = {task.goal: task for task in reversed(world.tasks(split)) if world.household and world.household.steps(task.goal)}
-    return tuple(
-        Example(task.reference, task.type, Trajectory(goal, Observation(""), ())) for goal, task in reversed(first.items())
-    )
+    return tuple(Example(task.reference, task.type, goal, "", ()) for goal, task in reversed(first.items()))
 
 
 KEYS: Mapping[TaskType, str] = dict(zip(TASK_TYPES, ("put", "examine", "clean", "heat", "cool", "puttwo"), strict=True))
@@ -378,7 +354,7 @@ def exemplars_of(examples: Iterable[Example], household: Household, each: int = 
     found: dict[str, tuple[str, ...]] = {}
     for name, word in KEYS.items():
         # The goal decides between equals, so that the order of the store does not.
-        nearest = sorted(by_type[name], key=lambda one: (abs(len(one.trajectory.transitions) - LENGTH), one.goal, one.origin))
+        nearest = sorted(by_type[name], key=lambda one: (abs(len(one.steps) - LENGTH), one.goal, one.origin))
         if len(nearest) < each:
             raise KnowledgeError(f"There are {len(nearest)} examples of {name}, and {each} are needed.")
         found[word] = tuple(exemplar_text(example, household) for example in nearest[:each])
@@ -387,15 +363,15 @@ def exemplars_of(examples: Iterable[Example], household: Household, each: int = 
 
 def exemplar_text(example: Example, household: Household) -> str:
     """An example as an exemplar, with a thought before each part of the task. Raises ``KnowledgeError`` for unread goals."""
-    lines = [without_welcome(example.trajectory.opening.text)]
-    for thought, transition in _thoughtful(example, household):
+    lines = [without_welcome(example.opening)]
+    for thought, (command, answer) in zip(_thoughts(example, household), example.steps, strict=True):
         lines += [f"> {THINK} {thought}", ANSWER] if thought else []
-        lines += [f"> {transition.command}", without_arrival(transition.observation.text)]
+        lines += [f"> {command}", without_arrival(answer)]
     return "\n".join(lines)
 
 
-def _thoughtful(example: Example, household: Household) -> Iterator[tuple[str, Transition]]:
-    """The commands, each with the thought before it; "" where there is none."""
+def _thoughts(example: Example, household: Household) -> Iterator[str]:
+    """The thought before each command; "" where there is none."""
     goal = household.read_goal(example.goal)
     if goal is None:
         raise KnowledgeError(f"The goal {shown(example.goal)} is not one of the world's own sentences.")
@@ -403,13 +379,13 @@ def _thoughtful(example: Example, household: Household) -> Iterator[tuple[str, T
     places = _likely(example, thing, household)
     done, held = 0, ""
     before = f"To do this I {', then '.join(steps)}. {places}"
-    for transition in example.trajectory.transitions:
-        verb, _, rest = transition.command.partition(" ")
+    for command in example.commands:
+        verb, _, rest = command.partition(" ")
         thought = before
         if verb == "take":
             held = rest.partition(" from ")[0]
             thought = f"Here is {held}. I take it."
-        yield thought, transition
+        yield thought
         before = ""
         # The sentence once a part of the task is done; nothing comes after the lamp.
         now = {treatment: f"The {held} is {adjective} now." for treatment, adjective in ADJECTIVES.items()}
@@ -424,7 +400,7 @@ def _thoughtful(example: Example, household: Household) -> Iterator[tuple[str, T
 def _likely(example: Example, thing: str, household: Household) -> str:
     """A sentence with the likeliest places for ``thing`` in the example's house, by the counts from ``train``."""
     counts = household.counts()
-    kinds = sorted({one.kind for one in household.begin(example.trajectory.opening).receptacles})
+    kinds = sorted({one.kind for one in household.begin(Observation(example.opening)).receptacles})
     room = counts.room_of(kinds)
     likely = sorted(kinds, key=lambda place: -counts.chance(thing, place, room))[:_LIKELY]
     return f"I look for it where it most likely is: {', '.join(likely[:-1])} or {likely[-1]}."

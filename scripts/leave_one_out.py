@@ -30,6 +30,7 @@ from housequest.agent.roles.base import Sampling, ask
 from housequest.agent.roles.reading import Subgoal, plan_example
 from housequest.knowledge.examples import Example
 from housequest.worlds.alfworld.text import begin
+from housequest.worlds.base import Observation
 from housequest.worlds.errors import ConfigurationError, HousequestError
 from housequest.worlds.options import read_options
 from housequest.worlds.registry import make_world
@@ -137,7 +138,7 @@ async def score_arms(
 
 
 async def _judged(model: Model, arm: Arm, chosen_by: ExampleSelector, example: Example, sampling: Sampling) -> Verdict:
-    house = begin(example.trajectory.opening)
+    house = begin(Observation(example.opening))
     chosen = await chosen_by.choose(example.goal, {one.kind for one in house.receptacles}, without=example.origin)
     text = request_text(example.goal, tuple(map(plan_example, chosen)), arm.wording)
     calls: list[ModelCall] = []

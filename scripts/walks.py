@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from housequest.knowledge.judging import Moment
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.houses.house import make_house
-from housequest.worlds.base import Task, Trajectory, Transition
+from housequest.worlds.base import Observation, Task, Transition
 from housequest.worlds.household.base import Household
 from tests.worlds.alfworld.play import hidden_of
 
 _RARE = {"heat", "cool", "clean", "slice", "use", "take", "move"}
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """A task's goal and opening with its transitions (the action-observation sequence of OPEx, section 3)."""
+
+    goal: str
+    opening: Observation
+    transitions: tuple[Transition, ...]
 
 
 def walk(seed: int, steps: int) -> Trajectory:

@@ -95,15 +95,6 @@ class Transition:
     observation: Observation
 
 
-@dataclass(frozen=True, slots=True)
-class Trajectory:
-    """A task's goal and opening with its transitions (the action-observation sequence of OPEx, section 3)."""
-
-    goal: str
-    opening: Observation
-    transitions: tuple[Transition, ...]
-
-
 @runtime_checkable
 class Env(Protocol):
     """One running task. Not thread-safe; a copy is independent of its original."""

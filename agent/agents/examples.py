@@ -21,7 +21,7 @@ from housequest.agent.models.embeddings import Embedder, EmbeddingIndex, make_em
 from housequest.knowledge import examples
 from housequest.knowledge.choosing import at_random, best, nearest_examples, of_type, stratified
 from housequest.knowledge.examples import Example
-from housequest.worlds.base import Observation, Trajectory, World
+from housequest.worlds.base import World
 from housequest.worlds.errors import ConfigurationError, KnowledgeError, shown
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.goals import TASK_TYPES
@@ -151,5 +151,5 @@ def _won(path: Path) -> Example | None:
     started = bodies[0] if bodies else None
     if not isinstance(started, Started) or started.split not in examples.LEARNT_FROM or not steps or not steps[-1].won:
         return None
-    trajectory = Trajectory(started.goal, Observation(started.opening), tuple(step.transition for step in steps))
-    return examples.of_trajectory(trajectory, started.type, f"{started.split}:{started.number}")
+    taken = examples.accepted_steps(step.transition for step in steps)
+    return Example(f"{started.split}:{started.number}", started.type, started.goal, started.opening, taken)

@@ -27,9 +27,9 @@ from housequest.worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMe
 from housequest.worlds.alfworld.games import GAME_FILE, LAYOUT
 from housequest.worlds.alfworld.houses.house import make_house, read_habits
 from housequest.worlds.alfworld.text import HOUSEHOLD, load_counts, read_goal
-from housequest.worlds.base import Task, Trajectory, Transition
+from housequest.worlds.base import Task, Transition
 from housequest.worlds.validation import read_yaml
-from scripts.walks import moments_of
+from scripts.walks import Trajectory, moments_of
 
 HABITS = Path(__file__).parents[2] / "examples" / "habits.yaml"
 HOUSES = 500

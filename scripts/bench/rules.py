@@ -16,9 +16,8 @@ from housequest.agent.episodes.record import EpisodeRecorder
 from housequest.knowledge.judging import examine
 from housequest.knowledge.rulebook import read_book
 from housequest.worlds.alfworld.text import HOUSEHOLD
-from housequest.worlds.base import Trajectory
 from housequest.worlds.paths import FORMAT
-from scripts.walks import moments_of, walk
+from scripts.walks import Trajectory, moments_of, walk
 
 KNOWN = Path(__file__).parents[2] / "tests" / "knowledge" / "known_rules.yaml"
 HOUSES = 400

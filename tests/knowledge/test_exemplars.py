@@ -35,7 +35,7 @@ def file(**changed: object) -> bytes:
 
 
 def test_ours_are_episodes_that_somebody_could_have_played() -> None:
-    by_opening = {without_welcome(one.trajectory.opening.text): one for one in shipped()}
+    by_opening = {without_welcome(one.opening): one for one in shipped()}
     assert set(OWN) == set(KEYS.values())
     for name, word in KEYS.items():
         assert len(OWN[word]) == len(set(OWN[word])) == EXEMPLARS_EACH
@@ -47,9 +47,8 @@ def test_ours_are_episodes_that_somebody_could_have_played() -> None:
             thoughts = [answer for said, answer in played if said.startswith("think:")]
             assert thoughts == ["OK."] * len(thoughts)
             assert len(thoughts) >= 3
-            transitions = example.trajectory.transitions
             assert [each for each in played if not each[0].startswith("think:")] == [
-                (one.command, without_arrival(one.observation.text)) for one in transitions
+                (command, without_arrival(answer)) for command, answer in example.steps
             ]
 
 

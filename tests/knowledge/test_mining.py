@@ -11,9 +11,9 @@ from housequest.knowledge.judging import Moment, examine
 from housequest.knowledge.mining import Location, mine, mine_table, read_sentence
 from housequest.knowledge.rules import WITNESSES
 from housequest.worlds.alfworld.text import HOUSEHOLD, load_counts
-from housequest.worlds.base import Observation, Trajectory, Transition
+from housequest.worlds.base import Observation, Transition
 from housequest.worlds.household.belief import kind
-from scripts.walks import moments_of, walk
+from scripts.walks import Trajectory, moments_of, walk
 
 
 def walked(first: int, last: int) -> list[Moment]:

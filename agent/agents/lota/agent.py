@@ -133,9 +133,8 @@ class ByWorld:
 
     def demonstrated(self, example: Example) -> tuple[str, ...]:
         """Examples of this world are its skills; those of text games are put in its words."""
-        commands = tuple(one.command for one in example.trajectory.transitions)
-        if set(commands) <= set(self._skills_at(example.trajectory.opening.text)):
-            return commands
+        if set(example.commands) <= set(self._skills_at(example.opening)):
+            return example.commands
         skills = (str(skill) for subgoal in example.subgoals() for skill in _named(subgoal))
         return tuple(skill for skill, _ in groupby(skills))
 

@@ -330,7 +330,7 @@ def read_recorded(run: RunFolder, most: int | None = None) -> list[FinishedEpiso
 def watch_own(episode: FinishedEpisode, world: World) -> WatchedEpisode:
     """An episode that PET played, with the names that the world's expert touches in the same task."""
     example = played(world, world.task(episode.started.task))
-    commands = () if example is None else (one.command for one in example.trajectory.transitions)
+    commands = () if example is None else example.commands
     used = frozenset(name for command in commands for name in names(command))
     return WatchedEpisode(episode.bodies, used, annotated=annotated_subtasks(world, episode.started.task))
 

@@ -11,8 +11,8 @@ from housequest.agent.explorer.filtering import ArbiterVerdict, PairLabel, filte
 from housequest.knowledge.judging import Moment
 from housequest.knowledge.rules import Evidence, Origin, Rule, exclude, parse_check
 from housequest.worlds.alfworld.text import HOUSEHOLD
-from housequest.worlds.base import Observation, Trajectory, Transition
-from scripts.walks import moments_of
+from housequest.worlds.base import Observation, Transition
+from scripts.walks import Trajectory, moments_of
 
 OPENING = "Looking quickly around you, you see a drawer 1, and a shelf 1.\n\nYour task is to: look."
 
