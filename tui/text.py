@@ -36,6 +36,15 @@ class TextLayout:
 
     def wrapped(self, text: str, first: str = "", rest: str | None = None) -> list[str]:
         """``text``, made printable, in lines; ``first`` and ``rest`` are the indents of the first line and the others."""
+        if not text.isascii():
+            from rich.cells import cell_len
+
+            if any(cell_len(line) > self.width for line in self._wrapped(text, first, rest)):
+                # Some characters are two columns wide: half as many fit.
+                return TextLayout(self.width // 2)._wrapped(text, first, rest)
+        return self._wrapped(text, first, rest)
+
+    def _wrapped(self, text: str, first: str, rest: str | None) -> list[str]:
         rest = first if rest is None else rest
         lines: list[str] = []
         for line in printable(cut(text, LONGEST_TEXT)).split("\n"):

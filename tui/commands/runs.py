@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 from housequest.tui import terminal
 from housequest.tui.commands import options
 from housequest.tui.commands.play import show_screen
-from housequest.tui.text import TextLayout, TextStyle, cut, printable, table
+from housequest.tui.text import TextLayout, printable, table
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import atomic_write, given_path
 from housequest.worlds.registry import load_plugin
 
 if TYPE_CHECKING:
-    from housequest.agent.episodes.events import ModelCall
-    from housequest.agent.evaluation.analysis.transcript import Transcript, TranscriptNote, TranscriptTurn
+    from housequest.agent.episodes.events import Event
     from housequest.agent.evaluation.parts import ReportFormat
     from housequest.agent.evaluation.runs.shard import Verification
 
@@ -31,7 +30,6 @@ CEILING = (
 WIDEST = 200
 NARROW = 100
 """Columns below which the second episode's turn stands under the first's."""
-LONGEST_ASIDE = 600
 _BETWEEN = " | "
 
 
@@ -276,10 +274,10 @@ def compare(runs: list[Path], as_json: bool = False, html: Path | None = None, s
             terminal.write_page(html, 0, lambda: arms_page(ArmsReport(arms)))
         return
     if show is not None:
-        from housequest.agent.evaluation.analysis.transcript import read_transcript
+        from housequest.agent.episodes.record import read_episode
 
         task = comparison.pair(show).task
-        first, second = (read_transcript(arm.runs[0].episode(task)) for arm in arms)
+        first, second = (read_episode(arm.runs[0].episode(task)) for arm in arms)
         names = (f"first, {comparison.first.name}", f"second, {comparison.second.name}")
         terminal.show(side_by_side(first, second, names, terminal.look(WIDEST)))
     else:
@@ -289,63 +287,27 @@ def compare(runs: list[Path], as_json: bool = False, html: Path | None = None, s
         terminal.write_page(html, turns, lambda: comparison_page(comparison, html))
 
 
-def side_by_side(first: Transcript, second: Transcript, names: tuple[str, str], look: TextLayout) -> Iterator[str]:
+def side_by_side(first: Iterable[Event], second: Iterable[Event], names: tuple[str, str], look: TextLayout) -> Iterator[str]:
     """Two episodes of one task, called by ``names``, turn by turn; where ``look`` is narrow, one below the other."""
     from rich.text import Text
 
-    from housequest.agent.evaluation.analysis.transcript import aligned
+    from housequest.tui.play.plain import told_by_turn
 
-    if (start := first.started or second.started) is not None:
-        yield from (*_fitted(start.goal.strip(), look, style="goal"), "", *_fitted(start.opening.strip(), look), "")
     wide = look.width >= NARROW
     column = TextLayout((look.width - len(_BETWEEN)) // 2, look.colour) if wide else look
+    (start, one, won), (_, other, lost) = (told_by_turn(events, column) for events in (first, second))
+    if start is not None:
+        yield from (*look.painted("goal", start.goal.strip()), "", *look.wrapped(start.opening.strip()), "")
     heads = [printable(name) for name in names]
-    rows: list[tuple[list[str], ...]] = [tuple([look.paint("goal", head)] for head in heads)] if wide else []
-    rows += [(_turn(one, column), _turn(other, column)) for one, other in aligned(first, second)]
-    rows += [(_end(first, column), _end(second, column))]
-    for row in rows:
+    rows = [[[look.paint("goal", head)] for head in heads]] if wide else []
+    for row in (*rows, *zip_longest(one, other, fillvalue=[]), (won, lost)):
         if wide:
-            for one, other in zip_longest(*row, fillvalue=""):
-                fill = " " * max(0, column.width - Text.from_ansi(one).cell_len)
-                yield f"{one}{fill}{_BETWEEN}{other}".rstrip()
+            for left, right in zip_longest(*row, fillvalue=""):
+                fill = " " * max(0, column.width - Text.from_ansi(left).cell_len)
+                yield f"{left}{fill}{_BETWEEN}{right}".rstrip()
             yield f"{' ' * column.width}{_BETWEEN}".rstrip()
         else:
             for head, lines in zip(heads, row, strict=True):
                 if lines:
                     yield from (look.paint("dim", f"-- {head}"), *lines)
             yield ""
-
-
-def _turn(turn: TranscriptTurn | None, look: TextLayout) -> list[str]:
-    if turn is None:
-        return []
-    lines, stepped = _asides(turn.before, look), turn.stepped
-    if stepped is None:
-        return [*lines, look.paint("dim", f"{turn.number:>2}   (no command)")]
-    by = {"agent": "", "person": " (by a person)", "curiosity": " (by chance)"}[stepped.by]
-    lines += _fitted(f"{stepped.command}{by}", look, f"{turn.number:>2} > ", "     ", "command")
-    answer = f"{stepped.observation.strip()} {stepped.explanation or ''}".strip()
-    return lines + _fitted(answer, look, "     ", "     ", None if stepped.accepted else "dim")
-
-
-def _end(transcript: Transcript, look: TextLayout) -> list[str]:
-    outcome, won = transcript.outcome, transcript.ended is not None and transcript.ended.outcome == "won"
-    said = _fitted(f"{outcome[:1].upper()}{outcome[1:]}.", look, style="good" if won else "bad")
-    return _asides(transcript.after, look) + said
-
-
-def _asides(before: Iterable[TranscriptNote | ModelCall], look: TextLayout) -> list[str]:
-    from housequest.agent.evaluation.analysis.transcript import notes
-
-    texts = (f"{aside.who}: {' '.join(cut(aside.text, LONGEST_ASIDE).split())}" for aside in notes(before))
-    return [line for text in texts for line in _fitted(text, look, "     ", "       ", "dim")]
-
-
-def _fitted(text: str, look: TextLayout, first: str = "", rest: str = "", style: TextStyle | None = None) -> list[str]:
-    from rich.cells import cell_len
-
-    lines = look.wrapped(text, first, rest)
-    if any(cell_len(line) > look.width for line in lines):
-        # Some characters are two columns wide: half as many fit.
-        lines = TextLayout(look.width // 2, look.colour).wrapped(text, first, rest)
-    return [look.paint(style, line) for line in lines] if style else lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import groupby
@@ -141,6 +141,20 @@ def replay_plain(path: Path, seconds: float, *, step: bool) -> bool:
     return bool(told)
 
 
+def told_by_turn(
+    recorded: Iterable[events.Event], layout: TextLayout
+) -> tuple[events.Started | None, list[list[str]], list[str]]:
+    """The start of an episode, then the lines of each turn of the branch that was played on, and those after the last turn."""
+    narrator, turns = EventFormatter(layout), [list[str]()]
+    start, *rest = events.branch(list(recorded)) or [None]
+    for event in rest:
+        turns[-1] += narrator.lines(event)
+        if isinstance(event.body, events.Stepped | events.TurnSpent):
+            turns.append([])
+    started = start.body if start is not None else None
+    return started if isinstance(started, events.Started) else None, turns[:-1], turns[-1]
+
+
 class EventFormatter:
     """Formats events in their order; ``typed``: the agent's commands are on the screen already, since a person typed them."""
 
@@ -191,7 +205,8 @@ class EventFormatter:
         if not self._typed or stepped.by == "person":
             command = f"{stepped.command} (by chance)" if stepped.by == "curiosity" else stepped.command
             yield from self._painted("command", command, f"{stepped.turn:>2} > ", "     ")
-        yield from self._layout.wrapped(f"{stepped.observation.strip()} {stepped.explanation or ''}".strip(), "     ")
+        answer = f"{stepped.observation.strip()} {stepped.explanation or ''}".strip()
+        yield from self._layout.wrapped(answer, "     ") if stepped.accepted else self._painted("dim", answer, "     ")
 
     def _ended(self, ended: events.Ended) -> Iterator[str]:
         turns = plural(ended.turns, "turn")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import Ended, Event, ModelCall, Started, branch
-from housequest.agent.episodes.record import read_episode
 from housequest.worlds.text import many
 
 
@@ -58,11 +56,6 @@ def notes(before: Iterable[TranscriptNote | ModelCall]) -> list[TranscriptNote]:
 def model_calls(before: Iterable[TranscriptNote | ModelCall]) -> list[ModelCall]:
     """The model calls among what led to a command."""
     return [each for each in before if isinstance(each, ModelCall)]
-
-
-def read_transcript(path: Path) -> Transcript:
-    """Read the episode in ``path``. Raises ``ConfigurationError`` with file and line where it is not a record."""
-    return transcribe(read_episode(path))
 
 
 def transcribe(recorded: Iterable[Event]) -> Transcript:

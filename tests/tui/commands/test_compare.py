@@ -9,7 +9,6 @@ import pytest
 from rich.cells import cell_len
 
 from housequest.agent.episodes.events import Event
-from housequest.agent.evaluation.analysis.transcript import transcribe
 from housequest.tui.commands.runs import side_by_side
 from housequest.tui.text import TextLayout
 from tests.agent.evaluation.recorded import Lived, bodies, run
@@ -78,7 +77,7 @@ def test_odd_text_stays_in_its_column(width: int) -> None:
         lived = bodies(Lived(1, assisted=True), "won", lambda said: f"{said} {text}")
         return [Event(id=number, parent=number - 1 if number else None, body=body) for number, body in enumerate(lived)]
 
-    first, second = transcribe(told("\x1b[2J\u202e" + "水" * 90)), transcribe(told("e\u0301" * 90))
+    first, second = told("\x1b[2J\u202e" + "水" * 90), told("e\u0301" * 90)
     lines = list(side_by_side(first, second, ("first, \x1b", "second"), TextLayout(width)))
     assert all(cell_len(line) <= width and line.isprintable() for line in lines)
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.episodes.events import Ended, Event, Intervened, Started, Stepped, Thought
-from housequest.agent.evaluation.analysis.transcript import aligned, notes, read_transcript, transcribe
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.evaluation.analysis.transcript import aligned, notes, transcribe
 from housequest.worlds.errors import ConfigurationError
 from tests.agent.evaluation.recorded import Lived, bodies, run
 
@@ -71,7 +72,7 @@ def test_turns_stand_beside_each_other_by_their_number() -> None:
 def test_no_record_is_refused_by_name(tmp_path: Path) -> None:
     made = run(tmp_path / "a", [Lived(1)])
     record = made.folder.episode(made.manifest.tasks[0])
-    assert len(read_transcript(record).turns) == 4
+    assert len(transcribe(read_episode(record)).turns) == 4
     record.write_text("nonsense\n")
     with pytest.raises(ConfigurationError, match=f"{record.name}:1: not a recorded event"):
-        read_transcript(record)
+        transcribe(read_episode(record))
