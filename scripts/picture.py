@@ -117,7 +117,7 @@ def main(target: Path) -> None:
 async def _draw(folder: Path, target: Path) -> None:
     from housequest.agent.config import Settings
     from housequest.tui.app import HousequestApp
-    from housequest.tui.play.game import Game
+    from housequest.tui.play.game import ChosenGame
     from housequest.tui.play.screen import PlayScreen
     from housequest.worlds.paths import FORMAT
     from housequest.worlds.registry import make_world
@@ -128,7 +128,7 @@ async def _draw(folder: Path, target: Path) -> None:
     rules.write_text(json.dumps({"format": FORMAT, "rules": _RULES}), "utf-8")
     world = make_world("alfworld")
     settings = Settings(agent="reasoner-actor", model=f"scripted:{model}", rules=str(rules), set={"on_subgoal": "off"})
-    screen = PlayScreen(Game(world, world.task(HOUSE), "reasoner-actor", settings, record=False), "step")
+    screen = PlayScreen(ChosenGame(world, world.task(HOUSE), "reasoner-actor", settings, record=False), "step")
     app = HousequestApp(lambda: screen)
     async with app.run_test(size=SIZE) as pilot, asyncio.timeout(_PATIENCE):
         for turn in range(TURNS + 1):
@@ -149,7 +149,7 @@ async def _draw(folder: Path, target: Path) -> None:
 async def _watch(target: Path) -> None:
     from housequest.agent.config import Settings
     from housequest.tui.app import HousequestApp
-    from housequest.tui.play.game import Game
+    from housequest.tui.play.game import ChosenGame
     from housequest.tui.play.screen import PlayScreen
     from housequest.worlds.alfred.world import AlfredWorld
     from housequest.worlds.base import Task
@@ -163,7 +163,7 @@ async def _watch(target: Path) -> None:
 
     world = Told()
     settings = Settings(agent="opex", grant=("plan",), set={"planner": "oracle", "seeing": _NOISE})
-    screen = PlayScreen(Game(world, world.task("example:1"), "opex", settings, record=False), "step")
+    screen = PlayScreen(ChosenGame(world, world.task("example:1"), "opex", settings, record=False), "step")
     app = HousequestApp(lambda: screen)
     async with app.run_test(size=SIZE) as pilot, asyncio.timeout(_PATIENCE):
         for turn in range(_SEEN + 1):
@@ -252,7 +252,7 @@ async def _others(folder: Path, target: Path) -> None:
     from housequest.tui.app import HousequestApp
     from housequest.tui.desk.screen import BooksScreen, DeskScreen
     from housequest.tui.home.screen import HomeScreen
-    from housequest.tui.play.game import Game
+    from housequest.tui.play.game import ChosenGame
     from housequest.tui.race.screen import RaceScreen
     from housequest.tui.replay.screen import ReplayScreen
     from housequest.tui.runs.screen import RunsScreen
@@ -261,7 +261,7 @@ async def _others(folder: Path, target: Path) -> None:
 
     record = next((folder / "runs" / "by-name" / "episodes").glob("*generated-35*"))
     world = make_world("alfworld")
-    game = Game(world, world.task(HOUSE), "expert", Settings(), record=False)
+    game = ChosenGame(world, world.task(HOUSE), "expert", Settings(), record=False)
     screens: dict[str, tuple[Callable[[], Screen[Any]], tuple[str, ...]]] = {
         "home.svg": (lambda: HomeScreen(Settings()), ()),
         "race.svg": (lambda: RaceScreen(game), (*_typed("go to fridge 1"), *_typed("open fridge 1"))),
@@ -285,13 +285,13 @@ async def _branches(target: Path) -> None:
     """A game in which a person went back, with both ways side by side."""
     from housequest.agent.config import Settings
     from housequest.tui.app import HousequestApp
-    from housequest.tui.play.game import HUMAN, Game
+    from housequest.tui.play.game import HUMAN, ChosenGame
     from housequest.tui.play.screen import PlayScreen
     from housequest.worlds.registry import make_world
     from scripts.film import Frame, draw_film
 
     world = make_world("alfworld")
-    screen = PlayScreen(Game(world, world.task(HOUSE), HUMAN, Settings(agent=HUMAN), record=False), "you")
+    screen = PlayScreen(ChosenGame(world, world.task(HOUSE), HUMAN, Settings(agent=HUMAN), record=False), "you")
     app = HousequestApp(lambda: screen)
     async with app.run_test(size=SIZE) as pilot, asyncio.timeout(_PATIENCE):
         await _play(screen, pilot, _COLD)

@@ -18,7 +18,7 @@ from housequest.agent.episodes.events import Started, Stepped, branch
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.setup import set_up
-from housequest.tui.play.game import Game
+from housequest.tui.play.game import ChosenGame
 from housequest.tui.play.screen import PlayScreen
 from housequest.tui.race.screen import RaceScreen
 from housequest.tui.replay.screen import ReplayScreen
@@ -56,7 +56,7 @@ def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]
 
 
 @pytest.fixture
-def played(tmp_path: Path) -> Game:
+def played(tmp_path: Path) -> ChosenGame:
     """A game of react with rules, whose model gives four commands."""
     (tmp_path / "script.yaml").write_text(SCRIPT)
     (tmp_path / "book.yaml").write_text(BOOK)
@@ -73,7 +73,7 @@ async def drawn(pilot: Pilot[Any], screen: Screen[Any]) -> None:
     assert screen.view.mode != "off"
 
 
-async def test_four_commands_on_the_screen_are_four_readings(played: Game, read: list[str]) -> None:
+async def test_four_commands_on_the_screen_are_four_readings(played: ChosenGame, read: list[str]) -> None:
     app = showing(lambda: PlayScreen(played, "watch"))
     async with app.run_test(size=USUAL) as pilot:
         await until(pilot, lambda: waiting(app) == "over")
@@ -83,7 +83,7 @@ async def test_four_commands_on_the_screen_are_four_readings(played: Game, read:
     assert read == PLAYED
 
 
-async def test_a_rewind_reads_nothing_again(played: Game, read: list[str]) -> None:
+async def test_a_rewind_reads_nothing_again(played: ChosenGame, read: list[str]) -> None:
     app = showing(lambda: PlayScreen(played, "watch"))
     async with app.run_test(size=USUAL) as pilot:
         await until(pilot, lambda: waiting(app) == "over")
@@ -96,7 +96,7 @@ async def test_a_rewind_reads_nothing_again(played: Game, read: list[str]) -> No
     assert read == [*PLAYED, "inventory"]
 
 
-async def test_a_replay_reads_a_recorded_answer_once(played: Game, read: list[str]) -> None:
+async def test_a_replay_reads_a_recorded_answer_once(played: ChosenGame, read: list[str]) -> None:
     record = await recorded(played)
     read.clear()
     app = showing(lambda: ReplayScreen(record))
@@ -112,7 +112,7 @@ async def test_a_replay_reads_a_recorded_answer_once(played: Game, read: list[st
     assert read == [*PLAYED, *PLAYED]
 
 
-async def test_a_resumed_game_reads_a_recorded_answer_once(played: Game, read: list[str]) -> None:
+async def test_a_resumed_game_reads_a_recorded_answer_once(played: ChosenGame, read: list[str]) -> None:
     app = showing(lambda: PlayScreen(played, "step"))
     async with app.run_test(size=USUAL) as pilot:
         for turn in range(2):
@@ -133,7 +133,7 @@ async def test_a_resumed_game_reads_a_recorded_answer_once(played: Game, read: l
     assert read == PLAYED[:4]
 
 
-async def test_a_race_reads_the_answers_of_each_game_once(played: Game, read: list[str]) -> None:
+async def test_a_race_reads_the_answers_of_each_game_once(played: ChosenGame, read: list[str]) -> None:
     app = showing(lambda: RaceScreen(played))
     async with app.run_test(size=USUAL) as pilot:
         assert isinstance(app.screen, RaceScreen)
@@ -145,7 +145,7 @@ async def test_a_race_reads_the_answers_of_each_game_once(played: Game, read: li
 
 
 @pytest.mark.parametrize("left", [0, 2, 4])
-async def test_an_interrupted_episode_of_a_run_is_read_once(played: Game, read: list[str], left: int) -> None:
+async def test_an_interrupted_episode_of_a_run_is_read_once(played: ChosenGame, read: list[str], left: int) -> None:
     record = list(read_episode(await recorded(played)))
     read.clear()
     setup = set_up(played.settings, played.world, played.agent)
@@ -156,7 +156,7 @@ async def test_an_interrupted_episode_of_a_run_is_read_once(played: Game, read: 
     assert read == PLAYED
 
 
-async def recorded(played: Game) -> Path:
+async def recorded(played: ChosenGame) -> Path:
     """The record of the game, played to its end."""
     app = showing(lambda: PlayScreen(played, "watch"))
     async with app.run_test(size=USUAL) as pilot:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from housequest.tui.base_screen import AppScreen
-    from housequest.tui.play.game import Game
+    from housequest.tui.play.game import ChosenGame
 
 _TABLES: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 SCREENS: dict[str, str] = _TABLES["screens"]
@@ -37,6 +37,6 @@ def screen_class(name: str) -> type[Any]:
     return getattr(import_module(module), attribute)
 
 
-def game_screen(game: Game, mode: str, resume: Path | None = None) -> AppScreen:
+def game_screen(game: ChosenGame, mode: str, resume: Path | None = None) -> AppScreen:
     """The screen on which ``game`` is played in ``mode``; ``resume`` is the record of an unfinished game to continue."""
     return screen_class(MODES[mode].screen)(game, mode, resume)

@@ -82,12 +82,12 @@ def slow(model: str) -> None:
     """Watch a game of a slow model in a slow world."""
     from housequest.agent.config import Settings
     from housequest.tui.app import HousequestApp
-    from housequest.tui.play.game import Game
+    from housequest.tui.play.game import ChosenGame
     from housequest.tui.play.screen import PlayScreen
     from housequest.worlds.registry import make_world
 
     world = make_world("alfworld")
-    game = Game(
+    game = ChosenGame(
         cast("World", cast("object", _SlowWorld(world))),
         world.task(HOUSE),
         "react",
@@ -108,7 +108,7 @@ def typed(out: str) -> None:
 
     from housequest.agent.config import Settings
     from housequest.tui.app import HousequestApp
-    from housequest.tui.play.game import Game
+    from housequest.tui.play.game import ChosenGame
     from housequest.tui.race.screen import RaceScreen
     from housequest.worlds.registry import make_world
 
@@ -128,7 +128,7 @@ def typed(out: str) -> None:
 
     world = make_world("alfworld")
     settings = Settings(agent="reasoner-actor", model="builtin")
-    game = Game(world, world.task(HOUSE), "reasoner-actor", settings, record=False, speed=1000.0)
+    game = ChosenGame(world, world.task(HOUSE), "reasoner-actor", settings, record=False, speed=1000.0)
     Beating(lambda: RaceScreen(game)).run()
 
 

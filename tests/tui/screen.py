@@ -14,7 +14,7 @@ from textual.screen import Screen
 
 from housequest.agent.config import Settings
 from housequest.tui.app import HousequestApp
-from housequest.tui.play.game import Game
+from housequest.tui.play.game import ChosenGame
 from housequest.tui.play.screen import PlayScreen
 from housequest.worlds.base import World
 from housequest.worlds.registry import make_world
@@ -34,10 +34,12 @@ OTHERS = tuple(size for size in SIZES if size != USUAL)
 """Sizes in which what must be seen is looked for, while pictures are kept of the usual one."""
 
 
-def game(task: str = EGG, agent: str = "expert", *, world: World | None = None, record: bool = True, **settings: Any) -> Game:
+def game(
+    task: str = EGG, agent: str = "expert", *, world: World | None = None, record: bool = True, **settings: Any
+) -> ChosenGame:
     """A game as quick as it can be watched; ``settings`` are configured ones."""
     world = world or make_world("scripted" if task.startswith("demo:") else "alfworld")
-    return Game(world, world.task(task), agent, Settings(agent=agent, **settings), record, speed=1000.0)
+    return ChosenGame(world, world.task(task), agent, Settings(agent=agent, **settings), record, speed=1000.0)
 
 
 def showing(make: Callable[[], Screen[Any]], home: Callable[[], Screen[Any]] | None = None) -> HousequestApp:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from housequest.agent.config import Settings
-    from housequest.tui.play.game import Game
+    from housequest.tui.play.game import ChosenGame
     from housequest.worlds.base import Task, World
 
 Drawing = Literal["house", "eyes", "plan", "camera"]
@@ -69,7 +69,7 @@ def play(
 
     from housequest.agent.agents.spec import default_agent
     from housequest.agent.config import check_habits, world_of
-    from housequest.tui.play.game import HUMAN, Game
+    from housequest.tui.play.game import HUMAN, ChosenGame
     from housequest.tui.play.plain import play_game
 
     if mode is not None and not screen:
@@ -83,8 +83,8 @@ def play(
     if settings.goals != "template" and chosen.wording == "template":
         terminal.note(f"{chosen.reference} has no goal in people's words; it shows the template's.")
 
-    def game(agent: str, speed: float | None = speed) -> Game:
-        return Game(chosen_world, chosen, agent, settings, record, speed)
+    def game(agent: str, speed: float | None = speed) -> ChosenGame:
+        return ChosenGame(chosen_world, chosen, agent, settings, record, speed)
 
     named = task is not None or random or split is not None or bool(flags["type"])
     shown = default_agent(settings.model, settings.world)
@@ -182,7 +182,7 @@ def choose_task(world: World, settings: Settings, reference: str | None, random:
     return task
 
 
-def _show(game: Game | None, mode: str | None, settings: Settings, record: bool, speed: float | None) -> None:
+def _show(game: ChosenGame | None, mode: str | None, settings: Settings, record: bool, speed: float | None) -> None:
     """Open the screen, at ``game`` or, without one, at home."""
     from housequest.tui.home.screen import HomeScreen
 

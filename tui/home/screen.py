@@ -36,7 +36,7 @@ _WANTED = "The game starts once it is listed."
 class HomeScreen(AppScreen, keys="home"):
     """Chooses a game. The ``settings`` preselect what they name; recent choices fill the rest.
 
-    ``record`` and ``speed`` are handed on to each ``housequest.tui.play.game.Game``. The first game that a ``newcomer``
+    ``record`` and ``speed`` are handed on to each ``housequest.tui.play.game.ChosenGame``. The first game that a ``newcomer``
     watches is a guided one.
     """
 

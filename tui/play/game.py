@@ -38,7 +38,7 @@ _MARKS = 25  # in a line of the day's result
 
 
 @dataclass(slots=True)
-class Game:
+class ChosenGame:
     """A game to play: the task, the player and the settings; ``speed`` limits the turns shown a second.
 
     Once it is open, it has its parts for one session, which closes them; ``replace`` makes a game that is not open. ``env`` is
@@ -84,7 +84,7 @@ class Game:
         return await self.person(turn)
 
 
-def next_game(game: Game) -> Game:
+def next_game(game: ChosenGame) -> ChosenGame:
     """``game`` with the next task of its type, round and round. Raises ``ConfigurationError`` where there is none."""
     tasks = game.world.tasks(game.task.split)
     place = game.task.number - tasks[0].number
@@ -96,7 +96,7 @@ def next_game(game: Game) -> Game:
     raise ConfigurationError(f"{game.task.split} has no other task of the type {game.task.type}; home has all of them.")
 
 
-def make_game(catalogue: Catalogue, task: Task, player: PlayerChoice) -> Game:
+def make_game(catalogue: Catalogue, task: Task, player: PlayerChoice) -> ChosenGame:
     """The game of ``task`` with ``player``. Raises a ``HousequestError`` if it cannot begin."""
     settings = settings_in(task.world, catalogue.settings)
     chosen = {
@@ -115,7 +115,7 @@ def make_game(catalogue: Catalogue, task: Task, player: PlayerChoice) -> Game:
     return _opened(catalogue, task, settings)
 
 
-def resume_game(catalogue: Catalogue, record: RecordedGame, settings: Settings, recent: RecentChoices) -> Game:
+def resume_game(catalogue: Catalogue, record: RecordedGame, settings: Settings, recent: RecentChoices) -> ChosenGame:
     """The unfinished game of ``record``, as it was configured. Raises a ``HousequestError`` if it cannot go on."""
     if record.started is None:
         raise ConfigurationError(record.fault)
@@ -123,9 +123,9 @@ def resume_game(catalogue: Catalogue, record: RecordedGame, settings: Settings, 
     return _opened(catalogue, catalogue.world(settings).task(record.started.task), settings, resumed=True)
 
 
-def _opened(catalogue: Catalogue, task: Task, settings: Settings, *, resumed: bool = False) -> Game:
+def _opened(catalogue: Catalogue, task: Task, settings: Settings, *, resumed: bool = False) -> ChosenGame:
     agent = settings.agent or default_agent(settings.model, settings.world)
-    game = Game(catalogue.world(settings), task, agent, settings)
+    game = ChosenGame(catalogue.world(settings), task, agent, settings)
     game.open(resumed=resumed)
     return game
 
@@ -198,11 +198,11 @@ def timing_file(record: Path) -> Path:
     return record.with_name(f"{record.name.removesuffix('.part').removesuffix('.jsonl')}.timing.jsonl")
 
 
-def daily_game(day: date) -> Game:
+def daily_game(day: date) -> ChosenGame:
     """The game of this day, for a person alone and without help, whatever is configured."""
     settings = Settings(agent=HUMAN)
     world = make_world(settings.world, engine=settings.engine)
-    return Game(world, world.task(_reference(day)), HUMAN, settings)
+    return ChosenGame(world, world.task(_reference(day)), HUMAN, settings)
 
 
 def first_try(day: date) -> Path | None:

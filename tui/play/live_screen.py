@@ -23,7 +23,7 @@ from housequest.tui.episode.state import ViewState, apply
 from housequest.tui.episode.view import CAMERA_MODES, ViewMode, ViewPane
 from housequest.tui.home.catalogue import load_recent, save_recent
 from housequest.tui.keymap import PALETTE_GROUPS, Equipped, action_anywhere
-from housequest.tui.play.game import Game
+from housequest.tui.play.game import ChosenGame
 from housequest.tui.play.line import CommandLine
 from housequest.tui.play.session import PACES, PlayMode, Session, SessionStatus, SessionUpdate, next_pace
 from housequest.tui.text import natural, one_line
@@ -268,7 +268,7 @@ class LiveScreen(ViewScreen):
         session: Session
         update: SessionUpdate
 
-    def __init__(self, game: Game, *, hints: bool) -> None:
+    def __init__(self, game: ChosenGame, *, hints: bool) -> None:
         super().__init__()
         self._game = game
         self.par: PathLengths | None = None
@@ -323,7 +323,7 @@ class LiveScreen(ViewScreen):
             self.notify(note, timeout=NOTICE, markup=False)
         self.show()
 
-    def new_session(self, game: Game, mode: PlayMode = "watch", resume: Path | None = None) -> Session:
+    def new_session(self, game: ChosenGame, mode: PlayMode = "watch", resume: Path | None = None) -> Session:
         """A session whose updates come back as messages."""
 
         def listen(update: SessionUpdate) -> None:

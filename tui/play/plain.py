@@ -17,7 +17,7 @@ from housequest.agent.episodes.record import EpisodeRecorder, read_episode
 from housequest.agent.setup import Setup
 from housequest.tui import terminal
 from housequest.tui.episode.state import note_of
-from housequest.tui.play.game import HUMAN, Game, partial_file, record_file
+from housequest.tui.play.game import HUMAN, ChosenGame, partial_file, record_file
 from housequest.tui.text import TextLayout, cut, plural
 from housequest.worlds.base import Env, World
 from housequest.worlds.env import enacted, moves_in_words
@@ -36,7 +36,7 @@ And for yourself, none of which spends a turn:
       :quit        leave (so does Ctrl-D)"""
 
 
-def play_game(game: Game) -> events.Ended:
+def play_game(game: ChosenGame) -> events.Ended:
     """Play ``game`` to its end. Raises what the world, the model and the configuration raise before it begins."""
     setup = game.open()
     if game.settings.rules and setup.rules is None:
@@ -59,7 +59,7 @@ def play_game(game: Game) -> events.Ended:
                 terminal.note(f"\n{words} {file}")
 
 
-async def _play(game: Game, setup: Setup, path: Path | None) -> events.Ended:
+async def _play(game: ChosenGame, setup: Setup, path: Path | None) -> events.Ended:
     layout, agent, model = terminal.look(), game.played_by, game.opened_model
     assert agent is not None
     env = game.env or setup.open(game.task)

@@ -27,7 +27,7 @@ from housequest.tui.episode.story import Story
 from housequest.tui.home.catalogue import load_recent, remember_guided
 from housequest.tui.keymap import PROMPTS, TEACHING, Equipped, unmet_need
 from housequest.tui.play import live_screen
-from housequest.tui.play.game import HUMAN, Game, next_game
+from housequest.tui.play.game import HUMAN, ChosenGame, next_game
 from housequest.tui.play.line import CommandLine
 from housequest.tui.play.session import PlayMode, Session, Waiting
 from housequest.tui.screens import MODES
@@ -211,7 +211,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
 
     AUTO_FOCUS = "Story"
 
-    def __init__(self, game: Game, mode: PlayMode = "watch", resume: Path | None = None, guided: bool = False) -> None:
+    def __init__(self, game: ChosenGame, mode: PlayMode = "watch", resume: Path | None = None, guided: bool = False) -> None:
         hints = "model" in agent_spec(game.agent).needs
         super().__init__(game, hints=hints)
         self._mode: PlayMode = "step" if guided else mode
@@ -240,7 +240,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
             self._remember_guide()
         self.set_interval(0.25, self._show_prompt)  # what the model says comes some tokens a second
 
-    def _begin(self, game: Game) -> None:
+    def _begin(self, game: ChosenGame) -> None:
         self.play_state = GameView(self.new_session(game, self._mode, self._resume))  # the game, and what of it is looked at
         self.games = (self.play_state,)
 
@@ -425,7 +425,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
         else:
             self.post_message(OpenScreen("play", (game, self._mode), instead=True))
 
-    async def _restart(self, game: Game) -> None:
+    async def _restart(self, game: ChosenGame) -> None:
         await self.session.close()
         self._begin(game)
         self.start()

@@ -24,7 +24,7 @@ from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.models.base import Model, ReplyProgress
 from housequest.agent.setup import Setup
 from housequest.tui.base_screen import in_thread
-from housequest.tui.play.game import HUMAN, Game, partial_file, record_file, timing_file
+from housequest.tui.play.game import HUMAN, ChosenGame, partial_file, record_file, timing_file
 from housequest.worlds.base import Env
 from housequest.worlds.errors import HousequestError, ModelError
 from housequest.worlds.paths import open_file
@@ -88,7 +88,7 @@ class Session:
 
     def __init__(
         self,
-        game: Game,
+        game: ChosenGame,
         listener: Callable[[SessionUpdate], None],
         *,
         mode: PlayMode = "watch",

@@ -20,7 +20,7 @@ from housequest.tui.episode.story import Story
 from housequest.tui.episode.view import ViewPane
 from housequest.tui.keymap import TEACHING
 from housequest.tui.play import live_screen
-from housequest.tui.play.game import HUMAN, Game
+from housequest.tui.play.game import HUMAN, ChosenGame
 from housequest.tui.play.session import PACES, Session
 from housequest.tui.widgets.lines import flat
 
@@ -73,7 +73,7 @@ class RaceScreen(live_screen.LiveScreen, keys="race"):
 
     AUTO_FOCUS = "CommandLine"
 
-    def __init__(self, game: Game, mode: str = "race", resume: Path | None = None) -> None:
+    def __init__(self, game: ChosenGame, mode: str = "race", resume: Path | None = None) -> None:
         del mode, resume  # there is one mode, and a race begins at the beginning
         super().__init__(game, hints=False)
         rival = game.agent if game.agent != HUMAN else DEFAULT_RIVAL

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from housequest.agent.config import Settings
 from housequest.tui.home.catalogue import load_recent
-from housequest.tui.play.game import Game
+from housequest.tui.play.game import ChosenGame
 from housequest.tui.play.screen import PlayScreen, world_keys
 from housequest.tui.play.session import Session
 from housequest.tui.replay.screen import ReplayScreen
@@ -38,16 +38,16 @@ def colours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
 
 
-def robot(*, record: bool = False, **chosen: str) -> Game:
+def robot(*, record: bool = False, **chosen: str) -> ChosenGame:
     """The annotated plan, carried out by what is seen."""
     world = Annotated()
     settings = Settings(agent="opex", grant=("plan",), set={"planner": "oracle", **chosen})
-    return Game(world, world.task("example:1"), "opex", settings, record, speed=1000.0)
+    return ChosenGame(world, world.task("example:1"), "opex", settings, record, speed=1000.0)
 
 
-def person() -> Game:
+def person() -> ChosenGame:
     world = AlfredWorld()
-    return Game(world, world.task("example:1"), "human", Settings(agent="human"), record=False)
+    return ChosenGame(world, world.task("example:1"), "human", Settings(agent="human"), record=False)
 
 
 async def waits(pilot: Pilot[Any], screen: PlayScreen, *what: str) -> None:

@@ -19,7 +19,7 @@ from housequest.tui.base_screen import OpenScreen
 from housequest.tui.home.catalogue import RecentChoices, load_recent, record_files, save_recent
 from housequest.tui.home.games import GameBrowser, GameList, PlayerPanel, SourceList
 from housequest.tui.home.screen import HomeScreen
-from housequest.tui.play.game import Game
+from housequest.tui.play.game import ChosenGame
 from housequest.tui.play.plain import play_game
 from housequest.worlds.paths import state_folder
 from housequest.worlds.registry import make_world
@@ -30,7 +30,7 @@ from tests.tui.screen import OTHERS, USUAL, screen_text, showing, shows, until, 
 class Chosen(NamedTuple):
     """What a screen of a game is made from."""
 
-    game: Game
+    game: ChosenGame
     mode: str
     resume: Path | None
 
@@ -55,7 +55,7 @@ class House(HousequestApp):
                 self.runs += 1
             case _:
                 opened, *how = message.arguments
-                assert isinstance(opened, Game)
+                assert isinstance(opened, ChosenGame)
                 self.chosen.append(Chosen(opened, *how))
 
     @property
@@ -109,7 +109,9 @@ def no_games(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def play(task: str = "demo:1", agent: str = "expert", **more: object) -> None:
     world = make_world("scripted" if task.startswith("demo:") else "alfworld")
-    play_game(Game(world, world.task(task), agent, Settings.model_validate({"agent": agent, "world": world.name, **more})))
+    play_game(
+        ChosenGame(world, world.task(task), agent, Settings.model_validate({"agent": agent, "world": world.name, **more}))
+    )
 
 
 def broken_off(lines: int = 6) -> Path:

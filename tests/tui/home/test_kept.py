@@ -10,7 +10,7 @@ from housequest.agent.config import Settings
 from housequest.agent.episodes.events import Started, Stepped
 from housequest.agent.episodes.record import read_episode
 from housequest.tui.home.catalogue import Catalogue, RecentChoices, recorded_games
-from housequest.tui.play.game import Game, resume_game, settings_for
+from housequest.tui.play.game import ChosenGame, resume_game, settings_for
 from housequest.tui.play.screen import PlayScreen
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.worlds.paths import state_folder
@@ -31,7 +31,7 @@ def colours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
 
 
-def left(name: str) -> tuple[Path, Game]:
+def left(name: str) -> tuple[Path, ChosenGame]:
     """The kept record as one of a game that was left before its end, and how that goes on."""
     lines = (KEPT / name).read_bytes().splitlines(keepends=True)
     part = state_folder() / "episodes" / f"{name}.part"

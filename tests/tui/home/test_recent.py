@@ -24,7 +24,7 @@ from housequest.tui.home.catalogue import (
     recorded_games,
     save_recent,
 )
-from housequest.tui.play.game import Game, PlayerChoice, make_game, resume_game, settings_for
+from housequest.tui.play.game import ChosenGame, PlayerChoice, make_game, resume_game, settings_for
 from housequest.tui.play.plain import play_game
 from housequest.worlds.errors import ConfigurationError, HousequestError
 from housequest.worlds.paths import state_folder
@@ -38,7 +38,9 @@ CHOSEN = RecentChoices(
 
 def play(task: str = "demo:1", agent: str = "expert", **settings: object) -> None:
     world = make_world("scripted" if task.startswith("demo:") else "alfworld")
-    play_game(Game(world, world.task(task), agent, Settings.model_validate({"agent": agent, "world": world.name, **settings})))
+    play_game(
+        ChosenGame(world, world.task(task), agent, Settings.model_validate({"agent": agent, "world": world.name, **settings}))
+    )
 
 
 def broken_off(lines: int) -> Path:

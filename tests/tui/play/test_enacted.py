@@ -9,7 +9,7 @@ import pytest
 from housequest.agent.config import Settings
 from housequest.tui.episode.recording import read_recording
 from housequest.tui.home.catalogue import RecentChoices, save_recent
-from housequest.tui.play.game import Game
+from housequest.tui.play.game import ChosenGame
 from housequest.tui.play.plain import play_game
 from housequest.tui.play.screen import PlayScreen
 from housequest.tui.replay.screen import ReplayScreen
@@ -28,9 +28,9 @@ def colours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
 
 
-def enacted(*, speed: float = 1000.0, record: bool = False) -> Game:
+def enacted(*, speed: float = 1000.0, record: bool = False) -> ChosenGame:
     world = make_world("alfworld", engine="boxes")
-    return Game(world, world.task("example:1"), "expert", Settings(agent="expert"), record, speed=speed)
+    return ChosenGame(world, world.task("example:1"), "expert", Settings(agent="expert"), record, speed=speed)
 
 
 async def test_a_command_is_shown_as_it_moves_and_space_skips() -> None:

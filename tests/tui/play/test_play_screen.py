@@ -18,7 +18,7 @@ from housequest.agent.episodes.events import Ended, Stepped, branch
 from housequest.agent.episodes.record import read_episode
 from housequest.tui.app import HousequestApp
 from housequest.tui.base_screen import PickDialog
-from housequest.tui.play.game import Game
+from housequest.tui.play.game import ChosenGame
 from housequest.tui.play.line import CommandLine
 from housequest.tui.play.screen import PlayScreen
 from housequest.tui.play.session import PlayMode
@@ -62,7 +62,7 @@ def server(running: Server) -> Server:
     return running
 
 
-def playing(game: Game, mode: PlayMode = "step", resume: Path | None = None) -> HousequestApp:
+def playing(game: ChosenGame, mode: PlayMode = "step", resume: Path | None = None) -> HousequestApp:
     return showing(lambda: PlayScreen(game, mode, resume))
 
 

@@ -13,7 +13,7 @@ import pytest
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Intervened, Stepped, branch
 from housequest.agent.episodes.record import read_episode
 from housequest.tui.episode.state import ViewState, replayed
-from housequest.tui.play.game import Game
+from housequest.tui.play.game import ChosenGame
 from housequest.tui.play.session import Session, SessionUpdate, Waiting
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import state_folder
@@ -27,7 +27,7 @@ from tests.waiting import PATIENCE, Gate
 class Table:
     """A session that runs, and all that it told."""
 
-    def __init__(self, game: Game, **options: Any) -> None:
+    def __init__(self, game: ChosenGame, **options: Any) -> None:
         self.told: list[SessionUpdate] = []
         self.session = Session(game, self.told.append, **options)
 
@@ -63,7 +63,7 @@ class Table:
 
 
 @asynccontextmanager
-async def sitting(game: Game, **options: Any) -> AsyncIterator[Table]:
+async def sitting(game: ChosenGame, **options: Any) -> AsyncIterator[Table]:
     """Play ``game`` for as long as the block takes."""
     table = Table(game, **options)
     running = asyncio.create_task(table.session.run())
@@ -74,7 +74,7 @@ async def sitting(game: Game, **options: Any) -> AsyncIterator[Table]:
         assert running.done()
 
 
-def at_a_table(test: Callable[[Table], Awaitable[None]], game: Game, **options: Any) -> None:
+def at_a_table(test: Callable[[Table], Awaitable[None]], game: ChosenGame, **options: Any) -> None:
     async def play() -> None:
         async with sitting(game, **options) as table:
             await test(table)
