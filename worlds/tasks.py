@@ -8,8 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, overload
@@ -71,22 +70,22 @@ def as_splits(tasks: Iterable[tuple[str, int]], endless: Sequence[str]) -> tuple
     return tuple(found)
 
 
-class _ByNumber(Sequence[Task], ABC):
-    """Tasks that are made when they are asked for, each by its number."""
+class MadeUpTasks(Sequence[Task]):
+    """The tasks of ``seeds`` of a split without end, each ``made`` when it is asked for: its number is its seed, and its id
+    ``SPLIT/SEED``. Errors call one a ``what``."""
 
-    what: ClassVar[str] = "task"  # the word for one task in errors: house
+    what: ClassVar[str] = "task"
+
+    def __init__(self, split: str, seeds: range, made: Callable[[int], Task]) -> None:
+        self.split, self.seeds, self.made = split, seeds, made
 
     @property
-    @abstractmethod
-    def numbers(self) -> range:
-        """The numbers of the tasks, in order."""
-
-    @abstractmethod
-    def made(self, seed: int) -> Task:
-        """The task of a seed, which is its number."""
+    def endless(self) -> bool:
+        """True if no last seed was named."""
+        return self.seeds.stop >= HELD_OUT.stop
 
     def __len__(self) -> int:
-        return len(self.numbers)
+        return len(self.seeds)
 
     @overload
     def __getitem__(self, index: int) -> Task: ...
@@ -94,29 +93,13 @@ class _ByNumber(Sequence[Task], ABC):
     def __getitem__(self, index: slice) -> tuple[Task, ...]: ...
     def __getitem__(self, index: int | slice) -> Task | tuple[Task, ...]:
         if isinstance(index, slice):
-            return tuple(map(self.made, self.numbers[index]))
+            return tuple(map(self.made, self.seeds[index]))
         if not -len(self) <= index < len(self):
             raise IndexError(f"there is no made-up {self.what} {index}")
-        return self.made(self.numbers[index])
+        return self.made(self.seeds[index])
 
-
-class MadeUpTasks(_ByNumber):
-    """The tasks of ``seeds`` of a split without end."""
-
-    def __init__(self, every: Sequence[Task], split: str, seeds: range) -> None:
-        self.split, self.seeds, self._every = split, seeds, every
-
-    @property
-    def numbers(self) -> range:
-        return self.seeds
-
-    @property
-    def endless(self) -> bool:
-        """True if no last seed was named."""
-        return self.seeds.stop >= HELD_OUT.stop
-
-    def made(self, seed: int) -> Task:
-        return self._every[seed]
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, Task) and value.number in self.seeds and self.made(value.number) == value
 
 
 def split_tasks(world: World, split: str, usual: range = HELD_OUT) -> Sequence[Task]:
@@ -125,21 +108,7 @@ def split_tasks(world: World, split: str, usual: range = HELD_OUT) -> Sequence[T
     """
     name, seeds = read_split(split, world.info.endless_splits, usual)
     every = world.tasks(name)
-    return every if seeds is None else MadeUpTasks(every, name, seeds)
-
-
-class EndlessTasks(_ByNumber):
-    """All tasks of a split that makes them: a task's number is its seed, and its id ``SPLIT/SEED``."""
-
-    split: ClassVar[str]
-    seeds: ClassVar[int]  # seeds are 0 to ``seeds - 1``
-
-    @property
-    def numbers(self) -> range:
-        return range(self.seeds)
-
-    def __contains__(self, value: object) -> bool:
-        return isinstance(value, Task) and value.number in self.numbers and self.made(value.number) == value
+    return every if seeds is None else MadeUpTasks(name, seeds, every.__getitem__)
 
 
 _LONGEST_SENTENCE = 400  # characters; the longest published goal has 161

@@ -32,7 +32,7 @@ from housequest.worlds.household.goals import skill_words
 from housequest.worlds.household.world import EXAMPLE, GENERATED, HouseholdWorld
 from housequest.worlds.options import option
 from housequest.worlds.paths import read_file, sha256_of
-from housequest.worlds.tasks import EndlessTasks, parse_goal_source, plain_sentence
+from housequest.worlds.tasks import MadeUpTasks, parse_goal_source, plain_sentence
 from housequest.worlds.text import with_article
 
 if TYPE_CHECKING:
@@ -69,18 +69,17 @@ class GraphOptions:
     skills: Literal["none", "oracle"] = option("none", "oracle: commands are LoTa-Bench's skills, by a robot that knows all.")
 
 
-class GeneratedApartments(EndlessTasks):
+class GeneratedApartments(MadeUpTasks):
     """The split ``generated``: made-up tasks, in made-up apartments or in one of the user's."""
 
-    split = GENERATED
-    seeds = houses.SEEDS
     what = "apartment"
 
     def __init__(self, apartment: Graph | None) -> None:
+        super().__init__(GENERATED, range(houses.SEEDS), self._task)
         self.house = lru_cache(_KEPT)(houses.make_apartment if apartment is None else partial(houses.make_task, apartment))
         """The apartment and task of a seed. Raises ``ConfigurationError``."""
 
-    def made(self, seed: int) -> Task:
+    def _task(self, seed: int) -> Task:
         house: houses.ApartmentTask = self.house(seed)
         return Task(f"{GENERATED}/{seed}", _NAME, GENERATED, seed, house.type, sentence(house.goal))
 

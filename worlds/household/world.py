@@ -9,13 +9,13 @@ from typing import Generic, TypeVar
 
 from housequest.worlds.base import Task, World
 from housequest.worlds.errors import TaskNotFound, nearest, shown
-from housequest.worlds.tasks import EndlessTasks
+from housequest.worlds.tasks import MadeUpTasks
 
 EXAMPLE = "example"  # the split of the shipped houses; always available
 GENERATED = "generated"  # the unlisted, endless split of made-up houses, ``generated:SEED``
 
 
-G = TypeVar("G", bound=EndlessTasks)
+G = TypeVar("G", bound=MadeUpTasks)
 
 
 class HouseholdWorld(World, Generic[G]):

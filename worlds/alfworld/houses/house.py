@@ -26,7 +26,7 @@ from housequest.worlds.errors import ConfigurationError, GameError, nearest, sho
 from housequest.worlds.household.counts import Counts, ObjectCount, Placement, RoomCount
 from housequest.worlds.household.goals import APPLIANCES, TYPES, Goal, GoalForm, TaskType
 from housequest.worlds.household.world import GENERATED
-from housequest.worlds.tasks import EndlessTasks
+from housequest.worlds.tasks import MadeUpTasks
 from housequest.worlds.validation import Before, Invalid, read, read_yaml
 
 
@@ -322,19 +322,18 @@ def _id(kind: str, number: int) -> str:
     return f"{stem}_bar_{number:03}" if stem == kind else f"{stem}_bar_{number:03}_bar_{kind}"
 
 
-class GeneratedHouses(EndlessTasks):
+class GeneratedHouses(MadeUpTasks):
     """The split ``generated``: all made-up houses, by ``habits``, those of ``train`` by default."""
 
-    split = GENERATED
-    seeds = SEEDS
     what = "house"
 
     def __init__(self, habits: Counts | None = None, world: str = "alfworld") -> None:
+        super().__init__(GENERATED, range(SEEDS), self._task)
         self._habits, self._world = habits, world
         self.house = lru_cache(_KEPT)(partial(make_house, habits=habits))
         """The house of a seed. Raises what `make_house` raises."""
 
-    def made(self, seed: int) -> Task:
+    def _task(self, seed: int) -> Task:
         house = self.house(seed)
         return Task(f"{GENERATED}/{seed}", self._world, GENERATED, seed, house.goal.type, house.sentence)
 
