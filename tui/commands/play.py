@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
+from housequest.tui.commands.options import TEXTS
 from housequest.tui.screens import MODES, game_screen
 from housequest.worlds.errors import ConfigurationError, shown
 
@@ -24,18 +25,6 @@ Drawing = Literal["house", "eyes", "plan", "camera"]
 """As `housequest.worlds.rooms.view.Drawing`, which is imported only when something is drawn, and the camera's picture."""
 DEMO_SPEED = 4.0
 """Turns a second that a newcomer can follow."""
-_MODEL_PLAYS = (
-    "This is the model that ships with housequest: a small language model that knows households in text and nothing else. It "
-    "makes a plan as the reasoner, and acts on it as the actor.\n"
-)
-_EXPERT_PLAYS = "This is the expert, the world's own player, which uses no language model.\n"
-_YOU_PLAY = "You play. Type a command and press Enter; ? shows help, :quit leaves.\n"
-_WHAT_NEXT = """
-To watch {model} play, name one on any OpenAI-compatible server:
-  {command} play{world} --agent {agent} \\
-    --model openai:NAME@http://localhost:8000/v1
-To play yourself:
-  {command} play{world} --agent human"""
 
 
 @options.takes(*options.TASKS, *options.PLAYER)
@@ -96,16 +85,16 @@ def play(
     player = player or (HUMAN if named and terminal.interactive() else None)
     if player is not None:
         if player == HUMAN and terminal.interactive():
-            terminal.show([_YOU_PLAY])
+            terminal.show([TEXTS["you_play"]])
         ended = play_game(game(player))
     else:
-        terminal.show(terminal.look().wrapped(_EXPERT_PLAYS if shown == "expert" else _MODEL_PLAYS))
+        terminal.show(terminal.look().wrapped(TEXTS["expert_plays" if shown == "expert" else "model_plays"]))
         ended = play_game(game(shown, speed or (DEMO_SPEED if terminal.interactive() else None)))
         terminal.show(_what_next(chosen_world, shown).splitlines())
         if terminal.interactive():
             answer = terminal.read_line("\nPress Enter to play this house yourself now, or q and Enter to leave: ")
             if answer is not None and not answer.strip():
-                terminal.show([f"\n{_YOU_PLAY}"])
+                terminal.show([f"\n{TEXTS['you_play']}"])
                 ended = play_game(game(HUMAN, None))
     terminal.finish(1 if ended.outcome == "error" else 0)
 
@@ -145,7 +134,7 @@ def _what_next(world: World, player: str) -> str:
     from housequest.worlds.registry import DEFAULT_WORLD
 
     by_camera = (name for name in agent_names() if "camera" in agent_spec(name).takes)
-    return _WHAT_NEXT.format(
+    return TEXTS["what_next"].format(
         command=terminal.command(),
         model="a language model" if player == "expert" else "another language model",
         world="" if world.name == DEFAULT_WORLD else f" --world {world.name}",

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from housequest.agent.evaluation.parts import ReportFormat
     from housequest.agent.evaluation.runs.shard import Verification
 
-CEILING = (
-    "Ceiling: what the expert, which has no model, wins with the location prior of the run's skills (search=llm: by chance). "
-    "`housequest report RUN` finds it where it is not known (?)."
-)
 WIDEST = 200
 NARROW = 100
 """Columns below which the second episode's turn stands under the first's."""
@@ -136,7 +132,7 @@ def runs(folder: Path | None = None, plain: bool = False) -> None:
     else:
         terminal.note(f"No runs in {path}; `housequest eval` makes one.")
     if any(row[-2] != "-" for row in rows):
-        terminal.note(CEILING)
+        terminal.note(options.TEXTS["ceiling"])
     for line in left_out:
         terminal.note(line)
 

@@ -16,6 +16,7 @@ from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.record import EpisodeRecorder, read_episode
 from housequest.agent.setup import Setup
 from housequest.tui import terminal
+from housequest.tui.commands.options import TEXTS
 from housequest.tui.episode.state import note_of
 from housequest.tui.play.game import HUMAN, ChosenGame, partial_file, record_file
 from housequest.tui.text import TextLayout, cut, plural
@@ -24,16 +25,6 @@ from housequest.worlds.env import enacted, moves_in_words
 from housequest.worlds.errors import ConfigurationError, shown
 
 LONGEST_THOUGHT = 1_200
-
-_HELP = """Type a command and press Enter. Commands have these forms:
-
-{manual}
-
-And for yourself, none of which spends a turn:
-  ?   :help        this text
-  ??  :admissible  every command that is possible now
-      :goal        what to do, once more
-      :quit        leave (so does Ctrl-D)"""
 
 
 def play_game(game: ChosenGame) -> events.Ended:
@@ -253,7 +244,7 @@ async def _ask(world: World, env: Env, layout: TextLayout, turn: Turn) -> str | 
             case "":
                 continue
             case word if word == "?" or word.startswith(":"):
-                said = _HELP.format(manual="\n".join(f"  {line}" for line in world.info.manual.strip().splitlines()))
+                said = TEXTS["help"].format(manual="\n".join(f"  {line}" for line in world.info.manual.strip().splitlines()))
             case word:
                 return word
         terminal.show(["", *layout.wrapped(said, "     "), ""])
