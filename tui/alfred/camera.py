@@ -6,7 +6,6 @@ A text version is for screen readers and terminals without colours.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import starmap
 from math import ceil, floor
 from typing import cast
@@ -19,7 +18,7 @@ from textual.content import Content
 from textual.geometry import Region
 from textual.strip import Strip
 
-from housequest.agent.alfred.robot import GroundMap, Impression, Sighting, glimpses, sightings
+from housequest.agent.alfred.robot import GroundMap, Impression, glimpses, sightings
 from housequest.agent.episodes.drawing import DrawnScene
 from housequest.tui.episode.view_drawing import LabelKind, Named, PicturedView, Styles, ViewWish, named_at, painted, plan_lines
 from housequest.tui.widgets.blocks import ASPECT, Overlay, block_lines
@@ -40,17 +39,19 @@ _LONGEST = 24
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 
-@dataclass(frozen=True, slots=True)
 class CameraScene:
     """The drawing of a player with a camera at one moment. ``impression`` is the agent's view of this picture, or of the last
     one that it looked at, which has no ``sightings``. ``reach`` has the actions on objects in the middle of the picture, for a
     person who plays. ``subgoal`` is the step of the agent's plan."""
 
-    scene: DrawnScene
-    impression: Impression | None
-    sightings: tuple[Sighting, ...] | None
-    reach: Reach | None
-    subgoal: str
+    def __init__(self, scene: DrawnScene, wish: ViewWish, reach: Reach | None) -> None:
+        glimpse, camera, moment = wish.glimpse, scene.camera, wish.moment
+        seen = None if glimpse is None else glimpse.look()
+        assert seen is None or isinstance(seen, Impression), "bodies with a camera make these"
+        fresh = glimpse is not None and glimpse.at == moment.anchor
+        self.scene, self.reach, self.impression = scene, reach, seen
+        self.sightings = sightings(seen, camera.frame(seen.size)) if seen and fresh and camera else None
+        self.subgoal = moment.plan[moment.step] if moment.step < len(moment.plan) else ""
 
     @property
     def pose(self) -> Pose:
@@ -311,17 +312,11 @@ def _characters(shown: CameraScene, impression: Impression, width: int, height: 
 
 
 def _draw(scene: DrawnScene, wish: ViewWish, reach: Reach | None) -> tuple[tuple[Strip, ...], tuple[Content, ...]]:
-    glimpse, camera = wish.glimpse, scene.camera
-    impression = None if glimpse is None else glimpse.look()
-    assert impression is None or isinstance(impression, Impression), "bodies with a camera make these"
-    fresh = glimpse is not None and glimpse.at == wish.moment.anchor
-    found = sightings(impression, camera.frame(impression.size)) if impression and fresh and camera else None
-    plan, step = wish.moment.plan, wish.moment.step
-    shown = CameraScene(scene, impression, found, reach, plan[step] if step < len(plan) else "")
+    shown = CameraScene(scene, wish, reach)
     if wish.drawing == "camera":
         return tuple(camera_picture(shown, wish)), ()
     told = camera_text(shown, wish.size)
-    return (), told if impression else (*told, *plan_lines(scene, wish.size))
+    return (), told if shown.impression else (*told, *plan_lines(scene, wish.size))
 
 
 CAMERA_VIEW = PicturedView(_draw, glimpses)

@@ -29,7 +29,7 @@ from housequest.worlds.alfred.simulator.base import SimulatedObject, SimulatorEv
 from housequest.worlds.alfred.simulator.boxes import ACTIONS, Boxes
 from housequest.worlds.alfred.simulator.thor import written
 from housequest.worlds.base import Task, World
-from housequest.worlds.errors import HousequestError
+from housequest.worlds.errors import HousequestError, Unsupported, WorldError
 from housequest.worlds.registry import make_world
 from housequest.worlds.rooms.render import Frame
 
@@ -128,9 +128,9 @@ class Player:
         code, draw = "", action.get("renderImage", True) is not False
         try:
             self._event = self._done(name, arguments)
-        except (_Wrong, HousequestError) as error:
-            code, message = error.args if isinstance(error, _Wrong) else ("InvalidArgument", str(error))
-            self._event = self._same(name, ok=False, message=message)
+        except HousequestError as error:
+            code = "InvalidAction" if isinstance(error, Unsupported) else "InvalidArgument"
+            self._event = self._same(name, ok=False, message=str(error))
         return self._answer(self._event, number, code, draw=draw)
 
     def _done(self, name: str, arguments: Mapping[str, Any]) -> SimulatorEvent:
@@ -140,7 +140,7 @@ class Player:
             case "Reset":
                 scene = str(arguments.get("sceneName"))
                 if scene not in self._tasks:
-                    raise _Wrong("InvalidArgument", f"{scene} is not a scene of this player")
+                    raise WorldError(f"{scene} is not a scene of this player")
                 self._begin(scene)
                 return self._same(name)
             case "Initialize":
@@ -156,7 +156,7 @@ class Player:
             case _ if name in ACTIONS:
                 return self._boxes.act(name, **arguments)
             case _:
-                raise _Wrong("InvalidAction", f"{name} is not an action of this player; known: {', '.join(sorted(ACTIONS))}")
+                raise Unsupported(f"{name} is not an action of this player; known: {', '.join(sorted(ACTIONS))}")
 
     def _same(self, action: str, *, ok: bool = True, message: str = "", returned: object = None) -> SimulatorEvent:
         return replace(self._event, action=action, ok=ok, message=message, returned=returned)
@@ -168,10 +168,6 @@ class Player:
         agent["errorCode"] = code
         images = list(_images(event.frame(self._size, self._field), self._images, colours)) if draw else []
         return {"agents": [agent], "thirdPartyCameras": [], "activeAgentId": 0, "sequenceId": number}, images
-
-
-class _Wrong(Exception):
-    """An action that the player refuses, with AI2-THOR's error code and a message."""
 
 
 def colours_of(objects: tuple[SimulatedObject, ...]) -> dict[str, tuple[int, int, int]]:

@@ -357,52 +357,42 @@ class LowAction:
         return self.name if self.target is None else f"{self.name} {self.target}"
 
 
-@dataclass(frozen=True, slots=True)
 class AnnotatedTrajectory:
     """An annotated task. ``floor_plan`` is AI2-THOR's name of its scene; ``start`` has the horizon as its pitch, and ``height``
     is the agent's y there. ``things`` are the movable objects, each its kind, as AI2-THOR writes it, and its point. ``on`` are
     the kinds of lamps that are on; ``dirty`` means that all dishes are dirty and empty."""
 
-    goal: AlfredGoal
-    floor_plan: str
-    start: Pose
-    height: float
-    things: tuple[tuple[str, Point], ...]
-    on: frozenset[str]
-    dirty: bool
-    actions: tuple[LowAction, ...]
+    def __init__(self, content: Any) -> None:
+        scene: Any = content["scene"]
+        first: Any = scene["init_action"]
+        actions = cast("list[Any]", content["plan"]["low_actions"])
+        poses = cast("list[Any]", scene["object_poses"])
+        if not 0 < len(actions) <= MOST_ACTIONS or len(poses) > _MOST_POSES:
+            raise ValueError(f"it has {len(actions)} low-level actions and {len(poses)} things")
+        toggles = cast("list[Any]", scene["object_toggles"] or [])[:_MOST_POSES]
+        x, self.height, z = (_number(first[axis]) for axis in "xyz")
+        self.goal, self.floor_plan = goal_of(content), _text(scene["floor_plan"])
+        self.start = Pose(x, z, _number(first["rotation"], _MOST_DEGREES) % 360, _number(first["horizon"], _MOST_DEGREES))
+        # "KeyChain_2197d4a8": what follows the kind differs from build to build.
+        self.things = tuple(
+            (_text(pose["objectName"]).partition("_")[0], Point(*(_number(pose["position"][axis]) for axis in "xyz")))
+            for pose in poses
+        )
+        self.on = frozenset(_text(toggle["objectType"]) for toggle in toggles if toggle["isOn"] is True)
+        self.dirty: bool = scene["dirty_and_empty"] is True
+        self.actions = tuple(_low_action(one["api_action"]) for one in actions)
 
 
 @annotated
 def read_trajectory(_: Path, content: Any) -> AnnotatedTrajectory:
-    scene: Any = content["scene"]
-    first: Any = scene["init_action"]
-    actions = cast("list[Any]", content["plan"]["low_actions"])
-    poses = cast("list[Any]", scene["object_poses"])
-    if not 0 < len(actions) <= MOST_ACTIONS or len(poses) > _MOST_POSES:
-        raise ValueError(f"it has {len(actions)} low-level actions and {len(poses)} things")
-    toggles = cast("list[Any]", scene["object_toggles"] or [])[:_MOST_POSES]
-    x, y, z = (_number(first[axis]) for axis in "xyz")
-    made: list[LowAction] = []
-    for action in (one["api_action"] for one in actions):
-        if (name := action["action"]) not in (*MOVES, *INTERACTIONS):
-            raise ValueError(f"no low-level action {name!r}")
-        target = "receptacleObjectId" if name == "PutObject" else "objectId"
-        made.append(LowAction(name, None if name in MOVES else _text(action[target])))
-    return AnnotatedTrajectory(
-        goal=goal_of(content),
-        floor_plan=_text(scene["floor_plan"]),
-        start=Pose(x, z, _number(first["rotation"], _MOST_DEGREES) % 360, _number(first["horizon"], _MOST_DEGREES)),
-        height=y,
-        # "KeyChain_2197d4a8": what follows the kind differs from build to build.
-        things=tuple(
-            (_text(pose["objectName"]).partition("_")[0], Point(*(_number(pose["position"][axis]) for axis in "xyz")))
-            for pose in poses
-        ),
-        on=frozenset(_text(toggle["objectType"]) for toggle in toggles if toggle["isOn"] is True),
-        dirty=scene["dirty_and_empty"] is True,
-        actions=tuple(made),
-    )
+    return AnnotatedTrajectory(content)
+
+
+def _low_action(action: Any) -> LowAction:
+    if (name := action["action"]) not in (*MOVES, *INTERACTIONS):
+        raise ValueError(f"no low-level action {name!r}")
+    target = "receptacleObjectId" if name == "PutObject" else "objectId"
+    return LowAction(name, None if name in MOVES else _text(action[target]))
 
 
 def _number(value: Any, most: float = FAR) -> float:

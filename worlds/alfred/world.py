@@ -226,11 +226,11 @@ class AlfredWorld(HouseholdWorld[GeneratedHouses]):
 
 @dataclass(frozen=True, slots=True)
 class Playing:
-    """The expert's memory: the annotated commands, the number ``played``, and whether the expert played ``alone``."""
+    """The expert's memory: the annotated commands ``left`` of ``total``, and why it gives up without any."""
 
-    commands: tuple[str, ...]
-    played: int = 0
-    alone: bool = True
+    left: tuple[str, ...]
+    total: int
+    over: str
 
 
 class DemonstrationPolicy:
@@ -244,21 +244,19 @@ class DemonstrationPolicy:
         self._demonstration = demonstration
 
     def begin(self, goal: str, observation: Observation) -> Playing:  # noqa: ARG002 (the opening has it)
-        return Playing(self._demonstration(observation.text))
+        left = self._demonstration(observation.text)
+        return Playing(left, len(left), "the demonstration is over" if left else "nobody showed how this task is done")
 
     def observe(self, memory: Playing, command: str, observation: Observation) -> Playing:  # noqa: ARG002 (a failure changes nothing)
-        alone = memory.alone and command.strip() in memory.commands[memory.played : memory.played + 1]
-        return replace(memory, played=memory.played + 1, alone=alone)
+        if not memory.left or command.strip() == memory.left[0]:
+            return replace(memory, left=memory.left[1:])
+        return Playing((), memory.total, "somebody else has acted, and the demonstration does not go on from here")
 
     def decide(self, memory: Playing) -> tuple[str | None, str, Playing]:
-        commands, played = memory.commands, memory.played
-        if not commands:
-            return None, "nobody showed how this task is done", memory
-        if not memory.alone:
-            return None, "somebody else has acted, and the demonstration does not go on from here", memory
-        if played >= len(commands):
-            return None, "the demonstration is over", memory
-        return commands[played], f"action {played + 1} of {len(commands)} of the demonstration", memory
+        if not memory.left:
+            return None, memory.over, memory
+        number = memory.total - len(memory.left) + 1
+        return memory.left[0], f"action {number} of {memory.total} of the demonstration", memory
 
 
 def _source(task: Task) -> Path:

@@ -184,32 +184,6 @@ class Aim:
     height: float | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ground:
-    """The stands that are free by the map, the collisions and the stands taken before; arrays by stand, from ``-REACH`` on."""
-
-    free: NDArray[bool_]
-    known: NDArray[bool_]
-    far: NDArray[float64]  # The distance of each stand from ``at``, in steps.
-    at: Stand
-
-    def reached(self, stand: Stand) -> bool:
-        x, z = stand[0] + REACH, stand[1] + REACH
-        return 0 <= x <= 2 * REACH and 0 <= z <= 2 * REACH and bool(self.far[x, z] < inf)
-
-    def stands(self, *, frontier: bool = False) -> list[Stand]:
-        """All stands that can be reached, sorted; with ``frontier``, only those next to a place that was not seen yet."""
-        there = np.isfinite(self.far)
-        if frontier:
-            unknown = np.pad(~self.known, 1, constant_values=False)
-            there &= unknown[:-2, 1:-1] | unknown[2:, 1:-1] | unknown[1:-1, :-2] | unknown[1:-1, 2:]
-        return [(x - REACH, z - REACH) for x, z in np.argwhere(there).tolist()]
-
-
-def stand_of(pose: Pose, origin: Pose) -> Stand:
-    return round((pose.x - origin.x) / GRID), round((pose.z - origin.z) / GRID)
-
-
 def distances(free: NDArray[bool_], goals: Iterable[tuple[int, int]]) -> NDArray[float64]:
     """The distance of each cell from the nearest free goal over ``free`` cells; infinite without a path."""
     rows: int = free.shape[0]
@@ -245,34 +219,55 @@ def distances(free: NDArray[bool_], goals: Iterable[tuple[int, int]]) -> NDArray
     return np.array(passed).reshape(rows + 2, width)[1:-1, 1:-1]
 
 
-def ground(
-    seen: SemanticMap, at: Stand, stood: Collection[Stand], bumped: Collection[Stand], *, voted: bool, body: float
-) -> Ground:
-    """The ground for an agent that keeps ``body`` metres from obstacles; a margin of unseen cells counts as free."""
-    blocked, explored = seen.grid(voted=voted)
-    edge = 2 * _STEP
-    blocked, explored = np.pad(blocked, edge), np.pad(explored, edge)
-    start, count = edge + SIDE // 2 - REACH * _STEP, 2 * REACH + 1
-    shape = (count, count)
-    near, known = np.zeros(shape, bool), np.zeros(shape, bool)
-    # Stands lie on the edges of cells: the middle of the next cell is half a cell away.
-    for a in range(-_STEP, _STEP):
-        for b in range(-_STEP, _STEP):
-            part = np.s_[start + a : start + a + count * _STEP : _STEP, start + b : start + b + count * _STEP : _STEP]
-            if (a + 0.5) ** 2 + (b + 0.5) ** 2 <= (body / CELL) ** 2 + 0.5:
-                near |= blocked[part]
-            known |= explored[part]
-    # The rectangle around the known cells, with a margin.
-    within, (rows, columns) = np.zeros_like(known), (np.flatnonzero(known.any(axis=axis)) for axis in (1, 0))
-    if len(rows):
-        first = max(0, int(rows[0]) - _MARGIN), max(0, int(columns[0]) - _MARGIN)
-        within[first[0] : int(rows[-1]) + _MARGIN + 1, first[1] : int(columns[-1]) + _MARGIN + 1] = True
-    free = ~near & within
-    for cells, way in ((bumped, False), (stood, True), ((at,), True)):
-        for x, z in cells:
-            if abs(x) <= REACH and abs(z) <= REACH:
-                free[x + REACH, z + REACH] = way
-    return Ground(free, known, distances(free, [(at[0] + REACH, at[1] + REACH)]), at)
+class Ground:
+    """The stands that are free for an agent at ``at`` that keeps ``body`` metres from obstacles, by the map, the collisions and
+    the stands taken before; a margin of unseen cells counts as free. Arrays by stand, from ``-REACH`` on; ``far`` is the
+    distance of each stand from ``at``, in steps."""
+
+    def __init__(
+        self, seen: SemanticMap, at: Stand, stood: Collection[Stand], bumped: Collection[Stand], *, voted: bool, body: float
+    ) -> None:
+        blocked, explored = seen.grid(voted=voted)
+        edge = 2 * _STEP
+        blocked, explored = np.pad(blocked, edge), np.pad(explored, edge)
+        start, count = edge + SIDE // 2 - REACH * _STEP, 2 * REACH + 1
+        shape = (count, count)
+        near, known = np.zeros(shape, bool), np.zeros(shape, bool)
+        # Stands lie on the edges of cells: the middle of the next cell is half a cell away.
+        for a in range(-_STEP, _STEP):
+            for b in range(-_STEP, _STEP):
+                part = np.s_[start + a : start + a + count * _STEP : _STEP, start + b : start + b + count * _STEP : _STEP]
+                if (a + 0.5) ** 2 + (b + 0.5) ** 2 <= (body / CELL) ** 2 + 0.5:
+                    near |= blocked[part]
+                known |= explored[part]
+        # The rectangle around the known cells, with a margin.
+        within, (rows, columns) = np.zeros_like(known), (np.flatnonzero(known.any(axis=axis)) for axis in (1, 0))
+        if len(rows):
+            first = max(0, int(rows[0]) - _MARGIN), max(0, int(columns[0]) - _MARGIN)
+            within[first[0] : int(rows[-1]) + _MARGIN + 1, first[1] : int(columns[-1]) + _MARGIN + 1] = True
+        free = ~near & within
+        for cells, way in ((bumped, False), (stood, True), ((at,), True)):
+            for x, z in cells:
+                if abs(x) <= REACH and abs(z) <= REACH:
+                    free[x + REACH, z + REACH] = way
+        self.free, self.known, self.at = free, known, at
+        self.far = distances(free, [(at[0] + REACH, at[1] + REACH)])
+
+    def reached(self, stand: Stand) -> bool:
+        x, z = stand[0] + REACH, stand[1] + REACH
+        return 0 <= x <= 2 * REACH and 0 <= z <= 2 * REACH and bool(self.far[x, z] < inf)
+
+    def stands(self, *, frontier: bool = False) -> list[Stand]:
+        """All stands that can be reached, sorted; with ``frontier``, only those next to a place that was not seen yet."""
+        there = np.isfinite(self.far)
+        if frontier:
+            unknown = np.pad(~self.known, 1, constant_values=False)
+            there &= unknown[:-2, 1:-1] | unknown[2:, 1:-1] | unknown[1:-1, :-2] | unknown[1:-1, 2:]
+        return [(x - REACH, z - REACH) for x, z in np.argwhere(there).tolist()]
+
+
+def stand_of(pose: Pose, origin: Pose) -> Stand:
+    return round((pose.x - origin.x) / GRID), round((pose.z - origin.z) / GRID)
 
 
 def approach(

@@ -389,7 +389,7 @@ class Targets:
 
     def _around(self, state: SeeingState, body: float) -> maps.Ground:
         bumped = state.bumped | state.suspected if body > maps.BODIES[-1] else state.bumped
-        return maps.ground(state.map, state.stand, state.stood, bumped, voted=self.has.votes, body=body)
+        return maps.Ground(state.map, state.stand, state.stood, bumped, voted=self.has.votes, body=body)
 
     def wander(self, state: SeeingState, seed: str) -> maps.Stand | None:
         """A random place next to an unseen one, drawn with the seed; if there is none, any place."""

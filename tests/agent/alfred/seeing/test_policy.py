@@ -8,7 +8,7 @@ import pytest
 
 from housequest.agent.alfred.seeing.perception import make_perception
 from housequest.agent.alfred.seeing.policy import ActionPolicy, carried_out
-from housequest.agent.alfred.seeing.semantic_map import SemanticMap, approach, corners, ground, next_move, stand_of, turned
+from housequest.agent.alfred.seeing.semantic_map import Ground, SemanticMap, approach, corners, next_move, stand_of, turned
 from housequest.agent.alfred.seeing.state import (
     Heuristics,
     LowLevelAction,
@@ -175,7 +175,7 @@ def looked_round() -> SemanticMap:
 
 
 def test_one_stands_before_a_thing_and_not_in_the_table(looked_round: SemanticMap) -> None:
-    around = ground(looked_round, (0, 0), {(0, 0)}, (), voted=False, body=0.2)
+    around = Ground(looked_round, (0, 0), {(0, 0)}, (), voted=False, body=0.2)
     aim = approach(around, looked_round.origin, looked_round.points("mug", voted=False), (), traversable=True)
     assert aim is not None and aim.height is not None
     x, z = aim.stand[0] * 0.25, aim.stand[1] * 0.25
@@ -189,7 +189,7 @@ def test_one_stands_before_a_thing_and_not_in_the_table(looked_round: SemanticMa
 def test_moves_lead_round_what_is_in_the_way(looked_round: SemanticMap) -> None:
     at, quarter, goal, moves = (1, 3), 0, (1, 7), list[str]()
     while at != goal and len(moves) < 40:
-        around = ground(looked_round, at, {(0, 0)}, (), voted=False, body=0.1)
+        around = Ground(looked_round, at, {(0, 0)}, (), voted=False, body=0.1)
         move = next_move(around, quarter, goal)
         assert move is not None
         moves.append(move)
@@ -199,11 +199,11 @@ def test_moves_lead_round_what_is_in_the_way(looked_round: SemanticMap) -> None:
         else:
             quarter = (quarter + (1 if move == "RotateRight" else 3)) % 4
     assert at == goal
-    assert next_move(ground(looked_round, goal, (), (), voted=False, body=0.1), 0, goal) is None
+    assert next_move(Ground(looked_round, goal, (), (), voted=False, body=0.1), 0, goal) is None
 
 
 def test_corners_are_four_stands_far_apart(looked_round: SemanticMap) -> None:
-    around = ground(looked_round, (0, 0), {(0, 0)}, (), voted=False, body=0.2)
+    around = Ground(looked_round, (0, 0), {(0, 0)}, (), voted=False, body=0.2)
     found = corners(looked_round, around)
     assert len(found) == 4
     assert {(x > 0, z > 0) for x, z in found} == {(True, True), (True, False), (False, True), (False, False)}
