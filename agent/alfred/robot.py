@@ -13,7 +13,7 @@ import asyncio
 import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 import numpy as np
@@ -89,11 +89,10 @@ class RobotBody:
         things = frozenset(self._counts.objects())
         self._fixed = self._receptacles - things
         self._kinds = things | self._receptacles | {seeing.sliced(kind) for kind in things} | {"faucet"}
-        heuristics = seeing.Heuristics(**{one.name: getattr(settings, one.name) for one in fields(seeing.Heuristics)})
         perception = make_perception(settings.seeing, pictures=parts.world.engine)
         self.picture_size = perception.size
         self._looked: tuple[RobotState | None, Frame | None, RobotState | None] = None, None, None
-        self._policy = ActionPolicy(perception, heuristics, self._chance, seed=parts.seed)
+        self._policy = ActionPolicy(perception, settings, self._chance, seed=parts.seed)
 
     def _chance(self, thing: str, receptacle: str) -> float:
         """The probability that such a receptacle holds the thing, in the kind of room where that is likeliest."""

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import hypot
 
+from housequest.agent.agents.spec import CameraSettings
 from housequest.agent.alfred.seeing import semantic_map as maps
 from housequest.agent.alfred.seeing.perception import Percept, Perception
 from housequest.agent.alfred.seeing.state import (
@@ -26,7 +27,6 @@ from housequest.agent.alfred.seeing.state import (
     NEARLY,
     SAME,
     ErrorMode,
-    Heuristics,
     LowLevelAction,
     PolicyStep,
     SeeingState,
@@ -55,10 +55,10 @@ _Next = tuple[LowLevelAction | None, SeeingState]
 
 
 class ActionPolicy:
-    """Carries out skills by low-level actions. Each ablation of the ``heuristics`` is a line of OPEx's table 2. ``chance``
+    """Carries out skills by low-level actions. Each ablation of its ``heuristics`` is a line of OPEx's table 2. ``chance``
     orders the receptacles that are opened in a search."""
 
-    def __init__(self, perception: Perception, heuristics: Heuristics, chance: Chance, *, seed: int = 0) -> None:
+    def __init__(self, perception: Perception, heuristics: CameraSettings, chance: Chance, *, seed: int = 0) -> None:
         self._perception, self._has, self._chance, self._seed = perception, heuristics, chance, seed
         self.targets = Targets(heuristics)
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy import floating
 from numpy.typing import NDArray
 
+from housequest.agent.agents.spec import CameraSettings
 from housequest.agent.alfred.seeing import semantic_map as maps
 from housequest.agent.alfred.seeing.perception import Detection, Percept
 from housequest.agent.skills.skill import Skill
@@ -137,19 +138,6 @@ def skills_of(plan: Sequence[tuple[str, ...]]) -> tuple[Skill, ...]:
 
 ErrorMode = Literal["not found", "collision", "interaction failed", "closed receptacle", "planner's fault"]
 """The kinds of errors in OPEx's table 4, including those that the table sums up as others."""
-
-
-@dataclass(frozen=True, slots=True)
-class Heuristics:
-    """The heuristics of the action policy, as in `CameraSettings`; each ablation is a line of OPEx's table 2."""
-
-    votes: bool = True
-    traversable: bool = True
-    corners: bool = True
-    replay: bool = True
-    look_around: bool = True
-    adjust: bool = True
-    peek: bool = True
 
 
 class Spot(NamedTuple):
@@ -286,9 +274,9 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Finds the object of a step, by pure functions of state."""
+    """Finds the object of a step, by pure functions of state. ``has`` are the heuristics."""
 
-    has: Heuristics
+    has: CameraSettings
 
     def meant(self, state: SeeingState, step: PolicyStep, spot: Spot) -> bool:
         """True if a step may mean the object at ``spot``: it did not prove wrong, and was not put there on purpose."""

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from housequest.agent.agents.spec import CameraSettings
 from housequest.agent.alfred.seeing.perception import make_perception
 from housequest.agent.alfred.seeing.policy import ActionPolicy, carried_out
 from housequest.agent.alfred.seeing.semantic_map import Ground, SemanticMap, approach, corners, next_move, stand_of, turned
 from housequest.agent.alfred.seeing.state import (
-    Heuristics,
     LowLevelAction,
     PolicyStep,
     SeeingState,
@@ -62,12 +62,12 @@ class Robot:
         self.state = self.policy.perceived(self.state, self.policy.perceive(self.state, frame), pose)
 
 
-def robot(seeing: str = "truth", heuristics: Heuristics | None = None, house: str = HOUSE) -> Robot:
+def robot(seeing: str = "truth", heuristics: CameraSettings | None = None, house: str = HOUSE) -> Robot:
     world = make_world("alfred")
     env = world.open(world.task(house))
     env.reset()
     assert isinstance(env, Pictured)
-    policy = ActionPolicy(make_perception(seeing), heuristics or Heuristics(), lambda _, place: float(place == "fridge"))
+    policy = ActionPolicy(make_perception(seeing), heuristics or CameraSettings(), lambda _, place: float(place == "fridge"))
     return Robot(policy, env, policy.begin(env.frame(SIZE), env.pose()))
 
 
@@ -119,7 +119,7 @@ def test_a_treatment_that_failed_goes_on_with_what_it_put_down() -> None:
 
 
 def test_what_something_was_put_into_is_what_is_picked_up_next() -> None:
-    targets, step = Targets(Heuristics()), PolicyStep("pick", "mug")
+    targets, step = Targets(CameraSettings()), PolicyStep("pick", "mug")
     here, there = Spot("mug", 1.0, 1.0, 0.9), Spot("mug", 3.0, 1.0, 0.9)
     filled = replace(robot().state, filled=here)
     assert [targets.meant(filled, step, spot) for spot in (here, there)] == [True, False]
@@ -141,7 +141,7 @@ def test_a_thing_that_is_nowhere_is_looked_for_and_given_up() -> None:
     assert isinstance(outcome, Failed) and "unicorn" in outcome.reason
     assert any(name.startswith("OpenObject") for name in played.actions)
     assert played.state.errors[-1] in ("not found", "closed receptacle")
-    shut = robot(heuristics=Heuristics(peek=False, corners=False, look_around=False))
+    shut = robot(heuristics=CameraSettings(peek=False, corners=False, look_around=False))
     shut.carry_out(Skill("pick", "unicorn"))
     assert not any(name.startswith("OpenObject") for name in shut.actions)
 
@@ -242,12 +242,12 @@ def test_what_was_sliced_is_a_slice_from_then_on() -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize("off", ["votes", "corners", "replay", "look_around", "adjust", "peek"])
 def test_each_heuristic_can_be_left_out(off: str) -> None:
-    played = robot(heuristics=replace(Heuristics(), **{off: False}))
+    played = robot(heuristics=replace(CameraSettings(), **{off: False}))
     assert isinstance(played.carry_out(Skill("pick", "egg")), Done)
 
 
 def test_without_a_traversable_goal_one_walks_to_the_thing_itself() -> None:
-    played = robot(heuristics=Heuristics(traversable=False))
+    played = robot(heuristics=CameraSettings(traversable=False))
     played.state = played.policy.start(played.state, Skill("go", "diningtable"))
     for _ in range(40):
         outcome, played.state = played.policy.next(played.state)
