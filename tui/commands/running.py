@@ -77,26 +77,33 @@ def evaluate_run(call: EvalCall) -> None:
     if (family := family_named(settings.world)) is not None:
         import_module(family.commands).evaluate(settings, call.out, call)
         return
-    if (kind := sweeps.series_kind(settings)) is not None:
-        _evaluate_series(kind, settings, call)
-        return
-    spec = make_run_spec(settings)
-    folder = call.folder(spec.default_folder)
+    kind, spec = sweeps.series_kind(settings), make_run_spec(settings)
+    if call.how.shard is not None and settings.retry_lost:
+        raise ConfigurationError(
+            "--shard: --retry-lost plays again what the whole run lost, which no shard knows; leave one of them out, or "
+            "play it with --cluster."
+        )
+    folder = call.folder(sweeps.series_folder(kind, spec, call.out).path if kind is not None else spec.default_folder)
     announce([spec], call.budget, settings.rules)
+    most = settings.repeat if settings.repeat > 1 else 1 + settings.retry_lost
     if call.dry_run:
-        terminal.print_result(spec.manifest.model_dump(mode="json"), _would_play(settings, spec, folder), as_json=call.as_json)
+        series = (f"Would play this up to {most} times, into folders of {folder}", "") if kind is not None else ()
+        lines = (*series, *_would_play(settings, spec, folder))
+        terminal.print_result(spec.manifest.model_dump(mode="json"), lines, as_json=call.as_json)
         return
-    opening = f"{spec.config.split}: {spec.selection}{call.of_shard}, into {folder}"
-    line = play_run(spec, folder, BudgetTracker(call.budget), replace(call.how, concurrency=settings.concurrency), opening)
+    if kind is not None:
+
+        def opening(number: int, trial: sweeps.ArmRun) -> str:
+            return f"{number} of up to {most}: {trial.spec.selection}{call.of_shard}, seed {trial.seed}"
+
+        runs = sweeps.series(settings, sweeps.SweepFolder(folder), retry_errors=call.how.retry_errors)
+        _show_all(_play_all(runs, opening, folder, call), folder, call)
+        return
+    about = f"{spec.config.split}: {spec.selection}{call.of_shard}, into {folder}"
+    line = play_run(spec, folder, BudgetTracker(call.budget), replace(call.how, concurrency=settings.concurrency), about)
     if line.left == 0:
         terminal.note("All of them were played before; nothing was left to play.")
-    if call.how.shard is not None:
-        _show_all([folder], folder, call)
-        return
-    errors = terminal.show_report(folder, as_json=call.as_json)
-    if call.as_json and errors:
-        terminal.note(f"{errors} episodes errored; --retry-errors plays them again.")
-    terminal.finish(1 if errors else 0)
+    _show_all([folder], folder, call)
 
 
 def evaluate_sweep(file: Path, call: EvalCall) -> None:
@@ -123,30 +130,7 @@ def evaluate_sweep(file: Path, call: EvalCall) -> None:
     def opening(number: int, trial: sweeps.ArmRun) -> str:
         return f"{number} of {len(trials)}: {trial.arm}, seed {trial.seed}: {trial.spec.selection}{call.of_shard}"
 
-    _show_all(_play_all(trials, opening, folder, call), folder.path, call)
-
-
-def _evaluate_series(kind: sweeps.SeriesKind, settings: Settings, call: EvalCall) -> None:
-    first = make_run_spec(settings)
-    if call.how.shard is not None and settings.retry_lost:
-        raise ConfigurationError(
-            "--shard: --retry-lost plays again what the whole run lost, which no shard knows; leave one of them out, or "
-            "play it with --cluster."
-        )
-    folder = sweeps.SweepFolder(call.folder(sweeps.series_folder(kind, first, call.out).path))
-    announce([first], call.budget, settings.rules)
-    most = settings.repeat if settings.repeat > 1 else 1 + settings.retry_lost
-    if call.dry_run:
-        what = f"Would play this up to {most} times, into folders of {folder.path}"
-        lines = (what, "", *_would_play(settings, first, folder.path))
-        terminal.print_result(first.manifest.model_dump(mode="json"), lines, as_json=call.as_json)
-        return
-
-    def opening(number: int, trial: sweeps.ArmRun) -> str:
-        return f"{number} of up to {most}: {trial.spec.selection}{call.of_shard}, seed {trial.seed}"
-
-    runs = sweeps.series(settings, folder, retry_errors=call.how.retry_errors)
-    _show_all(_play_all(runs, opening, folder, call), folder.path, call)
+    _show_all(_play_all(trials, opening, folder.path, call), folder.path, call)
 
 
 def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool) -> None:
@@ -167,7 +151,9 @@ def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool)
         terminal.print_result(manifests, lines, as_json=call.as_json)
         return
     plan.begin(folder)
-    _play_all(plan.trials, lambda _, trial: f"{trial.arm}: {trial.spec.config.split}, {trial.spec.selection}", folder, call)
+    _play_all(
+        plan.trials, lambda _, trial: f"{trial.arm}: {trial.spec.config.split}, {trial.spec.selection}", folder.path, call
+    )
     if call.how.shard is not None:
         call.print_shard("measures")
         return
@@ -194,12 +180,12 @@ def _would_play(settings: Settings, spec: RunSpec, folder: Path) -> Iterator[str
 
 
 def _play_all(
-    trials: Iterable[sweeps.ArmRun], opening: Callable[[int, sweeps.ArmRun], str], folder: sweeps.SweepFolder, call: EvalCall
+    trials: Iterable[sweeps.ArmRun], opening: Callable[[int, sweeps.ArmRun], str], folder: Path, call: EvalCall
 ) -> list[Path]:
     """Play runs, which ``opening`` announces by their numbers, or go on with that; return their folders."""
     tracker, places = BudgetTracker(call.budget), list[Path]()
     for number, trial in enumerate(trials, start=1):
-        places.append(place := folder.path / trial.folder)
+        places.append(place := folder / trial.folder)
         session = replace(call.how, concurrency=trial.settings.concurrency)
         play_run(trial.spec, place, tracker, session, f"{opening(number, trial)}, into {place}")
     return places
@@ -208,7 +194,10 @@ def _play_all(
 def _show_all(places: Sequence[Path], whole: Path, call: EvalCall) -> None:
     """Print the figures of all runs; of a shard only what it holds, for figures are those of the whole run."""
     if (shard := call.how.shard) is None:
-        terminal.finish(1 if terminal.show_report(whole, as_json=call.as_json) else 0)
+        errors = terminal.show_report(whole, as_json=call.as_json)
+        if call.as_json and errors:
+            terminal.note(f"{errors} episodes errored; --retry-errors plays them again.")
+        terminal.finish(1 if errors else 0)
         return
     lines: list[str] = []
     played: list[dict[str, object]] = []
