@@ -26,7 +26,7 @@ from housequest.worlds.env import expert_of, steps_of
 from housequest.worlds.errors import KnowledgeError, TaskNotFound, shown
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.belief import kind
-from housequest.worlds.household.goals import ADJECTIVES, TASK_TYPES, Goal, GoalStep, TaskType
+from housequest.worlds.household.goals import ADJECTIVES, TASK_TYPES, Goal, Skill, TaskType
 from housequest.worlds.paths import read_file
 from housequest.worlds.tasks import HELD_OUT
 from housequest.worlds.text import printable, with_article
@@ -68,7 +68,7 @@ class Example:
     def commands(self) -> tuple[str, ...]:
         return tuple(command for command, _ in self.steps)
 
-    def subgoals(self) -> tuple[GoalStep, ...]:
+    def subgoals(self) -> tuple[Skill, ...]:
         """The things that were taken, treated, used and put, with the way there. Searching is left out, since it differs by
         house."""
         return tuple(each for command in self.commands for each in _subgoals(command))
@@ -206,14 +206,14 @@ _DEEDS = tuple(
 )
 
 
-def _subgoals(command: str) -> Iterator[GoalStep]:
+def _subgoals(command: str) -> Iterator[Skill]:
     for pattern, way, deed in _DEEDS:
         if (found := pattern.fullmatch(command.strip())) is not None:
             said = found.groupdict()
             thing, place = kind(said["thing"]), kind(said["place"]) if said.get("place") else None
             if way:
-                yield GoalStep("find", thing) if way == "find" else GoalStep("go", place=place)
-            yield GoalStep(cast("Any", deed or said["treatment"]), thing, place)
+                yield Skill("find", thing) if way == "find" else Skill("go", receptacle=place)
+            yield Skill(cast("Any", deed or said["treatment"]), thing, place)
 
 
 def subtasks(example: Example, household: Household | None) -> tuple[str, ...]:
@@ -229,23 +229,23 @@ def subtasks_of_goal(goal: Goal) -> tuple[str, ...]:
     return in_words(goal.steps())
 
 
-def in_words(steps: Iterable[GoalStep]) -> tuple[str, ...]:
+def in_words(steps: Iterable[Skill]) -> tuple[str, ...]:
     """Steps as sub-tasks in PET's words, without those that they leave out."""
     return tuple(filter(None, map(subtask_words, steps)))
 
 
-def subtask_words(subgoal: GoalStep) -> str:
+def subtask_words(subgoal: Skill) -> str:
     """One sub-task in PET's words; empty for what they leave out."""
-    match subgoal.action:
+    match subgoal.verb:
         case "pick":
             return f"take {with_article(str(subgoal.object))}"
         case "put":
-            return f"put the {subgoal.object} in or on the {subgoal.place}"
+            return f"put the {subgoal.object} in or on the {subgoal.receptacle}"
         case "use":
             return f"turn on the {subgoal.object}"
-        case "heat" | "cool" | "clean" | "slice" as action:
-            return f"{action} the {subgoal.object}"
-        case "find" | "go" | "open" | "close":
+        case "heat" | "cool" | "clean" | "slice" as verb:
+            return f"{verb} the {subgoal.object}"
+        case _:
             return ""
 
 

@@ -27,11 +27,12 @@ from housequest.agent.evaluation.analysis.statistics import Interval, wilson
 from housequest.agent.models.base import Message, Model, Timing
 from housequest.agent.models.registry import make_model
 from housequest.agent.roles.base import Sampling, ask
-from housequest.agent.roles.reading import Subgoal, plan_example
+from housequest.agent.roles.reading import as_pair, high_level_plan
 from housequest.knowledge.examples import Example
 from housequest.worlds.alfworld.text import begin
 from housequest.worlds.base import Observation
 from housequest.worlds.errors import ConfigurationError, HousequestError
+from housequest.worlds.household.goals import Skill
 from housequest.worlds.options import read_options
 from housequest.worlds.registry import make_world
 
@@ -95,14 +96,13 @@ class Score:
             yield name, sum(members), len(members)
 
 
-def same_plan(one: Sequence[Subgoal], other: Sequence[Subgoal]) -> bool:
+def same_plan(one: Sequence[Skill], other: Sequence[Skill]) -> bool:
     """Whether both plans match exactly, apart from the spacing and capitals of names."""
-    return [_plain(each) for each in one] == [_plain(each) for each in other]
+    return _plain(one) == _plain(other)
 
 
-def _plain(subgoal: Subgoal) -> tuple[str, ...]:
-    parts = (subgoal.action, subgoal.place if subgoal.action == "put" else subgoal.object)
-    return tuple(part.lower().replace(" ", "") for part in parts)
+def _plain(plan: Sequence[Skill]) -> list[str]:
+    return [as_pair(each).lower().replace(" ", "") for each in plan]
 
 
 async def score_arms(
@@ -140,7 +140,7 @@ async def score_arms(
 async def _judged(model: Model, arm: Arm, chosen_by: ExampleSelector, example: Example, sampling: Sampling) -> Verdict:
     house = begin(Observation(example.opening))
     chosen = await chosen_by.choose(example.goal, {one.kind for one in house.receptacles}, without=example.origin)
-    text = request_text(example.goal, tuple(map(plan_example, chosen)), arm.wording)
+    text = request_text(example.goal, chosen, arm.wording)
     calls: list[ModelCall] = []
 
     def hear(body: AgentEvent, timing: Timing | None = None) -> None:
@@ -150,7 +150,7 @@ async def _judged(model: Model, arm: Arm, chosen_by: ExampleSelector, example: E
 
     answer = await ask(LLM_PLANNER, model, (Message("system", planner_message(arm.wording)),), text, hear, sampling)
     counts = [call.prompt_tokens for call in calls if call.prompt_tokens is not None]
-    right = answer.value is not None and same_plan(answer.value, plan_example(example).plan)
+    right = answer.value is not None and same_plan(answer.value, high_level_plan(example))
     return Verdict(example.type, right, answer.value is not None, sum(counts) if len(counts) == len(calls) else None)
 
 

@@ -19,19 +19,19 @@ from housequest.agent.agents.spec import AgentParts, CameraSettings
 from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Impression, Memory, Turn
 from housequest.agent.episodes import events
 from housequest.agent.roles.messages import found_items, held_text, here_text, transcript
-from housequest.agent.roles.reading import PlanExample, Subgoal, plan_example
 from housequest.agent.skills.controller import Controller, Done, Execute, Failed
 from housequest.agent.skills.naming import resolve
-from housequest.agent.skills.skill import ControllerState, Outcome, PlannerSearch, Skill, Verb
+from housequest.agent.skills.skill import ControllerState, Outcome, PlannerSearch
+from housequest.knowledge.examples import Example
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.household.belief import Belief, kind
+from housequest.worlds.household.goals import Skill
 from housequest.worlds.registry import load_plugin
 
 PLANNER = "planner"
 MOST_COMPLETED = 200
 EXPLORE = Skill("explore")
-_VERBS: dict[str, Verb] = {"toggle": "use", "slice": "slice", "pick": "pick"}
 
 
 class Told(NamedTuple):
@@ -158,25 +158,25 @@ class PlannerMemory:
     goal: str
     grants: Grants
     state: Any
-    shots: tuple[PlanExample, ...] = ()
-    plan: tuple[Subgoal, ...] = ()
+    shots: tuple[Example, ...] = ()
+    plan: tuple[Skill, ...] = ()
     at: int = 0
     ahead: tuple[Skill, ...] | None = None
     steps: int = 0
     unknown: str | None = None
     retried: int = 0
-    completed: tuple[Subgoal, ...] = ()
+    completed: tuple[Skill, ...] = ()
     revision: int = -1
     asked: int = 0
 
     @property
-    def subgoal(self) -> Subgoal | None:
+    def subgoal(self) -> Skill | None:
         return self.plan[self.at] if self.at < len(self.plan) else None
 
-    def advanced(self, subgoal: Subgoal) -> bool:
+    def advanced(self, subgoal: Skill) -> bool:
         """True if completing ``subgoal`` is progress: it took a command, and was not just going back and forth."""
-        going = takewhile(lambda done: done.action == "navigate", reversed(self.completed))
-        return self.steps > 0 and not (subgoal.action == "navigate" and subgoal in going)
+        going = takewhile(lambda done: done.verb == "go", reversed(self.completed))
+        return self.steps > 0 and not (subgoal.verb == "go" and subgoal in going)
 
 
 M = TypeVar("M", bound=PlannerMemory)
@@ -185,7 +185,7 @@ M = TypeVar("M", bound=PlannerMemory)
 class PlanFollower(BodyPlayer, ABC, Generic[M]):
     """An agent that plans. With re-planning it plans again when a subgoal fails or took ``patience`` commands (0: no limit)."""
 
-    words: ClassVar[Callable[[Subgoal], str]]  # A subgoal as the planner writes it.
+    words: ClassVar[Callable[[Skill], str]]  # A subgoal as the planner writes it.
     skipping: ClassVar[str] = ""  # Added to the reason why a subgoal is skipped.
 
     def __init__(self, parts: AgentParts[Any]) -> None:
@@ -202,7 +202,7 @@ class PlanFollower(BodyPlayer, ABC, Generic[M]):
         """Make the first plan if there is none yet, and revise it after a person's hint."""
 
     @abstractmethod
-    async def _recover(self, memory: M, failed: Subgoal, reason: str, turn: Turn, emit: Emitter) -> tuple[Decision | None, M]:
+    async def _recover(self, memory: M, failed: Skill, reason: str, turn: Turn, emit: Emitter) -> tuple[Decision | None, M]:
         """Handle a failed subgoal by replanning."""
 
     async def decide(self, memory: M, turn: Turn, emit: Emitter) -> tuple[Decision, M]:
@@ -231,9 +231,9 @@ class PlanFollower(BodyPlayer, ABC, Generic[M]):
         if memory.shots:
             return memory
         chosen = await self._examples.choose(memory.goal, self._body.told(memory.state).seen)
-        return replace(memory, shots=tuple(map(plan_example, chosen)))
+        return replace(memory, shots=tuple(chosen))
 
-    def _planned(self, memory: M, plan: tuple[Subgoal, ...], reason: str, emit: Emitter) -> M:
+    def _planned(self, memory: M, plan: tuple[Skill, ...], reason: str, emit: Emitter) -> M:
         memory = _moved(replace(memory, plan=plan, revision=memory.revision + 1), 0)
         steps = tuple(map(type(self).words, plan))
         emit(events.Planned(role=PLANNER, steps=steps, revision=memory.revision, reason=reason))
@@ -246,7 +246,7 @@ class PlanFollower(BodyPlayer, ABC, Generic[M]):
     async def _advance(self, memory: M, rules: Sequence[Rule], emit: Emitter) -> tuple[Execute | Failed | None, M]:
         """Get the next command, or the reason why the present subgoal failed, or None at the end of the plan.
 
-        Subgoals that already hold are skipped, and are no progress. If a subgoal names an unknown thing, the room is
+        Skills that already hold are skipped, and are no progress. If a subgoal names an unknown thing, the room is
         explored first, for ``patience`` commands, in case the thing is seen. Advancing again after a failure retries the
         subgoal."""
         while (subgoal := memory.subgoal) is not None:
@@ -294,16 +294,7 @@ def _moved(memory: M, at: int, *, retried: int = 0) -> M:
     return replace(memory, at=at, ahead=None, steps=0, unknown=None, retried=retried)
 
 
-def skills_of(subgoal: Subgoal) -> tuple[Skill, ...]:
+def skills_of(subgoal: Skill) -> tuple[Skill, ...]:
     """The skills that carry ``subgoal`` out: an object is found before it is picked up, switched on or sliced."""
-    match subgoal.action:
-        case "navigate":
-            return (Skill("go", subgoal.object),)
-        case "open" | "close" as verb:
-            return (Skill(verb, receptacle=subgoal.place),)
-        case "put":
-            return (Skill("put", subgoal.object if subgoal.receptacle else None, subgoal.place),)
-        case "heat" | "cool" | "clean" as verb:
-            return (Skill(verb, subgoal.object, subgoal.receptacle),)
-        case action:
-            return (Skill("find", subgoal.object), Skill(_VERBS[action], subgoal.object))
+    fetched = subgoal.verb in ("pick", "use", "slice")
+    return (Skill("find", subgoal.object), Skill(subgoal.verb, subgoal.object)) if fetched else (subgoal,)

@@ -36,13 +36,14 @@ from housequest.agent.models.base import Capabilities, Completion, Model, Reques
 from housequest.agent.roles.messages import NOTHING, emit_thought
 from housequest.agent.setup import worked
 from housequest.agent.skills.naming import kinds_ending, resolve
-from housequest.agent.skills.skill import Execute, Failed, Outcome, Skill
+from housequest.agent.skills.skill import Execute, Failed, Outcome
 from housequest.knowledge.rules import Rule
 from housequest.worlds.alfred.env import NAMES
 from housequest.worlds.alfred.simulator.base import touched
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import HousequestError, ModelError, Unsupported, shown
 from housequest.worlds.household.belief import kind as kind_of
+from housequest.worlds.household.goals import Skill
 from housequest.worlds.registry import DEFAULT_WORLD, household, world_class
 from housequest.worlds.rooms.render import Frame
 from housequest.worlds.rooms.room import GRID, Pose

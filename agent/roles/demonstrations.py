@@ -14,7 +14,7 @@ from housequest.agent.models.base import Request
 from housequest.agent.roles.brief import BriefState
 from housequest.knowledge.examples import subtask_words, subtasks_of_goal
 from housequest.worlds.base import World
-from housequest.worlds.household.goals import APPLIANCES, Goal, GoalStep
+from housequest.worlds.household.goals import APPLIANCES, Goal, Skill
 
 STUCK = "stuck"
 
@@ -58,11 +58,11 @@ class Demonstrator(Protocol):
     def scene(self) -> BriefState: ...
     @property
     def advanced(self) -> bool: ...
-    def left(self) -> tuple[GoalStep, ...]: ...
+    def left(self) -> tuple[Skill, ...]: ...
     def move(self) -> Lesson: ...
     def lesson(self, request: Request | None = None, part: str | None = None) -> tuple[Lesson, bool]: ...
     def searched(self, thing: str, places: list[str]) -> list[str]: ...
-    def matters(self, name: str, subgoals: tuple[GoalStep, ...], *, place: bool) -> bool: ...
+    def matters(self, name: str, subgoals: tuple[Skill, ...], *, place: bool) -> bool: ...
 
 
 class DemonstratedRole(NamedTuple):
@@ -103,16 +103,16 @@ def sentence(words: str) -> str:
     return f"{words[0].upper()}{words[1:]}."
 
 
-def with_ways(subgoals: Iterable[GoalStep]) -> Iterator[GoalStep]:
+def with_ways(subgoals: Iterable[Skill]) -> Iterator[Skill]:
     """Each of ``subgoals`` after finding its object, or going to its place."""
     for one in subgoals:
-        match one.action:
+        match one.verb:
             case "heat" | "cool" | "clean" as treatment:
-                yield GoalStep("go", place=APPLIANCES[treatment])
-                yield GoalStep(treatment, one.object, APPLIANCES[treatment])
+                yield Skill("go", receptacle=APPLIANCES[treatment])
+                yield Skill(treatment, one.object, APPLIANCES[treatment])
             case "put":
-                yield GoalStep("go", place=one.place)
+                yield Skill("go", receptacle=one.receptacle)
                 yield one
             case _:
-                yield GoalStep("find", one.object)
+                yield Skill("find", one.object)
                 yield one

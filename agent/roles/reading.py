@@ -12,9 +12,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Literal, NamedTuple, cast, get_args
+from typing import NamedTuple, cast
 
 from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Either, Form, Listed, Name, Value, Words
 from housequest.agent.roles.base import ReplyError
@@ -22,7 +21,7 @@ from housequest.knowledge.examples import Example
 from housequest.worlds.base import World
 from housequest.worlds.errors import shown
 from housequest.worlds.household.belief import Belief
-from housequest.worlds.household.goals import GoalStep
+from housequest.worlds.household.goals import Skill, Verb
 
 LONGEST_COMMAND = 200
 LONGEST_KEPT = 2_000
@@ -245,39 +244,35 @@ def planning_form(most: int, *, begun: bool) -> Form:
     return Form(("Thought: ", (THOUGHT, Words(LONGEST_THOUGHT)), "\nPlan:", ("plan", plan)))
 
 
-Action = Literal["navigate", "pick", "put", "open", "close", "toggle", "slice", "heat", "cool", "clean"]
-
 MOST_SUBGOALS = 40
 """Twice the longest ground-truth plan of ALFRED's train split, which has 19."""
 
 LONGEST_TARGET = 60
 
-PAIR_NAMES: dict[Action, str] = {
-    **{action: f"{action.capitalize()}Object" for action in get_args(Action)},
-    **{"navigate": "Navigation", "pick": "PickupObject"},
+PAIR_NAMES: dict[Verb, str] = {
+    **{"go": "Navigation", "pick": "PickupObject", "put": "PutObject", "open": "OpenObject", "close": "CloseObject"},
+    **{"use": "ToggleObject", "slice": "SliceObject", "heat": "HeatObject", "cool": "CoolObject", "clean": "CleanObject"},
 }
-"""The actions' names in LLM-Planner's prompts."""
+"""The verbs of high-level plans, by their names in LLM-Planner's prompts."""
 
-TRIPLE_NAMES: dict[Action, str] = {
-    action: name.removesuffix("Object") for action, name in PAIR_NAMES.items() if action != "navigate"
-}
-"""The actions' names in the Socratic Planner's prompts; the controller goes to places by itself."""
+TRIPLE_NAMES: dict[Verb, str] = {verb: name.removesuffix("Object") for verb, name in PAIR_NAMES.items() if verb != "go"}
+"""The same in the Socratic Planner's prompts; the controller goes to places by itself."""
 
 TREATING = frozenset({"slice", "heat", "cool", "clean"})
 """Actions that are only possible in households that treat things."""
 
-_OTHER_WORDS: dict[Action, str] = {
-    "navigate": "navigate navigateto goto gotolocation find go",
+_OTHER_WORDS: dict[Verb, str] = {
+    "go": "navigate navigateto goto gotolocation find go",
     "pick": "pick pickup take grab",
     "put": "put putdown place move",
-    "toggle": "toggleon toggleobjecton turnon switchon use",
+    "use": "toggleon toggleobjecton turnon switchon use",
     "slice": "cut",
     "cool": "chill",
     "clean": "wash rinse",
 }
-_WORDS: dict[str, Action] = {
-    **{name.lower(): action for names in (PAIR_NAMES, TRIPLE_NAMES) for action, name in names.items()},
-    **{word: action for action, words in _OTHER_WORDS.items() for word in words.split()},
+_WORDS: dict[str, Verb] = {
+    **{name.lower(): verb for names in (PAIR_NAMES, TRIPLE_NAMES) for verb, name in names.items()},
+    **{word: verb for verb, words in _OTHER_WORDS.items() for word in words.split()},
 }
 
 _LISTED = frozenset(PAIR_NAMES.values())
@@ -291,45 +286,32 @@ _SMALL = frozenset({"the", "a", "an", "to", "up", "down", "some", "of"})
 _INTO = frozenset({"in", "into", "on", "onto", "to", "inside", "with", "using", "from"})
 
 
-@dataclass(frozen=True, slots=True)
-class Subgoal:
-    """An action with its object, in the planner's own words; in a ``put`` without a receptacle, the held one's place."""
-
-    action: Action
-    object: str
-    receptacle: str | None = None
-
-    @property
-    def place(self) -> str:
-        """The place where the agent has to be for this."""
-        return self.receptacle or self.object
-
-
-def names_in(names: Mapping[Action, str], world: World) -> tuple[str, ...]:
+def names_in(names: Mapping[Verb, str], world: World) -> tuple[str, ...]:
     """Those ``names`` whose actions are possible in ``world``."""
     treats = world.household is None or world.household.commands.treat is not None
-    return tuple(name for action, name in names.items() if treats or action not in TREATING)
+    return tuple(name for verb, name in names.items() if treats or verb not in TREATING)
 
 
-def as_pair(subgoal: Subgoal) -> str:
-    """``PickupObject potato``. A receptacle is left out, except for the place of a ``put``."""
-    return f"{PAIR_NAMES[subgoal.action]} {subgoal.place if subgoal.action == 'put' else subgoal.object}"
+def as_pair(subgoal: Skill) -> str:
+    """``PickupObject potato``: of two names, the place of a ``put``, and else the object."""
+    at_place = subgoal.verb in ("put", "open", "close")
+    return f"{PAIR_NAMES[subgoal.verb]} {subgoal.receptacle if at_place else subgoal.object}"
 
 
-def as_triple(subgoal: Subgoal) -> str:
+def as_triple(subgoal: Skill) -> str:
     """``(Put, pan, fridge)``."""
-    name = TRIPLE_NAMES.get(subgoal.action, "Find")
-    return f"({', '.join((name, subgoal.object, *([subgoal.receptacle] if subgoal.receptacle else [])))})"
+    name = TRIPLE_NAMES.get(subgoal.verb, "Find")
+    return f"({', '.join(filter(None, (name, subgoal.object, subgoal.receptacle)))})"
 
 
-def read_subgoals(text: str, names: Sequence[str]) -> tuple[Subgoal, ...]:
+def read_subgoals(text: str, names: Sequence[str]) -> tuple[Skill, ...]:
     """Read the subgoals that ``text`` lists, in any form: pairs, parentheses, numbered lines, JSON.
 
     Text before the last label "plan:" or before the first subgoal is ignored, and so is text after an empty line that is no
     subgoal. Raises ``ReplyError``, with the allowed ``names``, if there is no plan, it is too long, or a part is no subgoal.
     """
     body = _PLAN_LABEL.split(text)[-1]
-    found: list[Subgoal] = []
+    found: list[Skill] = []
     for paragraph in (_json_lines(body) or body).split("\n\n"):
         for at, (subgoal, words) in enumerate(_pieces(paragraph)):
             if subgoal is not None:
@@ -350,9 +332,9 @@ def name_of(words: str) -> str:
     return " ".join(word for word in _WORD.findall(words) if word.lower() not in _SMALL)[:LONGEST_TARGET]
 
 
-def _pieces(text: str) -> Iterator[tuple[Subgoal | None, str]]:
+def _pieces(text: str) -> Iterator[tuple[Skill | None, str]]:
     for segment in _BREAK.split(_MARKED.sub("", text)):
-        action: Action | None = None
+        action: Verb | None = None
         names: list[str] = []
         bare = False
         for piece in _COMMA.split(segment):
@@ -373,15 +355,18 @@ def _pieces(text: str) -> Iterator[tuple[Subgoal | None, str]]:
             yield _finished(action, names), segment.strip()
 
 
-def _finished(action: Action, names: Sequence[str]) -> Subgoal | None:
+def _finished(verb: Verb, names: Sequence[str]) -> Skill | None:
     given = [name for name in names if name]
-    if any(name in _LISTED for name in given):
+    if not given or any(name in _LISTED for name in given):
         # A model that repeats the list of allowed actions has written no plan.
         return None
-    return Subgoal(action, given[0], given[1] if len(given) > 1 else None) if given else None
+    first, second = given[0], given[1] if len(given) > 1 else None
+    if verb in ("open", "close"):
+        return Skill(verb, receptacle=second or first)
+    return Skill(verb, None, first) if verb == "put" and second is None else Skill(verb, first, second)
 
 
-def _action(words: list[str]) -> tuple[Action | None, list[str]]:
+def _action(words: list[str]) -> tuple[Verb | None, list[str]]:
     for size in (2, 1):
         action = _WORDS.get("".join(words[:size]).lower())
         if action is not None:
@@ -410,34 +395,22 @@ def _entry(entry: object) -> str:
     return entry if isinstance(entry, str) else ""
 
 
-class PlanExample(NamedTuple):
-    """A goal sentence and the high-level plan that solves it."""
-
-    goal: str
-    plan: tuple[Subgoal, ...]
+def high_level_plan(example: Example) -> tuple[Skill, ...]:
+    """The plan that solved an example, for a planner's prompt, of kinds. An object in another place is navigated to first."""
+    return tuple(map(as_subgoal, example.subgoals()))
 
 
-def plan_example(example: Example) -> PlanExample:
-    """An example for a planner's prompt: the subgoals that won, of kinds. An object in another place is navigated to first."""
-    return PlanExample(example.goal, tuple(map(as_subgoal, example.subgoals())))
-
-
-def without_navigation(plan: Iterable[Subgoal]) -> tuple[Subgoal, ...]:
+def without_navigation(plan: Iterable[Skill]) -> tuple[Skill, ...]:
     """The plan as the Socratic Planner writes it: the controller goes to places by itself."""
-    return tuple(subgoal for subgoal in plan if subgoal.action != "navigate")
+    return tuple(subgoal for subgoal in plan if subgoal.verb != "go")
 
 
-def as_subgoal(deed: GoalStep) -> Subgoal:
-    """A part of a task as a planner's subgoal."""
-    thing, place = deed.object or "", deed.place
-    match deed.action:
+def as_subgoal(step: Skill) -> Skill:
+    """A step of a task as planners write it."""
+    match step.verb:
         case "find" | "go":
-            return Subgoal("navigate", place or thing)
-        case "use":
-            return Subgoal("toggle", thing)
-        case "put":
-            return Subgoal("put", thing, place)
-        case "open" | "close" as action:
-            return Subgoal(action, place or thing)
-        case action:
-            return Subgoal(action, thing)
+            return Skill("go", step.receptacle or step.object)
+        case "put" | "open" | "close":
+            return step
+        case verb:
+            return Skill(verb, step.object)

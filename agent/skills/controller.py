@@ -28,7 +28,6 @@ from housequest.agent.roles.reading import found_json
 from housequest.agent.skills.naming import ALIKE, kinds_ending, matches, named_places, resolve
 from housequest.agent.skills.skill import (
     ALONE,
-    AT_RECEPTACLE,
     ControllerState,
     Done,
     Execute,
@@ -36,7 +35,6 @@ from housequest.agent.skills.skill import (
     GroundedSkill,
     Outcome,
     PlannerSearch,
-    Skill,
     SkillProgress,
     TaskTerms,
 )
@@ -46,7 +44,7 @@ from housequest.worlds.errors import nearest, shown
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.belief import Belief, Item, kind
 from housequest.worlds.household.counts import Counts, drawn, salt_of
-from housequest.worlds.household.goals import APPLIANCES
+from housequest.worlds.household.goals import APPLIANCES, AT_RECEPTACLE, Skill
 
 MOST_COMMANDS = 100
 MOST_WORDS = 200

@@ -11,56 +11,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Literal, get_args
+from typing import Literal
 
 from housequest.agent.skills.naming import matches
-from housequest.knowledge.examples import Example
 from housequest.worlds.household.base import Commands
 from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
 from housequest.worlds.household.counts import Counts, drawn
-from housequest.worlds.household.goals import APPLIANCES, KNIVES, Goal, GoalStep
-from housequest.worlds.text import with_article
+from housequest.worlds.household.goals import APPLIANCES, KNIVES, Goal, Skill, Verb
 
-Verb = Literal[
-    "find", "go", "pick", "put", "open", "close", "heat", "cool", "clean", "use", "slice", "examine", "look", "explore"
-]
-VERBS: tuple[Verb, ...] = get_args(Verb)
 ALONE: frozenset[Verb] = frozenset({"look", "explore"})
-AT_RECEPTACLE: frozenset[Verb] = frozenset({"go", "open", "close"})
 PlannerSearch = Literal["llm", "counts", "random", "name"]
 """The order of searched places: asked of the agent's own model, or a prior (`SearchPrior`)."""
-
-_WORDS: dict[Verb, str] = {
-    "go": "go to {receptacle}",
-    "pick": "pick up {object}",
-    "put": "put {object} in {receptacle}",
-    "use": "turn on {object}",
-    "look": "look around",
-    "explore": "explore the room",
-    **{verb: f"{verb} {{object}}" for verb in ("find", "slice", "examine")},
-    **{verb: f"{verb} {{receptacle}}" for verb in ("open", "close")},
-    **{verb: f"{verb} {{object}} with {{receptacle}}" for verb in ("heat", "cool", "clean")},
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Skill:
-    """A verb with its targets, each a kind ("mug"), a name ("mug 1") or None. Without a receptacle, ``put`` is at the end of
-    the last skill, and ``heat``, ``cool`` and ``clean`` use their appliance. ``find`` and ``examine`` also take a receptacle
-    as ``object``."""
-
-    verb: Verb
-    object: str | None = None
-    receptacle: str | None = None
-
-    @property
-    def text(self) -> str:
-        """The skill in words, for prompts and people: "put the mug in the fridge 1"."""
-        pattern = _WORDS[self.verb]
-        if self.receptacle is None and self.verb not in AT_RECEPTACLE:
-            pattern = "put down {object}" if self.verb == "put" else pattern.partition(" with ")[0]
-        thing = _said(self.object, any_one=self.verb == "find")
-        return pattern.format(object=thing, receptacle=_said(self.receptacle))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,21 +47,6 @@ class Failed:
 
 
 Outcome = Execute | Done | Failed
-
-
-def _said(name: str | None, *, any_one: bool = False) -> str:
-    if name is None:
-        return "it"
-    return with_article(name) if any_one and not name[-1].isdigit() else f"the {name}"
-
-
-def example_skills(example: Example) -> tuple[Skill, ...]:
-    """The skills that win the example's task, with kinds as targets."""
-    return tuple(map(as_skill, example.subgoals()))
-
-
-def as_skill(subgoal: GoalStep) -> Skill:
-    return Skill(subgoal.action, subgoal.object, subgoal.place)
 
 
 _TREATED: dict[str, str] = {"heat": "hot", "cool": "cool", "clean": "clean"}

@@ -24,7 +24,7 @@ from housequest.knowledge.examples import (
 )
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.errors import KnowledgeError
-from housequest.worlds.household.goals import TYPES, GoalStep
+from housequest.worlds.household.goals import TYPES, Skill
 from housequest.worlds.registry import make_world
 
 
@@ -46,12 +46,12 @@ def test_subgoals_are_what_had_to_be_done() -> None:
     example = played(world, world.task("example:1"))
     assert example is not None
     assert example.subgoals() == (
-        GoalStep("find", "egg"),
-        GoalStep("pick", "egg", example.subgoals()[1].place),
-        GoalStep("go", place="microwave"),
-        GoalStep("heat", "egg", "microwave"),
-        GoalStep("go", place="diningtable"),
-        GoalStep("put", "egg", "diningtable"),
+        Skill("find", "egg"),
+        Skill("pick", "egg", example.subgoals()[1].receptacle),
+        Skill("go", receptacle="microwave"),
+        Skill("heat", "egg", "microwave"),
+        Skill("go", receptacle="diningtable"),
+        Skill("put", "egg", "diningtable"),
     )
     assert played(world, world.task("example:1"), most=2) is None
 

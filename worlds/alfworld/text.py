@@ -20,7 +20,7 @@ from housequest.worlds.household import goals
 from housequest.worlds.household.base import Commands, Household, Terms
 from housequest.worlds.household.belief import MAX_TEXT, NAME, Belief, BeliefBuilder, Heat, Openness, Receptacle, names
 from housequest.worlds.household.counts import Counts, read_counts
-from housequest.worlds.household.goals import TASK_TYPES, TYPES, Goal, GoalStep, Topic, Treatment
+from housequest.worlds.household.goals import TASK_TYPES, TYPES, Goal, Skill, Topic, Treatment
 
 REFUSAL = "Nothing happens."
 MAX_NAMES = 1_000
@@ -357,7 +357,7 @@ class _AlfworldHousehold:
     counts = staticmethod(load_counts)
 
     @staticmethod
-    def steps(sentence: str, /) -> tuple[GoalStep, ...] | None:
+    def steps(sentence: str, /) -> tuple[Skill, ...] | None:
         goal = read_goal(sentence)
         return None if goal is None else goal.steps()
 

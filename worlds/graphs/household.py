@@ -20,7 +20,7 @@ from housequest.worlds.graphs.houses import FAMILIES, VOCABULARY, counts_of, wri
 from housequest.worlds.household.base import Commands, Household, Terms
 from housequest.worlds.household.belief import MAX_TEXT, Belief, BeliefBuilder, Openness, Receptacle, by_name
 from housequest.worlds.household.counts import Counts
-from housequest.worlds.household.goals import GoalStep, Topic
+from housequest.worlds.household.goals import Skill, Topic
 from housequest.worlds.text import with_article
 
 
@@ -369,16 +369,16 @@ class GraphHousehold(Household):
         del command
         return _Reading(belief).read(observation.text) if observation.accepted else belief
 
-    def steps(self, sentence: str, /) -> tuple[GoalStep, ...] | None:
+    def steps(self, sentence: str, /) -> tuple[Skill, ...] | None:
         wanted = read_sentence(sentence, self.vocabulary)
         if wanted is None:
             return None
         brought = (
             step
             for thing, count in wanted.things.items()
-            for step in (GoalStep("pick", thing), GoalStep("put", thing, wanted.place)) * count
+            for step in (Skill("pick", thing), Skill("put", thing, wanted.place)) * count
         )
-        return (*brought, *((GoalStep("use", wanted.place),) if wanted.switched else ()))
+        return (*brought, *((Skill("use", wanted.place),) if wanted.switched else ()))
 
     def topic(self, sentence: str, receptacles: Sequence[str] | None = None, /) -> Topic | None:
         wanted = read_sentence(sentence, self.vocabulary.union(receptacles or ()))

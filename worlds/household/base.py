@@ -18,7 +18,7 @@ from housequest.worlds.base import Env, Observation, Step
 from housequest.worlds.env import Wrapper
 from housequest.worlds.household.belief import Belief
 from housequest.worlds.household.counts import Counts, SearchPrior, salt_of
-from housequest.worlds.household.goals import Goal, GoalStep, Topic
+from housequest.worlds.household.goals import Goal, Skill, Topic
 
 MAX_FAILED = 200
 
@@ -95,7 +95,7 @@ class Household(Protocol):
     def guess_goal(self, sentence: str, /, *, objects: Sequence[str], receptacles: Sequence[str]) -> Goal | None:
         """The goal that a free sentence most likely means, given the kinds of object and receptacle; None if it is unclear."""
 
-    def steps(self, sentence: str, /) -> tuple[GoalStep, ...] | None:
+    def steps(self, sentence: str, /) -> tuple[Skill, ...] | None:
         """The steps that a goal sentence asks for, without walking and searching; None if it is unclear."""
 
     def topic(self, sentence: str, receptacles: Sequence[str] | None = None, /) -> Topic | None:

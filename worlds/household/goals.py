@@ -33,13 +33,47 @@ TREATMENTS: dict[TaskType, Treatment] = {TYPES[treatment]: treatment for treatme
 """The treatment of the object, for the task types that ask for one."""
 
 
-@dataclass(frozen=True, slots=True)
-class GoalStep:
-    """A step towards a goal: an action with the kinds of object and place that it is about."""
+Verb = Literal[
+    "find", "go", "pick", "put", "open", "close", "heat", "cool", "clean", "use", "slice", "examine", "look", "explore"
+]
+AT_RECEPTACLE: frozenset[Verb] = frozenset({"go", "open", "close"})
+_TEXTS: dict[Verb, str] = {
+    "go": "go to {receptacle}",
+    "pick": "pick up {object}",
+    "put": "put {object} in {receptacle}",
+    "use": "turn on {object}",
+    "look": "look around",
+    "explore": "explore the room",
+    **{verb: f"{verb} {{object}}" for verb in ("find", "slice", "examine")},
+    **{verb: f"{verb} {{receptacle}}" for verb in ("open", "close")},
+    **{verb: f"{verb} {{object}} with {{receptacle}}" for verb in ("heat", "cool", "clean")},
+}
 
-    action: Literal["find", "pick", "go", "put", "open", "close", "heat", "cool", "clean", "use", "slice"]
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """A verb with its targets, each a kind ("mug"), a name ("mug 1") or None: a step of a goal or a plan, or what a player does
+    next. Without a receptacle, ``put`` is at the end of the last skill, and ``heat``, ``cool`` and ``clean`` use their
+    appliance. ``find``, ``go`` and ``examine`` also take a receptacle as ``object``."""
+
+    verb: Verb
     object: str | None = None
-    place: str | None = None
+    receptacle: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The skill in words, for prompts and people: "put the mug in the fridge 1"."""
+        pattern = _TEXTS[self.verb]
+        if self.receptacle is None and self.verb not in AT_RECEPTACLE:
+            pattern = "put down {object}" if self.verb == "put" else pattern.partition(" with ")[0]
+        thing = _said(self.object, any_one=self.verb == "find")
+        return pattern.format(object=thing, receptacle=_said(self.receptacle))
+
+
+def _said(name: str | None, *, any_one: bool = False) -> str:
+    if name is None:
+        return "it"
+    return with_article(name) if any_one and not name[-1].isdigit() else f"the {name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +92,12 @@ class Goal:
         """The treatment of the object before it is put down."""
         return TREATMENTS.get(self.type)
 
-    def steps(self) -> tuple[GoalStep, ...]:
+    def steps(self) -> tuple[Skill, ...]:
         """The steps in order, without walking and searching."""
-        treat = [GoalStep(self.treatment, self.object)] if self.treatment else []
-        put = [GoalStep("put", self.object, self.receptacle)] if self.receptacle else []
-        use = [GoalStep("use", self.lamp)] if self.lamp else []
-        return (GoalStep("pick", self.object), *treat, *put, *use) * self.count
+        treat = [Skill(self.treatment, self.object)] if self.treatment else []
+        put = [Skill("put", self.object, self.receptacle)] if self.receptacle else []
+        use = [Skill("use", self.lamp)] if self.lamp else []
+        return (Skill("pick", self.object), *treat, *put, *use) * self.count
 
     def __str__(self) -> str:
         if self.lamp:

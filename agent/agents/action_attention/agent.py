@@ -24,7 +24,7 @@ from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.belief import Belief, kind, masked, possible
 from housequest.worlds.household.counts import Counts
-from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, GoalStep
+from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, Skill
 
 if TYPE_CHECKING:
     from housequest.agent.agents.action_attention import ActionAttentionSettings
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SUBTASKS, TRACKER, ELIMINATOR = "subtasks", "tracker", "eliminator"  # PET's modules, by their names in its agent.
 
 
-def subgoals(goal: str, belief: Belief, household: Household) -> tuple[GoalStep, ...]:
+def subgoals(goal: str, belief: Belief, household: Household) -> tuple[Skill, ...]:
     """Plan: the sub-tasks of a goal sentence; none if it cannot be read."""
     read = household.read_goal(goal)
     if read is None:
@@ -42,10 +42,10 @@ def subgoals(goal: str, belief: Belief, household: Household) -> tuple[GoalStep,
     return () if read is None else read.steps()
 
 
-def finished(subgoal: GoalStep, before: Belief, after: Belief) -> bool:
+def finished(subgoal: Skill, before: Belief, after: Belief) -> bool:
     """Track: True if the sub-task is done now that a command has led from the belief ``before`` to ``after``."""
     held = after.item(after.held)
-    match subgoal.action:
+    match subgoal.verb:
         case "pick":
             return held is not None and held.kind == subgoal.object
         case "clean":
@@ -54,24 +54,24 @@ def finished(subgoal: GoalStep, before: Belief, after: Belief) -> bool:
             return held is not None and held.kind == subgoal.object and held.heat == ADJECTIVES[treatment]
         case "put":
             put = after.item(before.held) if before.held != after.held else None
-            return put is not None and put.kind == subgoal.object and kind(put.where or "") == subgoal.place
+            return put is not None and put.kind == subgoal.object and kind(put.where or "") == subgoal.receptacle
         case _:
             return any(item.kind == subgoal.object and item.lit for item in after.items)
 
 
-def relevance(aims: Sequence[GoalStep], belief: Belief, counts: Counts) -> dict[str, float]:
+def relevance(aims: Sequence[Skill], belief: Belief, counts: Counts) -> dict[str, float]:
     """Eliminate: how relevant each known name is to ``aims``, in [0, 1]. A thing that an aim names, and its appliance, has
     1. If something must be searched for, a place has the chance that it is there, as a share of the likeliest place's; a
     place where such a thing was seen has 1."""
     room = counts.room_of(one.kind for one in belief.receptacles)
     scores = {one.name: 0.0 for one in (*belief.receptacles, *belief.items)}
     for aim in aims:
-        sought = aim.object if aim.action in {"pick", "use"} else None
+        sought = aim.object if aim.verb in {"pick", "use"} else None
         chances = {one.name: counts.chance(sought, one.kind, room) for one in belief.receptacles} if sought else {}
         likeliest = max(chances.values(), default=1.0)
-        needed = next((place for treatment, place in APPLIANCES.items() if treatment == aim.action), None)
+        needed = next((place for treatment, place in APPLIANCES.items() if treatment == aim.verb), None)
         for one in belief.receptacles:
-            known = one.kind in {aim.place, needed} or any(kind(name) == sought for name in belief.inside(one))
+            known = one.kind in {aim.receptacle, needed} or any(kind(name) == sought for name in belief.inside(one))
             scores[one.name] = max(scores[one.name], 1.0 if known else chances.get(one.name, 0.0) / likeliest)
         for item in belief.items:
             scores[item.name] = max(scores[item.name], float(item.kind == aim.object))
@@ -91,7 +91,7 @@ class AttentionMemory:
     goal: str
     seen: tuple[str, ...]
     state: BriefState
-    plan: tuple[GoalStep, ...] | None = None
+    plan: tuple[Skill, ...] | None = None
     step: int = 0
     judged: Mapping[tuple[str, str], bool] = field(default_factory=dict[tuple[str, str], bool])
 
@@ -100,7 +100,7 @@ class AttentionMemory:
         return self.state.belief
 
     @property
-    def subgoal(self) -> GoalStep | None:
+    def subgoal(self) -> Skill | None:
         """The present sub-task; None without a plan, and after its end."""
         return self.plan[self.step] if self.plan and self.step < len(self.plan) else None
 

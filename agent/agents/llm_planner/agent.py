@@ -24,8 +24,10 @@ from housequest.agent.models.forms import Choice, Form, Listed, Name
 from housequest.agent.roles.base import Role, ask, is_unheld, load_prompt, note, noted
 from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Reply, with_ways
 from housequest.agent.roles.messages import additions, emit_rules, planning
-from housequest.agent.roles.reading import PAIR_NAMES, PlanExample, Subgoal, as_pair, as_subgoal, names_in, read_subgoals
+from housequest.agent.roles.reading import PAIR_NAMES, as_pair, as_subgoal, high_level_plan, names_in, read_subgoals
+from housequest.knowledge.examples import Example
 from housequest.worlds.base import Observation
+from housequest.worlds.household.goals import Skill
 
 if TYPE_CHECKING:
     from housequest.agent.agents.llm_planner import LlmPlannerSettings, Wording
@@ -37,7 +39,7 @@ UNREADABLE = f"{PLANNER} unreadable"  # Noted if a model wrote no plan; another 
 MOST_HELD = 20  # Subgoals of a plan that is held to its form: one more than the longest of ALFRED's train split.
 
 
-def prompted_plan(plan: Sequence[Subgoal], wording: Wording) -> str:
+def prompted_plan(plan: Sequence[Skill], wording: Wording) -> str:
     """A plan in the form in which the prompt shows it and the model writes it."""
     if wording == "pairs":
         return ", ".join(map(as_pair, plan))
@@ -52,7 +54,7 @@ def planner_message(wording: Wording, names: Sequence[str] = _NAMES) -> str:
 
 def request_text(
     goal: str,
-    shots: Sequence[PlanExample],
+    shots: Sequence[Example],
     wording: Wording,
     *,
     added: str = "",
@@ -64,7 +66,8 @@ def request_text(
     are the completed subgoals and the objects seen, for dynamic planning (section 4.4). The paper's prompt has no lines for
     ``holding`` (the object in the hand) and ``failed`` (the subgoal that did not work)."""
     prompt = load_prompt(PACKAGE, "llm_planner")
-    parts = [prompt.render("example", goal=shot.goal, plan=prompted_plan(shot.plan, wording)) for shot in shots]
+    plans = [(shot.goal, prompted_plan(high_level_plan(shot), wording)) for shot in shots]
+    parts = [prompt.render("example", goal=goal, plan=plan) for goal, plan in plans]
     task = [prompt.render("task", goal=goal)]
     if grounding is not None:
         task.append(prompt.render("grounding", completed=grounding[0], objects=grounding[1]))
@@ -72,7 +75,7 @@ def request_text(
     return "\n\n".join([*parts, *([added] if added else []), "\n".join([*task, prompt.render("ask")])])
 
 
-LLM_PLANNER: Role[tuple[Subgoal, ...]] = Role(PLANNER, partial(read_subgoals, names=_NAMES), stop=("\nTask description:",))
+LLM_PLANNER: Role[tuple[Skill, ...]] = Role(PLANNER, partial(read_subgoals, names=_NAMES), stop=("\nTask description:",))
 
 
 def plan_form(wording: Wording, names: Sequence[str] = _NAMES) -> Form:
@@ -121,7 +124,7 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
         return None, memory
 
     async def _recover(
-        self, memory: LlmPlannerMemory, failed: Subgoal, reason: str, turn: Turn, emit: Emitter
+        self, memory: LlmPlannerMemory, failed: Skill, reason: str, turn: Turn, emit: Emitter
     ) -> tuple[Decision | None, LlmPlannerMemory]:
         del failed
         if self._asked_before(memory, turn, reason):

@@ -32,12 +32,11 @@ from housequest.agent.roles.base import Answer, continues, is_unheld, load_promp
 from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Reply, with_ways
 from housequest.agent.roles.messages import RoleMemory, additions, emit_rules, emit_thought, in_terms, rules_after
 from housequest.agent.skills.controller import Controller, ControllerState, Done, Execute, Failed, Outcome
-from housequest.agent.skills.skill import Skill, as_skill, example_skills
 from housequest.knowledge.examples import Example
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation, Skilled, Transition, World
 from housequest.worlds.errors import ModelError, Unsupported, shown
-from housequest.worlds.household.goals import GoalStep, NamedSkill, SkillVerb, treating
+from housequest.worlds.household.goals import AT_RECEPTACLE, NamedSkill, Skill, SkillVerb, Verb, treating
 
 if TYPE_CHECKING:
     from housequest.agent.agents.lota import LotaSettings, SayCanSettings
@@ -66,7 +65,7 @@ class Controlled(Controller):
         return frozenset(state.belief.kinds)
 
     def demonstrated(self, example: Example) -> tuple[str, ...]:
-        return tuple(listed_skill(skill).text for skill in example_skills(example))
+        return tuple(listed_skill(skill).text for skill in example.subgoals())
 
 
 def listed_skill(skill: Skill) -> Skill:
@@ -139,18 +138,18 @@ class ByWorld:
         return tuple(skill for skill, _ in groupby(skills))
 
 
-_NAMES: dict[str, SkillVerb] = {
+_NAMES: dict[Verb, SkillVerb] = {
     **{"open": "open", "close": "close", "slice": "slice", "go": "find", "find": "find"},
     **{"pick": "pick up", "put": "put down", "use": "turn on"},
 }
 
 
-def _named(subgoal: GoalStep) -> Sequence[NamedSkill]:
-    if subgoal.action in ("heat", "cool", "clean"):
-        return treating(subgoal.action, subgoal.object or subgoal.place or "")
-    of_place = subgoal.action in ("open", "close", "go")
-    first, other = (subgoal.place, subgoal.object) if of_place else (subgoal.object, subgoal.place)
-    return [NamedSkill(_NAMES[subgoal.action], first or other or "")]
+def _named(subgoal: Skill) -> Sequence[NamedSkill]:
+    if subgoal.verb in ("heat", "cool", "clean"):
+        return treating(subgoal.verb, subgoal.object or subgoal.receptacle or "")
+    targets = (subgoal.object, subgoal.receptacle)
+    first, other = targets[::-1] if subgoal.verb in AT_RECEPTACLE else targets
+    return [NamedSkill(_NAMES[subgoal.verb], first or other or "")]
 
 
 MOST_AT_ONCE = 8
@@ -423,8 +422,8 @@ def _expert_selects(knows: Demonstrator, request: Request) -> Reply:
     return Reply(said(skills[at] if at < len(skills) else DONE))
 
 
-def _listed(parts: Iterable[GoalStep]) -> list[str]:
-    return [listed_skill(as_skill(one)).text for one in with_ways(parts)]
+def _listed(parts: Iterable[Skill]) -> list[str]:
+    return [listed_skill(one).text for one in with_ways(parts)]
 
 
 ROLES = (DemonstratedRole(PACKAGE, "selector", _expert_selects),)

@@ -34,10 +34,10 @@ from housequest.agent.roles.base import (
     reply_message,
     spoken,
 )
-from housequest.agent.skills.skill import Skill, Verb
 from housequest.worlds.errors import ModelError, shown
 from housequest.worlds.household.base import Commands, Household
 from housequest.worlds.household.belief import Belief
+from housequest.worlds.household.goals import Skill, Verb
 
 NAME = "selector"
 DONE = "done"  # The skill that ends an episode.

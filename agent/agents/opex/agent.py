@@ -29,9 +29,9 @@ from housequest.agent.roles.base import ask, load_prompt
 from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Reply, asked, asked_before, told, with_ways
 from housequest.agent.roles.messages import NOTHING, RoleMemory, emit_thought, numbered, planning
 from housequest.agent.skills.controller import Done, Execute, Failed
-from housequest.agent.skills.skill import Skill, as_skill, example_skills
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.household.goals import Skill
 
 if TYPE_CHECKING:
     from housequest.agent.agents.opex import OpexSettings
@@ -191,7 +191,7 @@ class Opex(BodyPlayer):
         chosen = await self._examples.choose(memory.goal, told.places)
         shown: list[str] = []
         for example in chosen:
-            steps = planned_steps(example_skills(example), survey=self._settings.explore)
+            steps = planned_steps(example.subgoals(), survey=self._settings.explore)
             answer = planned(self._kinds.get(example.type, "another"), steps)
             shown.append(prompt.render("example", goal=example.goal, **answer))
         examples = prompt.render("examples", examples="\n\n".join(shown)) + "\n" if chosen else ""
@@ -364,7 +364,7 @@ LOOKS = 2  # The expert looks into the room this many times for a general idea o
 def _planner(knows: Demonstrator, request: Request) -> Reply:
     survey = str(load_prompt(PACKAGE, "opex_planner").sections["survey"]).strip()
     surveys = not asked_before(request) and bool(survey) and survey in request.messages[0].content
-    answer = planned(roles.kinds_in(knows.world)[knows.goal.type], planned_steps(_left(knows), survey=surveys))
+    answer = planned(roles.kinds_in(knows.world)[knows.goal.type], planned_steps(with_ways(knows.left()), survey=surveys))
     return Reply(f"Task type: {answer['kind']}\nThought: {answer['thought']}\nPlan:\n{answer['plan']}")
 
 
@@ -387,8 +387,8 @@ def _executor(knows: Demonstrator, request: Request) -> Reply:
     aim, note = (told(asked(request), label) for label in ("Current objective: ", "Last action: "))
     failed = note.startswith("it failed")
     before = [message.content for message in request.messages if message.role == "assistant"]
-    whole = map(as_skill, with_ways(knows.goal.steps()))
-    steps = {objective(step): skill for step, skill in planned_steps(whole, survey=False)}
+    whole = planned_steps(with_ways(knows.goal.steps()), survey=False)
+    steps = {objective(step): skill for step, skill in whole}
     if aim == objective(SURVEY):
         skill = Skill("explore") if len(before) < LOOKS and not failed else None
     elif aim in steps:
@@ -397,7 +397,7 @@ def _executor(knows: Demonstrator, request: Request) -> Reply:
         skill = None if before else steps[aim]
     else:
         # The whole task is the objective. Things that were found or reached are not searched again.
-        skill = next((skill for skill in _left(knows) if not before or _called(skill) != before[-1]), None)
+        skill = next((skill for skill in with_ways(knows.left()) if not before or _called(skill) != before[-1]), None)
     return Reply(_called(skill) if skill else "Thought: This objective is reached\nAction: Finish[yes]")
 
 
@@ -405,10 +405,6 @@ def _called(skill: Skill) -> str:
     target = skill.receptacle if skill.verb in {"put", "go"} else skill.object
     name = {"find": "NavigateTo", "go": "NavigateTo"}.get(skill.verb, skill.verb.capitalize())
     return f"Thought: For this I {skill.text}\nAction: Play[{name}, {target}]"
-
-
-def _left(knows: Demonstrator) -> list[Skill]:
-    return [as_skill(one) for one in with_ways(knows.left())]
 
 
 ROLES = (

@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple, cast
 from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Either, Form, Listed, Name, Words
 from housequest.agent.roles.base import ReplyError, Role
 from housequest.agent.roles.reading import ACTIONS, THOUGHTS, bounded, items, json_fields, labelled, thought
-from housequest.agent.skills.skill import Skill, Verb
 from housequest.worlds.base import World
+from housequest.worlds.household.goals import Skill, Verb
 
 # The planner (section 3, "LLM-based Planner", figure 3): the kind of task, a thought, and a numbered plan.
 

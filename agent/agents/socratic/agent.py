@@ -28,9 +28,9 @@ from housequest.agent.roles import demonstrations as expert
 from housequest.agent.roles import reading
 from housequest.agent.roles.base import Conversation, ReplyError, Role, ask, load_prompt
 from housequest.agent.roles.messages import additions, emit_rules, emit_thought, planning, rules_after
-from housequest.agent.skills.skill import as_skill
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation
+from housequest.worlds.household.goals import Skill
 
 if TYPE_CHECKING:
     from housequest.agent.agents.socratic import SocraticSettings
@@ -114,10 +114,10 @@ class SubgoalPlan(NamedTuple):
     """A plan, and its change to the one before, in the model's words; may be empty."""
 
     change: str
-    subgoals: tuple[reading.Subgoal, ...]
+    subgoals: tuple[Skill, ...]
 
 
-def numbered_subgoals(plan: Sequence[reading.Subgoal]) -> str:
+def numbered_subgoals(plan: Sequence[Skill]) -> str:
     """A plan as numbered lines, in the form in which the planner writes it."""
     return "\n".join(f"{number}. {reading.as_triple(subgoal)}" for number, subgoal in enumerate(plan, 1))
 
@@ -255,7 +255,9 @@ class Socratic(PlanFollower[SocraticMemory]):
         return None, memory
 
     def _opening(self, memory: SocraticMemory) -> str:
-        shots = ((shot.goal, numbered_subgoals(reading.without_navigation(shot.plan))) for shot in memory.shots)
+        shots = (
+            (shot.goal, numbered_subgoals(reading.without_navigation(reading.high_level_plan(shot)))) for shot in memory.shots
+        )
         parts = [self._prompt.render("example", goal=goal, plan=plan) for goal, plan in shots]
         if memory.found is None:
             parts.append(self._prompt.render("bare", goal=memory.goal))
@@ -266,7 +268,7 @@ class Socratic(PlanFollower[SocraticMemory]):
         return "\n\n".join(parts)
 
     async def _recover(
-        self, memory: SocraticMemory, failed: reading.Subgoal, reason: str, turn: Turn, emit: Emitter
+        self, memory: SocraticMemory, failed: Skill, reason: str, turn: Turn, emit: Emitter
     ) -> tuple[Decision | None, SocraticMemory]:
         """Algorithm 1, lines 9 to 18: try again after bad luck, else revise the plan."""
         subgoal, how = reading.as_triple(failed), reason.partition(" failed: ")[2]
@@ -274,11 +276,12 @@ class Socratic(PlanFollower[SocraticMemory]):
         text = self._advise.render("validity", scene=scene, subgoal=subgoal, how=how)
         judged = await ask(VALIDITY, self._model, memory.advisor, text, emit, self._sampling, image=turn.image)
         memory = replace(memory, advisor=judged.conversation)
-        seen = self._body.was_seen(memory.state, failed.object)
+        target = failed.object or failed.receptacle or ""
+        seen = self._body.was_seen(memory.state, target)
         if judged.value and seen and memory.retried < self._retries:
             emit_thought(VALIDITY.name, f"{reason}. It is valid, and its target was seen: it is tried again.", emit)
             return None, replace(memory, retried=memory.retried + 1)
-        target = self._advise.render("seen" if seen else "unseen", object=failed.object)
+        target = self._advise.render("seen" if seen else "unseen", object=target)
         text = self._advise.render("cause", target=target, subgoal=subgoal, how=how)
         explained = await ask(CAUSE, self._model, memory.advisor, text, emit, self._sampling, image=turn.image)
         emit_thought(CAUSE.name, explained.value or "", emit)
@@ -357,11 +360,11 @@ def _advisor(knows: expert.Demonstrator, request: Request) -> expert.Reply:
 
 
 def _ways(knows: expert.Demonstrator) -> list[str]:
-    return [as_skill(one).text for one in expert.with_ways(knows.goal.steps())]
+    return [one.text for one in expert.with_ways(knows.goal.steps())]
 
 
 def _needs(knows: expert.Demonstrator) -> str:
-    needed = (one.place or one.object for one in expert.with_ways(knows.goal.steps()) if one.action in {"go", "use"})
+    needed = (one.receptacle or one.object for one in expert.with_ways(knows.goal.steps()) if one.verb in {"go", "use"})
     places = " and the ".join(map(str, dict.fromkeys(needed)))
     return f"it is about the {knows.goal.object}; besides that it takes the {places}"
 

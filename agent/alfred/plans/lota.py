@@ -7,9 +7,9 @@ from itertools import dropwhile, takewhile
 
 from housequest.agent.agents.lota.selector import BETWEEN, DONE, VERBS, fixed_skills
 from housequest.agent.roles.base import ReplyError, Role, load_prompt
-from housequest.agent.skills.skill import Skill, Verb
 from housequest.worlds.alfred import model as alfred
 from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.household.goals import Skill, Verb
 
 LOTA = "housequest.agent.agents.lota"
 _VERBS: dict[alfred.ActionName, Verb] = {

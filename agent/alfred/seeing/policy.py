@@ -36,9 +36,9 @@ from housequest.agent.alfred.seeing.state import (
     impossible,
     steps_of,
 )
-from housequest.agent.skills.skill import Done, Failed, Skill
+from housequest.agent.skills.skill import Done, Failed
 from housequest.worlds.alfred.simulator.base import VISIBLE
-from housequest.worlds.household.goals import CONTAINERS
+from housequest.worlds.household.goals import CONTAINERS, Skill
 from housequest.worlds.rooms.render import Frame
 from housequest.worlds.rooms.room import AHEAD, EYE, GRID, Pose
 

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from housequest.agent.agents.spec import CameraSettings
 from housequest.agent.alfred.seeing import semantic_map as maps
 from housequest.agent.alfred.seeing.perception import Detection, Percept
-from housequest.agent.skills.skill import Skill
 from housequest.worlds.alfred.model import TREATMENTS
-from housequest.worlds.household.goals import APPLIANCES, CONTAINERS, KNIVES
+from housequest.worlds.household.goals import APPLIANCES, CONTAINERS, KNIVES, Skill
 from housequest.worlds.rooms.room import AHEAD, EYE, Pose
 
 if TYPE_CHECKING:

@@ -43,7 +43,7 @@ from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import ConfigurationError, ModelError, shown
 from housequest.worlds.household.base import BelievingEnv
 from housequest.worlds.household.belief import Belief, kind
-from housequest.worlds.household.goals import Goal, GoalStep
+from housequest.worlds.household.goals import Goal, Skill
 from housequest.worlds.household.world import EXAMPLE, GENERATED
 from housequest.worlds.options import Scalar
 from housequest.worlds.paths import alfworld_data
@@ -117,7 +117,7 @@ class Knowing(Wrapper):
             return f"go to {place} {1 + sum(one.kind == place for one in self.belief.receptacles)}"
         return self._random.choice(self.env.admissible_commands() or ("look",))
 
-    def left(self) -> tuple[GoalStep, ...]:
+    def left(self) -> tuple[Skill, ...]:
         return self.goal.steps()[step_of(self.goal, self.belief) :]
 
     @property
@@ -129,13 +129,13 @@ class Knowing(Wrapper):
         counts, room = HOUSEHOLD.counts(), self._begun.room
         return sorted(places, key=lambda one: (1 + counts.openable(kind(one))) / counts.chance(thing, kind(one), room))
 
-    def matters(self, name: str, subgoals: tuple[GoalStep, ...], *, place: bool) -> bool:
+    def matters(self, name: str, subgoals: tuple[Skill, ...], *, place: bool) -> bool:
         if not place:
             return kind(name) in {one.object for one in subgoals}
-        if any(kind(name) == one.place for one in with_ways(subgoals)):
+        if any(kind(name) == one.receptacle for one in with_ways(subgoals)):
             return True
         counts, room = HOUSEHOLD.counts(), self._begun.room
-        sought = [one.object for one in subgoals if one.action in {"pick", "use"}]
+        sought = [one.object for one in subgoals if one.verb in {"pick", "use"}]
         return any(counts.chance(thing, kind(name), room) >= RARE for thing in sought if thing)
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from housequest.agent.agents.examples import ExampleSelector, make_example_selector, recorded_examples
 from housequest.agent.agents.spec import ModelSettings, Strategy
-from housequest.agent.skills.skill import example_skills
 from housequest.knowledge.examples import shipped, written
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.errors import ConfigurationError, HousequestError, KnowledgeError, ModelError
@@ -141,7 +140,7 @@ def test_a_file_and_a_run_are_stores(server: Server, tmp_path: Path) -> None:
     play(server, world, world.task("example:2"), "react", folder / "lost.jsonl", max_turns=2)
     (example,) = recorded_examples(folder)
     assert example.origin == "example:1"
-    assert example_skills(example)[-1].text == "put the egg in the diningtable"
+    assert example.subgoals()[-1].text == "put the egg in the diningtable"
     (folder / "won.jsonl").unlink()
     with pytest.raises(KnowledgeError, match="no won episode"):
         recorded_examples(folder)

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from housequest.agent.agents.reasoner_actor.agent import REASONER
 from housequest.agent.roles.base import LONGEST_REPLY, ReplyError, Role
-from housequest.agent.roles.reading import LONGEST_TARGET, MOST_SUBGOALS, PAIR_NAMES, Subgoal, read_subgoals
+from housequest.agent.roles.reading import LONGEST_TARGET, MOST_SUBGOALS, PAIR_NAMES, read_subgoals
+from housequest.worlds.household.goals import Skill
 
 NAMES = tuple(PAIR_NAMES.values())
-FETCH = (Subgoal("navigate", "fridge"), Subgoal("open", "fridge"), Subgoal("pick", "egg"))
-STORE = (Subgoal("pick", "pan"), Subgoal("put", "pan", "fridge"))
+FETCH = (Skill("go", "fridge"), Skill("open", receptacle="fridge"), Skill("pick", "egg"))
+STORE = (Skill("pick", "pan"), Skill("put", "pan", "fridge"))
 
 
 def test_the_list_of_allowed_actions_said_back_is_no_plan() -> None:
@@ -43,9 +44,9 @@ def test_the_list_of_allowed_actions_said_back_is_no_plan() -> None:
         ("1. (Pickup, pan)\n2. (Put, pan, fridge)", STORE),
         ("Pickup(pan)\nPut(pan, fridge)", STORE),
         ("1. Pick up a pan.\n2. Put the pan in the fridge.", STORE),
-        ("(Toggle, Desk Lamp 2)", (Subgoal("toggle", "Desk Lamp 2"),)),
-        ("turn on the desklamp", (Subgoal("toggle", "desklamp"),)),
-        ('[["Pickup", "clean mug"]]', (Subgoal("pick", "clean mug"),)),
+        ("(Toggle, Desk Lamp 2)", (Skill("use", "Desk Lamp 2"),)),
+        ("turn on the desklamp", (Skill("use", "desklamp"),)),
+        ('[["Pickup", "clean mug"]]', (Skill("pick", "clean mug"),)),
         ("PickupObject pan, Dance pan", None),
         ("1. Navigation fridge\n2. Sing", None),
         ("I would rather not.", None),
@@ -55,7 +56,7 @@ def test_the_list_of_allowed_actions_said_back_is_no_plan() -> None:
         ("", None),
     ],
 )
-def test_a_plan_is_read_in_any_dress(text: str, plan: tuple[Subgoal, ...] | None) -> None:
+def test_a_plan_is_read_in_any_dress(text: str, plan: tuple[Skill, ...] | None) -> None:
     if plan is None:
         with pytest.raises(ReplyError):
             read_subgoals(text, NAMES)

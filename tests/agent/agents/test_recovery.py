@@ -11,10 +11,9 @@ from housequest.agent.episodes import events
 from housequest.agent.episodes.events import Event
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.skills.controller import Controller, Done, Failed
-from housequest.agent.skills.skill import Skill
 from housequest.worlds.base import Observation, World
 from housequest.worlds.household.base import with_belief
-from housequest.worlds.household.goals import SYNONYMS
+from housequest.worlds.household.goals import SYNONYMS, Skill
 from housequest.worlds.registry import household, make_world
 from tests.agent.golden import Answering
 from tests.agent.skills.carrying import House

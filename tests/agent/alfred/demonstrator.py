@@ -11,12 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from housequest.agent.alfred.seeing.state import skills_of
-from housequest.agent.skills.skill import Skill
 from housequest.worlds.alfred.env import demonstrated_skills
 from housequest.worlds.alfred.model import Plan, PlanStep
 from housequest.worlds.alfred.tasks import read_demonstration
 from housequest.worlds.base import Task
-from housequest.worlds.household.goals import APPLIANCES
+from housequest.worlds.household.goals import APPLIANCES, Skill
 from tests.backends import prompts
 from tests.backends.opex import opex
 from tests.backends.planners import NAVIGATION, PAIR, TASK, TRIPLE, Doing, advice, told_line, without

@@ -21,9 +21,9 @@ from housequest.agent.config import configure
 from housequest.agent.episodes import events
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.skills.controller import Execute
-from housequest.agent.skills.skill import Skill
 from housequest.tui.cli import main
 from housequest.worlds.base import Observation, Pictured, Transition, World
+from housequest.worlds.household.goals import Skill
 from housequest.worlds.registry import DEFAULT_WORLD, household, make_world
 from housequest.worlds.rooms.room import Pose
 from tests.agent.alfred.demonstrator import demonstrator

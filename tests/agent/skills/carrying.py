@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from housequest.agent.skills.controller import Controller, ControllerState, Done, Execute, Failed
-from housequest.agent.skills.skill import Skill
 from housequest.worlds.base import Env, Step, Transition
 from housequest.worlds.household.base import BelievingEnv
-from housequest.worlds.household.goals import Goal
+from housequest.worlds.household.goals import Goal, Skill
 from housequest.worlds.registry import household
 
 

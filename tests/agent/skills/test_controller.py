@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -13,11 +13,11 @@ from housequest.agent.agents.spec import make_agent
 from housequest.agent.models.registry import make_model
 from housequest.agent.skills.controller import Controller, Done, Execute, Failed
 from housequest.agent.skills.naming import resolve
-from housequest.agent.skills.skill import VERBS, Skill
 from housequest.worlds.alfworld.text import read_goal
 from housequest.worlds.base import Observation, Transition, World
 from housequest.worlds.errors import ConfigurationError, Unsupported
 from housequest.worlds.household.base import with_belief
+from housequest.worlds.household.goals import Skill, Verb
 from housequest.worlds.registry import household, make_world
 from tests.agent.skills.carrying import House, skills
 from tests.parts import needs
@@ -164,7 +164,7 @@ def test_a_house_that_answers_nonsense_ends_every_skill(world: World, text: str)
     env = world.open(world.task("example:1"))
     controller = Controller(reader(), most=60)
     opening = with_belief(reader(), env.reset().observation)
-    for verb in VERBS:
+    for verb in get_args(Verb):
         state = controller.start(controller.begin(opening, env.task.goal), Skill(verb, "egg", "fridge"))
         for _ in range(70):
             outcome, state = controller.next(state)
@@ -175,7 +175,7 @@ def test_a_house_that_answers_nonsense_ends_every_skill(world: World, text: str)
         assert state.skill is None, verb
 
 
-@given(st.text(max_size=200), st.text(max_size=200), st.sampled_from(VERBS), st.text(max_size=200))
+@given(st.text(max_size=200), st.text(max_size=200), st.sampled_from(get_args(Verb)), st.text(max_size=200))
 def test_any_words_are_an_outcome(thing: str, place: str, verb: Any, opening: str) -> None:
     controller = Controller(reader(), search="name")
     state = controller.begin(with_belief(reader(), Observation(opening)), thing)

@@ -28,12 +28,12 @@ from housequest.agent.skills.controller import (
     PlannerSearch,
     reader_of,
 )
-from housequest.agent.skills.skill import Skill
 from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.rules import Rule
 from housequest.worlds.alfworld.expert import make_expert
 from housequest.worlds.base import Observation, Step, Transition, World
 from housequest.worlds.household.base import BelievingEnv, with_belief
+from housequest.worlds.household.goals import Skill
 from housequest.worlds.registry import household, make_world
 from tests.agent.golden import Answering
 from tests.agent.playing import installed

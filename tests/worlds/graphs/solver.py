@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from itertools import chain
 
 from housequest.agent.skills.controller import Controller, Execute
-from housequest.agent.skills.skill import Skill
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.graphs.goals import read_sentence
 from housequest.worlds.graphs.household import HOUSEHOLD
 from housequest.worlds.household.belief import kind
+from housequest.worlds.household.goals import Skill
 from tests.backends import prompts
 from tests.backends.lota import a
 from tests.backends.planners import PAIR, TRIPLE, Doing, told_line, without

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from housequest.agent.skills.controller import Controller, ControllerState, Done, Execute, Failed
-from housequest.agent.skills.skill import Skill
 from housequest.worlds.base import Env, Task, Transition
 from housequest.worlds.env import unwrapped
 from housequest.worlds.graphs.env import GraphEnv
 from housequest.worlds.graphs.files import read_graph
 from housequest.worlds.graphs.goals import Condition, GraphGoal
 from housequest.worlds.household.base import BelievingEnv
+from housequest.worlds.household.goals import Skill
 from housequest.worlds.registry import make_world
 from tests.worlds.graphs.tables import home
 

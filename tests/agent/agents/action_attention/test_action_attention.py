@@ -41,7 +41,7 @@ from housequest.knowledge.examples import subtask_words
 from housequest.worlds.base import Env, Observation, Task, World
 from housequest.worlds.errors import ConfigurationError, Unsupported
 from housequest.worlds.household.belief import masked, names, possible
-from housequest.worlds.household.goals import SYNONYMS, GoalStep
+from housequest.worlds.household.goals import SYNONYMS, Skill
 from housequest.worlds.registry import make_world
 from tests.agent.golden import Answering
 from tests.backends.policy import Solver
@@ -250,11 +250,11 @@ def test_what_a_sub_task_names_is_relevant_and_what_was_seen_too(world: World) -
     counts = world.household.counts()
     _, (belief,) = walked(world, world.task("example:1"), ())
     place = belief.receptacles[0]
-    put = relevance([GoalStep("put", "mug", place.kind)], belief, counts)
+    put = relevance([Skill("put", "mug", place.kind)], belief, counts)
     assert {one.name for one in belief.receptacles if put[one.name] == 1} == {
         one.name for one in belief.receptacles if one.kind == place.kind
     }
-    pick = relevance([GoalStep("pick", "mug")], belief, counts)
+    pick = relevance([Skill("pick", "mug")], belief, counts)
     assert max(pick.values()) == 1
     assert 0 < min(pick.values()) < 0.1
 

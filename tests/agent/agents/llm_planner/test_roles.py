@@ -11,8 +11,9 @@ from hypothesis import given
 from housequest.agent.agents.llm_planner.agent import LLM_PLANNER, plan_form
 from housequest.agent.agents.llm_planner.agent import prompted_plan as as_line
 from housequest.agent.roles.base import Role
-from housequest.agent.roles.reading import PAIR_NAMES, Subgoal, plan_example, read_subgoals
+from housequest.agent.roles.reading import PAIR_NAMES, high_level_plan, read_subgoals
 from housequest.knowledge.examples import shipped
+from housequest.worlds.household.goals import Skill
 from scripts.leave_one_out import same_plan
 from tests.agent.agents.test_planning_roles import TEXT, blanks, read_or_refused
 from tests.agent.role_forms import check_form
@@ -20,7 +21,7 @@ from tests.agent.role_forms import check_form
 
 def test_plans_are_read_as_they_are_written() -> None:
     for example in shipped():
-        plan = plan_example(example).plan
+        plan = high_level_plan(example)
         assert same_plan(LLM_PLANNER.read(as_line(plan, "pairs")), plan)
         assert same_plan(LLM_PLANNER.read(as_line(plan, "lines")), plan)
 
@@ -51,6 +52,6 @@ def test_a_role_reads_what_its_form_allows(name: str) -> None:
 def test_an_exact_match_cares_for_what_is_done_and_not_for_how_it_is_spelt() -> None:
     names = tuple(PAIR_NAMES.values())
     said = read_subgoals("Navigation CounterTop, PutObject CounterTop", names)
-    assert same_plan(said, (Subgoal("navigate", "counter top"), Subgoal("put", "egg", "countertop")))
+    assert same_plan(said, (Skill("go", "counter top"), Skill("put", "egg", "countertop")))
     assert not same_plan(said, said[:1])
     assert not same_plan(said, read_subgoals("Navigation countertop, PutObject fridge", names))

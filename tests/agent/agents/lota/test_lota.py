@@ -30,11 +30,11 @@ from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.models.base import Capabilities, Completion, Held, Message, Model, Request, Scores
 from housequest.agent.models.registry import make_model
 from housequest.agent.roles.base import ReplyError, Role
-from housequest.agent.skills.skill import Skill
 from housequest.knowledge.choosing import RuleBudget
 from housequest.worlds.alfworld.text import HOUSEHOLD, begin
 from housequest.worlds.base import World
 from housequest.worlds.errors import ConfigurationError, Unsupported
+from housequest.worlds.household.goals import Skill
 from housequest.worlds.registry import make_world
 from tests.agent.agents import test_leaks as leaks
 from tests.agent.agents.test_agents import ended, prompts, steps

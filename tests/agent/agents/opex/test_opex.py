@@ -36,10 +36,10 @@ from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.models.base import Model
 from housequest.agent.models.registry import make_model
 from housequest.agent.roles.base import ReplyError, Role
-from housequest.agent.skills.skill import Skill
 from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.examples import shipped, written
 from housequest.worlds.errors import ConfigurationError, Unsupported
+from housequest.worlds.household.goals import Skill
 from housequest.worlds.registry import make_world
 from tests.agent.agents.test_agents import ended, plans, prompts, steps
 from tests.agent.agents.test_planning_roles import blanks, read_or_refused

@@ -22,15 +22,16 @@ from housequest.agent.agents.socratic.agent import (
 from housequest.agent.agents.socratic.agent import dialogue_text as as_dialogue
 from housequest.agent.agents.socratic.agent import numbered_subgoals as as_lines
 from housequest.agent.roles.base import LONGEST_REPLY, ReplyError, Role
-from housequest.agent.roles.reading import Subgoal, plan_example, without_navigation
+from housequest.agent.roles.reading import high_level_plan, without_navigation
 from housequest.knowledge.examples import shipped
+from housequest.worlds.household.goals import Skill
 from tests.agent.agents.test_planning_roles import TEXT, blanks, read_or_refused
 from tests.agent.role_forms import check_form
 
 
 def test_plans_are_read_as_they_are_written() -> None:
     for example in shipped():
-        bare = without_navigation(plan_example(example).plan)
+        bare = without_navigation(high_level_plan(example))
         assert SOCRATIC_PLANNER.read(f"Plan:\n{as_lines(bare)}") == SubgoalPlan("", bare)
 
 
@@ -44,7 +45,7 @@ def test_plans_are_read_as_they_are_written() -> None:
     ],
 )
 def test_a_revised_plan_says_what_changed(reply: str, change: str) -> None:
-    assert SOCRATIC_PLANNER.read(reply) == SubgoalPlan(change, (Subgoal("open", "fridge"),))
+    assert SOCRATIC_PLANNER.read(reply) == SubgoalPlan(change, (Skill("open", receptacle="fridge"),))
 
 
 @pytest.mark.parametrize(

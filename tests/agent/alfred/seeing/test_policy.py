@@ -20,9 +20,9 @@ from housequest.agent.alfred.seeing.state import (
     steps_of,
 )
 from housequest.agent.skills.controller import Done, Failed
-from housequest.agent.skills.skill import Skill
 from housequest.worlds.alfred.simulator.base import touched
 from housequest.worlds.base import Env, Pictured
+from housequest.worlds.household.goals import Skill
 from housequest.worlds.registry import make_world
 from housequest.worlds.rooms.room import Box, Pose
 from tests.agent.alfred.seeing.frames import drawn

@@ -15,14 +15,13 @@ from housequest.agent.episodes.emitter import FILLED
 from housequest.agent.episodes.events import Body, Ended, Event, Outcome, Started, Stepped, TurnSpent
 from housequest.agent.evaluation.analysis.failures import PATIENCE, Failure, FailureKind, failure_of
 from housequest.agent.skills.controller import Controller, Execute
-from housequest.agent.skills.skill import Skill
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.houses.house import House
 from housequest.worlds.base import Step, Transition
 from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import Boundary, WorldError
 from housequest.worlds.household.base import BelievingEnv
-from housequest.worlds.household.goals import GoalForm
+from housequest.worlds.household.goals import GoalForm, Skill
 from housequest.worlds.registry import make_world
 from tests.agent.evaluation.runs.losing import env_of, house_of, lived
 from tests.parts import needs
