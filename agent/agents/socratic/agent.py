@@ -27,8 +27,7 @@ from housequest.agent.models.forms import LONGEST_THOUGHT, Choice, Either, Form,
 from housequest.agent.roles import demonstrations as expert
 from housequest.agent.roles import reading
 from housequest.agent.roles.base import Conversation, ReplyError, Role, ask, load_prompt
-from housequest.agent.roles.messages import additions, emit_rules, emit_thought, planning, rules_after
-from housequest.knowledge.rules import Rule
+from housequest.agent.roles.messages import RoleMemory, emit_thought, planning
 from housequest.worlds.base import Observation
 from housequest.worlds.household.goals import Skill
 
@@ -181,14 +180,13 @@ CAUSE: Role[str] = Role("advisor", _read_cause, form=Form(("Cause: ", ("cause", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SocraticMemory(PlannerMemory):
-    """The latest observation (``scene``), the roles' conversations, and the findings about the task."""
+    """The latest observation (``scene``), the roles' memories, and the findings about the task."""
 
     scene: str
-    decomposer: Conversation
-    planner: Conversation
+    decomposer: RoleMemory
+    planner: RoleMemory
     advisor: Conversation
     found: str | None = None
-    shown_rules: tuple[Rule, ...] = ()
 
 
 class Socratic(PlanFollower[SocraticMemory]):
@@ -221,8 +219,8 @@ class Socratic(PlanFollower[SocraticMemory]):
             grants=grants,
             state=self._body.begin(observation, goal),
             scene=observation.text.partition("Your task is to:")[0].strip(),
-            decomposer=(self._decomposer,),
-            planner=(self._planner,),
+            decomposer=RoleMemory((self._decomposer,)),
+            planner=RoleMemory((self._planner,)),
             advisor=(self._advisor,),
         )
 
@@ -243,12 +241,11 @@ class Socratic(PlanFollower[SocraticMemory]):
 
     async def _discover(self, memory: SocraticMemory, turn: Turn, emit: Emitter) -> tuple[Decision | None, SocraticMemory]:
         """Let the decomposer think about the task, by questions and answers or by a chain of thought."""
-        text = self._decompose.render("task", goal=memory.goal) + _additions(turn, memory, first=True)
-        emit_rules(turn.rules, memory.shown_rules, emit)
+        text, turn = self._decompose.render("task", goal=memory.goal), replace(turn, admissible=None, image=None)
         role: Role[Any] = QUESTIONER if self._decomposition == "questions" else DECOMPOSER
-        answer = await ask(role, self._model, memory.decomposer, text, emit, self._sampling)
+        answer, decomposer = await memory.decomposer.ask(role, self._model, text, turn, memory.grants, emit, self._sampling)
         found = dialogue_text(answer.value) if answer.value and role is QUESTIONER else answer.value
-        memory = replace(memory, decomposer=answer.conversation, found=found)
+        memory = replace(memory, decomposer=decomposer, found=found)
         if found is None:
             return ParseFailure(role.name, answer.reason), memory
         emit_thought(role.name, found, emit)
@@ -292,13 +289,10 @@ class Socratic(PlanFollower[SocraticMemory]):
     async def _plan(
         self, memory: SocraticMemory, turn: Turn, text: str, reason: str, emit: Emitter
     ) -> tuple[Decision | None, SocraticMemory]:
-        again = memory.revision >= 0
-        text += _additions(turn, memory, first=not again)
-        emit_rules(turn.rules, memory.shown_rules, emit)
-        role = self._reads[again]
-        answer = await ask(role, self._model, memory.planner, text, emit, self._sampling)
-        rules = rules_after(turn, memory.shown_rules)
-        memory = replace(memory, planner=answer.conversation, shown_rules=rules, asked=memory.asked + again)
+        again, turn = memory.revision >= 0, replace(turn, admissible=None, image=None)
+        role, before = self._reads[again], memory.planner
+        answer, planner = await before.ask(role, self._model, text, turn, memory.grants, emit, self._sampling)
+        memory = replace(memory, planner=planner, asked=memory.asked + again)
         if answer.value is None:
             return ParseFailure(PLANNER, answer.reason), memory
         emit_thought(PLANNER, answer.value.change, emit)
@@ -310,10 +304,6 @@ class Socratic(PlanFollower[SocraticMemory]):
             "completed": ", ".join(map(reading.as_triple, memory.completed)) or "nothing",
             "left": ", ".join(map(reading.as_triple, memory.plan[memory.at :])) or "nothing",
         }
-
-
-def _additions(turn: Turn, memory: SocraticMemory, *, first: bool) -> str:
-    return additions(replace(turn, admissible=None), memory.shown_rules, memory.grants, first=first)
 
 
 # The expert's replies in these roles.
