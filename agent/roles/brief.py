@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import groupby, islice
+from typing import Any
 
 from housequest.agent.roles.messages import numbered
 from housequest.agent.skills import naming
@@ -126,7 +127,7 @@ _PLANS = tuple(
     re.compile("\n".join(steps))
     for steps in (
         (_TWICE[0], _PUT),
-        (_TWICE[0], "(?P<treatment>[a-z]+) it with the [a-z]+", _PUT),
+        (_TWICE[0], "(?P<treatment>clean|heat|cool) it with the [a-z]+", _PUT),
         (_TWICE[0], f"find an? (?P<lamp>[a-z]+){_WHERE} and use it"),
         _TWICE,
     )
@@ -157,14 +158,14 @@ def _is_any_seen(plan: Sequence[str], belief: Belief) -> bool:
 def is_done(plan: Sequence[str], belief: Belief) -> bool:
     """True if the result of ``plan`` can be seen. A look under a lamp leaves no trace, so it never counts."""
     known = _parts(plan)
-    parts = {} if known is None else known.groupdict()
-    if known is None or parts.get("place") is None:
+    parts: dict[str, Any] = {} if known is None else known.groupdict()
+    if parts.get("place") is None:
         return False
-    items = {item.name: item for item in belief.items}
+    items, treatment = {item.name: item for item in belief.items}, parts.get("treatment")
 
     def done(one: Receptacle) -> int:
-        inside = (items[name] for name in belief.inside(one))
-        return sum(item.kind == parts["object"] and _is_treated(item, parts.get("treatment")) for item in inside)
+        inside = (items[name] for name in belief.inside(one) if kind(name) == parts["object"])
+        return sum(treatment is None or item.treated(treatment) for item in inside)
 
     # Two things belong in the same receptacle.
     return any(done(one) >= _number_of(plan) for one in belief.receptacles if one.kind == parts["place"])
@@ -172,12 +173,6 @@ def is_done(plan: Sequence[str], belief: Belief) -> bool:
 
 def _number_of(plan: Sequence[str]) -> int:
     return 2 if len(plan) == len(_TWICE) else 1
-
-
-def _is_treated(item: Item, treatment: str | None) -> bool:
-    if treatment is None:
-        return True
-    return bool(item.clean) if treatment == "clean" else item.heat == {"heat": "hot", "cool": "cool"}.get(treatment)
 
 
 def _parts(plan: Sequence[str]) -> re.Match[str] | None:

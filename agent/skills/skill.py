@@ -17,7 +17,7 @@ from housequest.agent.skills.naming import matches
 from housequest.worlds.household.base import Commands
 from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
 from housequest.worlds.household.counts import Counts, drawn
-from housequest.worlds.household.goals import APPLIANCES, KNIVES, Goal, Skill, Verb
+from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, KNIVES, Goal, Skill, Verb
 
 ALONE: frozenset[Verb] = frozenset({"look", "explore"})
 PlannerSearch = Literal["llm", "counts", "random", "name"]
@@ -49,7 +49,6 @@ class Failed:
 Outcome = Execute | Done | Failed
 
 
-_TREATED: dict[str, str] = {"heat": "hot", "cool": "cool", "clean": "clean"}
 _Sight = tuple[Item, Receptacle]  # An object with a receptacle that is known to hold it.
 
 
@@ -170,8 +169,7 @@ class GroundedSkill:
                 return next((f"the {one.name} is {state}" for one in there), None)
             case "heat" | "cool" | "clean" as verb:
                 held = self.held
-                treated = held and (held.clean if verb == "clean" else held.heat == _TREATED[verb])
-                return f"the {held.name} is {_TREATED[verb]}" if held and treated and self._is(held) else None
+                return f"the {held.name} is {ADJECTIVES[verb]}" if held and held.treated(verb) and self._is(held) else None
             case "use":
                 lit = (item for item, where in self._sights() if item.lit and self._here(where))
                 return next((f"the {item.name} is on" for item in lit), None)
@@ -236,7 +234,7 @@ class GroundedSkill:
             case "put":
                 yield from self._putting()
             case "open" | "close" | "heat" | "cool" | "clean" as verb:
-                treating = f" {self.held.name} with" if self.held and verb in _TREATED else ""
+                treating = f" {self.held.name} with" if self.held and verb in APPLIANCES else ""
                 for one in self._spots():
                     yield from self._at(one, f"{verb}{treating} {one.name}")
             case "use" | "slice" as verb:

@@ -43,7 +43,7 @@ from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.household.base import BelievingEnv
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.household.counts import Counts
-from housequest.worlds.household.goals import ADJECTIVES, TYPES, Goal
+from housequest.worlds.household.goals import TYPES, Goal
 from housequest.worlds.household.world import GENERATED
 
 MOST_STEPS = 50
@@ -201,8 +201,7 @@ def step_of(goal: Goal, belief: Belief) -> int:
         return 2 * any(kind(thing) == goal.object for thing in kept) + holding
     if held is None or not holding or goal.treatment is None:
         return int(holding)
-    done = bool(held.clean) if goal.treatment == "clean" else held.heat == ADJECTIVES[goal.treatment]
-    return 1 + done
+    return 1 + held.treated(goal.treatment)
 
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.household.base import Expert, ExpertMemory, Move, belief_after
 from housequest.worlds.household.belief import Belief, Item, Receptacle, by_name, kind
 from housequest.worlds.household.counts import SEARCHES, Counts, SearchPrior, drawn
-from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, Goal
+from housequest.worlds.household.goals import APPLIANCES, Goal
 from housequest.worlds.text import with_article
 
 # In no game of train is an object already where it must be carried, so such places are searched last.
@@ -110,7 +110,7 @@ class _Decision:
     # With the object in hand.
 
     def _deliver(self, goal: Goal, held: Item) -> Iterator[Move]:
-        if goal.treatment and not _treated(goal, held):
+        if goal.treatment and not held.treated(goal.treatment):
             for one in self._all_of(APPLIANCES[goal.treatment]):
                 yield from self._at(one, f"{goal.treatment} {held.name} with {one.name}", f"{goal.treatment} the {held.name}")
             return
@@ -137,7 +137,7 @@ class _Decision:
             if (wanted := [name for name in self.belief.inside(one) if kind(name) == goal.object and name not in settled])
         }
         for one in self._nearest(one for one in self.belief.receptacles if one.name in found):
-            for name in sorted(found[one.name], key=lambda name: not _treated(goal, self.belief.item(name))):
+            for name in sorted(found[one.name], key=lambda name: not self._is_ready(goal, name)):
                 yield from self._at(one, f"take {name} from {one.name}", f"take the {name} from the {one.name}", inside=True)
 
     def _search(self, goal: Goal, wanted: list[str]) -> Iterator[Move]:
@@ -188,7 +188,11 @@ class _Decision:
         if one.kind != goal.receptacle:
             return ()
         wanted = (name for name in self.belief.inside(one) if kind(name) == goal.object)
-        return tuple(name for name in wanted if not goal.treatment or _treated(goal, self.belief.item(name)))
+        return tuple(name for name in wanted if self._is_ready(goal, name))
+
+    def _is_ready(self, goal: Goal, name: str) -> bool:
+        item = self.belief.item(name)
+        return goal.treatment is None or (item is not None and item.treated(goal.treatment))
 
     def _shut(self, one: Receptacle) -> bool:
         return self._shut_chance(one) > 0.5
@@ -219,9 +223,3 @@ class _Decision:
             yield Move(f"open {one.name}", thought)
         else:
             yield Move(command, thought)
-
-
-def _treated(goal: Goal, item: Item | None) -> bool:
-    if item is None or goal.treatment is None:
-        return False
-    return bool(item.clean) if goal.treatment == "clean" else item.heat == ADJECTIVES[goal.treatment]

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal, TypeVar
 
+from housequest.worlds.household.goals import ADJECTIVES, Treatment
+
 Openness = Literal["surface", "open", "closed"]
 Heat = Literal["hot", "cool", "neither"]
 
@@ -57,6 +59,10 @@ class Item:
     def kind(self) -> str:
         """The name without its number."""
         return kind(self.name)
+
+    def treated(self, treatment: Treatment) -> bool:
+        """True if it is known to have had this treatment."""
+        return bool(self.clean) if treatment == "clean" else self.heat == ADJECTIVES[treatment]
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.belief import Belief, kind, masked, possible
 from housequest.worlds.household.counts import Counts
-from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, Skill
+from housequest.worlds.household.goals import APPLIANCES, Skill
 
 if TYPE_CHECKING:
     from housequest.agent.agents.action_attention import ActionAttentionSettings
@@ -48,10 +48,8 @@ def finished(subgoal: Skill, before: Belief, after: Belief) -> bool:
     match subgoal.verb:
         case "pick":
             return held is not None and held.kind == subgoal.object
-        case "clean":
-            return held is not None and held.kind == subgoal.object and bool(held.clean)
-        case "heat" | "cool" as treatment:
-            return held is not None and held.kind == subgoal.object and held.heat == ADJECTIVES[treatment]
+        case "clean" | "heat" | "cool" as treatment:
+            return held is not None and held.kind == subgoal.object and held.treated(treatment)
         case "put":
             put = after.item(before.held) if before.held != after.held else None
             return put is not None and put.kind == subgoal.object and kind(put.where or "") == subgoal.receptacle

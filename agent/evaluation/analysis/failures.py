@@ -314,9 +314,7 @@ class EpisodeCase:
 
     def treated(self, item: Item | None) -> bool:
         """True if the object is known to have had the goal's treatment."""
-        if item is None or self.treatment is None:
-            return False
-        return bool(item.clean) if self.treatment == "clean" else item.heat == {"heat": "hot", "cool": "cool"}[self.treatment]
+        return item is not None and self.treatment is not None and item.treated(self.treatment)
 
     def ready(self, thing: ObjectHistory) -> bool:
         """True if the object is known to need nothing but its place at the end."""
@@ -364,7 +362,8 @@ class EpisodeCase:
         if self.missing is None or self.started is None or self._household is None:
             return {}
         steps = self._household.steps(self.started.goal) or ()
-        puts = Counter((step.object, step.place) for step in steps if step.action == "put" and step.object and step.place)
+        put = ((step.object, step.receptacle) for step in steps if step.verb == "put")
+        puts = Counter((thing, place) for thing, place in put if thing and place)
         # What is believed in each receptacle: of those of one kind, that which has most of the things counts.
         inside = [(one.kind, Counter(map(kind, self.belief.inside(one)))) for one in self.belief.receptacles]
         there = {(thing, place): max((of[thing] for at, of in inside if at == place), default=0) for thing, place in puts}

@@ -94,4 +94,5 @@ def test_any_reply_is_a_plan_or_a_reply_error(reply: str) -> None:
     with suppress(ReplyError):
         plan = read_subgoals(reply, NAMES)
         assert 0 < len(plan) <= MOST_SUBGOALS
-        assert all(len(each.object) <= LONGEST_TARGET and each.object.isprintable() for each in plan)
+        targets = [target for each in plan for target in (each.object, each.receptacle) if target is not None]
+        assert all(len(target) <= LONGEST_TARGET and target.isprintable() for target in targets)
