@@ -32,9 +32,6 @@ def kinds_in(world: World) -> Mapping[str, str]:
 _PLAN_LABELS = re.compile(
     r"(?im)^[\W_]{0,40}(?P<label>task type|type of task|kind of task|thought|plan)\b[\s*_`]*[:：][ \t*_`]*(?P<rest>.*)$"
 )
-_EXACT_PLAN = re.compile(
-    r"Task type: (?P<type>[^\n]+)\nThought: (?P<thought>[^\n]+)\nPlan:\n(?P<plan>(?:\d{1,2}\. [^\n]+(?:\n|\Z))+)"
-)
 
 
 class TaskPlan(NamedTuple):
@@ -46,8 +43,6 @@ class TaskPlan(NamedTuple):
 
 
 def _read_plan(text: str) -> TaskPlan:
-    if exact := _EXACT_PLAN.fullmatch(text.removesuffix(END).strip()):
-        return TaskPlan(exact["type"].strip(), thought(exact["thought"]), bounded(items(exact["plan"])))
     fields = json_fields(text)
     if "plan" in fields:
         kind = fields.get("task type", fields.get("task_type", ""))

@@ -44,7 +44,6 @@ _WARMTH = (
 )  # The temperatures of those readings; the next one comes when all plans of the one before have failed.
 STUCK = "stuck"  # The actor says this in place of a command when the plan cannot be followed.
 MOST_HELD = 8  # The most steps of a plan that is held to its form; its prompt asks for two to six.
-_EXACT = re.compile(r"Thought:(?P<thought>.*)\nPlan:(?: keep|(?P<steps>(?:\n\d{1,2}\. \S.*)+))")
 _PLAN = re.compile(r"(?im)^[\W_]{0,40}(?:general |revised |new )?plan\b[\s*_`]*:")
 _KEEP = re.compile(r"[\W_]{0,40}keep\b.{0,60}", re.IGNORECASE)
 _STUCK = re.compile(r"stuck\b", re.IGNORECASE)
@@ -59,10 +58,6 @@ class ReasonerReply(NamedTuple):
 
 
 def _read_plan(text: str) -> ReasonerReply:
-    exact = _EXACT.fullmatch("\n".join(line.rstrip() for line in text.splitlines() if line.strip()))
-    if exact:
-        steps = [line.partition(". ")[2] for line in (exact["steps"] or "").splitlines()[1:]]
-        return ReasonerReply(reading.thought(exact["thought"]), reading.bounded(steps) if steps else None)
     fields = reading.json_fields(text)
     if "plan" in fields:
         text = f"Thought: {fields.get('thought', '')}\nPlan:\n{fields['plan']}"

@@ -42,7 +42,6 @@ PACKAGE = "housequest.agent.agents.socratic"
 MOST_QUESTIONS = 40
 LONGEST_ANSWER = 1_000
 
-_EXACT_LINE = re.compile(r"(?P<mark>[QA])(?P<number>\d{1,2}): ?(?P<words>\S.*)")
 _LABEL = re.compile(
     r"^[\W_\d]{0,8}(?P<mark>q|a|question|answer)\s?\d{0,3}[\s*_`]{0,4}[:.)：][\s*_`]{0,4}(?P<words>.*)$", re.IGNORECASE
 )
@@ -60,19 +59,13 @@ def dialogue_text(dialogue: Sequence[Exchange]) -> str:
 
 
 def _read_dialogue(text: str) -> tuple[Exchange, ...]:
-    exact = [_EXACT_LINE.fullmatch(line.strip()) for line in text.splitlines() if line.strip()]
-    marks = [f"{line['mark']}{line['number']}" if line else "" for line in exact]
-    in_turn = marks == [f"{mark}{at}" for at in range(1, len(exact) // 2 + 1) for mark in "QA"]
     said: list[tuple[str, str]] = []
-    if in_turn:
-        said = [(line["mark"].lower(), line["words"]) for line in exact if line]
-    else:
-        for line in text.splitlines():
-            if label := _LABEL.match(line):
-                said.append((label["mark"][0].lower(), label["words"].strip(" *_`")))
-            elif said and line.strip():
-                mark, words = said[-1]
-                said[-1] = (mark, f"{words} {line.strip()}".strip())
+    for line in text.splitlines():
+        if label := _LABEL.match(line):
+            said.append((label["mark"][0].lower(), label["words"].strip(" *_`")))
+        elif said and line.strip():
+            mark, words = said[-1]
+            said[-1] = (mark, f"{words} {line.strip()}".strip())
     found = tuple(
         Exchange(question[:LONGEST_ANSWER], answer[:LONGEST_ANSWER])
         for (first, question), (second, answer) in pairwise(said)
