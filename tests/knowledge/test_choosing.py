@@ -53,7 +53,7 @@ def test_a_rule_waits_until_its_thing_is_at_hand() -> None:
     )
     # Where mugs lie matters to nobody who seeks an egg.
     assert choice.about(task).next(opened, (*before, CABINETS)) == ()
-    holding = replace(KITCHEN, held="butterknife 1")
+    holding = replace(KITCHEN, carried=("butterknife 1",))
     assert ids(choice.about(task).next(holding, before)) == ["knives"]
 
 
@@ -111,7 +111,9 @@ _RULES = st.lists(
     ),
     max_size=12,
 )
-_BELIEFS = st.sampled_from([None, KITCHEN, replace(KITCHEN, at="cabinet 1"), replace(KITCHEN, held="mug 1", at="fridge 1")])
+_BELIEFS = st.sampled_from(
+    [None, KITCHEN, replace(KITCHEN, at="cabinet 1"), replace(KITCHEN, carried=("mug 1",), at="fridge 1")]
+)
 
 
 @given(_RULES, st.integers(1, 80), st.text(max_size=40), st.lists(_BELIEFS, max_size=4))

@@ -92,17 +92,10 @@ def _names(text: str) -> tuple[str, ...]:
 class _Reading(BeliefBuilder):
     """A belief in the making, with a method for each form of text that says more than one thing."""
 
-    def __init__(self, belief: Belief) -> None:
-        super().__init__(belief)
-        self._held, self._beside, self._apart = belief.held, belief.beside, belief.apart
-
-    def belief(self) -> Belief:
-        return self.whole(held=self._held, beside=self._beside, apart=self._apart)
-
     def facing(self, found: re.Match[str]) -> None:
         self.here(*_names(found["faced"]))
-        self._beside = _names(found["list"])
-        self._see(self._beside)
+        self.beside = _names(found["list"])
+        self._see(self.beside)
         # A look lists everything at the location.
         here = self._around()
         self._part(here, [name for name in self.places if name not in here])
@@ -112,7 +105,7 @@ class _Reading(BeliefBuilder):
         if name in left:
             left = []
         elif left:
-            self._beside = ()
+            self.beside = ()
         self.at = None
         self.here(name)
         # The game refuses a `go to` within a location.
@@ -120,7 +113,7 @@ class _Reading(BeliefBuilder):
         self.view(found["rest"])
 
     def middle(self, _: re.Match[str]) -> None:
-        self.at, self._beside = None, ()
+        self.at, self.beside = None, ()
 
     def opened(self, found: re.Match[str]) -> None:
         self._stand(found["place"], "open" if found["how"] == "open" else "closed")
@@ -145,8 +138,8 @@ class _Reading(BeliefBuilder):
         self.here(source)
         if (contents := self.places[source].contents) is not None:
             self.change(source, contents=tuple(one for one in contents if one != name))
-        self._beside = tuple(one for one in self._beside if one != name)
-        self._hold(name)
+        self.beside = tuple(one for one in self.beside if one != name)
+        self.hold(name)
 
     def moved(self, found: re.Match[str]) -> None:
         name, target = found["item"], found["place"]
@@ -155,12 +148,11 @@ class _Reading(BeliefBuilder):
         contents = self.places[target].contents
         if contents is not None and name not in contents:
             self.change(target, contents=(*contents, name))
-        self._held = None
+        self.carried = ()
 
     def carrying(self, found: re.Match[str]) -> None:
-        self._held = None
-        for name in _names(found["list"])[:1]:
-            self._hold(name)
+        self.carried = ()
+        self.hold(*_names(found["list"])[:1])
 
     def treated(self, found: re.Match[str]) -> None:
         known = {"clean": {"clean": True}, "heat": {"heat": "hot"}, "cool": {"heat": "cool"}}[found["verb"]]
@@ -201,19 +193,15 @@ class _Reading(BeliefBuilder):
         standing = self.places.get(self.at or "")
         return [] if standing is None else [name for name, one in self.places.items() if one.place == standing.place]
 
-    def _hold(self, name: str) -> None:
-        self._held = name
-        self.learn(name, where=None)
-
     def _see(self, names: Iterable[str], **where: str) -> None:
         for name in names:
             self.learn(name, **where)
 
     def _part(self, some: Collection[str], others: Collection[str]) -> None:
         """Record that none of ``some`` shares a location with any of ``others``; real houses stay below ``MAX_PAIRS``."""
-        if len(some) * len(others) + len(self._apart) <= MAX_PAIRS:
+        if len(some) * len(others) + len(self.apart) <= MAX_PAIRS:
             pairs = {pair for one in some for other in others for pair in ((one, other), (other, one))}
-            self._apart = self._apart if pairs <= self._apart else self._apart | pairs
+            self.apart = self.apart if pairs <= self.apart else self.apart | pairs
 
 
 _ITEM, _PLACE = rf"(?P<item>{NAME})", rf"(?P<place>{NAME})"

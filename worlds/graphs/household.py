@@ -201,8 +201,6 @@ _FORMS = {word: re.compile(form.replace("NAME", NAME), re.ASCII) for word, form 
 class _Reading(BeliefBuilder):
     def __init__(self, belief: Belief) -> None:
         super().__init__(belief)
-        self._carried = list(belief.carried)
-        self._rooms = list(belief.rooms)
         self._told = set[str]()
         self._room: str | None = None
         self._shown: list[str] | None = None
@@ -219,21 +217,17 @@ class _Reading(BeliefBuilder):
             at = item.where if item and item.where in self.places else self._room or self.before.at
         for name in filter(None, (at, self._room)):
             self.change(name, visited=True)
-        self.at, apart = at if at is not None else self._room, self.before.apart
+        self.at = at if at is not None else self._room
         if self._walked and self.at is not None:
             # All receptacles are elsewhere but its holders and the furniture in or on it.
             there = self.places.get(self.at)
-            inside = there.contents or () if there and self.at not in self._rooms else ()
+            inside = there.contents or () if there and self.at not in self.rooms else ()
             holders = (one.name for one in self.places.values() if self.at in (one.contents or ()))
             near = {self.at, *inside, *holders}
-            apart = frozenset((name, self.at) for name in self.places if name not in near)
-        return self.whole(
-            apart=apart,
-            held=self._carried[0] if self._carried else None,
-            also=tuple(self._carried[1:]),
-            beside=self.before.beside if self._shown is None else tuple(self._shown),
-            rooms=tuple(self._rooms),
-        )
+            self.apart = frozenset((name, self.at) for name in self.places if name not in near)
+        if self._shown is not None:
+            self.beside = tuple(self._shown)
+        return self.belief()
 
     def _take(self, word: str, found: re.Match[str]) -> None:
         said = found.groupdict()
@@ -266,7 +260,7 @@ class _Reading(BeliefBuilder):
             case "switched":
                 self.learn(one, lit=said["how"] == "on")
             case "put":
-                self._carried = [name for name in self._carried if name != one]
+                self.carried = tuple(name for name in self.carried if name != one)
                 self._lies(one, said["where"], ())
             case "state":
                 states = said["list"].split(" and ")
@@ -274,11 +268,11 @@ class _Reading(BeliefBuilder):
                     self.change(one, openness="open" if "open" in states else "closed")
                 self._lit(one, states)
             case _:
-                grabbed = [one, *self._carried] if word == "grabbed" else [name for name, _ in entries]
-                self._carried = grabbed[:HANDS]
-                for name in [one] if word == "grabbed" else self._carried:
+                if word != "grabbed":
+                    self.carried = ()
+                self.hold(*([one] if word == "grabbed" else [name for name, _ in entries[:HANDS]]))
+                for name in self.carried:
                     self._leave(name)
-                    self.learn(name, where=None)
 
     def _lit(self, name: str, states: Sequence[str]) -> None:
         if not {"on", "off"}.isdisjoint(states):
@@ -286,8 +280,8 @@ class _Reading(BeliefBuilder):
 
     def _enter(self, room: str) -> None:
         self.places.setdefault(room, Receptacle(room, place=room))
-        if room not in self._rooms:
-            self._rooms.append(room)
+        if room not in self.rooms:
+            self.rooms = (*self.rooms, room)
 
     def _stands(self, name: str, states: Sequence[str]) -> None:
         """Read a piece of the room's furniture. The text lists its contents afterwards, unless it is closed."""
@@ -296,7 +290,7 @@ class _Reading(BeliefBuilder):
         contents = known.contents if openness == "closed" else ()
         self.places[name] = replace(known, openness=openness, contents=contents)
         self._told.add(name)
-        for room in self._rooms:  # a rug is carried with the furniture on it
+        for room in self.rooms:  # a rug is carried with the furniture on it
             if room != self._room and name in (there := self.places[room].contents or ()):
                 self.change(room, contents=_without(there, name))
         self._add(self._room, name)
@@ -326,7 +320,7 @@ class _Reading(BeliefBuilder):
     def _leave(self, name: str) -> None:
         """Remove a thing from its place; furniture that stands on something stays in its room."""
         for place, one in self.places.items():
-            if name in (one.contents or ()) and not (name in self.places and place in self._rooms):
+            if name in (one.contents or ()) and not (name in self.places and place in self.rooms):
                 self.places[place] = replace(one, contents=_without(one.contents, name))
         for holder, item in self.items.items():
             if name in (item.inside or ()):

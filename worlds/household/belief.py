@@ -69,7 +69,7 @@ class Item:
 class Belief:
     """Everything known: receptacles in the order of the opening, items in the order they were first seen. ``at`` is the
     receptacle the agent went to last, None in the middle of the room; ``beside`` lists the objects that the last look here
-    showed. ``held`` was taken last; ``also`` is in other hands, if there are several ``hands``. ``apart`` holds pairs of
+    showed. ``carried`` is what is held in one of the ``hands``, the last one taken first. ``apart`` holds pairs of
     receptacles: the first is known not to be at the location of the second. It depends on how this was found out, so
     comparisons ignore it. ``in_one_place``: in this world, a thing is only where it was seen last. ``rooms`` are the
     receptacles that are rooms, in a home of several: each holds its furniture, as far as that was seen, and the things on its
@@ -78,11 +78,10 @@ class Belief:
     receptacles: tuple[Receptacle, ...] = ()
     items: tuple[Item, ...] = ()
     at: str | None = None
-    held: str | None = None
+    carried: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     apart: frozenset[tuple[str, str]] = field(default=frozenset(), compare=False, repr=False)
     hands: int = 1
-    also: tuple[str, ...] = ()
     in_one_place: bool = False
     rooms: tuple[str, ...] = ()
 
@@ -97,9 +96,9 @@ class Belief:
         return {one.name: one for one in self.items}
 
     @property
-    def carried(self) -> tuple[str, ...]:
-        """Everything held, the last one taken first."""
-        return (*(() if self.held is None else (self.held,)), *self.also)
+    def held(self) -> str | None:
+        """The thing that was taken last of those that are held."""
+        return self.carried[0] if self.carried else None
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -268,7 +267,8 @@ class BeliefBuilder:
         self.before = belief
         self.places = dict(belief.places)
         self.items = dict(belief.things)
-        self.at = belief.at
+        self.at, self.beside, self.apart = belief.at, belief.beside, belief.apart
+        self.carried, self.rooms = belief.carried, belief.rooms
 
     def change(self, name: str, **known: Any) -> None:
         """Update the receptacle of this name, if there is one."""
@@ -280,10 +280,24 @@ class BeliefBuilder:
         if name in self.items or len(self.items) < _MAX_ITEMS:
             self.items[name] = _with(self.items.get(name) or Item(name), **known)
 
-    def whole(self, **known: Any) -> Belief:
-        """The belief as read so far, with the ``known`` fields replaced."""
-        found = {"receptacles": tuple(self.places.values()), "items": tuple(self.items.values()), "at": self.at, **known}
-        return replace(self.before, **found)
+    def hold(self, *names: str) -> None:
+        """Take things of these names into the hands, as far as there are hands."""
+        self.carried = (*names, *(one for one in self.carried if one not in names))[: self.before.hands]
+        for name in self.carried:
+            self.learn(name, where=None)
+
+    def belief(self) -> Belief:
+        """The belief as read so far."""
+        return replace(
+            self.before,
+            receptacles=tuple(self.places.values()),
+            items=tuple(self.items.values()),
+            at=self.at,
+            carried=self.carried,
+            beside=self.beside,
+            apart=self.apart,
+            rooms=self.rooms,
+        )
 
 
 def _with(one: T, **known: Any) -> T:
