@@ -162,7 +162,7 @@ def write_frames(path: Path, folder: Path, drawing: Drawing | Literal["camera"],
         for turn, (moment, scene) in enumerate(turns):
             frame, name = scene.picture(drawing, size), f"turn-{turn:0{digits}d}.png"
             atomic_write(Path(made) / name, frame.png(), sync=False)
-            last = moment.story[-1] if turn else None
+            last = moment.last
             opening = moment.started.opening if moment.started else ""
             captions.append(
                 {

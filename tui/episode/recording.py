@@ -103,7 +103,7 @@ def game_branches(events: Sequence[Event], state: ViewState | None = None) -> tu
     paths = branches(events)
     for number, path in enumerate(paths, 1):
         moment = state.moments[path[-1].id]
-        turns = tuple(moment.story)
+        turns = moment.story
         origin, shared = None, 0
         for other in found:
             alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(turns, other.turns, strict=False)))

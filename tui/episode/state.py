@@ -5,10 +5,9 @@ Each event starts from the moment of its parent, so a rewound game shows what wa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
-from typing import Literal, NamedTuple, overload
+from typing import Literal, NamedTuple
 
 from housequest.agent.episodes import events
 from housequest.agent.evaluation.runs.usage import Tokens
@@ -40,6 +39,8 @@ class TurnEntry:
     by: events.Player = "agent"
     spent: str = ""
     """Why it brought no command."""
+    previous: TurnEntry | None = field(default=None, compare=False, repr=False)
+    """The turn before it, which several branches may share."""
 
     @property
     def command(self) -> str | None:
@@ -51,47 +52,6 @@ class TurnEntry:
         return self.transition.observation if self.transition else Observation("")
 
 
-class Turns(Sequence[TurnEntry]):
-    """The turns of a story; it shares one list with those that it grew from, or 10,000 turns would take 50 million places."""
-
-    __slots__ = ("_length", "_shared")
-
-    def __init__(self, turns: Iterable[TurnEntry] = ()) -> None:
-        self._shared = list(turns)
-        self._length = len(self._shared)
-
-    def then(self, turn: TurnEntry) -> Turns:
-        """These turns and ``turn`` after them."""
-        grown = Turns()
-        # What the list holds behind these turns is another branch, which must not be seen in this one.
-        grown._shared = self._shared if 0 < self._length == len(self._shared) else list(self)
-        grown._shared.append(turn)
-        grown._length = len(grown._shared)
-        return grown
-
-    def __len__(self) -> int:
-        return self._length
-
-    @overload
-    def __getitem__(self, place: int) -> TurnEntry: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[TurnEntry, ...]: ...
-    def __getitem__(self, place: int | slice) -> TurnEntry | tuple[TurnEntry, ...]:
-        places = range(self._length)[place]
-        return self._shared[places] if isinstance(places, int) else tuple(self._shared[one] for one in places)
-
-    def __iter__(self) -> Iterator[TurnEntry]:
-        return islice(self._shared, self._length)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Turns) or self._length != other._length:
-            return False
-        return self._shared is other._shared or list(self) == list(other)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-
 @dataclass(frozen=True, slots=True)
 class EpisodeMoment:
     """The episode after an event, on its branch. ``opening`` is the belief at the start and ``before`` that of a turn ago; all
@@ -99,7 +59,7 @@ class EpisodeMoment:
 
     started: events.Started | None = None
     opening: Belief | None = None
-    story: Turns = field(default_factory=Turns)
+    last: TurnEntry | None = None
     notes: tuple[StoryNote, ...] = ()
     belief: Belief | None = None
     before: Belief | None = None
@@ -116,8 +76,18 @@ class EpisodeMoment:
     """The event that a rewind to this moment goes back to: the end of the last turn, or the start."""
 
     @property
+    def story(self) -> tuple[TurnEntry, ...]:
+        """The turns so far; only the last is kept here, or all moments of 10,000 turns would take 50 million places."""
+        turns: list[TurnEntry] = []
+        entry = self.last
+        while entry is not None:
+            turns.append(entry)
+            entry = entry.previous
+        return tuple(reversed(turns))
+
+    @property
     def turn(self) -> int:
-        return self.story[-1].turn if self.story else 0
+        return self.last.turn if self.last else 0
 
     @property
     def transitions(self) -> list[Transition]:
@@ -260,13 +230,12 @@ def _after(moment: EpisodeMoment, event: events.Event) -> EpisodeMoment:
         case events.Intervened():
             return replace(moment, proposal=None, failure=None, ended=None)
         case events.Stepped() as done:
-            entry = TurnEntry(event.id, done.turn, moment.notes, replanned, done.transition, done.by)
+            entry = TurnEntry(event.id, done.turn, moment.notes, replanned, done.transition, done.by, previous=moment.last)
             moment = replace(moment, belief=event.belief, met=done.met, conditions=done.conditions)
         case events.TurnSpent(turn=turn, reason=reason):
-            entry = TurnEntry(event.id, turn, moment.notes, replanned, spent=reason or "")
+            entry = TurnEntry(event.id, turn, moment.notes, replanned, spent=reason or "", previous=moment.last)
         case events.Ended() as ended:
             return replace(moment, ended=ended, proposal=None, failure=None)
         case events.Thought() | events.Judged() | events.ParseFailed() | events.ModelCall():
             return moment
-    story, anchor = moment.story.then(entry), event.id
-    return replace(moment, story=story, notes=(), before=before, proposal=None, failure=None, anchor=anchor)
+    return replace(moment, last=entry, notes=(), before=before, proposal=None, failure=None, anchor=event.id)

@@ -186,7 +186,7 @@ class Story(FramedPane, keys="story"):
             self._start = next((event for event, after in state.moments.items() if after.started is moment.started), None)
             self._moment = moment
             self._lay_out()
-        elif moment.story is not was.story or moment.notes != was.notes:
+        elif moment.last is not was.last or moment.notes != was.notes:
             self._moment = moment
             alike = takewhile(lambda turns: turns[0] is turns[1], zip(was.story, moment.story, strict=False))
             self._append(1 + sum(1 for _ in alike))
@@ -320,7 +320,7 @@ class Story(FramedPane, keys="story"):
             after = entry.id
         self._known = min(self._known, len(moment.story))
         pending = [*self._story_layout.notes(moment.notes, after, failed=moment.failure is not None)]
-        if not moment.story and not pending:
+        if moment.last is None and not pending:
             pending = self._story_layout.words(self._teaching)
         self._add(_Block((*self._story_layout.gap, *pending) if pending else ()))
         self.virtual_size = Size(self.scrollable_content_region.width, self._lines[-1])

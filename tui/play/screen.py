@@ -135,7 +135,7 @@ class GameView(live_screen.LiveGame):
             "proposed": status.waiting == "verdict",
             "keys": self.session.game.world.info.keys,
             "listed": status.possible is not None,
-            "begun": self.state.moment.story,
+            "begun": self.state.moment.last,
             "played": any(entry.command is not None for entry in self.moment.story),
             "past": past,
             "turn": past or (over and self.missed is not None),
@@ -166,7 +166,7 @@ class GameView(live_screen.LiveGame):
         elif words := live_screen.end_of(self.session.reply.heard, LONGEST_HEARD):
             doing = f"{agent}: {words}"
         # Beside a story there is no other place to say why there is no game.
-        closed = self.status.trouble if moment.story else ""
+        closed = self.status.trouble if moment.last else ""
         return {
             "agent": agent,
             "at": f"{moment.turn + 1} of {moment.started.max_turns}" if moment.started else "",

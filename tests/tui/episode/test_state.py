@@ -22,10 +22,9 @@ from housequest.agent.episodes.record import EpisodeRecorder, read_episode
 from housequest.agent.evaluation.runs.usage import Tokens
 from housequest.agent.models.registry import make_model
 from housequest.knowledge.choosing import RuleBudget
-from housequest.tui.episode.state import PERSON, CallTotals, EpisodeMoment, TurnEntry, Turns, ViewState, apply, replayed
-from housequest.worlds.base import Observation, Transition
+from housequest.tui.episode.state import PERSON, CallTotals, EpisodeMoment, ViewState, apply, replayed
 from housequest.worlds.registry import make_world
-from tests.tui.recorded import long
+from tests.tui.recorded import long, started, step
 
 SCRIPT = """
 replies:
@@ -226,27 +225,14 @@ def test_another_model_is_the_present_one() -> None:
     assert state.model == "openai:a"
 
 
-def turn(number: int) -> TurnEntry:
-    return TurnEntry(number, number, transition=Transition("look", Observation("A room.")))
-
-
 @given(st.lists(st.integers(0, 12), max_size=12))
-def test_a_story_is_a_value_on_whatever_branch_it_grows(parents: list[int]) -> None:
-    grown: list[Turns] = [Turns()]
-    plain: list[tuple[TurnEntry, ...]] = [()]
-    for number, parent in enumerate(parents):
-        at = parent % len(grown)
-        grown.append(grown[at].then(turn(number)))
-        plain.append((*plain[at], turn(number)))
-    for story, turns in zip(grown, plain, strict=True):
-        assert tuple(story) == turns
-        assert len(story) == len(turns)
-        assert story == Turns(turns)
-        assert hash(story) == hash(Turns(turns))
-        assert (story[:2], story[-1:], tuple(reversed(story))) == (turns[:2], turns[-1:], turns[::-1])
-        assert (story == grown[0]) == (not turns)
-    with pytest.raises(IndexError):
-        grown[0][0]
+def test_a_story_is_that_of_its_branch_whatever_grows_beside_it(parents: list[int]) -> None:
+    told, plain = [Event(id=0, body=started())], [list[int]()]
+    for number, at in enumerate(parents, 1):
+        told.append(Event(id=number, parent=at % number, body=step(number, "look")))
+        plain.append([*plain[at % number], number])
+    state = replayed(told)
+    assert [[entry.id for entry in state.moments[event.id].story] for event in told] == plain
 
 
 def test_a_long_episode_takes_room_for_its_turns_not_for_every_story_of_them() -> None:
