@@ -98,8 +98,11 @@ class Wrapper:
     def goal_conditions(self) -> tuple[int, int] | None:
         return self.env.goal_conditions()
 
-    def copy(self) -> Env:
-        raise Unsupported(f"{type(self).__name__} does not say how it is copied.")
+    def copy(self) -> Self:
+        """The same wrapper round a copy of its env; a subclass that holds something mutable copies that too."""
+        other = copy(self)
+        other.env = self.env.copy()
+        return other
 
     def close(self) -> None:
         self.env.close()
@@ -131,11 +134,6 @@ class StepLimit(Wrapper):
         self.steps += 1
         return replace(step, truncated=True) if self.steps >= self.limit and not step.terminated else step
 
-    def copy(self) -> StepLimit:
-        other = StepLimit(self.env.copy(), self.limit)
-        other.steps = self.steps
-        return other
-
 
 class OrderChecked(Wrapper):
     """Refuses a step before the first reset or after the end, since an env itself may play on."""
@@ -158,11 +156,6 @@ class OrderChecked(Wrapper):
         if step.done:
             self._state = "done"
         return step
-
-    def copy(self) -> OrderChecked:
-        other = OrderChecked(self.env.copy())
-        other._state = self._state
-        return other
 
 
 class RobotMove(NamedTuple):

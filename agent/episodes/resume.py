@@ -345,9 +345,6 @@ class _RecordedEnv(Wrapper):
         self._break()
         return self._script.read(super().step(command))
 
-    def copy(self) -> Env:
-        return _RecordedEnv(self.env.copy(), self._script)
-
     def _break(self) -> None:
         if isinstance(self._script.next, Ended) and self._script.next.boundary == "world":
             self._script.break_off()

@@ -4,7 +4,7 @@ import pytest
 
 from housequest.worlds.base import Env
 from housequest.worlds.env import OrderChecked, StepLimit, Wrapper
-from housequest.worlds.errors import ConfigurationError, OrderError, Unsupported
+from housequest.worlds.errors import ConfigurationError, OrderError
 from housequest.worlds.scripted import ScriptedWorld
 
 TO_THE_LAMP = ("take lamp", "go to cellar", "light lamp", "drop lamp")
@@ -85,11 +85,6 @@ def test_a_copy_of_a_running_game_runs_on_alone(env: Env) -> None:
     copy.step("look")
     copy.step("look")
     assert not checked.step("look").done
-
-
-def test_a_wrapper_that_does_not_say_how_is_not_copied(env: Env) -> None:
-    with pytest.raises(Unsupported, match="Wrapper does not say how"):
-        Wrapper(env).copy()
 
 
 def test_a_wrapper_hands_everything_on(env: Env) -> None:

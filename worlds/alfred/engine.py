@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise, product
+from typing import Self
 
 from housequest.worlds.alfred.scenes import scene_of
 from housequest.worlds.alfred.simulator.base import SLICES, Scene, SimulatorEvent, kind_in
@@ -65,9 +66,9 @@ class EnactedEnv(Wrapper):
         """Hidden: the simulator's present state."""
         return self._boxes.act("Pass")
 
-    def copy(self) -> EnactedEnv:
-        other = EnactedEnv(self.env.copy(), self._scene)
-        other._boxes, other.enacted = self._boxes.copy(), self.enacted
+    def copy(self) -> Self:
+        other = super().copy()
+        other._boxes = self._boxes.copy()
         return other
 
     def close(self) -> None:

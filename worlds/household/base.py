@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
@@ -142,11 +141,6 @@ class BelievingEnv(Wrapper):
 
     def step(self, command: str) -> Step:
         return self._read(self.env.step(command), command)
-
-    def copy(self) -> Self:
-        other = copy(self)
-        other.env = self.env.copy()
-        return other
 
     def _read(self, step: Step, command: str = "") -> Step:
         answer = with_belief(self.household, step.observation, self._before, command)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Self
 
 import pytest
 
@@ -33,6 +34,7 @@ from housequest.agent.models.registry import make_model
 from housequest.knowledge.choosing import RuleBudget
 from housequest.worlds.base import Env, Step, World
 from housequest.worlds.env import Wrapper
+from housequest.worlds.errors import Unsupported
 from housequest.worlds.registry import make_world
 from tests.agent.episodes.attending import Back, Moody, Other, Person
 from tests.agent.episodes.test_episode import Reciter, of_kind
@@ -82,6 +84,9 @@ class Uncopied(Wrapper):
     def reset(self) -> Step:
         self.resets += 1
         return super().reset()
+
+    def copy(self) -> Self:
+        raise Unsupported("It cannot be copied.")
 
 
 class Counted(Wrapper):
@@ -183,14 +188,8 @@ def test_what_cannot_be_copied_is_played_again(scripted: World) -> None:
     assert env.resets == 2
 
 
-class Forgetful(Wrapper):
+class Forgetful(Uncopied):
     """An env that goes another way the second time."""
-
-    resets = 0
-
-    def reset(self) -> Step:
-        self.resets += 1
-        return super().reset()
 
     def step(self, command: str) -> Step:
         return super().step("look" if self.resets == 2 else command)
