@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from housequest.agent.alfred.plans.report import PlansReport, PlanSweepReport, plan_arms, read_plan_arms
-from housequest.agent.alfred.plans.work import PlanResult, PlanRun, make_run, score_plans
+from housequest.agent.alfred.plans.report import plan_arms
+from housequest.agent.alfred.plans.work import PlanRun, make_run, score_plans
 from housequest.agent.config import Settings
 from housequest.agent.evaluation.runs.batch import RunOptions
-from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker
+from housequest.agent.evaluation.runs.budget import BudgetTracker
 from housequest.agent.evaluation.runs.sweep import ConfiguredArm, SweepFolder
 from housequest.agent.models.embeddings import texts_go_to
 from housequest.agent.models.registry import destination
@@ -24,31 +24,24 @@ _FOR_GAMES = ("engine", "goals", "habits", "world_option", "rules", "grant", "ma
 
 def evaluate(settings: Settings, out: Path | None, call: EvalCall) -> None:
     """Ask a planner for its plans, score them and print the figures. The same command resumes after an interruption."""
-    _refuse_parts(call.how)
-    _check(settings, call.budget)
+    _check(call, [settings])
     run = make_run(settings)
-    for line in _destinations(run):
-        terminal.note(line)
+    _announce([run])
     place = out or run.default_folder
     if call.dry_run:
         tasks = (f"{task.id}  {task.instruction.goal}" for task in run.tasks)
         lines = [f"Would ask for {_asked(run)}, into {place}", "", run.config.model_dump_json(indent=2), "", *tasks]
         terminal.print_result(run.manifest.model_dump(mode="json"), lines, as_json=call.as_json)
         return
-    opening = f"{len(run.tasks)} of {run.manifest.of} instructions ({run.config.split}), into {place}"
-    rows = _score(run, place, BudgetTracker(call.budget), settings.concurrency, opening)
-    terminal.print_report(PlansReport(run.manifest, rows), as_json=call.as_json)
-    _finish(sum(row.outcome == "error" for row in rows))
+    opening = f"{len(run.tasks)} of {run.manifest.of} instructions ({run.config.split})"
+    _score([(opening, run, settings, place)], place, call)
 
 
 def sweep(arms: Sequence[ConfiguredArm], folder: SweepFolder, call: EvalCall) -> None:
     """Score the plans of every arm of a sweep, or resume that, and print its table."""
-    _refuse_parts(call.how)
     trials = plan_arms(arms)
-    for trial in trials:
-        _check(trial.settings, call.budget)
-    for line in dict.fromkeys(line for trial in trials for line in _destinations(trial.run)):
-        terminal.note(line)
+    _check(call, [each.settings for each in trials])
+    _announce([each.run for each in trials])
     if call.dry_run:
         runs = [{"arm": each.arm, "seed": each.seed, **each.run.manifest.model_dump(mode="json")} for each in trials]
         told = [f"Would score {len(trials)} runs into {folder.path}", ""]
@@ -56,31 +49,29 @@ def sweep(arms: Sequence[ConfiguredArm], folder: SweepFolder, call: EvalCall) ->
         terminal.print_result({"runs": runs}, told, as_json=call.as_json)
         return
     folder.begin(trials)
-    tracker, errors = BudgetTracker(call.budget), 0
-    for number, trial in enumerate(trials, start=1):
-        place = folder.path / trial.folder
-        opening = f"{number} of {len(trials)}: {trial.arm}, seed {trial.seed}, into {place}"
-        rows = _score(trial.run, place, tracker, trial.settings.concurrency, opening)
-        errors += sum(row.outcome == "error" for row in rows)
-    terminal.print_report(PlanSweepReport(read_plan_arms(folder)), as_json=call.as_json)
-    _finish(errors)
+    openings = [f"{number} of {len(trials)}: {each.arm}, seed {each.seed}" for number, each in enumerate(trials, start=1)]
+    places = [(each.run, each.settings, folder.path / each.folder) for each in trials]
+    _score([(opening, *place) for opening, place in zip(openings, places, strict=True)], folder.path, call)
 
 
-def _refuse_parts(how: RunOptions) -> None:
-    if how.shard is not None or how.cluster is not None:
-        flag = "--shard" if how.shard is not None else "--cluster"
+def _check(call: EvalCall, configured: Sequence[Settings]) -> None:
+    if call.how.shard is not None or call.how.cluster is not None:
+        flag = "--shard" if call.how.shard is not None else "--cluster"
         raise ConfigurationError(f"{flag} is for games; plans take one call each, which --concurrency has in flight by itself.")
-
-
-def _check(settings: Settings, budget: Budget) -> None:
-    for flag in map(settings.origin, _FOR_GAMES):
-        if flag.startswith("--"):
-            raise ConfigurationError(f"{flag} is for games, and plans are only scored; leave it out.")
-    check_price(budget, settings.model, settings.prices_of(settings.model) if settings.model else None)
+    for settings in configured:
+        for flag in map(settings.origin, _FOR_GAMES):
+            if flag.startswith("--"):
+                raise ConfigurationError(f"{flag} is for games, and plans are only scored; leave it out.")
+        check_price(call.budget, settings.model, settings.prices_of(settings.model) if settings.model else None)
 
 
 def _asked(run: PlanRun) -> str:
     return f"{len(run.tasks)} plans ({run.config.split}), with {len(run.pool.examples)} examples"
+
+
+def _announce(runs: Sequence[PlanRun]) -> None:
+    for line in dict.fromkeys(line for run in runs for line in _destinations(run)):
+        terminal.note(line)
 
 
 def _destinations(run: PlanRun) -> Iterator[str]:
@@ -91,15 +82,17 @@ def _destinations(run: PlanRun) -> Iterator[str]:
         yield f"Goals go to {where}, for choosing examples."
 
 
-def _score(run: PlanRun, place: Path, tracker: BudgetTracker, concurrency: int, opening: str) -> list[PlanResult]:
-    terminal.note(opening)
-    line = ProgressLine()
-    work = score_plans(run, place, RunOptions(concurrency, watcher=line), tracker)
-    with closing(line):
-        return carry_out(work, tracker, line.say, lambda: f"{line.done} of {len(run.tasks)} finished")
-
-
-def _finish(errors: int) -> None:
+def _score(runs: Sequence[tuple[str, PlanRun, Settings, Path]], whole: Path, call: EvalCall) -> None:
+    """Score runs, each with its opening and its folder, and print the report of the ``whole`` folder."""
+    tracker, errors = BudgetTracker(call.budget), 0
+    for opening, run, settings, place in runs:
+        terminal.note(f"{opening}, into {place}")
+        line = ProgressLine()
+        work = score_plans(run, place, RunOptions(settings.concurrency, watcher=line), tracker)
+        with closing(line):
+            rows = carry_out(work, tracker, line.say, lambda line=line, run=run: f"{line.done} of {len(run.tasks)} finished")
+        errors += sum(row.outcome == "error" for row in rows)
+    terminal.show_report(whole, as_json=call.as_json)
     if errors:
         terminal.note("Some calls of the model failed; the same command asks for those plans again.")
         terminal.finish(1)

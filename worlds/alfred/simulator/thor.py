@@ -19,7 +19,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -292,27 +292,27 @@ class Thor:
     def _start(self, floor_plan: str) -> None:
         self.close()
         settings = {"player": self._player, "scene": floor_plan, "size": list(self._size), "field": base.FIELD}
-        self._worker = worker = WorkerProcess(_WORKER, {**settings, "seconds": self._seconds, "starting": self._starting})
-        try:
-            said: Any = worker.ready().result(self._starting)
-            self._version = str(said["version"])
-            self._last = self._event("Initialize", said["first"], frozenset())
-        except BaseException as error:
-            self.close()
-            raise _failed(error, self._starting) from error
+        self._worker = WorkerProcess(_WORKER, {**settings, "seconds": self._seconds, "starting": self._starting})
+        self._answered("Initialize", lambda worker: worker.ready().result(self._starting), self._starting)
 
     def _ask(self, request: Mapping[str, object], action: str) -> base.SimulatorEvent:
-        worker = self._worker
-        if worker is None:
+        return self._answered(action, lambda worker: worker.call(request, self._seconds, self._starting), self._seconds)
+
+    def _answered(self, action: str, answer: Callable[[WorkerProcess], Any], seconds: float) -> base.SimulatorEvent:
+        if self._worker is None:
             raise WorldError("thor: its process has ended.")
-        before: base.Treated = self._last.treated if self._last else frozenset()
         try:
-            self._last = self._event(action, worker.call(request, self._seconds, self._starting), before)
+            said = answer(self._worker)
+            self._version = said.get("version", self._version)
+            self._last = self._event(action, said, self._last.treated if self._last else frozenset())
         except Refused as refused:
-            raise WorldError(f"thor: {action}: {shown(str(refused), 200)}. {refused.way_out}") from refused
+            if refused.fatal:
+                self.close()
+            what = str(refused) if refused.fatal else f"{action}: {shown(str(refused), 200)}"
+            raise WorldError(f"thor: {what}. {refused.way_out}") from refused
         except BaseException as error:
             self.close()
-            raise _failed(error, self._seconds) from error
+            raise _failed(error, seconds) from error
         return self._last
 
     def _event(self, action: str, said: Any, treated: base.Treated) -> base.SimulatorEvent:
@@ -331,8 +331,6 @@ def _failed(error: BaseException, seconds: float) -> BaseException:
     match error:
         case WorkerError():
             return WorldError(f"thor: its process {error}. Name AI2-THOR's build with --world-option player=PATH.")
-        case Refused():
-            return WorldError(f"thor: {error}. {error.way_out}")
         case TimeoutError():
             return WorldError(f"thor: its process gave no answer within {seconds:g} seconds.")
         case KeyError() | ValueError() | TypeError() | IndexError() | AttributeError():
@@ -423,7 +421,7 @@ def start(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Handler]:
             raise RuntimeError(f"its player does not answer as AI2-THOR 5 does: {error.__context__!r}") from error
 
     build = getattr(getattr(controller, "_build", None), "commit_id", None) or "a local player"
-    return {"version": f"ai2thor {version} ({build})", "first": _said(controller.last_event)}, handle
+    return {"version": f"ai2thor {version} ({build})", **_said(controller.last_event)}, handle
 
 
 def _watch_start(started: threading.Event) -> None:
