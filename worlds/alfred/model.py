@@ -1,7 +1,7 @@
 """ALFRED's high-level plans, and a symbolic model of rooms and actions that executes them.
 
 Plans are written one step a line: ``PutObject apple fridge``. A model's reply is untrusted: `read_plan` takes any text in
-linear time, and `read_loosely` looks for a plan among other words.
+linear time, and finds the plan among other words.
 
 Preconditions and effects are those of ALFRED's planning domain (Shridhar et al. 2020, section 3.2); opening and closing are
 implicit, as in its annotated plans. A subgoal names kinds, so it can mean several objects. All readings are followed at once,
@@ -14,9 +14,9 @@ decided in the plan's favour when it is first needed: a refused plan is certainl
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache, wraps
+from functools import cache
 from typing import Any, Literal, NamedTuple, get_args
 
 from housequest.worlds.alfworld.text import load_counts
@@ -35,8 +35,6 @@ NOTHING = "NoOp"
 LONGEST_PLAN = 60  # In steps; the longest annotated plan of ``train`` has 19.
 LONGEST_TEXT = 20_000  # The longest reply that is read, in characters.
 _LONGEST_NAME = 40
-_NAME = rf"[A-Za-z]{{1,{_LONGEST_NAME}}}"
-_LINE = re.compile(rf"\s*(?:\d{{1,3}}\s?[.):]\s?)?({_NAME})((?:\s{{1,4}}{_NAME}){{0,4}})\s*", re.ASCII)
 _WORD = re.compile(r"[A-Za-z]+|\n", re.ASCII)
 _LITTLE = frozenset(
     {"a", "an", "and", "from", "in", "into", "it", "on", "onto", "some", "the", "them", "then", "to", "up", "with"}
@@ -72,43 +70,24 @@ class PlanStep:
 Plan = tuple[PlanStep, ...]
 
 
-def _whole(steps: Callable[[str], Iterator[PlanStep]]) -> Callable[[str], Plan]:
-    @wraps(steps)
-    def read(text: str) -> Plan:
-        if len(text) > LONGEST_TEXT:
-            raise PlanError(f"{len(text):,} characters are no plan; at most {LONGEST_TEXT:,} are read.")
-        plan = tuple(steps(text))
-        if not plan:
-            raise PlanError("There is no subgoal in it.")
-        if len(plan) > LONGEST_PLAN:
-            raise PlanError(f"A plan of {len(plan):,} subgoals does not end; at most {LONGEST_PLAN} are read.")
-        return plan
-
-    return read
-
-
-@_whole
-def read_plan(text: str) -> Iterator[PlanStep]:
-    """Read a plan, one step a line, numbered or not. Raises ``PlanError`` naming the first bad line."""
-    for line in filter(str.strip, text.splitlines()):
-        match = _LINE.fullmatch(line)
-        if match is None:
-            raise PlanError(f"{shown(line)} is no subgoal; write one a line, as in 'PutObject apple fridge'.")
-        if match[1] != NOTHING:
-            yield plan_step(match[1], match[2].split())
-
-
-@_whole
-def read_loosely(text: str) -> Iterator[PlanStep]:
-    """Find a plan among other words, with full or short names of actions. Raises ``PlanError`` for no step or too many."""
+def read_plan(text: str) -> Plan:
+    """Read a plan with full or short names of actions, whatever words are around it. Raises ``PlanError`` for no step or too
+    many."""
+    if len(text) > LONGEST_TEXT:
+        raise PlanError(f"{len(text):,} characters are no plan; at most {LONGEST_TEXT:,} are read.")
     words: list[str] = [word.casefold() for word in _WORD.findall(text)]
-    no_name = {*_ACTIONS, *_LITTLE, "\n"}
+    plan, no_name = list[PlanStep](), {*_ACTIONS, *_LITTLE, "\n"}
     for place, word in enumerate(words, start=1):
         if (action := _ACTIONS.get(word)) is not None:
             names = words[place : place + ARGUMENTS[action]]
             fit = len(names) == ARGUMENTS[action] and all(len(name) <= _LONGEST_NAME for name in names)
             if fit and no_name.isdisjoint(names):
-                yield PlanStep(action, *names)
+                plan.append(PlanStep(action, *names))
+    if not plan:
+        raise PlanError("There is no subgoal in it.")
+    if len(plan) > LONGEST_PLAN:
+        raise PlanError(f"A plan of {len(plan):,} subgoals does not end; at most {LONGEST_PLAN} are read.")
+    return tuple(plan)
 
 
 def plan_step(action: str, names: list[str]) -> PlanStep:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
@@ -112,10 +111,8 @@ class PlannerSettings:
 
 
 def _read(text: str) -> alfred.Plan:
-    with suppress(alfred.PlanError):
-        return alfred.read_plan(text)
     try:
-        return alfred.read_loosely(text)
+        return alfred.read_plan(text)
     except alfred.PlanError as error:
         raise ReplyError(f"{error} Write one step a line, as in 'PutObject apple fridge'.") from error
 
