@@ -85,10 +85,9 @@ class Controller:
 
     def begin(self, opening: Observation, goal: str = "") -> ControllerState:
         words = re.findall(r"[a-z]+", goal[:10_000].lower())[:MOST_WORDS]
-        belief, read = opening.belief or Belief(), self._household.read_goal(goal)
+        belief = opening.belief or Belief()
+        read = self._household.read_goal(goal, sorted(belief.kinds))
         salt = salt_of(self._seed, (one.name for one in belief.receptacles)) if self._search in {"random", "llm"} else ""
-        if read is None:
-            read = self._household.guess_goal(goal, objects=sorted(self._objects), receptacles=sorted(belief.kinds))
         # Things stay where they are put down if nothing is treated there, or if each skill is the planner's own.
         bringing = self._near or not self._treating or not _TWO.isdisjoint(words)
         two = bringing if read is None else read.count > 1

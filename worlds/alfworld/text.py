@@ -340,20 +340,22 @@ class _AlfworldHousehold:
     update = staticmethod(update)
     refused = staticmethod(refused)
     canonical = staticmethod(canonical)
-    read_goal = staticmethod(read_goal)
-    guess_goal = staticmethod(guess_goal)
     counts = staticmethod(load_counts)
+
+    @staticmethod
+    def read_goal(sentence: str, receptacles: Sequence[str] | None = None, /) -> Goal | None:
+        read = read_goal(sentence)
+        if read is not None or receptacles is None:
+            return read
+        return guess_goal(sentence, objects=load_counts().objects(), receptacles=receptacles)
 
     @staticmethod
     def steps(sentence: str, /) -> tuple[Skill, ...] | None:
         goal = read_goal(sentence)
         return None if goal is None else goal.steps()
 
-    @staticmethod
-    def topic(sentence: str, receptacles: Sequence[str] | None = None, /) -> Topic | None:
-        goal = read_goal(sentence)
-        if goal is None and receptacles is not None:
-            goal = guess_goal(sentence, objects=load_counts().objects(), receptacles=receptacles)
+    def topic(self, sentence: str, receptacles: Sequence[str] | None = None, /) -> Topic | None:
+        goal = self.read_goal(sentence, receptacles)
         if goal is None:
             return None
         named = frozenset(name.lower() for name in (goal.object, goal.receptacle, goal.lamp) if name)

@@ -88,11 +88,9 @@ class Household(Protocol):
         """``command`` in its present form, if it has an older one; else unchanged."""
         return command
 
-    def read_goal(self, sentence: str, /) -> Goal | None:
-        """The goal that one of the world's own sentences states; None for any other sentence."""
-
-    def guess_goal(self, sentence: str, /, *, objects: Sequence[str], receptacles: Sequence[str]) -> Goal | None:
-        """The goal that a free sentence most likely means, given the kinds of object and receptacle; None if it is unclear."""
+    def read_goal(self, sentence: str, receptacles: Sequence[str] | None = None, /) -> Goal | None:
+        """The goal that one of the world's own sentences states, or with the kinds of the ``receptacles`` in the house the one
+        that a free sentence most likely means; None if it is unclear."""
 
     def steps(self, sentence: str, /) -> tuple[Skill, ...] | None:
         """The steps that a goal sentence asks for, without walking and searching; None if it is unclear."""

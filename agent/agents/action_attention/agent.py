@@ -35,10 +35,7 @@ SUBTASKS, TRACKER, ELIMINATOR = "subtasks", "tracker", "eliminator"  # PET's mod
 
 def subgoals(goal: str, belief: Belief, household: Household) -> tuple[Skill, ...]:
     """Plan: the sub-tasks of a goal sentence; none if it cannot be read."""
-    read = household.read_goal(goal)
-    if read is None:
-        kinds = sorted({one.kind for one in belief.receptacles})
-        read = household.guess_goal(goal, objects=household.counts().objects(), receptacles=kinds)
+    read = household.read_goal(goal, sorted(belief.kinds))
     return () if read is None else read.steps()
 
 

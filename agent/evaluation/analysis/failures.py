@@ -290,8 +290,7 @@ class EpisodeCase:
             return None, False
         if read := self._household.read_goal(self.started.goal):
             return read, False
-        kinds = sorted(self.beliefs[0].kinds)
-        guess = self._household.guess_goal(self.started.goal, objects=self._household.counts().objects(), receptacles=kinds)
+        guess = self._household.read_goal(self.started.goal, sorted(self.beliefs[0].kinds))
         return (guess, True) if guess and guess.type == self.started.type else (None, False)
 
     def _things(self) -> dict[str, ObjectHistory]:
