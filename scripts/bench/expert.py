@@ -6,13 +6,14 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
+from typing import get_args
 
 from housequest.worlds.alfworld.engine.game import load_game
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.expert import HouseholdExpert, make_expert
 from housequest.worlds.alfworld.games import GAME_FILE, LAYOUT, PUBLISHED
 from housequest.worlds.base import Task
-from housequest.worlds.household.counts import SEARCHES
+from housequest.worlds.household.counts import SearchPrior
 
 SPLIT = "valid_seen"
 LIMIT = 50
@@ -34,7 +35,7 @@ def run(data: Path | None) -> list[str]:
     if not paths:
         return [f"there is no {SPLIT} under {data.name}/{LAYOUT}"]
     lines: list[str] = []
-    for search in SEARCHES:
+    for search in get_args(SearchPrior):
         began = time.perf_counter()
         expert = make_expert(search)
         games = [_play(expert, path) for path in paths]

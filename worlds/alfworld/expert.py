@@ -10,10 +10,9 @@ from pathlib import Path
 
 from housequest.worlds.alfworld.text import HOUSEHOLD, guess_goal, load_counts, read_goal
 from housequest.worlds.base import Observation
-from housequest.worlds.errors import ConfigurationError, nearest, shown
-from housequest.worlds.household.base import Expert, ExpertMemory, Move, belief_after
+from housequest.worlds.household.base import Expert, ExpertMemory, ExpertSettings, Move, belief_after
 from housequest.worlds.household.belief import Belief, Item, Receptacle, by_name, kind
-from housequest.worlds.household.counts import SEARCHES, Counts, SearchPrior, drawn
+from housequest.worlds.household.counts import Counts, SearchPrior, drawn
 from housequest.worlds.household.goals import APPLIANCES, Goal
 from housequest.worlds.text import with_article
 
@@ -32,12 +31,16 @@ class HouseholdExpertMemory(ExpertMemory):
     last: tuple[str, ...] = ()
 
 
-def make_expert(search: str = "counts", table: Path | None = None, seed: int = 0) -> HouseholdExpert:
-    """An expert that searches by a ``table`` of counts or by ``search``. Raises ``ConfigurationError``, ``KnowledgeError``."""
-    if search not in SEARCHES:
-        known = f"{', '.join(SEARCHES[:-1])} or {SEARCHES[-1]}"
-        raise ConfigurationError(f"The expert searches by {known}, not {shown(search)}.{nearest(search, SEARCHES)}")
-    return HouseholdExpert(load_counts(table), search, seed)
+@dataclass(frozen=True, slots=True)
+class HouseholdExpertSettings(ExpertSettings):
+    """The settings, with the file of a ``table`` of counts to search by."""
+
+    table: str | None = None
+
+
+def make_expert(search: SearchPrior = "counts", table: str | None = None, seed: int = 0) -> HouseholdExpert:
+    """An expert with the `HouseholdExpertSettings`. Raises ``KnowledgeError``."""
+    return HouseholdExpert(load_counts(None if table is None else Path(table)), search, seed)
 
 
 class HouseholdExpert(Expert[HouseholdExpertMemory]):

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from types import NoneType
 from typing import Any, Protocol
 
 from housequest.worlds.alfworld import games
@@ -27,7 +26,7 @@ from housequest.worlds.alfworld.engine.game import (
 )
 from housequest.worlds.alfworld.engine.native import VERSION, NativeEnv
 from housequest.worlds.alfworld.engine.planner import plan
-from housequest.worlds.alfworld.expert import make_expert
+from housequest.worlds.alfworld.expert import HouseholdExpertSettings, make_expert
 from housequest.worlds.alfworld.games import DEFAULT_SPLITS, FILE, GET_DATA, PUBLISHED
 from housequest.worlds.alfworld.houses.house import GeneratedHouses, read_habits
 from housequest.worlds.alfworld.text import HOUSEHOLD
@@ -37,7 +36,7 @@ from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound
 from housequest.worlds.household.counts import Counts
 from housequest.worlds.household.goals import TYPES
 from housequest.worlds.household.world import EXAMPLE, GENERATED, HouseholdWorld
-from housequest.worlds.options import option
+from housequest.worlds.options import option, read_options
 from housequest.worlds.paths import alfworld_data, read_file, sha256_of
 from housequest.worlds.registry import load_plugin, outs, plugins
 from housequest.worlds.rooms.furnish import Located, furnish
@@ -205,14 +204,9 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
             self._engine.close()
 
     def expert(self, /, **settings: Any) -> Policy:
-        """The expert; ``search``, ``table`` and ``seed`` are those of `make_expert`, as are the errors."""
-        known = {"search": str, "table": str, "seed": int}
-        for key, value in settings.items():
-            if not isinstance(value, known.get(key, NoneType)):
-                hint = f"known: {', '.join(known)}.{nearest(key, tuple(known))}"
-                raise ConfigurationError(f"The expert has no setting {shown(key)} of {shown(value)}; {hint}")
-        table = settings.get("table")
-        return make_expert(settings.get("search", "counts"), None if table is None else Path(table), settings.get("seed", 0))
+        """The expert; its settings are `HouseholdExpertSettings`. Raises ``ConfigurationError`` and ``KnowledgeError``."""
+        read = read_options(HouseholdExpertSettings, settings, owner="The expert", word="setting")
+        return make_expert(read.search, read.table, read.seed)
 
     def fingerprint(self, split: str) -> str:
         """A SHA-256 over ids and contents of the split's games and, if shown, the human goals."""

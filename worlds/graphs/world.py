@@ -25,12 +25,12 @@ from housequest.worlds.graphs.files import TaskFile, WahTask, read_apartment, re
 from housequest.worlds.graphs.goals import GraphGoal, Wanted, modern, read_sentence, sentence, spoken
 from housequest.worlds.graphs.graph import Classes, Graph
 from housequest.worlds.graphs.household import HOUSEHOLD, MANUAL, GraphHousehold, lies
-from housequest.worlds.household.base import Expert, ExpertMemory, Household, Move, belief_after
+from housequest.worlds.household.base import Expert, ExpertMemory, ExpertSettings, Household, Move, belief_after
 from housequest.worlds.household.belief import Receptacle, by_name, kind
-from housequest.worlds.household.counts import SEARCHES, SearchPrior, drawn
+from housequest.worlds.household.counts import SearchPrior, drawn
 from housequest.worlds.household.goals import skill_words
 from housequest.worlds.household.world import EXAMPLE, GENERATED, HouseholdWorld
-from housequest.worlds.options import option
+from housequest.worlds.options import option, read_options
 from housequest.worlds.paths import read_file, sha256_of
 from housequest.worlds.tasks import MadeUpTasks, parse_goal_source, plain_sentence
 from housequest.worlds.text import with_article
@@ -163,14 +163,8 @@ class GraphWorld(HouseholdWorld[GeneratedApartments]):
         return skills_in(opening) if self.info.skills else ()
 
     def expert(self, /, **settings: Any) -> Policy:
-        search: SearchPrior
-        search, seed = settings.pop("search", "counts"), settings.pop("seed", 0)
-        if settings or search not in SEARCHES or not isinstance(seed, int):
-            raise ConfigurationError(
-                f"The expert of household graphs searches by {', '.join(SEARCHES)}, and has a seed; leave out "
-                f"{shown(min(settings, default=str(search)))}."
-            )
-        return SkillExpert() if self.info.skills else GraphExpert(self._reader, search, seed)
+        read = read_options(ExpertSettings, settings, owner="The expert", word="setting")
+        return SkillExpert() if self.info.skills else GraphExpert(self._reader, read.search, read.seed)
 
     def fingerprint(self, split: str) -> str:
         """A SHA-256 over the split's file and its goals; of made-up tasks over what makes them."""

@@ -164,6 +164,14 @@ class ExpertMemory:
     salt: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ExpertSettings:
+    """An expert's settings: the order in which it searches, and the ``seed`` of a random one."""
+
+    search: SearchPrior = "counts"
+    seed: int = 0
+
+
 M = TypeVar("M", bound=ExpertMemory)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from housequest.worlds.errors import KnowledgeError, shown
 from housequest.worlds.paths import read_file
@@ -17,7 +17,6 @@ from housequest.worlds.validation import Before, Invalid, read_json
 
 SearchPrior = Literal["counts", "random", "name"]
 """``counts``: the likeliest place first, counted over a training split; ``random``: in a drawn order; ``name``: by name."""
-SEARCHES: tuple[SearchPrior, ...] = get_args(SearchPrior)
 
 
 def salt_of(seed: int, places: Iterable[str]) -> str:

@@ -15,6 +15,7 @@ from housequest.worlds.alfworld.engine.game import Game
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert
 from housequest.worlds.alfworld.text import read_goal
+from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Observation, Policy
 from housequest.worlds.errors import ConfigurationError, KnowledgeError
 from housequest.worlds.household.belief import kind
@@ -277,6 +278,6 @@ def test_any_text_leads_to_a_command_or_to_giving_up(
 
 def test_settings_are_checked(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="'counts'"):
-        make_expert("count")
+        AlfworldWorld().expert(search="count")
     with pytest.raises(KnowledgeError, match="nowhere"):
-        make_expert("counts", tmp_path / "nowhere.json")
+        AlfworldWorld().expert(table=tmp_path / "nowhere.json")
