@@ -12,11 +12,12 @@ import os.path
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from shlex import quote
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from housequest.agent.models.registry import models_of, parse_model
 from housequest.worlds.errors import ConfigurationError, KnowledgeError, shown, unquoted
@@ -170,17 +171,13 @@ def counts(demand: Demand, later: Sequence[Mapping[str, object]], uses: Collecti
 
 def without(values: Mapping[str, object], demands: Sequence[Demand]) -> dict[str, object]:
     """``values`` without those of ``demands``."""
-    places = {demand.place for demand in demands}
-
-    def kept(table: Mapping[str, object], place: tuple[str, ...]) -> dict[str, object]:
-        left = {(*place, name): each for name, each in table.items()}
-        return {
-            here[-1]: kept(as_table(each), here) if as_table(each) else each
-            for here, each in left.items()
-            if here not in places
-        }
-
-    return kept(values, ())
+    kept = deepcopy(dict(values))
+    for *tables, last in {demand.place for demand in demands}:
+        table: Any = kept
+        for name in tables:
+            table = table[name]
+        del table[last]
+    return kept
 
 
 def _leaves(value: object, place: tuple[str, ...], *, lists: bool) -> Iterator[tuple[tuple[str, ...], object]]:

@@ -51,7 +51,7 @@ def topic_of(goal: str, granted: str | None = None, belief: Belief | None = None
     ``belief``."""
     kinds = None if belief is None else sorted({one.kind for one in belief.receptacles})
     read = (household.topic(goal, kinds) if household else None) or Topic()
-    return replace(read, type=granted or read.type, kinds=_named(goal) | read.kinds)
+    return replace(read, type=granted or read.type, kinds=named_kinds(goal) | read.kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ def _at_hand(belief: Belief) -> frozenset[str]:
     return frozenset(kind(name).lower() for name in names)
 
 
-def _named(goal: str) -> frozenset[str]:
+def named_kinds(goal: str) -> frozenset[str]:
     """All words and phrases of a goal that may name a kind of thing, with and without a plural ending."""
     words = re.findall(r"[a-z]+", goal[:_LONGEST_GOAL].lower())
     runs = {"".join(words[at : at + size]) for at in range(len(words)) for size in range(1, _WORDS + 1)}

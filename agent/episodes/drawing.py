@@ -8,7 +8,6 @@ shows pictures. Only ``DrawnScene.picture`` and `Eyes` draw, and they import Num
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -19,6 +18,7 @@ from housequest.agent.base import Agent
 from housequest.agent.episodes.events import Event, Started, Stepped, TurnSpent, with_beliefs
 from housequest.agent.models.base import Image
 from housequest.agent.roles.base import load_prompt
+from housequest.knowledge.choosing import named_kinds
 from housequest.worlds.base import Drawable, Env, Pictured, Reach, Reaching, Task, Transition, World
 from housequest.worlds.env import Enacted, RobotMove, enacted, sandbox, unwrapped
 from housequest.worlds.errors import HousequestError, TaskNotFound, Unsupported, shown
@@ -297,9 +297,8 @@ def recorded_game(started: Started, options: Mapping[str, Scalar] | None = None)
 
 def _news(belief: Belief, before: Belief) -> frozenset[str]:
     """The things, and the receptacles that open and close, that are new or changed since ``before``."""
-    items = {item.name: item for item in before.items}
     ways = {one.name: one.openness for one in before.receptacles}
-    things = {item.name for item in belief.items if items.get(item.name) != item}
+    things = {item.name for item in belief.items if before.things.get(item.name) != item}
     opened = (one for one in belief.receptacles if one.openness in ("open", "closed"))
     return frozenset(things | {one.name for one in opened if ways.get(one.name) != one.openness})
 
@@ -310,9 +309,7 @@ def goal_kinds(world: str, goal: str, receptacles: Sequence[str]) -> frozenset[s
     reader = household(world)
     if reader is not None and (topic := reader.topic(goal, receptacles)) is not None:
         return topic.kinds
-    words = re.findall(r"[a-z]+", goal[:1_000].lower())
-    joined = {"".join(words[at : at + size]) for at in range(len(words)) for size in (1, 2, 3)}
-    return frozenset(joined | {name.removesuffix(ending) for name in joined for ending in ("s", "es")})
+    return named_kinds(goal)
 
 
 @dataclass(slots=True)

@@ -161,10 +161,10 @@ def is_done(plan: Sequence[str], belief: Belief) -> bool:
     parts: dict[str, Any] = {} if known is None else known.groupdict()
     if parts.get("place") is None:
         return False
-    items, treatment = {item.name: item for item in belief.items}, parts.get("treatment")
+    treatment = parts.get("treatment")
 
     def done(one: Receptacle) -> int:
-        inside = (items[name] for name in belief.inside(one) if kind(name) == parts["object"])
+        inside = (belief.things[name] for name in belief.inside(one) if kind(name) == parts["object"])
         return sum(treatment is None or item.treated(treatment) for item in inside)
 
     # Two things belong in the same receptacle.
@@ -227,8 +227,7 @@ def observed(belief: Belief, plan: str, tried: Collection[str] = ()) -> str:
 
 
 def _item(item: Item) -> str:
-    states = {"hot": item.heat == "hot", "cool": item.heat == "cool", "clean": item.clean, "on": item.lit}
-    return " ".join((item.name, *(word for word, true in states.items() if true)))
+    return " ".join((item.name, *(word for word in item.state if word != "sliced")))
 
 
 def _whole(belief: Belief, one: Receptacle) -> str:
@@ -242,11 +241,10 @@ def _place(one: Receptacle) -> str:
 def _found(belief: Belief, named: Collection[str], kept: Collection[str]) -> Iterator[str]:
     """The plan's objects, nearest first; those that already lie in a target of the plan (``kept``) come last."""
     here = {one.name for one in belief.here()}
-    items = {item.name: item for item in belief.items}
     shown: Counter[str] = Counter()
     for one in sorted(belief.receptacles, key=lambda one: (one.kind in kept, one.name not in here, *_place_order(one))):
         for name in belief.inside(one):
-            item = items[name]
+            item = belief.things[name]
             shown[item.kind] += 1
             if item.kind in named and shown[item.kind] <= MOST_FOUND:
                 yield f"{_item(item)} in {one.name}{' here' if one.name in here else ''}"

@@ -104,6 +104,12 @@ def opening_text(opening: Observation, goal: str) -> str:
     return text.rstrip() if text and goal and last.endswith(goal) else opening.text
 
 
+def opening(prompt: Prompt, opened: Observation, goal: str, played: Sequence[Transition], **values: str) -> str:
+    """The first message to a role: the opening, the ``goal``, and what was ``played`` before it was asked."""
+    text = prompt.render("opening", observation=opening_text(opened, goal), goal=goal, **values)
+    return f"{text}\n\n{transcript(played)}" if played else text
+
+
 def transcript(transitions: Sequence[Transition], *, own: str | None = None) -> str:
     """The transitions as text. ``own``, the role's own last command, is not repeated."""
     parts = [
@@ -197,6 +203,4 @@ def _contents(belief: Belief, one: Receptacle) -> str:
 
 
 def _with_state(item: Item) -> str:
-    states = {"clean": item.clean, "sliced": item.sliced, "on": item.lit}
-    heat = [item.heat] if item.heat in {"hot", "cool"} else []
-    return " ".join([*heat, *(word for word, true in states.items() if true), item.name])
+    return " ".join((*item.state, item.name))

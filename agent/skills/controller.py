@@ -18,12 +18,12 @@ from dataclasses import replace
 from functools import partial
 from typing import cast
 
-from housequest.agent.base import Emitter
+from housequest.agent.base import Emitter, Grants, Turn
 from housequest.agent.models.base import Message, Model, Request
 from housequest.agent.models.forms import Choice, Form, Listed
 from housequest.agent.roles.base import ReplyError, Role, Sampling, ask, load_prompt
 from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Reply, asked, told
-from housequest.agent.roles.messages import emit_rules, emit_thought, seen_in
+from housequest.agent.roles.messages import additions, emit_rules, emit_thought, seen_in
 from housequest.agent.roles.reading import found_json
 from housequest.agent.skills.naming import ALIKE, kinds_ending, matches, named_places, resolve
 from housequest.agent.skills.skill import (
@@ -181,15 +181,12 @@ class Controller:
         self, state: ControllerState, thing: str, places: Sequence[str], goal: str, rules: Sequence[Rule], emit: Emitter
     ) -> tuple[str, ...]:
         assert self._model is not None
-        prompt, added = load_prompt(__package__ or "", NAME), load_prompt("housequest.agent.roles", "additions")
-        seen, left = seen_in(state.belief, places), ", ".join(places)
-        parts = [prompt.render("user", goal=goal, thing=thing, seen=seen, left=left)]
-        if rules:
-            parts.append(added.render("rules", rules="\n".join(f"- {rule.statement}" for rule in rules)))
-        parts += [added.render("hint", hint=hint) for hint in state.hints]
+        prompt, turn = load_prompt(__package__ or "", NAME), Turn(0, 0, hints=state.hints, rules=tuple(rules))
+        text = prompt.render("user", goal=goal, thing=thing, seen=seen_in(state.belief, places), left=", ".join(places))
+        text += additions(turn, (), Grants(), first=False)
         emit_rules(rules, (), emit)
         system = Message("system", prompt.render("system", most=str(MOST_NAMED)))
-        answer = await ask(reader_of(places), self._model, (system,), "\n\n".join(parts), emit, self._sampling)
+        answer = await ask(reader_of(places), self._model, (system,), text, emit, self._sampling)
         if answer.value is not None:
             return answer.value
         emit_thought(NAME, f"where to look for the {thing} was not answered; it is looked for at random", emit)

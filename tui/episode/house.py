@@ -145,14 +145,7 @@ def _word(one: Receptacle, contents: tuple[str, ...]) -> str:
 
 def _known_state(item: Item) -> tuple[str, ...]:
     """An object's known state in words; nothing for an ordinary one."""
-    words = (
-        ("hot" if item.heat == "hot" else "cool", item.heat in ("hot", "cool")),
-        ("clean", item.clean),
-        ("sliced", item.sliced),
-        ("on", item.lit),
-        (f"holds {', '.join(item.inside or ())}", item.inside),
-    )
-    return tuple(word for word, true in words if true)
+    return (*item.state, *([f"holds {', '.join(item.inside)}"] if item.inside else []))
 
 
 def _number(name: str) -> int:

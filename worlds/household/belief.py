@@ -60,6 +60,13 @@ class Item:
         """The name without its number."""
         return kind(self.name)
 
+    @property
+    def state(self) -> tuple[str, ...]:
+        """Its known properties in words, such as hot or sliced; none for an ordinary object."""
+        hot, cool = self.heat == "hot", self.heat == "cool"
+        words = {"hot": hot, "cool": cool, "clean": self.clean, "sliced": self.sliced, "on": self.lit}
+        return tuple(word for word, true in words.items() if true)
+
     def treated(self, treatment: Treatment) -> bool:
         """True if it is known to have had this treatment."""
         return bool(self.clean) if treatment == "clean" else self.heat == ADJECTIVES[treatment]
@@ -208,9 +215,7 @@ def _group_words(members: list[Receptacle], items: Mapping[str, Item]) -> Iterat
 
 
 def _item_words(item: Item) -> str:
-    marks = {"hot": item.heat == "hot", "cool": item.heat == "cool", "clean": item.clean, "sliced": item.sliced, "on": item.lit}
-    words = ", ".join(word for word, true in marks.items() if true)
-    return f"{item.name} ({words})" if words else item.name
+    return f"{item.name} ({', '.join(item.state)})" if item.state else item.name
 
 
 T = TypeVar("T", Item, Receptacle)

@@ -67,11 +67,7 @@ class React:
         if memory.role.started:
             text = self._prompt.render("turn", observation=messages.transcript(turn.transitions, own=memory.last))
         else:
-            text = self._prompt.render(
-                "opening", observation=messages.opening_text(memory.opening, memory.goal), goal=memory.goal
-            )
-            if turn.transitions:
-                text += "\n\n" + messages.transcript(turn.transitions)
+            text = messages.opening(self._prompt, memory.opening, memory.goal, turn.transitions)
         reply = REACT.held_to(reading.acting_form(reading.command_value(self._world, turn.belief, turn.admissible)))
         answer, role = await memory.role.ask(reply, self._model, text, turn, memory.grants, emit, self._sampling)
         memory = replace(memory, role=role, last=None)

@@ -143,9 +143,7 @@ class ChatPrompting:
         """Ask the reasoner for a plan, or to review the present one, for ``reason``."""
         prompt = load_prompt(PACKAGE, "reasoner")
         if not memory.reasoner.started:
-            text = prompt.render("opening", observation=messages.opening_text(memory.opening, memory.goal), goal=memory.goal)
-            if memory.played:
-                text += "\n\n" + messages.transcript(memory.played)
+            text = messages.opening(prompt, memory.opening, memory.goal, memory.played)
         else:
             plan = messages.numbered(memory.plan) or "There is none yet."
             text = prompt.render("review", story=messages.transcript(memory.unreviewed), plan=plan, reason=reason)
@@ -162,10 +160,7 @@ class ChatPrompting:
         first = not memory.actor.started
         parts: list[str] = []
         if first:
-            opening = messages.opening_text(memory.opening, memory.goal)
-            parts.append(prompt.render("opening", observation=opening, goal=memory.goal, plan=plan))
-            if memory.played:
-                parts.append(messages.transcript(memory.played))
+            parts.append(messages.opening(prompt, memory.opening, memory.goal, memory.played, plan=plan))
         elif not again:
             parts.append(prompt.render("turn", observation=messages.transcript(turn.transitions, own=memory.last)))
         if again or (revised and not first):
