@@ -197,18 +197,16 @@ class BriefPrompting:
         state, left = memory.state, list[str]()
         assert state is not None
         for hint in turn.hints:
-            if (answer := brief.answer_question(hint, state.belief, memory.plan, memory.step, state.directions)) is not None:
-                emit(events.Thought(role=REASONER.name, text=answer, answers=True))
-            elif (told := brief.read_directions(hint, state.belief, self.household.commands)) is not None:
-                if (answer := brief.no_such_place(told, state.belief)) is not None:
-                    emit(events.Thought(role=REASONER.name, text=answer, answers=True))
+            answer = brief.answer_question(hint, state.belief, memory.plan, memory.step, state.directions)
+            if answer is None and (told := brief.read_directions(hint, state.belief, self.household.commands)) is not None:
+                answer = brief.no_such_place(told, state.belief)
                 state = replace(state, directions=told, avoided=(state.avoided | told.avoided).difference(told.places))
-            else:
-                text = (
-                    f"{brief.cannot_follow(hint, state.belief)} I pass it on to the model, which may not understand it either."
-                )
-                emit(events.Thought(role=REASONER.name, text=text, answers=True))
+            elif answer is None:
+                why = brief.cannot_follow(hint, state.belief)
+                answer = f"{why} I pass it on to the model, which may not understand it either."
                 left.append(hint)
+            if answer is not None:
+                emit(events.Thought(role=REASONER.name, text=answer, answers=True))
         return replace(memory, state=state), replace(turn, hints=tuple(left))
 
     def led_nowhere(self, memory: PlanMemory, after: int) -> str | None:
