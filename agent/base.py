@@ -18,6 +18,7 @@ from housequest.worlds.base import Observation, Transition
 
 if TYPE_CHECKING:
     from housequest.worlds.household.belief import Belief
+    from housequest.worlds.household.goals import Skill
     from housequest.worlds.rooms.render import Frame
     from housequest.worlds.rooms.room import Pose
 
@@ -51,14 +52,14 @@ class Grants:
         diagnosis: Refusals come with an explanation.
         task_type: The type of the task.
         attempts: Earlier attempts at the same task.
-        plan: The annotated plan: subgoals, each an action with its names.
+        plan: The annotated plan.
     """
 
     admissible: bool = False
     diagnosis: bool = False
     task_type: str | None = None
     attempts: tuple[Attempt, ...] = ()
-    plan: tuple[tuple[str, ...], ...] | None = None
+    plan: tuple[Skill, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,6 @@ from housequest.tui.cli import main
 main(["eval", "--world", "alfred-plans", "--out", "plans"])
 """
 PAIRS: Mapping[tuple[str, str], tuple[Try, ...]] = {
-    ("housequest.agent.agents.opex", "alfred"): (Try((*_GENERATED, "--agent", "opex", "--model", "scripted:script"), "opex"),),
     ("housequest.agent.alfred", "lota"): (Try(("-c", _COPIED), "nearest"), Try((*_PLANS, "--agent", "lota"), OUT, 2)),
     ("housequest.agent.alfred", "socratic"): (Try(("-c", _COPIED), "nearest"), Try((*_PLANS, "--agent", "socratic"), OUT, 2)),
     ("housequest.agent.agents.action_attention", "training"): (

@@ -46,7 +46,6 @@ _PATIENCE = 240.0
 _SEEN = 14
 """Turns after which the robot is shown."""
 _NOISE = "noisy:miss=0.15,confuse=0.15,depth=0.01,seed=2"
-_SUBGOALS = (("PickupObject", "egg"), ("HeatObject", "egg"), ("PutObject", "egg", "diningtable"))
 _SAME = 5
 """Looks at a screen that must be alike before it is drawn."""
 _DECIDING = "deciding"
@@ -153,13 +152,14 @@ async def _watch(target: Path) -> None:
     from housequest.tui.play.screen import PlayScreen
     from housequest.worlds.alfred.world import AlfredWorld
     from housequest.worlds.base import Task
+    from housequest.worlds.household.goals import Skill
 
     class Told(AlfredWorld):
         """A house of which somebody wrote down what is to be done in it."""
 
-        def annotated_plan(self, task: Task) -> tuple[tuple[str, ...], ...]:
+        def annotated_plan(self, task: Task) -> tuple[Skill, ...]:
             del task
-            return _SUBGOALS
+            return Skill("pick", "egg"), Skill("heat", "egg"), Skill("put", "egg", "diningtable")
 
     world = Told()
     settings = Settings(agent="opex", grant=("plan",), set={"planner": "oracle", "seeing": _NOISE})

@@ -22,6 +22,7 @@ from housequest.worlds.errors import TaskNotFound, nearest, shown
 if TYPE_CHECKING:
     from housequest.worlds.household.base import Household
     from housequest.worlds.household.belief import Belief
+    from housequest.worlds.household.goals import Skill
     from housequest.worlds.rooms.render import Frame
     from housequest.worlds.rooms.room import Pose, Room, Situation
 
@@ -482,8 +483,8 @@ class Demonstrated(Protocol):
     def annotated(self, task: Task) -> Annotated | None:
         """Hidden: the benchmark's own figures of ``task``, for its metrics; None if it has none. Raises ``GameError``."""
 
-    def annotated_plan(self, task: Task) -> tuple[tuple[str, ...], ...] | None:
-        """Hidden: subgoals that people annotated, such as ``("PutObject", "apple", "fridge")``. Raises ``GameError``."""
+    def annotated_plan(self, task: Task) -> tuple[Skill, ...] | None:
+        """Hidden: the plan that people annotated, as skills. Raises ``GameError``."""
 
 
 @runtime_checkable

@@ -39,6 +39,7 @@ from housequest.agent.skills.naming import kinds_ending, resolve
 from housequest.agent.skills.skill import Execute, Failed, Outcome
 from housequest.knowledge.rules import Rule
 from housequest.worlds.alfred.env import NAMES
+from housequest.worlds.alfred.model import sliced
 from housequest.worlds.alfred.simulator.base import touched
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import HousequestError, ModelError, Unsupported, shown
@@ -89,7 +90,7 @@ class RobotBody:
         self._receptacles = frozenset(kind for room in self._counts.rooms.values() for kind in room.receptacles)
         things = frozenset(self._counts.objects())
         self._fixed = self._receptacles - things
-        self._kinds = things | self._receptacles | {seeing.sliced(kind) for kind in things} | {"faucet"}
+        self._kinds = things | self._receptacles | {sliced(kind) for kind in things} | {"faucet"}
         perception = make_perception(settings.seeing, pictures=parts.world.engine)
         self.picture_size = perception.size
         self._looked: tuple[RobotState | None, Frame | None, RobotState | None] = None, None, None
@@ -155,7 +156,7 @@ class RobotBody:
     def start(self, state: RobotState, skill: Skill | None) -> RobotState:
         if skill is None:
             return replace(state, skill=None)
-        cut = {} if skill.verb == "slice" else {kind: seeing.sliced(kind) for kind, _ in state.knowledge.sliced}
+        cut = {} if skill.verb == "slice" else {kind: sliced(kind) for kind, _ in state.knowledge.sliced}
         known = self._kinds.union(state.knowledge.map.found)
         named = {said: _kind(said, known, state.knowledge.map.found) for said in (skill.object, skill.receptacle) if said}
         strange = next((said for said, kind in named.items() if kind is None), None)
@@ -271,8 +272,8 @@ def _kind(said: str, kinds: Collection[str], found: Collection[str]) -> str | No
     if plain in kinds:
         return plain
     whole = resolve(_SLICE.sub(" ", said), kinds) if _SLICE.search(said) else None
-    if whole is not None and seeing.sliced(whole) in kinds:
-        return seeing.sliced(whole)
+    if whole is not None and sliced(whole) in kinds:
+        return sliced(whole)
     named = resolve(said, kinds) or resolve(said, found)
     return named and kind_in(named)
 

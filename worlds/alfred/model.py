@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from housequest.worlds.alfworld.text import load_counts
 from housequest.worlds.errors import nearest, shown
-from housequest.worlds.household.goals import KNIVES, Treatment
+from housequest.worlds.household.goals import KNIVES, Skill, Treatment
 
 ActionName = Literal[
     "GotoLocation", "PickupObject", "PutObject", "SliceObject", "CleanObject", "HeatObject", "CoolObject", "ToggleObject"
@@ -100,6 +100,41 @@ def plan_step(action: str, names: list[str]) -> PlanStep:
     if len(names) != ARGUMENTS[known]:
         raise PlanError(f"{known} takes {ARGUMENTS[known]} name(s), and {shown(' '.join(names))} has {len(names)}.")
     return PlanStep(known, *(name.casefold() for name in names))
+
+
+SLICED = {"egg": "eggcracked"}  # The names of sliced kinds that do not end in ``sliced``.
+
+
+def sliced(kind: str) -> str:
+    return SLICED.get(kind, f"{kind}sliced")
+
+
+def skills_of(plan: Plan) -> tuple[Skill, ...]:
+    """The skills of an annotated plan. A ``GotoLocation`` gives the place of the next subgoal, and a sliced object is named as
+    a slice from then on."""
+    skills: list[Skill] = []
+    cut: set[str] = set()
+    place: str | None = None
+    for step in plan:
+        thing = step.thing
+        named = sliced(thing) if thing in cut else thing
+        match step.action:
+            case "GotoLocation":
+                place = thing
+                continue
+            case "PickupObject":
+                skills.append(Skill("pick", named, place if place != thing else None))
+            case "PutObject":
+                skills.append(Skill("put", named, step.receptacle))
+            case "SliceObject":
+                skills.append(Skill("slice", thing))
+                cut.add(thing)
+            case "ToggleObject":
+                skills.append(Skill("use", thing))
+            case treatment:
+                skills.append(Skill(TREATMENTS[treatment], named))
+        place = None
+    return tuple(skills)
 
 
 Property = Literal["sliced", "clean", "hot", "cold", "on"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from housequest.worlds.alfred.env import MANUAL, AlfredEnv, AlfredSkillEnv, Episode, demonstrated, demonstrated_skills, opening
 from housequest.worlds.alfred.env import TURNS as TURNS_OF_SKILLS
+from housequest.worlds.alfred.model import skills_of
 from housequest.worlds.alfred.scenes import games_on, scene_at, scene_of
 from housequest.worlds.alfred.tasks import METRICS, UNWEIGHTED, AlfredGoal, listed, read_demonstration, read_trajectory, splits
 from housequest.worlds.alfworld import games
@@ -20,7 +21,7 @@ from housequest.worlds.alfworld.houses.house import GeneratedHouses
 from housequest.worlds.base import Annotated, CommandKey, Env, Observation, Policy, Task, WorldInfo
 from housequest.worlds.env import unwrapped
 from housequest.worlds.errors import ConfigurationError, GameError, nearest, shown
-from housequest.worlds.household.goals import TYPES, named_skills
+from housequest.worlds.household.goals import TYPES, Skill, named_skills
 from housequest.worlds.household.world import EXAMPLE, GENERATED, HouseholdWorld
 from housequest.worlds.options import option
 from housequest.worlds.paths import alfworld_data, read_file, sha256_of
@@ -154,11 +155,8 @@ class AlfredWorld(HouseholdWorld[GeneratedHouses]):
         trajectory = self._read(_source(task))
         return Annotated(len(self._shown(task) if self.info.skills else trajectory.actions), trajectory.goal.total)
 
-    def annotated_plan(self, task: Task) -> tuple[tuple[str, ...], ...] | None:
-        if task.split in _HOUSES:
-            return None
-        plan = read_demonstration(_source(task)).plan
-        return tuple(tuple(str(step).split()) for step in plan)
+    def annotated_plan(self, task: Task) -> tuple[Skill, ...] | None:
+        return None if task.split in _HOUSES else skills_of(read_demonstration(_source(task)).plan)
 
     def room(self, task: Task) -> Room:
         scene = self._begun(task).scene

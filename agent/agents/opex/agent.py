@@ -319,9 +319,7 @@ class OraclePlayer(BodyPlayer):
     def begin(self, goal: str, observation: Observation, grants: Grants) -> OracleMemory:
         if grants.plan is None:
             raise ConfigurationError("planner=oracle carries out the annotated plan, which is hidden; give --grant plan.")
-        from housequest.agent.alfred.seeing.state import skills_of
-
-        return OracleMemory(skills_of(grants.plan), self._body.begin(observation, goal))
+        return OracleMemory(grants.plan, self._body.begin(observation, goal))
 
     async def decide(self, memory: OracleMemory, turn: Turn, emit: Emitter) -> tuple[Decision, OracleMemory]:
         memory = await self.attend(memory, turn)

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from housequest.agent.agents.spec import CameraSettings
 from housequest.agent.alfred.seeing import semantic_map as maps
 from housequest.agent.alfred.seeing.perception import Detection, Percept
-from housequest.worlds.alfred.model import TREATMENTS
 from housequest.worlds.household.goals import APPLIANCES, CONTAINERS, KNIVES, Skill
 from housequest.worlds.rooms.room import AHEAD, EYE, Pose
 
@@ -98,41 +97,6 @@ def impossible(steps: Sequence[PolicyStep], held: str | None) -> str | None:
 def gerund(step: PolicyStep) -> str:
     """The step in words, such as "picking up the mug"."""
     return _TABLE["primitives"][step.primitive][1].format(step.kind)
-
-
-SLICED = {"egg": "eggcracked"}  # The names of sliced kinds that do not end in ``sliced``.
-
-
-def sliced(kind: str) -> str:
-    return SLICED.get(kind, f"{kind}sliced")
-
-
-def skills_of(plan: Sequence[tuple[str, ...]]) -> tuple[Skill, ...]:
-    """The skills of an annotated plan: ALFRED's subgoals, each an action with its names, such as ``PutObject apple fridge``.
-    A ``GotoLocation`` gives the place of the next subgoal, and a sliced object is named as a slice from then on."""
-    skills: list[Skill] = []
-    cut: set[str] = set()
-    place: str | None = None
-    for action, *names in plan:
-        thing = names[0]
-        named = sliced(thing) if thing in cut else thing
-        match action:
-            case "GotoLocation":
-                place = thing
-                continue
-            case "PickupObject":
-                skills.append(Skill("pick", named, place if place != thing else None))
-            case "PutObject":
-                skills.append(Skill("put", named, names[1]))
-            case "SliceObject":
-                skills.append(Skill("slice", thing))
-                cut.add(thing)
-            case "ToggleObject":
-                skills.append(Skill("use", thing))
-            case _:
-                skills.append(Skill(TREATMENTS[action], named))
-        place = None
-    return tuple(skills)
 
 
 ErrorMode = Literal["not found", "collision", "interaction failed", "closed receptacle", "planner's fault"]

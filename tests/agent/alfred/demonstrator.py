@@ -10,9 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from housequest.agent.alfred.seeing.state import skills_of
 from housequest.worlds.alfred.env import demonstrated_skills
-from housequest.worlds.alfred.model import Plan, PlanStep
+from housequest.worlds.alfred.model import Plan, PlanStep, skills_of
 from housequest.worlds.alfred.tasks import read_demonstration
 from housequest.worlds.base import Task
 from housequest.worlds.household.goals import APPLIANCES, Skill
@@ -37,7 +36,7 @@ class Demonstrator:
     With ``wrong_first_plan`` the first plan of an episode picks up what nobody can.
     """
 
-    plans: Mapping[str, Sequence[tuple[str, ...]]]
+    plans: Mapping[str, tuple[Skill, ...]]
     skills: Mapping[str, Sequence[str]]
     wrong_first_plan: bool = False
 
@@ -60,7 +59,7 @@ class Demonstrator:
         return self._skill(asked)
 
     def _plan(self, pattern: re.Pattern[str], text: str) -> tuple[Skill, ...]:
-        return skills_of(self.plans[pattern.findall(text)[-1]])
+        return self.plans[pattern.findall(text)[-1]]
 
     def _subtasks(self, asked: Sequence[str]) -> str:
         steps = [_sentence(skill) for skill in self._plan(_OPEX_TASK, asked[0])]
@@ -109,14 +108,14 @@ _HOUSES: dict[str, Plan] = {
 
 def demonstrator(*tasks: Task, wrong_first_plan: bool = False) -> Demonstrator:
     """The policy that knows these tasks of ALFRED's world."""
-    plans: dict[str, Sequence[tuple[str, ...]]] = {}
+    plans: dict[str, tuple[Skill, ...]] = {}
     skills: dict[str, Sequence[str]] = {}
     for task in tasks:
         plan = _HOUSES.get(task.reference)
         if plan is None:
             assert task.source is not None
             plan = read_demonstration(task.source).plan
-        plans[task.goal] = [tuple(str(step).split()) for step in plan]
+        plans[task.goal] = skills_of(plan)
         skills[task.goal] = demonstrated_skills(plan)
     return Demonstrator(plans, skills, wrong_first_plan)
 

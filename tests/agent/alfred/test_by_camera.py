@@ -15,13 +15,14 @@ import pytest
 
 from housequest.agent.agents.spec import AgentParts, CameraSettings
 from housequest.agent.alfred.robot import RobotBody, RobotState, glimpses
-from housequest.agent.alfred.seeing.state import SeeingState, sliced
+from housequest.agent.alfred.seeing.state import SeeingState
 from housequest.agent.base import Turn
 from housequest.agent.config import configure
 from housequest.agent.episodes import events
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.skills.controller import Execute
 from housequest.tui.cli import main
+from housequest.worlds.alfred.model import sliced
 from housequest.worlds.base import Observation, Pictured, Transition, World
 from housequest.worlds.household.goals import Skill
 from housequest.worlds.registry import DEFAULT_WORLD, household, make_world

@@ -16,18 +16,19 @@ from housequest.tui.play.session import Session
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.worlds.alfred.world import AlfredWorld
 from housequest.worlds.base import CommandKey, Task
+from housequest.worlds.household.goals import Skill
 from tests.tui.screen import press, running_text, screen_text, showing, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
 
-SUBGOALS = (("GotoLocation", "fridge"), ("PickupObject", "egg"), ("HeatObject", "egg"), ("PutObject", "egg", "diningtable"))
+SUBGOALS = (Skill("pick", "egg", "fridge"), Skill("heat", "egg"), Skill("put", "egg", "diningtable"))
 NOISY = "noisy:miss=0.2,confuse=0.3,seed=5"
 
 
 class Annotated(AlfredWorld):
     """ALFRED's world, whose made-up house has an annotated plan."""
 
-    def annotated_plan(self, task: Task) -> tuple[tuple[str, ...], ...]:
+    def annotated_plan(self, task: Task) -> tuple[Skill, ...]:
         return SUBGOALS
 
 

@@ -15,7 +15,9 @@ from housequest.worlds.alfred.model import (
     PlanStep,
     plan_step,
     read_plan,
+    skills_of,
 )
+from housequest.worlds.household.goals import Skill
 
 HEATED = (
     PlanStep("GotoLocation", "fridge"),
@@ -90,6 +92,27 @@ def test_what_is_no_step_is_refused_with_a_reason(action: str, names: list[str],
 def test_prose_is_no_plan(text: str) -> None:
     with pytest.raises(PlanError):
         read_plan(text)
+
+
+def told(plan: str) -> list[str]:
+    return [skill.text for skill in skills_of(read_plan(plan))]
+
+
+def test_the_annotated_plan_becomes_skills() -> None:
+    assert told("GotoLocation fridge\nPickupObject egg\nGotoLocation microwave\nHeatObject egg\nPutObject egg sinkbasin") == [
+        *("pick up the egg", "heat the egg", "put the egg in the sinkbasin")
+    ]
+    assert skills_of(read_plan("GotoLocation fridge\nPickupObject egg"))[0] == Skill("pick", "egg", "fridge")
+    assert skills_of(read_plan("GotoLocation desklamp\nToggleObject desklamp")) == (Skill("use", "desklamp"),)
+
+
+def test_what_was_sliced_is_a_slice_from_then_on() -> None:
+    plan = "PickupObject knife\nSliceObject egg\nPutObject knife sidetable\nPickupObject egg\nCoolObject egg\nPutObject egg pan"
+    assert told(plan) == [
+        *("pick up the knife", "slice the egg", "put the knife in the sidetable"),
+        *("pick up the eggcracked", "cool the eggcracked", "put the eggcracked in the pan"),
+    ]
+    assert told("SliceObject apple\nPickupObject apple")[-1] == "pick up the applesliced"
 
 
 NAMES = st.from_regex(r"[a-z]{1,20}kind", fullmatch=True)

@@ -20,6 +20,7 @@ from housequest.agent.setup import set_up
 from housequest.worlds.alfred.world import AlfredWorld
 from housequest.worlds.base import Task
 from housequest.worlds.errors import ConfigurationError, Unsupported
+from housequest.worlds.household.goals import Skill
 from housequest.worlds.registry import make_world
 from tests.agent.agents.opex.test_opex import FINISH, PLAN, play, roles
 from tests.agent.agents.test_agents import ended
@@ -35,14 +36,14 @@ THROUGH = (
     FINISH,
     play("Put", "DiningTable"),
 )
-SUBGOALS = (("GotoLocation", "fridge"), ("PickupObject", "egg"), ("HeatObject", "egg"), ("PutObject", "egg", "diningtable"))
+SUBGOALS = (Skill("pick", "egg", "fridge"), Skill("heat", "egg"), Skill("put", "egg", "diningtable"))
 POINT = re.compile(r"-?\d+\.\d\d")
 
 
 class Annotated(AlfredWorld):
     """ALFRED's world, whose made-up house has an annotated plan."""
 
-    def annotated_plan(self, task: Task) -> tuple[tuple[str, ...], ...]:
+    def annotated_plan(self, task: Task) -> tuple[Skill, ...]:
         return SUBGOALS
 
 

@@ -16,7 +16,6 @@ from housequest.agent.alfred.seeing.state import (
     SeeingState,
     Spot,
     Targets,
-    skills_of,
     steps_of,
 )
 from housequest.agent.skills.controller import Done, Failed
@@ -213,30 +212,6 @@ def test_corners_are_four_stands_far_apart(looked_round: SemanticMap) -> None:
 def test_turning_takes_the_shorter_way() -> None:
     assert [turned(quarters) for quarters in (0, 1, 2, 3, 4)] == [None, "RotateRight", "RotateRight", "RotateLeft", None]
     assert stand_of(Pose(0.5, -0.26), Pose(0.25, 0.25)) == (1, -2)
-
-
-# The oracle planner.
-
-
-def told(plan: str) -> list[str]:
-    return [skill.text for skill in skills_of(tuple(tuple(line.split()) for line in plan.strip().splitlines()))]
-
-
-def test_the_annotated_plan_becomes_skills() -> None:
-    assert told("GotoLocation fridge\nPickupObject egg\nGotoLocation microwave\nHeatObject egg\nPutObject egg sinkbasin") == [
-        *("pick up the egg", "heat the egg", "put the egg in the sinkbasin")
-    ]
-    assert skills_of((("GotoLocation", "fridge"), ("PickupObject", "egg")))[0] == Skill("pick", "egg", "fridge")
-    assert skills_of((("GotoLocation", "desklamp"), ("ToggleObject", "desklamp"))) == (Skill("use", "desklamp"),)
-
-
-def test_what_was_sliced_is_a_slice_from_then_on() -> None:
-    plan = "PickupObject knife\nSliceObject egg\nPutObject knife sidetable\nPickupObject egg\nCoolObject egg\nPutObject egg pan"
-    assert told(plan) == [
-        *("pick up the knife", "slice the egg", "put the knife in the sidetable"),
-        *("pick up the eggcracked", "cool the eggcracked", "put the eggcracked in the pan"),
-    ]
-    assert told("SliceObject apple\nPickupObject apple")[-1] == "pick up the applesliced"
 
 
 @pytest.mark.heavy
