@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from housequest.agent.models.base import ABILITIES, BriefReader, Completion, Local, Message, Model, Request, ability, score
 from housequest.agent.models.forms import Choice, grammar_of
-from housequest.agent.models.openai.probes import PROBE_TOKENS, names_colours, picture_question, spells
+from housequest.agent.models.openai.model import PROBE_TOKENS, names_colours, picture_question, spells
 from housequest.worlds.errors import HousequestError, Unsupported
 
 _BRIEF = (

@@ -26,7 +26,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from housequest.agent.models.openai.probes import QUESTION, picture_question
+from housequest.agent.models.openai.model import QUESTION, picture_question
 from tests.waiting import wait_until
 
 Messages = list[dict[str, str]]

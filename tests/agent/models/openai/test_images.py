@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from housequest.agent.models.base import Image, Message, Request
 from housequest.agent.models.checking import check_model
-from housequest.agent.models.openai.probes import names_colours
+from housequest.agent.models.openai.model import names_colours
 from housequest.agent.models.registry import make_model
 from housequest.worlds.errors import ModelError, Unsupported
 from housequest.worlds.rooms.render import png_file

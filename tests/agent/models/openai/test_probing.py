@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from starlette.responses import JSONResponse, Response
 
 from housequest.agent.models.base import Capabilities, Message, Request
-from housequest.agent.models.openai.model import OpenAIModel
-from housequest.agent.models.openai.probes import PROBED_AGAIN, spells
+from housequest.agent.models.openai.model import PROBED_AGAIN, OpenAIModel, spells
 from housequest.agent.models.openai.protocol import parse_choice, token_choices
 from housequest.agent.models.registry import make_model
 from housequest.worlds.errors import ModelError, Unsupported

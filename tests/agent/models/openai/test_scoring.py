@@ -18,8 +18,7 @@ from starlette.responses import JSONResponse, Response
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, MeteredModel, RunHalted
 from housequest.agent.models.base import Message, PromptToken, Scores, Usage
 from housequest.agent.models.checking import check_model
-from housequest.agent.models.openai.model import OpenAIModel
-from housequest.agent.models.openai.probes import score_gain
+from housequest.agent.models.openai.model import OpenAIModel, score_gain
 from housequest.agent.models.openai.protocol import read_tokens
 from housequest.agent.models.registry import make_model
 from housequest.worlds.errors import ModelError, Unsupported
