@@ -140,7 +140,7 @@ def title(file: Path) -> object:
 def content(file: Path) -> bytes:
     """All bytes of a network's file. Raises ``ConfigurationError``."""
     try:
-        return read_file(file, LARGEST_FILE + 1)
+        return read_file(file, LARGEST_FILE)
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"{shown(str(file), 400)} cannot be read: {error}.") from None
 

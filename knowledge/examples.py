@@ -166,7 +166,7 @@ def load_examples(path: Path) -> tuple[Example, ...]:
 
 def _content(path: Path, most: int, what: str) -> bytes:
     try:
-        return read_file(path, most + 1)
+        return read_file(path, most)
     except (OSError, ValueError) as error:
         raise KnowledgeError(f"{shown(str(path))}: the {what} cannot be read: {error}") from error
 
@@ -174,8 +174,6 @@ def _content(path: Path, most: int, what: str) -> bytes:
 def parse_examples(content: bytes, origin: str) -> tuple[Example, ...]:
     """Read a store; ``origin`` names it in errors. Raises ``KnowledgeError``."""
     way_out = "Make the file with scripts/make_examples.py."
-    if len(content) > MAX_FILE:
-        raise KnowledgeError(f"{shown(origin)}: a store of examples has at most {MAX_FILE:,} bytes. {way_out}")
     lines = content.splitlines()
     if len(lines) > MAX_EXAMPLES:
         raise KnowledgeError(f"{shown(origin)}: a store has at most {MAX_EXAMPLES:,} examples. {way_out}")
@@ -283,8 +281,6 @@ def parse_exemplars(content: bytes, origin: str, household: Household) -> Exempl
     def wrong(what: str) -> KnowledgeError:
         return KnowledgeError(f"{shown(origin)}: {what} Take ReAct's file, or make one with scripts/make_exemplars.py.")
 
-    if len(content) > LARGEST_EXEMPLARS:
-        raise wrong(f"a file of exemplars has at most {LARGEST_EXEMPLARS:,} bytes.")
     try:
         value: object = json.loads(content)
     except (ValueError, RecursionError) as error:

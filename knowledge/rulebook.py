@@ -110,12 +110,10 @@ def new_book(path: Path, world: str = DEFAULT_WORLD) -> Rulebook:
 def read_book(path: Path) -> Rulebook:
     """The rulebook in the file ``path``. Raises ``KnowledgeError``, with file, line and field if it is invalid."""
     try:
-        content = read_file(path, LARGEST_FILE + 1)
+        content = read_file(path, LARGEST_FILE)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "that is not a path"
         raise KnowledgeError(f"The rulebook {unquoted(str(path))} cannot be read: {reason}.") from error
-    if len(content) > LARGEST_FILE:
-        raise KnowledgeError(f"The rulebook {path} is too large: at most {LARGEST_FILE:,} bytes are read; split it.")
     return parse_book(path, content)
 
 

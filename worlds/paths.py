@@ -47,12 +47,22 @@ def sha256_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-class IrregularFile(OSError):
+class RefusedFile(OSError):
+    """A file that is not used; ``strerror`` says why."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(errno.EINVAL, why, str(path))
+
+    def __str__(self) -> str:
+        return str(self.strerror)
+
+
+class IrregularFile(RefusedFile):
     """A path leads to something other than a regular file, or to a link that would be written through; ``strerror`` names
     it."""
 
     def __init__(self, path: Path, what: str) -> None:
-        super().__init__(errno.EINVAL, f"it is {what}, and only a regular file is used here", str(path))
+        super().__init__(path, f"it is {what}, and only a regular file is used here")
 
     def __str__(self) -> str:
         return f"{self.filename}: {self.strerror}"
@@ -86,10 +96,13 @@ def open_file(path: Path, mode: Literal["rb", "wb", "ab", "r+b"] = "rb") -> Bina
     return open(path, mode, opener=opener)
 
 
-def read_file(path: Path, most: int = -1) -> bytes:
-    """The first ``most`` bytes of a regular file, or all of them. Raises ``OSError`` as `open_file` does."""
+def read_file(path: Path, most: int | None = None) -> bytes:
+    """All bytes of a regular file. Raises ``OSError`` as `open_file` does, and ``RefusedFile`` for more than ``most``."""
     with open_file(path) as file:
-        return file.read(most)
+        content = file.read(-1 if most is None else most + 1)
+    if most is not None and len(content) > most:
+        raise RefusedFile(path, f"it has more than {most:,} bytes")
+    return content
 
 
 def refuse_irregular(path: Path, *, writing: bool) -> None:

@@ -265,11 +265,9 @@ def compose(content: str | bytes) -> YamlNode | None:
 def read_yaml(path: Path, name: str, largest: int) -> Any:
     """Read the YAML file at ``path``, of at most ``largest`` bytes. Raises ``ConfigurationError``, calling it ``name``."""
     try:
-        content = read_file(path, largest + 1)
+        content = read_file(path, largest)
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"{name} cannot be read: {error}.") from error
-    if len(content) > largest:
-        raise ConfigurationError(f"{name} has more than {largest:,} bytes.")
     return parse_yaml(content, name)
 
 

@@ -216,9 +216,7 @@ def read_configuration(file: Path) -> tuple[dict[str, Any], bytes] | None:
     try:
         if not file.exists():
             return None
-        content = read_file(file, LARGEST_FILE + 1)
-        if len(content) > LARGEST_FILE:
-            raise ConfigurationError(f"{file} is larger than {LARGEST_FILE >> 20} MiB; a configuration is smaller.")
+        content = read_file(file, LARGEST_FILE)
         return tomllib.loads(content.decode()), content
     except OSError as error:
         raise ConfigurationError(f"{file} cannot be read: {error.strerror or type(error).__name__}.") from None

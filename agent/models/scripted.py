@@ -103,12 +103,9 @@ class ScriptedProvider(ModelProvider):
 def read_script(file: Path) -> bytes:
     """Read the bytes of a script. Raises ``ConfigurationError`` if it is unreadable or too large."""
     try:
-        content = read_file(file, LARGEST_FILE + 1)
+        return read_file(file, LARGEST_FILE)
     except OSError as error:
         raise ConfigurationError(f"{file} cannot be read: {error.strerror}. Give scripted: a file.") from None
-    if len(content) > LARGEST_FILE:
-        raise ConfigurationError(f"{file} is larger than {LARGEST_FILE >> 10} KiB; that is not a script of replies.")
-    return content
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,9 +60,7 @@ def read_own(agent: str, given: str, packages: Iterable[str]) -> str:
 def _read(file: Path, shipped: Prompt, agent: str) -> Prompt:
     """Replace sections of ``shipped`` by those of ``file``. Raises ``ConfigurationError``."""
     try:
-        if len(content := read_file(file, LARGEST + 1)) > LARGEST:
-            raise ValueError(f"it is larger than {LARGEST >> 10} KiB")
-        text = content.decode("utf-8-sig").replace("\r\n", "\n") + "\n"
+        text = read_file(file, LARGEST).decode("utf-8-sig").replace("\r\n", "\n") + "\n"
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"{file} cannot be read: {error}.") from None
     headings, known = re.findall("^==.*", text, re.MULTILINE), [f"=== {name} ===" for name in shipped.sections]

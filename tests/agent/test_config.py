@@ -146,7 +146,7 @@ def test_a_file_lies_beside_the_one_that_names_it(key: str, tmp_path: Path) -> N
         ("limit = " + "9" * 5_000, "is not TOML"),
         (b"\xff\xfe", "not UTF-8"),
         (b"\x00", "is not TOML"),
-        (b"# " + b"x" * (1 << 20), "larger than"),
+        (b"# " + b"x" * (1 << 20), "it has more than"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_file(text: str | bytes, told: str, tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from housequest.knowledge.examples import (
     EXEMPLARS_EACH,
     KEYS,
-    LARGEST_EXEMPLARS,
     LONGEST_EXEMPLAR,
     exemplars_of,
     parse_exemplars,
@@ -82,7 +81,6 @@ def test_without_thoughts_the_commands_are_left() -> None:
         (b"[]", "not a JSON object"),
         (b"[" * 100_000, "not JSON"),
         (b"\xff{}", "not JSON"),
-        (b" " * (LARGEST_EXEMPLARS + 1), "at most"),
         (b"{}", "react_put_0"),
         (file(react_heat_1=None), "react_heat_0, react_heat_1"),
         (file(react_heat_1=7), "react_heat_1 is 7"),

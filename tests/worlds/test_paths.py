@@ -9,6 +9,7 @@ import pytest
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import (
     IrregularFile,
+    RefusedFile,
     alfworld_data,
     atomic_write,
     cache_folder,
@@ -121,7 +122,9 @@ def test_nothing_is_written_through_a_link(kind: str, mode: str, tmp_path: Path)
         open_file(path, mode)  # pyright: ignore[reportArgumentType]
     assert outside.read_bytes() == b"kept" if kind != "dangling link" else not outside.exists()
     if kind != "dangling link":
-        assert read_file(path, 2) == b"ke"
+        assert read_file(path, 4) == b"kept"
+        with pytest.raises(RefusedFile, match="it has more than 3 bytes"):
+            read_file(path, 3)
     # What is replaced as a whole leaves the other file alone.
     atomic_write(path, b"new")
     assert (path.read_bytes(), path.is_symlink()) == (b"new", False)

@@ -82,14 +82,12 @@ def load_recent() -> LoadedChoices:
     """Read the choices made last. A damaged file is renamed."""
     file = state_folder() / FILE_NAME
     try:
-        content = read_file(file, LARGEST_FILE + 1)
+        content = read_file(file, LARGEST_FILE)
     except FileNotFoundError:
         return LoadedChoices()
     except OSError as error:
         return LoadedChoices(remark=f"{file} cannot be read ({error.strerror}), so nothing is preselected.")
     try:
-        if len(content) > LARGEST_FILE:
-            raise ValueError("too large")
         recent = TypeAdapter(RecentChoices).validate_json(content)
         return LoadedChoices(replace(recent, models=recent.models[:MODELS_KEPT]))
     except ValueError:

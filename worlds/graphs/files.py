@@ -128,13 +128,9 @@ class JsonText:
 def read_text(path: Path) -> str:
     """The text of a file. Raises ``GameError``."""
     try:
-        content = read_file(path, MOST_BYTES + 1)
+        content = read_file(path, MOST_BYTES)
     except OSError as error:
         raise GameError(f"{shown(str(path), 400)} cannot be read: {error.strerror}.") from error
-    if len(content) > MOST_BYTES:
-        raise GameError(
-            f"{shown(str(path), 400)} has more than {MOST_BYTES:,} bytes, so it is not a file of tasks or of a graph."
-        )
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -158,7 +158,7 @@ class Counts:
 def read_counts(path: Path) -> Counts:
     """The table at ``path``. Raises ``KnowledgeError`` naming the file."""
     try:
-        content = read_file(path, MAX_FILE + 1)
+        content = read_file(path, MAX_FILE)
     except (OSError, ValueError) as error:
         raise KnowledgeError(f"{shown(str(path))}: the table of counts cannot be read: {error}") from error
     return parse_counts(content, str(path))
@@ -166,9 +166,6 @@ def read_counts(path: Path) -> Counts:
 
 def parse_counts(content: bytes, origin: str) -> Counts:
     """Read a table; ``origin`` names it in errors. Raises ``KnowledgeError``."""
-    if len(content) > MAX_FILE:
-        many = f"{len(content):,} bytes are too many for a table of counts; it has at most {MAX_FILE:,}"
-        raise KnowledgeError(f"{shown(origin)}: {many}.")
     try:
         counts = read_json(Counts, content)
         if not counts.rooms:

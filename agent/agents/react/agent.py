@@ -449,10 +449,7 @@ class Templates(NamedTuple):
 def read_templates(path: Path) -> Templates:
     """The templates in a copy of verl-agent's ``prompts/alfworld.py``; it is never run. Raises ``ConfigurationError``."""
     try:
-        content = read_file(path, _LARGEST + 1)
-        if len(content) > _LARGEST:
-            raise _wrong(path, f"a file of templates has at most {_LARGEST:,} bytes.")
-        found = _texts(ast.parse(content))
+        found = _texts(ast.parse(read_file(path, _LARGEST)))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise _wrong(path, f"it cannot be read: {error}.") from error
     for name, fields in ((FIRST, _AT_FIRST), (LATER, _LATER)):

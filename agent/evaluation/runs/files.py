@@ -101,19 +101,14 @@ def lines_of(records: Iterable[BaseModel]) -> bytes:
     return b"".join(f"{with_digest(record.model_dump_json(exclude_none=True))}\n".encode() for record in records)
 
 
-def read_bytes(path: Path, largest: int, missing: str | None = None, way_out: str = "") -> bytes:
-    """The content of ``path``. Raises ``ConfigurationError``, with the message ``missing`` where the file does not exist.
-    ``way_out`` is said where it is too large.
-    """
+def read_bytes(path: Path, largest: int, missing: str | None = None) -> bytes:
+    """The content of ``path``. Raises ``ConfigurationError``, with the message ``missing`` where the file does not exist."""
     try:
         if missing is not None and not path.exists():
             raise ConfigurationError(missing)
-        content = read_file(path, largest + 1)
+        return read_file(path, largest)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from None
-    if len(content) > largest:
-        raise ConfigurationError(f"{path} is larger than {largest >> 20} MiB; a run's files are smaller.{way_out}")
-    return content
 
 
 def parsed(kind: type[T], content: bytes, where: str, way_out: str = "") -> T:

@@ -161,14 +161,11 @@ def load_template(named: str) -> str:
     if named == "chatml":
         return _CHATML
     try:
-        content = read_file(Path(named), LARGEST + 1)
-        if len(content) <= LARGEST:
-            return content.decode("utf-8")
-        reason = f"it has more than {LARGEST:,} bytes"
+        return read_file(Path(named), LARGEST).decode("utf-8")
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    way_out = "Name a file with ?template=FILE, or ?template=chatml."
-    raise Refused(f"has no chat template {named!r} ({reason})", way_out, fatal=True)
+        way_out = "Name a file with ?template=FILE, or ?template=chatml."
+        raise Refused(f"has no chat template {named!r} ({reason})", way_out, fatal=True) from None
 
 
 def empty_prompt() -> Refused:

@@ -104,7 +104,7 @@ def saying_look(messages: list[dict[str, str]]) -> str:
             "actor.txt: the section === system === is missing; `housequest prompts write reasoner-actor FOLDER` writes all of "
             "them, and `prompts show reasoner-actor`",
         ),
-        ("reasoner", "x" * (1 << 19), "larger than 256 KiB"),
+        ("reasoner", "x" * (1 << 19), "it has more than 262,144 bytes"),
         ("acter", "=== turn ===\n$observation", "acter.txt: the agent 'reasoner-actor' has no prompt.*Did you mean 'actor'"),
     ],
 )

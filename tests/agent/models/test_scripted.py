@@ -127,7 +127,7 @@ def test_a_script_that_has_run_out_says_so(tmp_path: Path) -> None:
         (b"replies: &all [a, *all]", "line 1: YAML anchors and aliases"),
         (b"replies: [*nobody]", "line 1: YAML anchors and aliases"),
         (b"a: &b 1\nb: &b 2", "line 1: this field is not known"),
-        (b"a: " + b"x" * (1 << 18), "larger than 256 KiB"),
+        (b"a: " + b"x" * (1 << 18), "it has more than 262,144 bytes"),
     ],
     ids=itertools.count(),
 )

@@ -207,7 +207,7 @@ BOMB = "\n".join(["- &a0 [x, x]", *(f"- &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]"
         (f"{HEAD}- {{id: one, statment: a}}\n", "book.yaml:3: .*statment: this field is not known. Did you mean 'statement'"),
         ("- !!python/object/apply:os.system [ls]\n", "book.yaml:1: .*the tag"),
         (BOMB, "book.yaml:2: .*anchors and aliases are not read"),
-        ("- a\n" * 2_500_000, "too large: at most 1,000,000 bytes are read; split it"),
+        ("- a\n" * 2_500_000, "cannot be read: it has more than 1,000,000 bytes"),
         ("- {id: one, statement: a, status: [}\n", "book.yaml:1: .*not valid YAML"),
     ],
     ids=["ids", "fields", "tags", "aliases", "size", "YAML"],

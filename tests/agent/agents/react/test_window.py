@@ -147,7 +147,7 @@ def test_the_prompt_is_that_of_a_given_file(world: World, tmp_path: Path) -> Non
         ("", "no text ALFWORLD_TEMPLATE_NO_HIS"),
         ("x = (", "cannot be read"),
         (THEIRS.replace("{current_step}", "{__class__}"), "the field '__class__'"),
-        ("#" * 70_000, "at most 65,536 bytes"),
+        ("#" * 70_000, "it has more than 65,536 bytes"),
     ],
 )
 def test_a_file_that_is_none_of_prompts_is_refused_with_the_reason(

@@ -221,7 +221,7 @@ def test_a_manifest_of_which_too_little_is_left_is_refused(run: Path) -> None:
 @pytest.mark.heavy
 def test_an_index_larger_than_any_run_has_is_set_aside(run: Path, whole: Path) -> None:
     os.truncate(run / "index.jsonl", 1 << 30)
-    with pytest.raises(ConfigurationError, match=r"index\.jsonl: is larger than .*"):
+    with pytest.raises(ConfigurationError, match=r"index\.jsonl: cannot be read: it has more than .*"):
         figures(run)
     check(run, whole)
     assert (run / "index.jsonl.unfit-1").exists()
