@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import warnings
 from collections import Counter
@@ -129,12 +130,12 @@ def _players(runs: Sequence[Path]) -> tuple[tuple[str, ...], dict[str, str]]:
 
 
 def _sizes(text: str) -> list[int]:
-    try:
-        return sorted({int(each) for each in text.split(",")})
-    except ValueError:
+    found = text.split(",")
+    if not all(re.fullmatch(r"\s*\d{1,9}\s*", each) for each in found):
         raise ConfigurationError(
             f"--houses: {shown(text)} is not a number of houses; give one such as 400, or several such as 25,50,100."
-        ) from None
+        )
+    return sorted(set(map(int, found)))
 
 
 def _table(sizes: Sequence[int], made: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -227,8 +228,6 @@ def export(
         if runs or all_ or format == "dpo":
             other = "RUN" if runs else "--all" if all_ else "--format dpo"
             raise ConfigurationError(f"--prompts-of: the expert plays now and wins; leave out {other}, or --prompts-of.")
-        if games is not None and games < 1:
-            raise ConfigurationError(f"--games: {games} is too few; give at least 1.")
         lessons = Lessons((prompts_of,), pairs(set_ or (), "--set"), human_goals=human_goals, epsilon=epsilon or 0.0, seed=seed)
         part = None if shard is None else read_shard(shard)
         grants, players = frozenset(grant or ()), pool(processes, cluster)

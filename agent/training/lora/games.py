@@ -246,11 +246,6 @@ class Lessons:
 
     def check(self) -> None:
         """Raise ``ConfigurationError`` for lessons that cannot be played."""
-        for flag, number in (("--houses", self.houses), ("--games", self.games)):
-            if number < 0:
-                raise ConfigurationError(f"{flag}: {number} is too few; give 0 or more.")
-        if not 0 <= self.epsilon <= 1:
-            raise ConfigurationError(f"--epsilon: {self.epsilon:g} is not a probability; give 0 to 1.")
         if self.houses > EVALUATION_SEEDS:
             raise ConfigurationError(
                 f"Houses from {EVALUATION_SEEDS:,} on are for evaluation; learn from fewer than {self.houses:,}."

@@ -111,10 +111,7 @@ class Machine:
 
 def machine(device: str = "auto", threads: int | None = None, batch_tokens: int | None = None) -> Machine:
     """Choose this machine's settings: the ``device``, or a GPU if there is one, and bfloat16 if the device is fast at it.
-    Raises ``ConfigurationError`` for a missing GPU, and for numbers below 1."""
-    for flag, number in (("--threads", threads), ("--max-batch-tokens", batch_tokens)):
-        if number is not None and number < 1:
-            raise ConfigurationError(f"{flag}: {number} is too few; give at least 1.")
+    Raises ``ConfigurationError`` for a missing GPU."""
     if device == "cuda" and not torch.cuda.is_available():
         raise ConfigurationError("--device cuda: PyTorch finds no GPU here; leave it out to train on the processor.")
     chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device

@@ -24,9 +24,10 @@ from hashlib import sha256
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from housequest.agent.episodes.moments import digest
+from housequest.agent.evaluation.runs.files import flattened
 from housequest.agent.evaluation.runs.spec import installed_version
 from housequest.agent.models.base import Message
 from housequest.agent.models.gguf import fingerprint, read_header
@@ -189,14 +190,6 @@ class LoraRecipe:
     warmup: float = 0.05
     seed: int = 1
 
-    def check(self) -> None:
-        """Raise ``ConfigurationError`` for impossible settings."""
-        for name in ("rank", "alpha", "epochs", "batch", "context"):
-            if getattr(self, name) < 1:
-                raise ConfigurationError(f"--{name}: {getattr(self, name)} is too few; give at least 1.")
-        if not 0 < self.rate < 1:
-            raise ConfigurationError(f"--rate: {self.rate} is out of range; give 0.0001 to 0.01.")
-
 
 @dataclass(frozen=True, slots=True)
 class AdapterFolder:
@@ -216,8 +209,9 @@ class AdapterFolder:
         """Read the record of the ``wanted`` training; empty if it has not begun here. Raises ``ConfigurationError`` if another
         training has a checkpoint here."""
         before = self.recipe()
-        known, asked = _flat(before), _flat(json.loads(json.dumps(wanted)))
-        others = [name for name, value in asked.items() if known.get(name) != value]
+        known = flattened({name: before.get(name) for name in wanted})
+        asked = flattened(json.loads(json.dumps(wanted)))
+        others = [name for name in {**asked, **known} if known.get(name) != asked.get(name)]
         if others:
             self.refuse_to_go_on(others)
         return {} if others else before
@@ -233,15 +227,6 @@ class AdapterFolder:
     def record(self, parts: Mapping[str, Any]) -> None:
         """Replace the record by ``parts``."""
         atomic_write(self.path / RECIPE, json.dumps(dict(parts), indent=1).encode())
-
-
-def _flat(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of ``parts``, with those of nested tables under joined names."""
-    return {
-        f"{name}.{key}" if key else name: value
-        for name, part in parts.items()
-        for key, value in (cast("dict[str, Any]", part) if isinstance(part, dict) else {"": part}).items()
-    }
 
 
 _PACKAGES = ("housequest", "torch", "transformers", "peft", "gguf")
@@ -262,7 +247,6 @@ class Training:
 
     def check(self) -> None:
         """Raise ``ConfigurationError`` for an impossible training."""
-        self.recipe.check()
         self.lessons.check()
         if self.lessons.human_goals and not self.lessons.games:
             raise ConfigurationError("--human-goals: only games of train have people's goals; give --games N.")

@@ -288,7 +288,7 @@ def test_the_command_writes_a_file_or_prints(runs: Path, tmp_path: Path, capsys:
         (("--prompts-of", "react", "--format", "dpo"), "leave out --format dpo"),
         (("--prompts-of", "human"), "asks no language model"),
         (("somewhere", "--games", "2"), "for the expert's games alone"),
-        (("--prompts-of", "react", "--games", "0"), "too few"),
+        (("--prompts-of", "react", "--games", "0"), "greater than or equal to 1"),
         (("--prompts-of", "react", "--shard", "3/2"), "is not a shard"),
         (("--prompts-of", "react", "--processes", "2", "--cluster", "ray"), "leave out --processes or --cluster"),
         (("--prompts-of", "react", "--cluster", "here"), "is not a cluster"),

@@ -109,16 +109,16 @@ def test_several_sizes_are_beginnings_of_the_largest_whose_games_are_played_once
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        ("--houses -5", "--houses: -5 is too few; give 0 or more."),
+        ("--houses -5", "--houses: '-5' is not a number of houses;"),
         ("--houses 25,many", "--houses: '25,many' is not a number of houses;"),
-        ("--houses 1,-2", "--houses: -2 is too few; give 0 or more."),
+        ("--houses 1,-2", "--houses: '1,-2' is not a number of houses;"),
         ("--houses 0", "nothing to learn from: give --houses, --games or --from RUN."),
-        ("--games -1", "--games: -1 is too few; give 0 or more."),
-        ("--epsilon 2", "--epsilon: 2 is not a probability; give 0 to 1."),
-        ("--epsilon -0.1", "--epsilon: -0.1 is not a probability; give 0 to 1."),
+        ("--games -1", "'--games': Input should be greater than or equal to 0."),
+        ("--epsilon 2", "'--epsilon': Input should be less than or equal to 1."),
+        ("--epsilon -0.1", "'--epsilon': Input should be greater than or equal to 0."),
         ("--human-goals", "give --games N."),
-        ("--epochs 0", "--epochs: 0 is too few; give at least 1."),
-        ("--rank -1", "--rank: -1 is too few; give at least 1."),
+        ("--epochs 0", "'--epochs': Input should be greater than or equal to 1."),
+        ("--rank -1", "'--rank': Input should be greater than or equal to 1."),
         ("--from empty", "holds no recorded episodes"),
     ],
 )
