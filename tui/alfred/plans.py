@@ -11,7 +11,7 @@ from housequest.agent.alfred.plans.work import PlanRun, make_run, score_plans
 from housequest.agent.config import Settings
 from housequest.agent.evaluation.runs.batch import RunOptions
 from housequest.agent.evaluation.runs.budget import BudgetTracker
-from housequest.agent.evaluation.runs.sweep import ConfiguredArm, SweepFolder
+from housequest.agent.evaluation.runs.sweep import ArmRun, SweepFolder
 from housequest.agent.models.embeddings import texts_go_to
 from housequest.agent.models.registry import destination
 from housequest.tui import terminal
@@ -37,7 +37,7 @@ def evaluate(settings: Settings, out: Path | None, call: EvalCall) -> None:
     _score([(opening, run, settings, place)], place, call)
 
 
-def sweep(arms: Sequence[ConfiguredArm], folder: SweepFolder, call: EvalCall) -> None:
+def sweep(arms: Sequence[ArmRun], folder: SweepFolder, call: EvalCall) -> None:
     """Score the plans of every arm of a sweep, or resume that, and print its table."""
     trials = plan_arms(arms)
     _check(call, [each.settings for each in trials])

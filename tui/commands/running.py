@@ -110,11 +110,10 @@ def evaluate_sweep(file: Path, call: EvalCall) -> None:
     """Play all runs of a sweep, or resume it, and print its table."""
     sweep = sweeps.read_sweep(file)
     folder = sweeps.SweepFolder(call.folder(sweep.default_folder))
-    arms = tuple(sweeps.configured_arms(sweep, call.flags))
-    if family := next(filter(None, (family_named(arm.settings.world) for arm in arms)), None):
-        import_module(family.commands).sweep(arms, folder, call)
+    trials = tuple(sweeps.plan_sweep(sweep, call.flags))
+    if family := next(filter(None, (family_named(trial.settings.world) for trial in trials)), None):
+        import_module(family.commands).sweep(trials, folder, call)
         return
-    trials = tuple(sweeps.plan_sweep(arms))
     announce([trial.spec for trial in trials], call.budget)
     if call.dry_run:
         runs = [{"arm": each.arm, "seed": each.seed, **each.spec.manifest.model_dump(mode="json")} for each in trials]

@@ -18,7 +18,7 @@ from housequest.agent.evaluation.parts import RunFamily
 from housequest.agent.evaluation.render import table
 from housequest.agent.evaluation.render.series import arms_card
 from housequest.agent.evaluation.runs.spec import selection_text
-from housequest.agent.evaluation.runs.sweep import ConfiguredArm, SweepFolder
+from housequest.agent.evaluation.runs.sweep import ArmRun, SweepFolder
 from housequest.worlds.alfred import PLANS
 from housequest.worlds.alfred.tasks import LEVELS, TASK_TYPES, read_split
 from housequest.worlds.errors import ConfigurationError
@@ -191,14 +191,14 @@ MEASURES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PlanArm(ConfiguredArm):
+@dataclass(frozen=True)
+class PlanArm(ArmRun):
     """One arm with one seed, ready to run."""
 
     run: work.PlanRun
 
 
-def plan_arms(arms: Iterable[ConfiguredArm]) -> tuple[PlanArm, ...]:
+def plan_arms(arms: Iterable[ArmRun]) -> tuple[PlanArm, ...]:
     """The runs of a sweep over plans. Raises ``ConfigurationError``, also where an arm plays games, and ``GameError``."""
     arms, read = tuple(arms), cache(read_split)
     if games := next((each.arm for each in arms if each.settings.world != PLANS), None):

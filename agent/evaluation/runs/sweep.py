@@ -27,8 +27,9 @@ several agents, models, rulebooks and seeds, read as one table. Its file is YAML
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from itertools import islice, product
 from pathlib import Path
@@ -36,7 +37,7 @@ from typing import Annotated, Literal, NamedTuple, cast
 
 from pydantic import Field
 
-from housequest.agent.agents.spec import agent_names, agent_spec
+from housequest.agent.agents.spec import DEFAULT_AGENT, agent_names, agent_spec
 from housequest.agent.base import Attempt
 from housequest.agent.config import Settings, SettingsSource, configure
 from housequest.agent.episodes.events import ParseFailed, Stepped, Thought, branch
@@ -53,7 +54,6 @@ from housequest.worlds.errors import ConfigurationError, nearest, shown, unquote
 from housequest.worlds.paths import FORMAT, Format, atomic_write, remove_unfinished
 from housequest.worlds.validation import parse_yaml
 
-USUAL_AGENT = "reasoner-actor"
 WITHOUT, WITH = "without", "with"
 REFLECTION = "reflection"
 """The role whose thought says what went wrong in the attempt before."""
@@ -67,22 +67,23 @@ SETTINGS = (
 """The settings of an arm; seeds belong to the sweep."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfiguredArm:
-    """One arm with one seed, configured: a run in its own ``folder`` below the sweep's, at its ``place`` among its repeats."""
+@dataclass(frozen=True)
+class ArmRun:
+    """One arm with one seed: a run in its own ``folder`` below the sweep's, at its ``place`` in a series, with these ``rules``
+    in place of those of its settings.
+    """
 
     arm: str
     seed: int
     folder: str
     settings: Settings
     place: SeriesPosition = field(default=FIRST, kw_only=True)
+    rules: RuleBudget | None = field(default=None, kw_only=True)
 
-
-@dataclass(frozen=True, slots=True)
-class ArmRun(ConfiguredArm):
-    """One arm with one seed, whose episodes can begin."""
-
-    spec: RunSpec
+    @cached_property
+    def spec(self) -> RunSpec:
+        """The run, resolved when first asked for. Raises ``ConfigurationError`` and ``KnowledgeError``."""
+        return make_run_spec(self.settings, rules=self.rules, place=self.place)
 
 
 class ArmRecord(Frozen):
@@ -117,7 +118,7 @@ class SweepFolder:
         """True if the folder holds a sweep."""
         return self.file.is_file()
 
-    def begin(self, trials: Sequence[ConfiguredArm], series: SeriesKind | None = None) -> None:
+    def begin(self, trials: Sequence[ArmRun], series: SeriesKind | None = None) -> None:
         """Write ``sweep.json``. Raises ``ConfigurationError`` where the folder holds something else."""
         runs = tuple(ArmRecord(arm=trial.arm, seed=trial.seed, folder=trial.folder) for trial in trials)
         self._begin(file_of(SweepManifest(series=series, runs=runs)))
@@ -190,14 +191,8 @@ def read_sweep(file: Path) -> Sweep:
     return Sweep(file, dict(named), seeds)
 
 
-def plan_sweep(arms: Iterable[ConfiguredArm]) -> Iterator[ArmRun]:
-    """The runs of a sweep, arm by arm. Raises ``ConfigurationError`` and ``KnowledgeError``."""
-    for each in arms:
-        yield ArmRun(each.arm, each.seed, each.folder, each.settings, make_run_spec(each.settings, place=each.place))
-
-
-def configured_arms(sweep: Sweep, flags: Mapping[str, object], folder: Path | None = None) -> Iterator[ConfiguredArm]:
-    """The arms of a sweep with each seed; ``flags`` apply to all. Raises ``ConfigurationError``."""
+def plan_sweep(sweep: Sweep, flags: Mapping[str, object], folder: Path | None = None) -> Iterator[ArmRun]:
+    """The runs of a sweep, arm by arm; ``flags`` apply to all. Raises ``ConfigurationError``."""
     given = {key: value for key, value in flags.items() if value is not None and value not in ([], ())}
     for arm, values in sweep.arms.items():
         for key in given:
@@ -222,7 +217,7 @@ def configured_arms(sweep: Sweep, flags: Mapping[str, object], folder: Path | No
                 )
             for number in range(1, repeat + 1):
                 folder_of = f"{name}-{number}" if repeat > 1 else name
-                yield ConfiguredArm(arm, seed + number - 1, folder_of, settings, place=SeriesPosition(repeat=number))
+                yield ArmRun(arm, seed + number - 1, folder_of, settings, place=SeriesPosition(repeat=number))
 
 
 def _arms(file: Path, name: str, value: object, common: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object]]]:
@@ -308,7 +303,7 @@ def plan_measurement(settings: Settings, name: str, ids: Sequence[str] = (), *, 
     the whole book is measured against no rules. Raises ``KnowledgeError``, and ``ConfigurationError`` where the agent takes no
     rules or the book has none to show.
     """
-    agent = settings.agent or USUAL_AGENT
+    agent = settings.agent or DEFAULT_AGENT
     if "rules" not in agent_spec(agent).takes:
         able = ", ".join(each for each in agent_names() if "rules" in agent_spec(each).takes)
         raise ConfigurationError(f"The agent {agent!r} takes no rules; measure with one of: {able}.")
@@ -325,8 +320,8 @@ def plan_measurement(settings: Settings, name: str, ids: Sequence[str] = (), *, 
 
     def trial(arm: str, rules: tuple[Rule, ...]) -> ArmRun:
         part = f"{few([unquoted(rule.id) for rule in rules])} alone" if alone else _part(rules, usual)
-        spec = make_run_spec(settings, rules=RuleBudget.of_book(book, rules, settings.rules_budget, part) if rules else None)
-        return ArmRun(arm, spec.config.seed, arm, settings, spec)
+        told = RuleBudget.of_book(book, rules, settings.rules_budget, part) if rules else None
+        return ArmRun(arm, settings.seed or 0, arm, settings, rules=told)
 
     return Measurement(book.path.name, measured, (trial(WITHOUT, others), trial(WITH, together)))
 
@@ -378,9 +373,9 @@ def series(settings: Settings, folder: SweepFolder, *, retry_errors: bool = Fals
 
 
 def _run(settings: Settings, place: SeriesPosition) -> ArmRun:
-    spec = make_run_spec(settings, place=place)
     name = f"attempt-{place.attempt}" if settings.retry_lost else f"run-{place.repeat}"
-    return ArmRun(spec.config.agent, spec.config.seed, name, settings, spec)
+    seed = (settings.seed or 0) + place.repeat + place.attempt - 2
+    return ArmRun(settings.agent or DEFAULT_AGENT, seed, name, settings, place=place)
 
 
 def _next(folder: SweepFolder, runs: Sequence[ArmRun], retried: bool) -> SeriesPosition | None:

@@ -15,7 +15,7 @@ from housequest.agent.evaluation.analysis.arms import read_arms
 from housequest.agent.evaluation.analysis.statistics import wilson
 from housequest.agent.evaluation.render.series import ArmsReport
 from housequest.agent.evaluation.runs.batch import run_batch
-from housequest.agent.evaluation.runs.sweep import ArmRun, SweepFolder, configured_arms, plan_sweep, read_sweep
+from housequest.agent.evaluation.runs.sweep import ArmRun, SweepFolder, plan_sweep, read_sweep
 from housequest.worlds.errors import ConfigurationError, HousequestError
 
 EXAMPLES = sorted((Path(__file__).parents[4] / "examples" / "sweeps").glob("*.yaml"))
@@ -47,7 +47,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 def planned(file: Path, **flags: object) -> list[ArmRun]:
-    return list(plan_sweep(configured_arms(read_sweep(file), flags, file.parent)))
+    return [each for each in plan_sweep(read_sweep(file), flags, file.parent) if each.spec]
 
 
 def test_each_arm_is_played_with_each_seed(tmp_path: Path) -> None:
@@ -267,5 +267,5 @@ def test_the_sweeps_that_ship_can_be_planned(file: Path, tmp_path: Path) -> None
         return
     flags = {"split": "example"} if "split" not in {key for values in sweep.arms.values() for key in values} else {}
     given = {**flags, "limit": 1, "model": f"scripted:{tmp_path / 'script.yaml'}"}
-    trials = list(plan_sweep(configured_arms(sweep, given, tmp_path)))
+    trials = [each for each in plan_sweep(sweep, given, tmp_path) if each.spec]
     assert len(trials) == len(sweep.arms) * max(1, len(sweep.seeds))
