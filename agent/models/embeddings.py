@@ -162,8 +162,7 @@ class EmbeddingIndex:
     def __init__(self, texts: Sequence[str], embedder: Embedder) -> None:
         self._texts, self._embedder = tuple(texts), embedder
         self._vectors: tuple[Vector, ...] = ()
-        self._lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
-        self._failure: ModelError | None = None
+        self._asking: asyncio.Future[tuple[Vector, ...]] | None = None
 
     async def likeness(self, query: str) -> list[float]:
         """The cosine similarity of each text to ``query``. Raises ``ModelError``, fatal unless only this query was refused."""
@@ -181,19 +180,13 @@ class EmbeddingIndex:
         return cosines(found, vectors)
 
     async def _all(self) -> tuple[Vector, ...]:
-        loop, before = asyncio.get_running_loop(), self._failure
-        if self._lock is None or self._lock[0] is not loop:
-            self._lock = (loop, asyncio.Lock())
-        async with self._lock[1]:
-            if self._failure is not None and self._failure is not before:
-                raise self._failure  # from the call that this one waited for
-            if not self._vectors:
-                try:
-                    self._vectors = await self._embed(self._texts)
-                except ModelError as error:
-                    self._failure = error
-                    raise
-            return self._vectors
+        if not self._vectors:
+            asking = self._asking
+            if asking is None or asking.done() or asking.get_loop() is not asyncio.get_running_loop():
+                asking = self._asking = asyncio.ensure_future(self._embed(self._texts))
+            # One call serves all who wait for it, also with its failure, and outlives those who are cancelled.
+            self._vectors = await asyncio.shield(asking)
+        return self._vectors
 
     async def _embed(self, texts: Sequence[str]) -> tuple[Vector, ...]:
         try:
