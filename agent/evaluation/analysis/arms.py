@@ -14,32 +14,15 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from housequest.agent.evaluation.analysis.metrics import (
-    COST,
-    STEPS,
-    SUCCESS,
-    EpisodeFigure,
-    PlayedTask,
-    Summary,
-    joined,
-    sample_of,
-    summarise,
-)
+from housequest.agent.evaluation.analysis import metrics, statistics
+from housequest.agent.evaluation.analysis.metrics import EpisodeFigure, PlayedTask, Summary
 from housequest.agent.evaluation.analysis.run import PriceList, Run, Watcher, asked, read_for_comparison
-from housequest.agent.evaluation.analysis.statistics import (
-    Interval,
-    Mean,
-    by_chance,
-    clustered,
-    difference_interval,
-    mean_over_seeds,
-    pass_at,
-)
-from housequest.agent.evaluation.runs.files import SelectedTask, total
+from housequest.agent.evaluation.analysis.statistics import Interval, Mean
+from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import Result, RunFolder, joined_roles, summed
 from housequest.agent.evaluation.runs.spec import Manifest
 from housequest.agent.evaluation.runs.sweep import SeriesKind, SweepFolder
-from housequest.agent.evaluation.runs.usage import EpisodeTiming, joined_waste
+from housequest.agent.evaluation.runs.usage import EpisodeTiming
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.text import many
 
@@ -58,8 +41,8 @@ class Arm:
     @cached_property
     def summary(self) -> Summary:
         """The figures of all episodes, those of runs that have not begun among the unfinished ones."""
-        unplayed = [summarise(self.runs[0].manifest.tasks, (), self.runs[0].extras)] * self.missing if self.runs else []
-        return joined([*(run.summary for run in self.runs), *unplayed])
+        unplayed = [metrics.summarise(self.runs[0].manifest.tasks, (), self.runs[0].extras)] * self.missing if self.runs else []
+        return metrics.joined([*(run.summary for run in self.runs), *unplayed])
 
     @property
     def planned(self) -> str:
@@ -107,11 +90,11 @@ class Arm:
         cost is that of a whole run.
         """
         found: dict[EpisodeFigure, Mean | None] = {}
-        for figure in (SUCCESS, *self.summary.shares, STEPS, COST):
+        for figure in (metrics.SUCCESS, *self.summary.shares, metrics.STEPS, metrics.COST):
             samples = [run.summary.overall.of(figure) for run in self.runs]
-            values = [sample.total if figure is COST else sample.mean for sample in samples]
+            values = [sample.total if figure is metrics.COST else sample.mean for sample in samples]
             known = [value for value in values if value is not None]
-            found[figure] = mean_over_seeds(known, share=figure.share) if len(known) == len(values) else None
+            found[figure] = statistics.mean_over_seeds(known, share=figure.share) if len(known) == len(values) else None
         return found
 
     def over_tasks(self) -> dict[EpisodeFigure, Interval | None]:
@@ -121,10 +104,9 @@ class Arm:
         tasks: dict[str, list[PlayedTask]] = {}
         for each in self.summary.overall.counted:
             tasks.setdefault(each.task.id, []).append(each)
-        samples = {
-            figure: sample_of(map(figure.mean, tasks.values()), metric=figure.sums) for figure in (*self.summary.shares, STEPS)
-        }
-        return {SUCCESS: self.summary.overall.interval} | {figure: sample.interval for figure, sample in samples.items()}
+        kinds = (*self.summary.shares, metrics.STEPS)
+        samples = {of: metrics.sample_of(map(of.mean, tasks.values()), metric=of.sums) for of in kinds}
+        return {metrics.SUCCESS: self.summary.overall.interval, **{of: sample.interval for of, sample in samples.items()}}
 
     def pass_at(self) -> dict[int, float]:
         """The share of tasks that at least one of k runs would win, for each k up to the number of runs (`pass_at`). What was
@@ -136,7 +118,8 @@ class Arm:
         tries = len(self.runs)
         if not tasks or tries < 2:
             return {}
-        return {k: math.fsum(pass_at(k, tries, won[task]) for task in tasks) / len(tasks) for k in range(1, tries + 1)}
+        chances = ([statistics.pass_at(k, tries, won[task]) for task in tasks] for k in range(1, tries + 1))
+        return {k: math.fsum(each) / len(tasks) for k, each in enumerate(chances, start=1)}
 
 
 class Difference(NamedTuple):
@@ -156,11 +139,12 @@ class Difference(NamedTuple):
         """
         one, other = ([fmean(each.won for each in tries) for tries in side] for side in (first, second))
         mine, others = (
-            clustered([(sum(each.won for each in tries), len(tries)) for tries in side]) for side in (first, second)
+            statistics.clustered([(sum(each.won for each in tries), len(tries)) for tries in side]) for side in (first, second)
         )
         differences = [after - before for before, after in zip(one, other, strict=True)]
         value = fmean(differences) if differences else 0.0
-        return cls(len(differences), value, difference_interval(one, mine, other, others), by_chance(differences))
+        interval = statistics.difference_interval(one, mine, other, others)
+        return cls(len(differences), value, interval, statistics.by_chance(differences))
 
 
 def read_arms(
@@ -312,24 +296,10 @@ def in_the_end(folder: RunFolder, attempts: Sequence[Run]) -> RetriedRun:
             # The last of the tries, with what all of them used.
             every = [found for _, found in tries]
             results.append(every[-1].model_copy(update={**summed(every), "roles": joined_roles(every)}))
-            clocks[task.id] = _clock([run.extras.clocks.get(task.id, EpisodeTiming()) for run, _ in tries])
+            clocks[task.id] = EpisodeTiming.joined([run.extras.clocks.get(task.id, EpisodeTiming()) for run, _ in tries])
     extras = replace(extras, clocks=clocks, metrics=())
     return RetriedRun(folder, manifest, tuple(results), extras, attempts=tuple(attempts))
 
 
 def _result(run: Run, task: str) -> Result | None:
     return next((result for result in run.results if result.task == task), None)
-
-
-def _clock(clocks: Sequence[EpisodeTiming]) -> EpisodeTiming:
-    def known(seconds: Sequence[float | None]) -> float | None:
-        return sum(each for each in seconds if each is not None) if None not in seconds else None
-
-    cached, wasted = (
-        total(clock.cached for clock in clocks),
-        joined_waste(item for clock in clocks for item in clock.wasted.items()),
-    )
-    model, wall = (known([getattr(clock, name) for clock in clocks]) for name in ("model", "wall"))
-    called = [each for clock in clocks for each in clock.calls or ()]
-    served = frozenset[str]().union(*(clock.served for clock in clocks))
-    return EpisodeTiming(model, cached, wall, wasted, served, (min(called), max(called)) if called else None)

@@ -84,11 +84,6 @@ class PairedCounts(NamedTuple):
         """The tasks that the second run won."""
         return self.both + self.only_second
 
-    @property
-    def difference(self) -> float:
-        """The second run's success less the first's; 0 of no tasks."""
-        return (self.only_second - self.only_first) / self.total if self.total else 0.0
-
 
 def difference_interval(first: Sequence[float], ours: Interval, second: Sequence[float], theirs: Interval) -> Interval:
     """The 95 % interval of the mean of ``second`` less that of ``first``, from the interval of each mean and the correlation

@@ -31,7 +31,7 @@ from housequest.agent.evaluation.analysis.run import (
 from housequest.agent.evaluation.analysis.statistics import Interval, PairedCounts, ratio, wilson
 from housequest.agent.evaluation.render import table
 from housequest.agent.evaluation.render.report import ceiling_data, ceiling_words, chance_words, first_lines, learned_words
-from housequest.agent.evaluation.render.table import Report, Section, Table, Warned, percent, plain_data, wrapped
+from housequest.agent.evaluation.render.table import Report, Section, Table, Warned, wrapped
 from housequest.agent.evaluation.runs.files import SelectedTask, few, flattened
 from housequest.agent.evaluation.runs.folder import Result
 from housequest.agent.evaluation.runs.spec import Manifest
@@ -156,18 +156,18 @@ class Comparison(Report):
             "changes": {name: list(values) for name, values in self.changes.items()},
             **_difference_data(self.pairs, single=self.single),
             "p": self.difference.p,
-            "steps": self.steps and plain_data(self.steps, "tasks", *measured),
-            "figures": {each.figure.key: plain_data(each, *measured, "tasks", "missing") for each in self.figures},
+            "steps": self.steps and table.plain_data(self.steps, "tasks", *measured),
+            "figures": {each.figure.key: table.plain_data(each, *measured, "tasks", "missing") for each in self.figures},
             "failures": {kind: {"first": ours, "second": theirs} for kind, (ours, theirs) in self.failures.items()},
             "by_type": {kind: _difference_data(pairs, single=self.single) for kind, pairs in self.by_type.items()},
             "flipped": [
                 {
-                    **plain_data(pair.task, "number"),
+                    **table.plain_data(pair.task, "number"),
                     "task": pair.task.id,
                     "type": pair.task.type,
                     "won_by": pair.winner,
-                    "first": plain_data(pair.first[0].result, *ended),
-                    "second": plain_data(pair.second[0].result, *ended),
+                    "first": table.plain_data(pair.first[0].result, *ended),
+                    "second": table.plain_data(pair.second[0].result, *ended),
                 }
                 for pair in self.flipped
             ],
@@ -178,9 +178,9 @@ class Comparison(Report):
         arm, results, tries = self.arms[place], self.results[place], _sides(self.pairs)[place]
         won = [(sum(each.won for each in each_task), len(each_task)) for each_task in tries]
         return {
-            **plain_data(arm, "name", "label"),
+            **table.plain_data(arm, "name", "label"),
             "runs": [run.name for run in arm.runs],
-            **plain_data(arm.runs[0].manifest.configuration, "agent", "model"),
+            **table.plain_data(arm.runs[0].manifest.configuration, "agent", "model"),
             "learned": arm.runs[0].manifest.learned,
             "won": sum(result.won for result in results),
             "errors": sum(result.outcome == "error" for result in results),
@@ -229,7 +229,7 @@ class Comparison(Report):
         counts = self.counts
         sides = (("first", counts.won_first), ("second", counts.won_second))
         shares = [
-            (name, percent(won / counts.total if counts.total else None), table.percents(wilson(won, counts.total)))
+            (name, table.percent(won / counts.total if counts.total else None), table.percents(wilson(won, counts.total)))
             for name, won in sides
         ]
         rows = (
@@ -312,7 +312,7 @@ def count(pairs: Sequence[TaskPair]) -> PairedCounts:
 
 def _difference_data(pairs: Sequence[TaskPair], *, single: bool) -> dict[str, object]:
     difference = Difference.of(*_sides(pairs))
-    counts = plain_data(count(pairs), "both", "only_first", "only_second", "neither") if single else {}
+    counts = table.plain_data(count(pairs), "both", "only_first", "only_second", "neither") if single else {}
     return {"pairs": len(pairs), **counts, "difference": difference.value, "interval": table.ends(difference.interval)}
 
 
@@ -351,7 +351,7 @@ class PairedMean(NamedTuple):
     def cells(self) -> tuple[str, str, str, str]:
         """Both means, their difference and its interval."""
         if self.figure.share:
-            return percent(self.first), percent(self.second), _points(self.difference), table.points(self.interval)
+            return table.percent(self.first), table.percent(self.second), _points(self.difference), table.points(self.interval)
         if self.figure is metrics.COST:
             return money(self.first), money(self.second), f"{self.difference:+.4f}", _span(self.interval, "+.4f")
         return f"{self.first:,.1f}", f"{self.second:,.1f}", f"{self.difference:+,.1f}", _span(self.interval, "+,.1f")
@@ -379,7 +379,7 @@ def types_table(comparison: Comparison, *, intervals: bool = True) -> Table:
         difference, counts = Difference.of(*_sides(pairs)), count(pairs)
         numbers = (counts.both, counts.only_first, counts.only_second, counts.neither)
         shares = [fmean(each) if pairs else None for each in zip(*(pair.won for pair in pairs), strict=True)] or [None, None]
-        cells = map(str, numbers) if single else map(percent, shares)
+        cells = map(str, numbers) if single else map(table.percent, shares)
         within = [table.points(difference.interval)] if intervals else []
         return (name, str(len(pairs)), *cells, _points(difference.value), *within)
 

@@ -18,18 +18,7 @@ from housequest.agent.evaluation.analysis.metrics import Measured, PlayedTask
 from housequest.agent.evaluation.render import table
 from housequest.agent.evaluation.render.report import EpisodesReport, RunReport
 from housequest.agent.evaluation.render.series import ArmsReport
-from housequest.agent.evaluation.render.table import (
-    Cell,
-    Report,
-    Section,
-    Table,
-    TabledReport,
-    escaped,
-    one_line,
-    percent,
-    percents,
-    wrapped,
-)
+from housequest.agent.evaluation.render.table import Cell, Report, Section, Table, TabledReport, wrapped
 from housequest.agent.evaluation.runs.files import Frozen, SelectedTask
 from housequest.agent.evaluation.runs.spec import Manifest, selection_text
 
@@ -112,9 +101,9 @@ def _row(manifest: Manifest, played: PlayedTask) -> dict[str, Cell]:
 
 def as_markdown(report: TabledReport) -> str:
     """The figures as Markdown tables, with who played above and notes below."""
-    lines = [f"- {name}: {escaped(value)}" for name, value in report.heading]
+    lines = [f"- {name}: {table.escaped(value)}" for name, value in report.heading]
     lines += [line for each in report.tables() for line in ("", *each.markdown())]
-    lines += ["", *(f"- {escaped(note)}" for note in report.sentences())]
+    lines += ["", *(f"- {table.escaped(note)}" for note in report.sentences())]
     if isinstance(report, RunReport) and (failures := report.every.failures):
         split = report.manifest.configuration.split
         rows = tuple(
@@ -232,14 +221,14 @@ class PublishedReport(Report):
         rows: list[tuple[str, ...]] = []
         for ours in measured:
             played = (config.agent, config.model or "", config.split, ours.trials, config.goals, ours.name)
-            rows.append((percent(ours.success), *played, f"95 % interval {percents(ours.interval)}"))
+            rows.append((table.percent(ours.success), *played, f"95 % interval {table.percents(ours.interval)}"))
         for each in compare_published(manifest, measured):
             figure = each.figure
             words = (figure.method, figure.model, figure.split or "not stated", figure.trials, figure.goals, figure.source)
             differs = "; ".join(part for part in (*each.differs, figure.caveat) if part)
             rows.append((f"{figure.success:g} %", *words, differs))
         head = ("success", "method", "model", "split", "trials", "goals", "source", "differs, caveat")
-        notes = [f"- {escaped(warning)}" for warning in (*warnings(manifest, measured), FAMILY)]
+        notes = [f"- {table.escaped(warning)}" for warning in (*warnings(manifest, measured), FAMILY)]
         return "\n".join([*Table(head, tuple(rows)).markdown(numbers=(0,)), "", *notes]) + "\n"
 
     def data(self) -> dict[str, object]:
@@ -256,9 +245,9 @@ class PublishedReport(Report):
         yield ["Beside published figures", *(line for note in notes for line in wrapped(note, "! " if note[0] != "~" else ""))]
         name = ", ".join(part for part in (config.agent, config.model) if part)
         for each in measured:
-            interval = f"95 % interval {percents(each.interval)}"
+            interval = f"95 % interval {table.percents(each.interval)}"
             terms = wrapped(f"{config.split}; trials: {each.trials}; {config.goals} goals; {interval}", " " * 10)
-            yield [*wrapped(one_line(f"{each.name}: {name}"), f"{percent(each.success):>8}  ", " " * 10), *terms]
+            yield [*wrapped(table.one_line(f"{each.name}: {name}"), f"{table.percent(each.success):>8}  ", " " * 10), *terms]
         for split, figures in groupby(compare_published(manifest, measured), lambda each: each.figure.split):
             other = " (other games)" if split not in (None, config.split) else ""
             lines = (line for each in figures for line in _figure(each, measured, _wording(manifest)))
@@ -270,7 +259,7 @@ def _figure(each: PublishedComparison, measured: Sequence[Measured], wording: st
     name = ", ".join(part for part in (figure.method, figure.model) if part)
     # The heading shows a different split; the mark is for other differences.
     mark = " " if any(_alike(one, figure) for one in measured) and figure.goals == wording else "~"
-    yield from wrapped(one_line(name), f"{mark}{figure.success:>5g} %  ", " " * 10)
+    yield from wrapped(table.one_line(name), f"{mark}{figure.success:>5g} %  ", " " * 10)
     protocol = f"protocol {figure.protocol}" if figure.protocol else ""
     listed = (f"trials: {figure.trials}", f"{figure.goals} goals", protocol, figure.source, figure.caveat)
     terms = "; ".join(filter(None, listed))

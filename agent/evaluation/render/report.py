@@ -6,31 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from housequest.agent.config import RolePrices
+from housequest.agent.evaluation.analysis import metrics
 from housequest.agent.evaluation.analysis.arms import Difference
 from housequest.agent.evaluation.analysis.failures import of_games, told
-from housequest.agent.evaluation.analysis.metrics import (
-    SHARES,
-    CeilingFigures,
-    EpisodeFigure,
-    Figures,
-    Measured,
-    Sample,
-    Summary,
-)
+from housequest.agent.evaluation.analysis.metrics import CeilingFigures, EpisodeFigure, Figures, Measured, Sample, Summary
 from housequest.agent.evaluation.analysis.run import Run, counted_prior, named_by_model, prior_of, reference_of, world_of_run
 from housequest.agent.evaluation.render import table
-from housequest.agent.evaluation.render.table import (
-    Column,
-    Section,
-    Strong,
-    Table,
-    TabledReport,
-    Warned,
-    known,
-    number,
-    percent,
-    wrapped,
-)
+from housequest.agent.evaluation.render.table import Column, Section, Strong, Table, TabledReport, Warned, wrapped
 from housequest.agent.evaluation.runs.folder import Result
 from housequest.agent.evaluation.runs.spec import MANY, Manifest
 from housequest.agent.evaluation.runs.usage import Tokens, cost, money, price_tables
@@ -131,10 +113,10 @@ class EpisodesReport(TabledReport):
         if overall.finished:
             won = f", {overall.mean_steps_won:.1f} in a won one" if overall.mean_steps_won is not None else ""
             counted = f"{overall.refused} refused, {overall.repeated} repeated"
-            yield f"{number(overall.commands.mean)} steps an episode{won}; {counted}."
+            yield f"{table.number(overall.commands.mean)} steps an episode{won}; {counted}."
         if overall.enacted:
             diverged = overall.diverged or 0
-            parted = f"{many(diverged, 'command')} ({percent(diverged / overall.enacted)}) diverged from the game"
+            parted = f"{many(diverged, 'command')} ({table.percent(diverged / overall.enacted)}) diverged from the game"
             yield f"Enacted in a simulator: {overall.enacted} commands by {overall.low_level} low-level actions; {parted}."
         if prior_of(manifest.configuration) is not None and overall.finished:
             yield ceiling_words(overall.ceiling, self.parts[0])
@@ -210,17 +192,17 @@ def of_played(value: Callable[[Figures], int]) -> Callable[[Figures], int | None
 FIGURES: tuple[Column[Figures], ...] = (
     Column("tasks", lambda count: count.so_far),
     Column("played", lambda count: count.so_far),
-    Column("won", of_played(lambda count: count.won), known),
-    Column("lost", of_played(lambda count: count.lost), known),
-    Column("err", of_played(lambda count: count.errors), known),
-    Column("errors", of_played(lambda count: count.errors), known),
+    Column("won", of_played(lambda count: count.won), table.known),
+    Column("lost", of_played(lambda count: count.lost), table.known),
+    Column("err", of_played(lambda count: count.errors), table.known),
+    Column("errors", of_played(lambda count: count.errors), table.known),
     Column("unfinished", lambda count: count.unfinished),
-    Column("success", lambda count: count.success, percent),
+    Column("success", lambda count: count.success, table.percent),
     Column("95 % interval", lambda count: count.interval, table.percents),
-    Column("steps", lambda count: count.commands.mean, number),
-    Column("steps, won", lambda count: count.mean_steps_won, number),
-    Column("refused", of_played(lambda count: count.refused), known),
-    Column("repeated", of_played(lambda count: count.repeated), known),
+    Column("steps", lambda count: count.commands.mean, table.number),
+    Column("steps, won", lambda count: count.mean_steps_won, table.number),
+    Column("refused", of_played(lambda count: count.refused), table.known),
+    Column("repeated", of_played(lambda count: count.repeated), table.known),
 )
 """All figures of a group of tasks. To add a figure, add a line here."""
 
@@ -233,8 +215,8 @@ def pick(*headings: str) -> list[Column[Figures]]:
 
 def shares(summary: Summary) -> list[Column[Figures]]:
     """The columns of goal conditions and path weights: the world's own metrics where its benchmark has them."""
-    main = tuple(EpisodeFigure.of(metric) for metric in summary.metrics if metric.main) or SHARES
-    return [Column(of.short, lambda count, of=of: count.of(of).mean, percent) for of in main]
+    main = tuple(EpisodeFigure.of(metric) for metric in summary.metrics if metric.main) or metrics.SHARES
+    return [Column(of.short, lambda count, of=of: count.of(of).mean, table.percent) for of in main]
 
 
 def details(summary: Summary, *, whole: bool = False) -> dict[str, object]:
@@ -275,12 +257,12 @@ def _figures(summary: Summary | None, count: Figures, *, bootstrap: bool = False
     def mean(sample: Sample, name: str = "mean") -> dict[str, object]:
         return {name: sample.mean, "interval": table.ends(sample.interval) if bootstrap else None, "missing": sample.missing}
 
-    own = map(EpisodeFigure.of, summary.metrics if summary else ())
-    metrics = {figure.key: {"label": figure.label, **mean(count.of(figure), "value")} for figure in own}
+    kinds = map(EpisodeFigure.of, summary.metrics if summary else ())
+    own = {figure.key: {"label": figure.label, **mean(count.of(figure), "value")} for figure in kinds}
     commands = table.ends(count.commands.interval) if bootstrap else None
     return {
         **table.plain_data(count, "episodes", "won", "lost", "errors", "unfinished", "success", "interval"),
-        **{figure.key: mean(count.of(figure)) for figure in SHARES},
+        **{figure.key: mean(count.of(figure)) for figure in metrics.SHARES},
         "steps": {"total": count.steps, "mean": count.commands.mean, "mean_won": count.mean_steps_won, "interval": commands},
         **table.plain_data(count, "refused", "repeated", "unreadable", "calls"),
         **(table.plain_data(count, "enacted", "low_level", "diverged") if count.enacted else {}),
@@ -288,7 +270,7 @@ def _figures(summary: Summary | None, count: Figures, *, bootstrap: bool = False
         | ({} if count.thinking_tokens is None else {"thinking": count.thinking_tokens}),
         "seconds": {"model": count.model_seconds.total, "wall": count.wall_seconds.total},
         "cost": count.cost.total,
-        **({"metrics": metrics} if metrics else {}),
+        **({"metrics": own} if own else {}),
     }
 
 
@@ -327,9 +309,9 @@ def groups(summary: Summary) -> Iterator[tuple[str, Figures]]:
 def _means(summary: Summary) -> Section:
     overall = summary.overall
     samples = [(figure.label, overall.of(figure)) for figure in summary.shares]
-    rows = [(name, percent(of.mean), table.percents(of.interval)) for name, of in samples if of.mean is not None]
+    rows = [(name, table.percent(of.mean), table.percents(of.interval)) for name, of in samples if of.mean is not None]
     if (interval := overall.commands.interval) is not None:
-        rows.append(("steps an episode", number(overall.commands.mean), f"{interval.low:.1f}-{interval.high:.1f}"))
+        rows.append(("steps an episode", table.number(overall.commands.mean), f"{interval.low:.1f}-{interval.high:.1f}"))
     return Table(("over all tasks", "mean", "95 % interval"), tuple(rows)) if rows else ()
 
 
@@ -395,14 +377,14 @@ def ceiling_words(ceiling: CeilingFigures | None, run: Run) -> str:
 
 def _reached(ceiling: CeilingFigures) -> str:
     took = f" in {ceiling.turns:.1f} turns" if ceiling.turns is not None else ""
-    return f"{ceiling.won} of {ceiling.tasks} ({percent(ceiling.success)}){took}"
+    return f"{ceiling.won} of {ceiling.tasks} ({table.percent(ceiling.success)}){took}"
 
 
 _CEILING_COLUMNS: tuple[Column[CeilingFigures], ...] = (
     Column("tasks", lambda each: each.tasks),
     Column("won", lambda each: each.won),
-    Column("success", lambda each: each.success, percent),
-    Column("turns, won", lambda each: each.turns, number),
+    Column("success", lambda each: each.success, table.percent),
+    Column("turns, won", lambda each: each.turns, table.number),
 )
 
 

@@ -28,16 +28,7 @@ from housequest.agent.evaluation.render.report import (
     played_by,
     shares,
 )
-from housequest.agent.evaluation.render.table import (
-    Column,
-    Report,
-    Table,
-    TabledReport,
-    ends,
-    known,
-    percent,
-    plain_data,
-)
+from housequest.agent.evaluation.render.table import Column, Report, Table, TabledReport, percent
 from housequest.agent.evaluation.runs.usage import money
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.registry import world_class
@@ -63,7 +54,7 @@ class SeedsReport(EpisodesReport):
     def data(self) -> dict[str, object]:
         tasks, whole = self.arm.over_tasks(), not self.every.overall.unfinished
         over = whole and {
-            of.key: mean and {"mean": mean.value, "interval": ends(mean.interval), "over_tasks": ends(tasks.get(of))}
+            of.key: mean and {"mean": mean.value, **table.plain_data(mean, "interval"), "over_tasks": table.ends(tasks.get(of))}
             for of, mean in self.arm.over_seeds().items()
         }
         runs = [RunReport(run).data() for run in self.parts]
@@ -126,7 +117,7 @@ class SeedsReport(EpisodesReport):
 
 
 def _ends(figure: EpisodeFigure, interval: Interval | None) -> str:
-    return " to ".join(_written(figure, end) for end in ends(interval) or ()) or "-"
+    return " to ".join(_written(figure, end) for end in table.ends(interval) or ()) or "-"
 
 
 def _written(figure: EpisodeFigure, value: float) -> str:
@@ -149,7 +140,7 @@ class AttemptsReport(EpisodesReport):
 
     def data(self) -> dict[str, object]:
         after = [
-            {"attempt": place, "tasks": of.episodes, **plain_data(of, "won", "errors", "unfinished"), "success": share}
+            {"attempt": place, "tasks": of.episodes, **table.plain_data(of, "won", "errors", "unfinished"), "success": share}
             for place, (of, _, share) in enumerate(self._rows, 1)
         ]
         first = RunReport(self.parts[0]).data()
@@ -208,11 +199,11 @@ _errors, _calls = (of_played(attrgetter(name)) for name in ("errors", "calls"))
 _COLUMNS: tuple[Column[Arm], ...] = (
     Column("seeds", lambda arm: arm.planned),
     Column("played", lambda arm: arm.summary.overall.so_far),
-    Column("err", lambda arm: _errors(arm.summary.overall), known),
+    Column("err", lambda arm: _errors(arm.summary.overall), table.known),
     Column("success", lambda arm: arm.summary.overall.success, percent),
     Column("95 % interval", lambda arm: arm.summary.overall.interval, table.percents),
     Column("steps", lambda arm: arm.summary.overall.commands.mean, table.number),
-    Column("calls", lambda arm: _calls(arm.summary.overall), known),
+    Column("calls", lambda arm: _calls(arm.summary.overall), table.known),
     Column("ceiling", _ceiling, percent),
     Column("cost", lambda arm: arm.cost, lambda cost: "-" if cost is None else money(cost)),
 )
@@ -273,17 +264,17 @@ class ArmsReport(TabledReport):
             "arm": arm.name,
             "seeds": len(arm.runs),
             "not_begun": arm.missing,
-            **plain_data(overall, "episodes", "unfinished", "errors", "won", "success", "interval"),
+            **table.plain_data(overall, "episodes", "unfinished", "errors", "won", "success", "interval"),
             "steps": overall.commands.mean,
             "calls": overall.calls,
             "prior": ceiling and ceiling.prior,
             "ceiling": ceiling and ceiling.success,
             "cost": arm.cost,
             "by_type": {
-                kind: plain_data(of, "episodes", "unfinished", "won", "success", "interval")
+                kind: table.plain_data(of, "episodes", "unfinished", "won", "success", "interval")
                 for kind, of in arm.summary.by_type.items()
             },
-            "against_baseline": difference and {**plain_data(difference, "tasks", "value", "interval", "p"), "holm": p},
+            "against_baseline": difference and {**table.plain_data(difference, "tasks", "value", "interval", "p"), "holm": p},
             "learned": arm.runs[0].manifest.learned if arm.runs else {},
             "card": arm.card,
         }

@@ -144,6 +144,21 @@ class EpisodeTiming(NamedTuple):
     served: frozenset[str] = frozenset()
     calls: tuple[int, int] | None = None
 
+    @classmethod
+    def joined(cls, parts: Sequence[EpisodeTiming]) -> EpisodeTiming:
+        """The timing of several episodes or calls together; seconds are None where one of them lacks them."""
+        wasted: dict[str, Waste] = {}
+        for role, waste in (item for part in parts for item in part.wasted.items()):
+            wasted[role] = Waste.joined((wasted.get(role), waste)) or waste
+        model, wall = (
+            None if None in seconds or not parts else sum(each for each in seconds if each is not None)
+            for seconds in ([part.model for part in parts], [part.wall for part in parts])
+        )
+        called = [time for part in parts for time in part.calls or ()]
+        served = frozenset[str]().union(*(part.served for part in parts))
+        calls = (min(called), max(called)) if called else None
+        return cls(model, total(part.cached for part in parts), wall, wasted, served, calls)
+
 
 class _SessionLine(BaseModel):
     episode: str
@@ -159,6 +174,12 @@ class _CallLine(_SessionLine):
     wasted: tuple[Number, Number, Number] | None = None
     role: str | None = None
 
+    @property
+    def timing(self) -> EpisodeTiming:
+        wasted = {self.role or "": Waste(*self.wasted)} if self.wasted else {}
+        served, at = frozenset(filter(None, (self.served,))), self.at
+        return EpisodeTiming(self.seconds, self.cached, None, wasted, served, None if at is None else (at, at))
+
 
 def timings_of(run: RunFolder, tasks: Sequence[SelectedTask]) -> dict[str, EpisodeTiming]:
     """The timing of each episode that has one, by task id. Only the last attempt counts: a second timing for the same event
@@ -173,26 +194,8 @@ def timings_of(run: RunFolder, tasks: Sequence[SelectedTask]) -> dict[str, Episo
     for task in tasks:
         name = episode_name(task)
         if name in calls or name in walls:
-            timed = calls.get(name, [])
-            seconds = sum(call.seconds for call in timed) if timed else None
-            wasted = [(call.role or "", Waste(*call.wasted)) for call in timed if call.wasted]
-            answered = [call.at for call in timed if call.at is not None]
-            found[task.id] = EpisodeTiming(
-                seconds,
-                total(call.cached for call in timed),
-                walls.get(name),
-                joined_waste(wasted),
-                frozenset(call.served for call in timed if call.served),
-                (min(answered), max(answered)) if answered else None,
-            )
-    return found
-
-
-def joined_waste(parts: Iterable[tuple[str, Waste]]) -> dict[str, Waste]:
-    """Add up what was wasted by each role."""
-    found: dict[str, Waste] = {}
-    for role, waste in parts:
-        found[role] = Waste.joined((found.get(role), waste)) or waste
+            timed = EpisodeTiming.joined([call.timing for call in calls.get(name, [])])
+            found[task.id] = timed._replace(wall=walls.get(name))
     return found
 
 

@@ -162,7 +162,7 @@ def test_the_other_way_round_is_the_same_with_its_sign_turned(outcomes: list[tup
         )
         there, back = paired(first, second), paired(second, first)
     assert there.counts.total == len(outcomes)
-    assert there.counts.difference == -back.counts.difference
+    assert there.difference.value == -back.difference.value
     one, other = there.difference.interval, back.difference.interval
     assert (one.low, one.high) == pytest.approx((-other.high, -other.low))
     flips = [1.0] * there.counts.only_second + [-1.0] * there.counts.only_first
