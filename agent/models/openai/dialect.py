@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from housequest.agent.models.base import OWN_TEMPERATURE, Message, Request, encodable
-from housequest.agent.models.openai.protocol import LIMITS, PROMPT_TOKENS, STREAMED, chat, is_table
+from housequest.agent.models.openai.protocol import KEYS, LIMITS, PROMPT_TOKENS, SAID, STREAMED, chat, is_table
 from housequest.agent.models.openai.redaction import Redactor
 
 THOUGHT_ROOM = 8_192
@@ -29,44 +29,10 @@ _MOST_LEAVES = 400
 _NEEDED = frozenset({"model", "messages", "prompt"})
 _OPTIONAL = ("seed", "stop", "temperature")
 """Parameters that can be left out, the least important first."""
-_SAY = ("message", "detail", "error", "msg", "status_msg", "error_msg", "errorMessage", "title", "description", "reason", "raw")
-"""Keys of error messages, those meant for people first."""
-_APART = frozenset(
-    {"param", "params", "parameter", "parameters", "field", "fields", "loc", "location", "property", "argument", "path"}
-)
-"""Keys under which an error names the parameter."""
-_UNTAKEN = re.compile(
-    r"support|permit|allow|exceed|unknown|unrecogni[sz]ed|unexpected|extra|deprecated|invalid|only|must|forbid|cannot"
-    r"|not (valid|found)|no field|additional|range|reject|remove|omit|less than|greater than|too (large|small|high|low|big)",
-    re.IGNORECASE,
-)
-_NO_SYSTEM = re.compile(
-    r"(?<!optional )(?<!optional\) )(system|developer)\b.{0,12}(role|message|prompt|instruction)"
-    r"|role\b.{0,120}(system|developer)\b",
-    re.IGNORECASE | re.DOTALL,
-)
-_IN_TURN = re.compile(
-    r"\balternat\w*|consecutive.{0,30}(role|message)|roles?.{0,40}take turns|same role", re.IGNORECASE | re.DOTALL
-)
 _WANTED_BACK = re.compile(r"\b(reasoning_content|reasoning|thinking)\b(?!_)")
-_BACK = re.compile(r"(missing|required|must|passed back|sent back|include)(?=.*(assistant|message|turn))", re.I | re.DOTALL)
 _NUMBER = re.compile(r"(?<![\w.-])\d{1,8}(?![\w-]|\.\d|\s?(?:[KMG]i?B\b|s\b|sec|min|image|%))")
-_ALLOWED = re.compile(
-    r"(?:at (?:least|most)|less|greater|minimum|max(?:imum)?(?!\w)|[<>]=?|up to|exceed|between|range|limit|below|above)"
-    r".{0,60}",
-    re.IGNORECASE,
-)
-"""The parts of a refusal that state allowed numbers; other numbers are codes or parts of names."""
-_LEAST = re.compile(r"at least|minimum|>=|greater|below|too (small|low)|between|range", re.IGNORECASE)
-_MOST = re.compile(r"at most|maximum|<=|less than|exceed|up to|too (large|big|high|many)", re.IGNORECASE)
 LEAST_BOUND, LEAST_HALF = 16, 256
 """Tokens: a smaller stated bound is not one of a reply; an unstated bound is searched down to the second number."""
-_STREAMS = re.compile(r"stream.{0,40}(only|mode|must|requir|enabl)|only.{0,40}stream|non-?stream", re.IGNORECASE | re.DOTALL)
-_ALIASES = (
-    (*LIMITS, "max_new_tokens", "max_output_tokens", "maximum_tokens", "n_predict"),
-    ("stop", "stop_sequences", "stop_words"),
-    ("seed", "random_seed"),
-)
 NO_THOUGHT = "(nothing)"
 """Sent as the thinking of a reply without any, to servers that require some."""
 
@@ -89,8 +55,8 @@ def read_refusal(body: bytes, redactor: Redactor) -> Refusal:
     except (ValueError, RecursionError):
         text = redactor.text(body.decode("utf-8", "replace"))[:_LONGEST_WORDS]
         return Refusal(text[:4_000], text)
-    apart = [text for key, text in leaves if key in _APART]
-    told = [text for place in _SAY for key, text in leaves if key == place and text.strip()] or [
+    apart = [text for key, text in leaves if key in KEYS["parameter"]]
+    told = [text for place in KEYS["say"] for key, text in leaves if key == place and text.strip()] or [
         text for key, text in leaves if key == "" and text.strip()
     ]
     said: list[str] = []
@@ -202,15 +168,15 @@ class Dialect:
         said = cast("Sequence[Mapping[str, Any]]", sent.get("messages", ()))
         system = any(message["role"] == SYSTEM for message in said)
         folded = replace(self, folded=True)
-        if system and _NO_SYSTEM.search(words):
+        if system and SAID["no_system"].search(words):
             yield folded
-        if said and _IN_TURN.search(words):
+        if said and SAID["in_turn"].search(words):
             yield replace(self, in_turn=True)
             yield folded
         back = _WANTED_BACK.search(words)
-        if back and back[0] not in sent and not self.thinking_back and _BACK.search(words):
+        if back and back[0] not in sent and not self.thinking_back and SAID["wanted_back"].search(words):
             yield replace(self, thinking_back=back[0])
-        if "stream" not in sent and _STREAMS.search(words):
+        if "stream" not in sent and SAID["streams_alone"].search(words):
             yield replace(self, streams=True)
         for name, way in ((name, number) for number, one in enumerate(ways_to_think(self.thinking)) for name in one):
             if name not in sent and re.search(rf"(?<!\w){name}(?!\w)", words):
@@ -249,7 +215,7 @@ class Dialect:
             for bound in _bounds(words, given):
                 yield replace(self, least=bound) if bound > given else replace(self, most=bound)
             yield from renamed
-            while _MOST.search(words) and (given := given // 2) >= LEAST_HALF:
+            while SAID["at_most"].search(words) and (given := given // 2) >= LEAST_HALF:
                 yield replace(self, most=given)
             yield self.leaving(name)
         elif name in self._told_to_think():
@@ -354,7 +320,7 @@ def blamed(sent: Mapping[str, Any], refusal: Refusal, *, surely: bool = False) -
     if found := [name for name in names if apart & {_plain(each) for each in _names(name)}]:
         return [found]
     patterns = [r"['\"`“‘«\[]{}['\"`”’»\]](?!\s*:)", r"['\"`“‘«]?(?<![\w-]){}['\"`”’»]?\s*[=:]"]
-    if not surely and _UNTAKEN.search(f"{refusal.code} {words}"):
+    if not surely and SAID["untaken"].search(f"{refusal.code} {words}"):
         patterns.append(r"(?<![A-Za-z0-9_-]){}(?![A-Za-z0-9_-])")
     found = dict.fromkeys(
         name
@@ -365,8 +331,8 @@ def blamed(sent: Mapping[str, Any], refusal: Refusal, *, surely: bool = False) -
     return [*([name] for name in found), *([list(found)] if len(found) > 1 else [])]
 
 
-def _names(name: str) -> tuple[str, ...]:
-    return next((names for names in _ALIASES if name in names), (name,))
+def _names(name: str) -> Sequence[str]:
+    return next((names for names in KEYS["aliases"] if name in names), (name,))
 
 
 def _plain(name: str) -> str:
@@ -380,9 +346,9 @@ def _spelled(name: str) -> str:
 
 def _bounds(words: str, sent: int) -> list[int]:
     """Token limits that a refusal of ``sent`` says are allowed, nearest first."""
-    numbers = {int(number) for found in _ALLOWED.findall(words) for number in _NUMBER.findall(found)} - {sent, 0}
+    numbers = {int(number) for found in SAID["allowed"].findall(words) for number in _NUMBER.findall(found)} - {sent, 0}
     less, more = sorted(each for each in numbers if LEAST_BOUND <= each < sent), sorted(each for each in numbers if each > sent)
-    return [*(more[:1] if _LEAST.search(words) else ()), *less[::-1][:2]]
+    return [*(more[:1] if SAID["at_least"].search(words) else ()), *less[::-1][:2]]
 
 
 def _joined(sent: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

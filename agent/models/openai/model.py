@@ -34,7 +34,14 @@ from housequest.agent.models.base import (
 )
 from housequest.agent.models.forms import Choice, grammar_of
 from housequest.agent.models.openai.calls import EndpointCalls
-from housequest.agent.models.openai.protocol import extra_parameters, parse_choice, scoring_parameters, thought, with_beginning
+from housequest.agent.models.openai.protocol import (
+    SAID,
+    extra_parameters,
+    parse_choice,
+    scoring_parameters,
+    thought,
+    with_beginning,
+)
 from housequest.agent.models.openai.server import Attempts, CallFailure
 from housequest.agent.models.rate_limiter import Limiter
 from housequest.agent.models.registry import CallOptions
@@ -70,9 +77,6 @@ _PICTURE_QUESTION = (
 _COLOURS = {"yellow": (255, 255, 0), "red": (255, 0, 0)}
 _PIXELS = 64
 """Width and height of the probe's picture; some models refuse less than 28."""
-_NO_TEMPLATE = re.compile(r"chat.?template|template not found", re.IGNORECASE)
-"""The error for a model without a chat template."""
-
 _log = logging.getLogger(__name__)
 
 
@@ -285,7 +289,12 @@ class OpenAIModel(Model):
             await calls.limiter.rest(wait)
         if raw and outcome.kind == "status 404":
             return None
-        if not raw and outcome.unsaid and outcome.refusal is not None and _NO_TEMPLATE.search(outcome.refusal.message[:2_000]):
+        if (
+            not raw
+            and outcome.unsaid
+            and outcome.refusal is not None
+            and SAID["no_chat_template"].search(outcome.refusal.message[:2_000])
+        ):
             self._chats = False
             return None
         if outcome.fatal or (raw and outcome.again and not calls.server.answered):

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import math
 import re
+import tomllib
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any, TypeGuard, cast
 
 from housequest.agent.models.base import (
@@ -90,21 +92,12 @@ LARGEST_EVENT = 1 << 20
 _MOST_TOKENS = 4_096
 _LONGEST_TOKEN = 200
 _LONGEST_NUMBER = 10
-_OF_THOUGHT = re.compile(r"^(?!.*(token|count|signature|encrypted|effort|_id$)).*(reasoning|thinking|thought)", re.IGNORECASE)
-"""Names of fields and parts that hold thinking."""
-_CUT_OFF = re.compile(r"length|limit|max.*token|window", re.IGNORECASE)
-"""Finish reasons of a reply that was cut off."""
-_FAILED = re.compile(r"error|abort|insufficient", re.IGNORECASE)
-_CACHED = (("prompt_tokens_details", "cached_tokens"), ("prompt_cache_hit_tokens",), ("cache_read_input_tokens",))
-_CODES = ("code", "status", "statusCode", "status_code", "http_code", "type", "error_type")
-_WORDS = ("message", "msg", "status_msg", "error_msg", "errorMessage", "detail")
-_MEANS = {
-    402: r"insufficient.{0,20}(balance|quota|credit|fund)|payment.?required|arrear",
-    429: r"rate.?limit|throttl|quota|capacity|overload|too.?many|exhausted",
-    401: r"authenti|unauthori|api.?key",
-    400: r"unsupported|not.?support|validation|bad.?request|invalid.{0,12}(request|param|argument|value|input)",
-}
-"""The status that the words of an error imply; the first match counts."""
+_WORDINGS: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("wordings.toml").read_text("utf-8"))
+KEYS: Mapping[str, Sequence[Any]] = _WORDINGS["keys"]
+SAID, _MEANS = (
+    {name: re.compile("|".join(each), re.IGNORECASE | re.DOTALL) for name, each in _WORDINGS[table].items()}
+    for table in ("said", "means")
+)
 _NAMED = ("model", "system_fingerprint")
 _FIELD = re.compile(rb"(data|event|id|retry)?:")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
@@ -198,7 +191,7 @@ def read_completion(
     finish = printable_line(finish if isinstance(finish, str) else "", LONGEST_FINISH) or "stop"
     used, cached = _used(usage, wrote=bool(content))
     full = limit is not None and limit in (count(usage, "completion_tokens"), used.completion)
-    if _CUT_OFF.search(finish) or (full and finish == "stop"):
+    if SAID["cut_off"].search(finish) or (full and finish == "stop"):
         finish = "length"
     if not raw:
         content, thinking = _apart(content, thinking, speaks=speaks or finish == "length")
@@ -221,20 +214,20 @@ def _served(reply: Mapping[str, object]) -> str | None:
 def _error_in(reply: Mapping[str, object], choice: object) -> Mapping[str, object] | None:
     """The error in a reply or its ``choice``, in any shape; None if there is none."""
     error, ended = at(reply, "error") or at(choice, "error"), at(choice, "finish_reason")
-    if error or _FAILED.search(str(ended)):
+    if error or SAID["failed"].search(str(ended)):
         return {**reply, **(error if is_table(error) else {"message": error or f"the reply ended by {ended}"})}
     if choice is not None:
         return None
     flat = {**reply, **about} if is_table(about := at(reply, "base_resp")) else reply
-    told = any(isinstance(words := flat.get(name), str) and words for name in _WORDS)
+    told = any(isinstance(words := flat.get(name), str) and words for name in KEYS["words"])
     return flat if told or flat.get("object") == "error" or _status_of(flat) else None
 
 
 def _status_of(error: Mapping[str, object]) -> int | None:
-    for names in (_CODES, _WORDS):
+    for names in (KEYS["status"], KEYS["words"]):
         said = [str(value) for name in names if isinstance(value := error.get(name), str | int)]
         found = [int(one) for one in said if re.fullmatch("[45][0-9]{2}", one)]
-        found += [status for status, words in _MEANS.items() if re.search(words, " ".join(said)[:1_000], re.IGNORECASE)]
+        found += [int(status) for status, words in _MEANS.items() if words.search(" ".join(said)[:1_000])]
         if found:
             return found[0]
     return None
@@ -243,7 +236,7 @@ def _status_of(error: Mapping[str, object]) -> int | None:
 def _used(usage: object, *, wrote: bool) -> tuple[Usage, int | None]:
     """The tokens of a call, and the cached ones of its prompt. Some servers count thinking only in the total, and some send
     zeros because they count nothing."""
-    cached = max((found for path in _CACHED if (found := count(usage, *path)) is not None), default=None)
+    cached = max((found for path in KEYS["cached"] if (found := count(usage, *path)) is not None), default=None)
     prompt, written = count(usage, "prompt_tokens") or None, count(usage, "completion_tokens")
     thinking = count(usage, "completion_tokens_details", "reasoning_tokens")
     beside = (count(usage, "total_tokens") or 0) - (prompt or 0) - (written or 0)
@@ -268,7 +261,7 @@ def text_of(content: object) -> tuple[str, str]:
         kind = at(part, "type")
         if isinstance(part, str):
             said.append(part)
-        elif isinstance(kind, str) and _OF_THOUGHT.search(kind):
+        elif isinstance(kind, str) and SAID["thinking"].search(kind):
             thought += _texts(part)
         elif isinstance(text := at(part, "text"), str):
             said.append(text)
@@ -279,7 +272,7 @@ def text_of(content: object) -> tuple[str, str]:
 
 def thoughts_beside(message: Mapping[str, object]) -> str:
     """The thinking in the fields beside a message's content; the first field counts, since some servers send it twice."""
-    found = ("".join(_texts(value)) for name, value in message.items() if _OF_THOUGHT.search(name))
+    found = ("".join(_texts(value)) for name, value in message.items() if SAID["thinking"].search(name))
     return next(filter(None, found), "")
 
 
@@ -291,7 +284,7 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(each)
     elif is_table(value):
         for name, each in value.items():
-            if name in {"text", "summary", "content"} or _OF_THOUGHT.search(name):
+            if name in {"text", "summary", "content"} or SAID["thinking"].search(name):
                 yield from _texts(each)
 
 

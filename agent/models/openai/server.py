@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from housequest.agent.models.base import printable_line
 from housequest.agent.models.keys import PLACEHOLDER, Endpoint, load_keys
 from housequest.agent.models.openai.dialect import Refusal, read_refusal
-from housequest.agent.models.openai.protocol import HEAR, FailedInside, NotACompletion, StreamedReply, at, count, listed
+from housequest.agent.models.openai.protocol import HEAR, SAID, FailedInside, NotACompletion, StreamedReply, at, count, listed
 from housequest.agent.models.openai.redaction import Redactor
 from housequest.agent.models.registry import CallOptions
 
@@ -51,22 +51,7 @@ SLOW_RETRIES = 2
 """Most retries after a timeout: each takes as long again, and may cost money."""
 OVERFLOW, BROKEN = "context", "a dropped connection"
 _AGAIN = frozenset({408, 409, 429})
-_MANY_IMAGES = re.compile(r"\b\d+ image|\btoo many images\b", re.IGNORECASE)
-"""Refusals of a prompt with too many images; the number grows during an episode."""
-_TOO_LONG = re.compile(
-    r"(?<![\w])context (?:size|length|window|limit)(?![\w])|maximum context|context .{0,30}overflow"
-    r"|(?:exceed|longer than|larger than|beyond|fit)\w*.{0,30}\bcontext\b"
-    r"|(?:prompt|inputs?|messages?|tokens? in request|token count)\b.{0,60}"
-    r"(?:too long|too many|exceed|maximum|must have less|must be <=)"
-    r"|maximum (?:prompt|input|sequence) length|request body too large"
-    r"|too many tokens|range of input length|reduce the (?:length|size)|exceed\w* model token limit",
-    re.IGNORECASE | re.DOTALL,
-)
-_TOO_LONG_CODE = re.compile(r"context_length|context_size|context_window", re.IGNORECASE)
-"""Codes of refusals of a prompt that is longer than the context."""
 _NUMBER = re.compile(r"\d+")
-_BROKE = re.compile(r"insufficient.{0,3}(quota|balance|credit|fund)|per.day", re.IGNORECASE)
-"""Messages about an empty balance or a daily quota, for which waiting does not help."""
 
 _log = logging.getLogger(__name__)
 
@@ -95,7 +80,7 @@ class CallFailure:
     @property
     def of_images(self) -> CallFailure:
         """The same for a call with images: a limit on their number is fatal, since every long episode reaches it."""
-        if self.refusal is None or not _MANY_IMAGES.search(self.refusal.message):
+        if self.refusal is None or not SAID["many_images"].search(self.refusal.message):
             return self
         way_out = "Have the server take more images in a prompt (vLLM: --limit-mm-per-prompt), or leave out --grant view."
         return replace(self, way_out=way_out, fatal=True)
@@ -119,7 +104,7 @@ def _refused(
         way_out = "Check the model's name, and that the address is complete (it often ends in /v1)."
         return CallFailure(what, way_out, kind, fatal=not answered)
     soon = 0 < (retry_after(headers, time.time()) or 0) <= LONGEST_WAIT  # some daily quotas refill continuously
-    if status == 402 or (_BROKE.search(f"{refusal.code} {refusal.message}") and not soon):
+    if status == 402 or (SAID["broke"].search(f"{refusal.code} {refusal.message}") and not soon):
         return CallFailure(what, "Check the account's balance and quota.", kind, fatal=True)
     if status in _AGAIN or status >= 500:
         asked = retry_after(headers, time.time(), reset=status == 429)
@@ -128,7 +113,7 @@ def _refused(
         # Some servers answer 500 if a chat template raises.
         told = refusal if status in {500, 501} else None
         return CallFailure(f"{what}{wish}", way_out, kind, again=True, asked=asked, crowded=status == 429, refusal=told)
-    if _TOO_LONG_CODE.search(refusal.code) or _TOO_LONG.search(refusal.message):
+    if SAID["too_long_code"].search(refusal.code) or SAID["too_long"].search(refusal.message):
         # No parameter is to blame. The largest number in the message is the length of the prompt.
         named = [int(number) for number in _NUMBER.findall(refusal.message[:2_000]) if len(number) < 9]
         more = -(-(max(named) + 1_024) // 1_024) * 1_024 if named else "N"
