@@ -167,11 +167,11 @@ class Sweep:
 def read_sweep(file: Path) -> Sweep:
     """Read a sweep file. Raises ``ConfigurationError`` with the file and the place."""
     content = read_bytes(file, LARGEST_FILE, f"There is no sweep's file {file}.")
-    top = _table(parse_yaml(content, str(file)), str(file), ("common", "arms", "seeds", "repeat"))
+    top = _values(parse_yaml(content, str(file)), str(file), ("common", "arms", "seeds", "repeat"))
     common = _values(top.get("common", {}), f"{file}: common")
     if "repeat" in top and "repeat" in common:
         raise ConfigurationError(f"{file}: repeat stands in common, too; leave one out.")
-    common |= _values({key: top[key] for key in ("repeat",) if key in top}, str(file))
+    common |= {key: top[key] for key in ("repeat",) if key in top}
     arms = top.get("arms")
     if not isinstance(arms, dict) or not arms:
         raise ConfigurationError(f"{file} has no arms; list what to compare below arms:, each with a name.")
@@ -223,9 +223,8 @@ def plan_sweep(sweep: Sweep, flags: Mapping[str, object], folder: Path | None = 
 def _arms(file: Path, name: str, value: object, common: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object]]]:
     """The arm ``name``, or the arms of its grid."""
     where = f"{file}: the arm {shown(name)}"
-    own = dict(_table(value, where, (*SETTINGS, "grid")))
-    points = _grid(own.pop("grid", {}), where)
-    values = _values(own, where)
+    values = _values(value, where, (*SETTINGS, "grid"))
+    points = _grid(values.pop("grid", {}), where)
     given = cast("dict[str, object]", values.get("set", {}))
     for point in points:
         if (twice := next(filter(given.__contains__, point), None)) is not None:
@@ -257,24 +256,19 @@ def _joined(file: Path, name: str, own: Mapping[str, object], common: Mapping[st
     return both
 
 
-def _values(value: object, where: str) -> dict[str, object]:
-    table = _table(value, where, SETTINGS)
+def _values(value: object, where: str, known: tuple[str, ...] = SETTINGS) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise ConfigurationError(f"{where} is not a table of settings; known: {', '.join(known)}.")
+    table = cast("dict[str, object]", value)
     for key, item in table.items():
+        if key not in known:
+            hint = nearest(str(key), known) or f" Known: {', '.join(known)}."
+            raise ConfigurationError(f"{where} has {shown(key)}, which is unknown.{hint}")
         if item is None and key != "rules":  # null unsets the rules
             raise ConfigurationError(f"{where}: {key} has no value; give it one or take it out.")
         if key == "set" and not isinstance(item, dict):
             raise ConfigurationError(f"{where}: set is not a table; write it like {{on_subgoal: off}}.")
     return {key: [item] if key in ("type", "grant") and isinstance(item, str) else item for key, item in table.items()}
-
-
-def _table(value: object, where: str, known: tuple[str, ...]) -> dict[str, object]:
-    if not isinstance(value, dict):
-        raise ConfigurationError(f"{where} is not a table of settings; known: {', '.join(known)}.")
-    for key in cast("dict[object, object]", value):
-        if key not in known:
-            hint = nearest(str(key), known) or f" Known: {', '.join(known)}."
-            raise ConfigurationError(f"{where} has {shown(key)}, which is unknown.{hint}")
-    return cast("dict[str, object]", value)
 
 
 class Measurement(NamedTuple):

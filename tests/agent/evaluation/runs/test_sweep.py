@@ -160,7 +160,7 @@ def test_a_grid_is_an_arm_for_each_choice(tmp_path: Path) -> None:
         ("{", "not valid YAML"),
         ("\x00", "not valid YAML"),
         ("a: " + "[" * 1_200, "nested too deep"),
-        ("x" * 300_000, "larger than"),
+        ("x" * 300_000, "it has more than"),
     ],
     ids=range(29),
 )
