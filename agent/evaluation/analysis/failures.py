@@ -31,19 +31,9 @@ from functools import cached_property
 from itertools import takewhile
 from typing import Self
 
+from housequest.agent.episodes import events
 from housequest.agent.episodes.emitter import FILLED, UNREAD
-from housequest.agent.episodes.events import (
-    POLICY,
-    Ended,
-    Event,
-    Planned,
-    Started,
-    Stepped,
-    Thought,
-    TurnSpent,
-    branch,
-    with_beliefs,
-)
+from housequest.agent.episodes.events import Ended, Event, Planned, Started, Stepped, Thought, TurnSpent, branch
 from housequest.worlds.errors import unquoted
 from housequest.worlds.household.belief import Belief, Item, kind
 from housequest.worlds.household.goals import TYPES, Goal, Treatment
@@ -251,7 +241,7 @@ def _modes(played: Sequence[Event]) -> Iterator[tuple[str, str]]:
     started = next((event.body for event in played if isinstance(event.body, Started)), None)
     for event in played:
         match event.body:
-            case Thought(role=role, text=text) if role == POLICY:
+            case Thought(role=role, text=text) if role == events.POLICY:
                 mode, _, reason = text.partition(":")
                 yield mode, reason.strip()
             case Planned(revision=revision, reason=reason) if revision and started and shows_pictures(started.world):
@@ -273,7 +263,7 @@ class EpisodeCase:
         self.modes = list(_modes(played))
         self.last = max((ended.turns, *(step.turn for step in self.steps), *(body.turn for body in spent)))
         self._household = household(self.started.world) if self.started else None
-        self.beliefs = [event.belief for event in with_beliefs(played) if event.belief is not None]
+        self.beliefs = [event.belief for event in events.with_beliefs(played) if event.belief is not None]
         self.belief = self.beliefs[-1] if self.beliefs else Belief()
         self.goal, self.guessed = self._goal()
         # The task's type gives the object's treatment where the goal cannot be read.
