@@ -369,7 +369,7 @@ class GameHost(AbstractAsyncContextManager["GameHost"]):
             task = await asyncio.to_thread(self._task, request, seed)
             config = EpisodeConfig(self.options.world, grants, self.options.max_turns, seed)
             env = await asyncio.to_thread(config.open, task)
-            id = secrets.token_hex(6)
+            id = secrets.token_hex(16)
             name = f"{time.strftime('%Y%m%d-%H%M%S')}-{slug(task.reference)}-{HostedGame.name}-{id}.jsonl"
             record = None if self.options.records is None else self.options.records / name
             game = self._games[id] = HostedGame(env, config, record)

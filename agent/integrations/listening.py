@@ -1,4 +1,4 @@
-"""Serves an aiohttp application until it is interrupted. Unknown connections never keep others out."""
+"""Serves an aiohttp application under its own names until it is interrupted. Unknown connections never keep others out."""
 
 from __future__ import annotations
 
@@ -6,17 +6,37 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Callable, Container
+from collections.abc import Awaitable, Callable, Container
 
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
+from housequest.agent.integrations.names import OwnNames
 from housequest.worlds.errors import ConfigurationError
 
 PATIENCE = 20.0
 """Seconds that a kept connection may be idle between requests."""
 MOST_STRANGERS = 64
 """The most unknown connections at once; beyond that, the oldest is closed."""
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def guard(names: OwnNames) -> Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]:
+    """A middleware, to be the first, that refuses requests under other names and from pages of others."""
+
+    @web.middleware
+    async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
+        refused = names.refusal(request.headers.getall("Host", ()), request.headers.getall("Origin", ()))
+        return await handler(request) if refused is None else refusal(*refused)
+
+    return guarded
+
+
+def refusal(status: int, text: str) -> web.Response:
+    """An answer after which the connection is closed."""
+    answer = web.Response(status=status, text=f"{text}\n")
+    answer.force_close()
+    return answer
 
 
 async def serve_until_interrupted(

@@ -1,4 +1,5 @@
-"""Sessions of an environment server: each plays one episode after the other; they share only the world.
+"""Sessions of an environment server: each plays one episode after the other; they share only the world. Ids are random, so only
+the client that was told an id can play in that session.
 
 They are stepped like a trainer's env: without record, belief and agent. Clients see only what is granted.
 """
@@ -6,6 +7,7 @@ They are stepped like a trainer's env: without record, belief and agent. Clients
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -25,6 +27,8 @@ from housequest.worlds.tasks import TRAINED, MadeUpTasks
 MOST_SESSIONS = 256
 IDLE = 3600.0
 """Seconds after which an unused session ends: longer than a trainer's update."""
+ID_BITS = 62
+"""Bits of a session's id: more than anybody can guess by asking, and few enough for clients that keep it as an integer."""
 T = TypeVar("T")
 
 
@@ -64,10 +68,10 @@ class SessionState(BaseModel, frozen=True, extra="forbid"):
 
 
 class EnvSession:
-    """One client's episodes, one after the other. Concurrent calls take turns."""
+    """One client's episodes, one after the other. Concurrent calls take turns. ``number`` counts the server's sessions."""
 
     def __init__(self, number: int, sessions: Sessions) -> None:
-        self.number, self.state = number, SessionState()
+        self.id, self.state = secrets.randbits(ID_BITS), SessionState()
         self.last: TextObservation | None = None
         self.expiry: asyncio.TimerHandle | None = None
         self._sessions, self._served = sessions, sessions.served
@@ -169,8 +173,8 @@ class Sessions(AbstractAsyncContextManager["Sessions"]):
         self.opening = asyncio.Lock()
 
     async def __aexit__(self, *error: object) -> None:
-        for number in list(self._open):
-            await self.end(number)
+        for id in list(self._open):
+            await self.end(id)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -199,34 +203,35 @@ class Sessions(AbstractAsyncContextManager["Sessions"]):
                 f"{len(self._open)} sessions are open, which is the limit: close one, or start the server with --sessions N."
             )
         self._begun += 1
-        session = self._open[self._begun] = EnvSession(self._begun, self)
+        session = EnvSession(self._begun, self)
+        self._open[session.id] = session
         return session
 
     def keep(self, session: EnvSession) -> None:
-        """Let clients find this session by its number until it is idle for too long."""
+        """Let clients find this session by its id until it is idle for too long."""
         if session.expiry is not None:
             session.expiry.cancel()
-        session.expiry = asyncio.get_running_loop().call_later(self.served.idle, self._expire, session.number)
+        session.expiry = asyncio.get_running_loop().call_later(self.served.idle, self._expire, session.id)
 
-    def used(self, number: int) -> EnvSession:
-        """Return the kept session with this number. Raises ``ConfigurationError``."""
-        session = self._open.get(number)
+    def used(self, id: int) -> EnvSession:
+        """Return the kept session with this id. Raises ``ConfigurationError``."""
+        session = self._open.get(id)
         if session is None or session.expiry is None:
             raise ConfigurationError(
-                f"There is no session {number} here: it was never created, it was closed, or nobody used it for "
+                f"There is no session {id} here: it was never created, it was closed, or nobody used it for "
                 f"{self.served.idle:,.0f} seconds."
             )
         self.keep(session)
         return session
 
-    async def end(self, number: int) -> None:
-        """Close the session with this number, if it is open."""
-        if (session := self._open.pop(number, None)) is not None:
+    async def end(self, id: int) -> None:
+        """Close the session with this id, if it is open."""
+        if (session := self._open.pop(id, None)) is not None:
             if session.expiry is not None:
                 session.expiry.cancel()
             await session.close()
 
-    def _expire(self, number: int) -> None:
-        ending = asyncio.create_task(self.end(number))
+    def _expire(self, id: int) -> None:
+        ending = asyncio.create_task(self.end(id))
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)

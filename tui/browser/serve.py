@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 import typer
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
 from housequest.tui.commands.play import play
-from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.errors import ConfigurationError
 
 
 @options.described
@@ -26,6 +24,7 @@ def serve(
     from contextlib import suppress
 
     from housequest.agent.config import configure
+    from housequest.agent.integrations.names import OwnNames
 
     given = arguments or []
     # What `housequest play` would not understand is refused here, before a browser has to.
@@ -34,10 +33,7 @@ def serve(
     said = typer.main.get_command(alone).make_context("housequest play", list(given)).params
     # A wrong configuration is better reported here than in a browser, and who trusts a folder is asked here.
     configure({name: said[name] for name in options.SETTINGS if name in said})
-    if public_url is not None and (urlsplit(public_url).scheme not in {"http", "https"} or not urlsplit(public_url).hostname):
-        raise ConfigurationError(
-            f"--public-url: {shown(public_url)} is not an address; give one like https://play.example.org."
-        )
+    names = OwnNames(host, public_url)
     try:
         from housequest.tui.browser.server import BrowserServer
     except ImportError as error:
@@ -46,7 +42,7 @@ def serve(
         ) from None
     # -P: a folder is no place to import from, whatever lies in it.
     command = [sys.executable, "-P", "-c", "from housequest.tui.cli import main; main()", "play", *given]
-    server = BrowserServer(command, host, port, most=windows, url=public_url and public_url.rstrip("/"))
+    server = BrowserServer(command, names, port, most=windows)
 
     def announce() -> None:
         if host not in options.LOOPBACK:

@@ -1,35 +1,33 @@
 """The server of `housequest serve`: who may open a window, how many there may be, and what joins one to its process.
 
-Its page and the terminal in that are textual-serve's. Whoever shows the token is let in, and only under a name of this server:
-a page of another site can neither open a window nor read one, even if its name comes to mean this machine (DNS rebinding). A
-process and the socket of its browser speak Textual's protocol: a letter, four bytes of length, then what is drawn or typed
-(``D``), or JSON (``M``).
+Its page and the terminal in that are textual-serve's. Whoever shows the token is let in, and only under a name of this server
+(`housequest.agent.integrations.names`). A process and the socket of its browser speak Textual's protocol: a letter, four bytes
+of length, then what is drawn or typed (``D``), or JSON (``M``).
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
-import ipaddress
 import json
 import os
 import secrets
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 from weakref import WeakSet
 
 import textual_serve
 from aiohttp import WSCloseCode, WSMsgType, web
 from jinja2 import Environment, FileSystemLoader
 
-from housequest.agent.integrations.listening import serve_until_interrupted
+from housequest.agent.integrations.listening import Handler, guard, refusal, serve_until_interrupted
+from housequest.agent.integrations.names import OwnNames
 
 GRACE = 2.0
 """Seconds in which a process must end by itself."""
@@ -38,9 +36,7 @@ WIDEST, TALLEST = 500, 200
 _READY = b"__GANGLION__\n"
 LONGEST_MESSAGE = 1 << 20
 """Bytes that a page may send at once: a large paste."""
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _PAGE = Path(str(resources.files(textual_serve)))
-_NO_NAME = "This server does not go by that name. Open the address that it printed, or start it with --public-url and the name."
 _NO_TOKEN = "This screen opens at the address that housequest printed when it was started, with the token in it."
 _FULL = """\
 <!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="3"><title>housequest</title>
@@ -150,22 +146,21 @@ async def _kill(process: Process) -> None:
 
 
 class BrowserServer:
-    """Runs ``command`` in each window, in ``most`` at once; ``url`` is where browsers find it, if not where they say."""
+    """Runs ``command`` in each window, in ``most`` at once."""
 
-    def __init__(self, command: Sequence[str], host: str, port: int, *, most: int, url: str | None = None) -> None:
+    def __init__(self, command: Sequence[str], names: OwnNames, port: int, *, most: int) -> None:
         self.token = secrets.token_urlsafe(24)
         self._command = command
-        self._host = host
+        self._names = names
         self._port = port
         self._most = most
-        self._url = url
-        self._base = url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        public = urlsplit(self._base)
-        self._names = {"localhost", host.lower(), public.hostname}
-        self._origin = f"{public.scheme}://{public.netloc}"
+        self._base = names.address(port)
         self._windows: set[asyncio.Task[Any]] = set()
         self._known: WeakSet[asyncio.Transport] = WeakSet()
         self._pages = Environment(loader=FileSystemLoader(_PAGE / "templates"), autoescape=True)
+        self.app = web.Application(middlewares=[guard(names), self._admitted])
+        self.app.add_routes([web.get("/", self._page), web.get("/ws", self._window), web.static("/static", _PAGE / "static")])
+        self.app.on_shutdown.append(self._close)
 
     @property
     def address(self) -> str:
@@ -174,21 +169,14 @@ class BrowserServer:
 
     async def serve(self, announce: Callable[[], None]) -> None:
         """Serve until interrupted; ``announce`` is called once browsers are answered. Raises ``ConfigurationError``."""
-        app = web.Application(middlewares=[self._guarded])
-        app.add_routes([web.get("/", self._page), web.get("/ws", self._window), web.static("/static", _PAGE / "static")])
-        app.on_shutdown.append(self._close)
-        await serve_until_interrupted(app, self._host, self._port, lambda _: announce(), known=self._known)
+        await serve_until_interrupted(self.app, self._names.host, self._port, lambda _: announce(), known=self._known)
 
     @web.middleware
-    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        if not self._is_own(request.host):
-            return _refused(421, _NO_NAME)
-        if request.headers.get("Origin") not in {None, f"http://{request.host}", f"https://{request.host}", self._origin}:
-            return _refused(403, "This page is not of housequest.")
+    async def _admitted(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         cookie = f"housequest-{self._port}"
         shown = request.query.get("token") or request.cookies.get(cookie) or ""
         if not hmac.compare_digest(shown.encode("utf-8", "replace"), self.token.encode()):
-            return _refused(403, _NO_TOKEN)
+            return refusal(403, _NO_TOKEN)
         if request.transport is not None:
             self._known.add(request.transport)
         answer = await handler(request)
@@ -196,14 +184,6 @@ class BrowserServer:
             secure = self._base.startswith("https:")
             answer.set_cookie(cookie, self.token, httponly=True, samesite="Strict", secure=secure)
         return answer
-
-    def _is_own(self, host: str) -> bool:
-        """Return True if a browser was told to come here by this name. An address is nobody else's name."""
-        try:
-            name = urlsplit(f"//{host}").hostname or ""
-            return name in self._names or bool(ipaddress.ip_address(name))
-        except ValueError:
-            return False
 
     async def _page(self, request: web.Request) -> web.Response:
         headers = {
@@ -214,7 +194,7 @@ class BrowserServer:
         }
         if len(self._windows) >= self._most:
             return web.Response(text=_FULL.format(most=self._most), status=503, headers=headers, content_type="text/html")
-        url = self._url or f"http://{request.host}"
+        url = self._base if self._names.url else f"http://{request.host}"
         text = self._pages.get_template("app_index.html").render(
             app_websocket_url=f"ws{url.removeprefix('http')}/ws",
             application={"name": "housequest"},
@@ -225,7 +205,7 @@ class BrowserServer:
 
     async def _window(self, request: web.Request) -> web.StreamResponse:
         if len(self._windows) >= self._most:
-            return _refused(503, f"All {self._most} windows are in use.")
+            return refusal(503, f"All {self._most} windows are in use.")
         task = asyncio.current_task()
         assert task is not None
         self._windows.add(task)
@@ -248,9 +228,3 @@ class BrowserServer:
 def _number(request: web.Request, name: str, default: int) -> int:
     given = request.query.get(name, "")
     return int(given) if given.isascii() and given.isdecimal() and len(given) < 10 else default
-
-
-def _refused(status: int, text: str) -> web.Response:
-    answer = web.Response(status=status, text=f"{text}\n")
-    answer.force_close()
-    return answer

@@ -15,6 +15,7 @@ def env_server(
     flags: options.Flags,
     host: str = options.LOOPBACK[0],
     port: int = 8000,
+    public_url: str | None = None,
     sessions: int = 256,
     idle: float = 3600.0,
 ) -> None:
@@ -23,6 +24,7 @@ def env_server(
 
     from housequest.agent.config import configure, world_of
     from housequest.agent.integrations.env_server.server import serve
+    from housequest.agent.integrations.names import OwnNames
     from housequest.agent.integrations.sessions import ServedTasks
 
     settings = configure(flags, uses=(*flags, "worlds"))
@@ -43,4 +45,4 @@ def env_server(
             terminal.note("Whoever reaches this address can play, without a password; they can do nothing else.")
         terminal.note(f"Serving {world.name}, {served.split}, at {address} until you press Ctrl-C.")
 
-    asyncio.run(serve(served, host, port, announce))
+    asyncio.run(serve(served, OwnNames(host, public_url), port, announce))

@@ -1,7 +1,7 @@
 """An environment server for trainers: the protocol of OpenEnv, and the HTTP interface of AgentGym's ALFWorld server.
 
 OpenEnv's clients play over a WebSocket at ``/ws``, one session each. AgentGym's clients create a session by a request and send
-its number with every other one. Both get only what is granted. Needs the extra ``env-server``.
+its id, a random number, with every other one. Both get only what is granted. Needs the extra ``env-server``.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from housequest.agent.config import Seed
 from housequest.agent.evaluation.runs.spec import installed_version
 from housequest.agent.integrations.games import told_of
+from housequest.agent.integrations.names import OwnNames
 from housequest.agent.integrations.sessions import EnvSession, ServedTasks, Sessions, SessionState, TextObservation
 from housequest.worlds.errors import ConfigurationError, HousequestError, OrderError, shown
 
 try:
     from aiohttp import WSMsgType, web
 
-    from housequest.agent.integrations.listening import MOST_STRANGERS, serve_until_interrupted
+    from housequest.agent.integrations.listening import MOST_STRANGERS, guard, serve_until_interrupted
 except ImportError:
     raise ConfigurationError('This needs aiohttp; install it with: pip install "housequest[env-server]"') from None
 
@@ -83,24 +84,23 @@ class _AgentGymStep(_Named):
     action: str
 
 
-async def serve(served: ServedTasks, host: str, port: int, announce: Callable[[str], None]) -> None:
+async def serve(served: ServedTasks, names: OwnNames, port: int, announce: Callable[[str], None]) -> None:
     """Serve clients until interrupted, and ``announce`` the URL. Raises ``ConfigurationError`` if the address is taken."""
-    shown_host = f"[{host}]" if ":" in host else host
     async with Sessions(served) as sessions:
-        server, most = EnvServer(sessions), served.sessions + MOST_STRANGERS
+        server, most = EnvServer(sessions, names), served.sessions + MOST_STRANGERS
         await serve_until_interrupted(
-            server.app, host, port, lambda port: announce(f"http://{shown_host}:{port}"), known=server.playing, strangers=most
+            server.app, names.host, port, lambda port: announce(names.address(port)), known=server.playing, strangers=most
         )
 
 
 class EnvServer:
     """The web application. ``playing`` are the connections with a session. Handlers return JSON or a whole response."""
 
-    def __init__(self, sessions: Sessions) -> None:
+    def __init__(self, sessions: Sessions, names: OwnNames) -> None:
         self.playing: WeakSet[asyncio.Transport] = WeakSet()
         self._sessions = sessions
         self._sockets: WeakKeyDictionary[web.WebSocketResponse, asyncio.Transport] = WeakKeyDictionary()
-        self.app = web.Application(middlewares=[_guarded], client_max_size=LARGEST_REQUEST)
+        self.app = web.Application(middlewares=[guard(names), _answering], client_max_size=LARGEST_REQUEST)
         served = sessions.served
         about = f"{served.world.name}, {served.split} ({sessions.tasks})"
         version = installed_version("housequest")
@@ -168,7 +168,7 @@ class EnvServer:
                 idle = f"Nobody used this session for {self._sessions.served.idle:,.0f} seconds, so it was closed."
                 await socket.send_str(_error("SESSION_ERROR", idle))
         finally:
-            await self._sessions.end(session.number)
+            await self._sessions.end(session.id)
             await socket.close()
 
     async def _leave(self, _: web.Application) -> None:
@@ -192,7 +192,7 @@ class EnvServer:
         except ConfigurationError as error:
             return _refused(503, str(error))
         self._sessions.keep(session)
-        return {"id": session.number}
+        return {"id": session.id}
 
     async def _reset(self, request: web.Request) -> Any:
         asked = await _read(request, _AgentGymReset)
@@ -208,13 +208,13 @@ class EnvServer:
 
     async def _close(self, request: web.Request) -> Any:
         session = self._sessions.used((await _read(request, _Named)).id)
-        await self._sessions.end(session.number)
+        await self._sessions.end(session.id)
         return {"closed": True}
 
     def _last(self, request: web.Request) -> TextObservation:
         given = request.query.get("id", "")
         if not (given.isascii() and given.isdecimal() and len(given) < 20):
-            raise _Misread("Give the id of a session, as /create told it: ?id=1.")
+            raise _Misread("Give the id of a session, as /create told it: ?id=ID.")
         last = self._sessions.used(int(given)).last
         if last is None:
             raise OrderError("No episode is being played in this session: reset it first.")
@@ -302,10 +302,8 @@ def _refused(status: int, message: str) -> web.Response:
 
 
 @web.middleware
-async def _guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Turn errors into answers, as AgentGym's server does, and refuse pages in browsers."""
-    if "Origin" in request.headers:
-        return _refused(403, "Pages in browsers are not served here.")
+async def _answering(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Turn errors into answers, as AgentGym's server does."""
     try:
         answer = await handler(request)
         return answer if isinstance(answer, web.StreamResponse) else web.json_response(answer)

@@ -27,6 +27,7 @@ from housequest.agent.config import Seed, TextGrant
 from housequest.agent.evaluation.runs.spec import installed_version
 from housequest.agent.integrations import games
 from housequest.agent.integrations.games import MOST_LISTED, CommandResult, GameHost, GameRequest, HostOptions, TaskListing
+from housequest.agent.integrations.names import OwnNames
 from housequest.worlds.errors import ConfigurationError, HousequestError
 
 try:
@@ -53,7 +54,7 @@ if TYPE_CHECKING or NEWEST:
     def _empty_server(name: str, version: str, instructions: str) -> MCPServer:
         return MCPServer(name, version=version, instructions=instructions, log_level="ERROR", subscriptions=False)
 
-    def _http_app(server: MCPServer) -> ASGIApp:
+    def http_app(server: MCPServer) -> ASGIApp:
         # Stateless: nothing of a client is kept between two requests.
         return server.streamable_http_app(stateless_http=True, json_response=True)
 
@@ -68,7 +69,7 @@ else:
         server._mcp_server.version = version  # there is no public way; the SDK's own version would be reported
         return server
 
-    def _http_app(server):
+    def http_app(server):
         return server.streamable_http_app()
 
 
@@ -206,7 +207,7 @@ async def serve_http(options: HostOptions, port: int, announce: Callable[[str], 
         raise ConfigurationError(f"--http: port {port} of {HOST} is not available: {error.strerror}.") from None
     with listening:
         async with GameHost(options) as host:
-            app = _http_app(make_server(host))
+            app = http_app(make_server(host))
             config = uvicorn.Config(
                 _guarded(app),
                 http=_Connection,
@@ -291,11 +292,17 @@ class _Connection(H11Protocol):
 
 
 def _guarded(app: ASGIApp) -> ASGIApp:
-    """Let ``app`` answer only whole POST requests, and name a session for clients whose protocol has sessions."""
+    """Let ``app`` answer only whole POST requests under our names, and name a session for clients whose protocol has them."""
+    names = OwnNames(HOST)
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await app(scope, receive, send)
+            return
+        shown = Headers(scope=scope)
+        if (refused := names.refusal(shown.getlist("host"), shown.getlist("origin"))) is not None:
+            status, text = refused
+            await Response(text, status)(scope, receive, send)
             return
         if scope["method"] != "POST":
             await Response("Send requests by POST.", 405, {"Allow": "POST"})(scope, receive, send)
@@ -324,7 +331,6 @@ def _guarded(app: ASGIApp) -> ASGIApp:
                 MutableHeaders(scope=message)[SESSION_HEADER] = secrets.token_hex(16)
             await send(message)
 
-        shown = Headers(scope=scope)
         begins = shown.get("mcp-protocol-version") in {None, *SESSION_PROTOCOLS} and SESSION_HEADER not in shown
         await app(scope, receive_again, send_named if begins else send)
 

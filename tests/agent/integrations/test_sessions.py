@@ -199,8 +199,8 @@ def test_there_is_room_again_once_a_session_has_ended() -> None:
         with pytest.raises(ConfigurationError, match="2 sessions are open, which is the limit"):
             sessions.begin()
         await one.reset()
-        await sessions.end(one.number)
-        await sessions.end(one.number)
+        await sessions.end(one.id)
+        await sessions.end(one.id)
         assert one.state.episode_id is None
         assert sessions.begin().number == 3
 
@@ -211,14 +211,14 @@ def test_a_kept_session_that_nobody_uses_ends() -> None:
     async def play(sessions: Sessions) -> None:
         kept, held = sessions.begin(), sessions.begin()
         sessions.keep(kept)
-        assert sessions.used(kept.number) is kept
-        with pytest.raises(ConfigurationError, match=f"no session {held.number} here"):
-            sessions.used(held.number)
+        assert sessions.used(kept.id) is kept
+        with pytest.raises(ConfigurationError, match=f"no session {held.id} here"):
+            sessions.used(held.id)
         async with asyncio.timeout(60):
             while len(sessions) == 2:  # noqa: ASYNC110 (nobody tells a test that a session has ended)
                 await asyncio.sleep(0)
         with pytest.raises(ConfigurationError, match="nobody used it"):
-            sessions.used(kept.number)
+            sessions.used(kept.id)
 
     within(ServedTasks(SCRIPTED, "demo", idle=0.001), play)
 
@@ -265,7 +265,7 @@ def test_a_client_that_leaves_in_a_slow_world_leaves_nothing_half_done() -> None
         leaving = asyncio.create_task(session.reset(task="demo:2"))
         await asyncio.sleep(0)
         leaving.cancel()
-        await sessions.end(session.number)
+        await sessions.end(session.id)
         with pytest.raises(ConfigurationError, match="This session has ended"):
             await session.reset()
         assert session.state.episode_id is None
