@@ -40,8 +40,7 @@ LOST_IN_A_ROW = 3
 @dataclass(frozen=True, slots=True)
 class Order:
     """The configuration of a player. The ``manifest`` has no tasks, since each is sent. ``attempts`` are the earlier ones of a
-    series. ``keys`` names environment variables and contains no key. ``data`` is the folder of ALFWorld's data. ``strict``: the
-    budget limits calls, so the player asks before each one.
+    series. ``keys`` names environment variables and contains no key. ``data`` is the folder of ALFWorld's data.
     """
 
     manifest: Manifest
@@ -49,7 +48,6 @@ class Order:
     attempts: Mapping[str, tuple[Attempt, ...]]
     keys: KeyRing
     data: str
-    strict: bool
 
 
 ToPlayer = tuple[Literal["play"], SelectedTask, bytes] | tuple[Literal["answer"], int, int | None] | tuple[Literal["halt"]]
@@ -134,12 +132,14 @@ class Remote:
             file.truncate(offset)
             file.write(content)
 
-    def clocked(self, timing: bytes, walls: bytes) -> None:
-        """Append whole lines of timings of calls and of episodes."""
-        job = self.driver.job
-        job.clock.write(timing)
-        job.clock.flush()
-        with open_file(job.run.walls_file, "ab") as file:
+    def clocked(self, timing: bytes) -> None:
+        """Append whole lines of timings of calls."""
+        self.driver.job.clock.write(timing)
+        self.driver.job.clock.flush()
+
+    def timed(self, walls: bytes) -> None:
+        """Append whole lines of seconds of episodes."""
+        with open_file(self.driver.job.run.walls_file, "ab") as file:
             file.write(walls)
 
     def finished(self, result: Result) -> None:
@@ -176,11 +176,6 @@ class Remote:
         else:
             self.begun += calls
             self.tell(("answer", number, 1))
-
-    def begins(self, calls: int) -> None:
-        """Count ``calls`` that have begun without asking."""
-        self.driver.job.tracker.calling += calls
-        self.begun += calls
 
     def ends(self, calls: int, used: tuple[Usage, Timing] | None, prices: Prices | None) -> None:
         """Count ``calls`` that ended, with their usage and ``prices`` if they were answered."""
@@ -238,11 +233,8 @@ class ClusterPlayer(RemotePlayers):
     async def __aenter__(self) -> ClusterPlayer:
         spec, tracker = self.job.spec, self.job.tracker
         manifest = spec.manifest.model_copy(update={"tasks": ()})
-        told, strict = (
-            (manifest, spec.setup.configured.model_copy(update={"rules": None}), spec.setup.attempts),
-            tracker.budget.calls is not None,
-        )
-        order = Order(*told, load_keys(), str(alfworld_data()), strict=strict)
+        settings = spec.setup.configured.model_copy(update={"rules": None})
+        order = Order(manifest, settings, spec.setup.attempts, load_keys(), str(alfworld_data()))
         number = max(1, min(self.job.most, await self._cluster.open(order)))
         self._share = math.ceil(self.job.most / number)
         tracker.models.append(self)

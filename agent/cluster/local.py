@@ -25,6 +25,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from io import BytesIO
 from multiprocessing import get_context
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -50,15 +51,18 @@ Ts = TypeVarTuple("Ts")
 _PREFIX = "housequest-player-"
 _YOUNG = 60 * 60.0
 """Seconds in which a new folder is left alone, since its maker may not have locked it yet."""
-BEAT = 1.0
-"""Seconds between sending records: the most that a dying player loses, beside its current step."""
 
 
 class RemotePlayer:
-    """A player in its own process and event loop. It starts with the first call of ``hear``, which collects its messages."""
+    """A player in its own process and event loop. It starts with the first call of ``hear``, which collects its messages.
+
+    The driver reads them in order, and new records go ahead of every question. So before a call begins, the driver has all that
+    was recorded until then: whoever dies, each episode repeats at most the call that it waits for.
+    """
 
     def __init__(self, order: Order) -> None:
         self._order = order
+        self._scratch: _Scratch | None = None
         self._heard: asyncio.Queue[ToPlayer] = asyncio.Queue()
         self._playing: asyncio.Task[None] | None = None
         self._said: list[FromPlayer] = []
@@ -78,6 +82,7 @@ class RemotePlayer:
             self._playing.add_done_callback(lambda _: self._anything.set())
         await self._anything.wait()
         self._anything.clear()
+        self._send_records()
         said, self._said = self._said, []
         if self._playing.done() and not said:
             self._playing.result()
@@ -97,6 +102,7 @@ class RemotePlayer:
         self, what: Callable[[Remote, int, *Ts], None], *given: *Ts, undo: Callable[[], None] | None = None
     ) -> int | None:
         """Ask the driver; ``undo`` is called if the answer comes after a cancellation and is not None."""
+        self._send_records()
         number = next(self._numbers)
         answer = self._asked[number] = asyncio.get_running_loop().create_future()
         self.say(what, number, *given)
@@ -106,6 +112,14 @@ class RemotePlayer:
             if undo is not None:
                 answer.add_done_callback(lambda late: undo() if late.result() is not None else None)
             raise
+
+    def recorded(self) -> None:
+        """Have new records sent."""
+        self._anything.set()
+
+    def _send_records(self) -> None:
+        if self._scratch is not None:
+            self._scratch.send()
 
     async def _play(self) -> None:
         where = platform.node() or "a machine"
@@ -128,40 +142,35 @@ class RemotePlayer:
             self.say(Remote.failed, Stopped(f"A player on {where} cannot play: {file}{error.strerror or error}."))
 
     async def _episodes(self, setup: Setup, model: Model | None, run: RunFolder, where: str) -> None:
-        tracker = _SharedTracker(self, strict=self._order.strict)
+        tracker = _SharedTracker(self)
         metered = None if model is None else MeteredModel(model, tracker, setup.prices)
         run.episodes.mkdir()
         run.walls_file.touch()
-        with open_file(run.timing_file, "wb") as clock:
-            scratch = _Scratch(run, self)
-            player = LocalPlayer(run, setup, setup.make_agent(metered), metered, tracker, clock, scratch.set_aside)
-            async with asyncio.TaskGroup() as group:
-                self.say(Remote.ready, where)
-                group.create_task(scratch.beat())
-                while True:
-                    match await self._heard.get():
-                        case ("play", task, part):
-                            group.create_task(scratch.play(player, task, part))
-                        case ("answer", number, value):
-                            self._asked.pop(number).set_result(value)
-                        case _:
-                            tracker.halt()
+        clock = BytesIO()
+        scratch = self._scratch = _Scratch(run, self, clock)
+        agent = setup.make_agent(metered)
+        player = LocalPlayer(run, setup, agent, metered, tracker, clock, scratch.set_aside, scratch.recorded)
+        async with asyncio.TaskGroup() as group:
+            self.say(Remote.ready, where)
+            while True:
+                match await self._heard.get():
+                    case ("play", task, part):
+                        group.create_task(scratch.play(player, task, part))
+                    case ("answer", number, value):
+                        self._asked.pop(number).set_result(value)
+                    case _:
+                        tracker.halt()
 
 
 class _SharedTracker(BudgetTracker):
-    """The driver's budget in a player; ``strict``: ask before each call."""
+    """The driver's budget in a player."""
 
-    def __init__(self, player: RemotePlayer, *, strict: bool) -> None:
+    def __init__(self, player: RemotePlayer) -> None:
         super().__init__()
         self._player = player
-        self._strict = strict
 
     async def begin(self, calls: int = 1) -> None:
-        if self.over():
-            raise RunHalted
-        if not self._strict:
-            self._player.say(Remote.begins, calls)
-        elif await self._player.ask(Remote.may_begin, calls, undo=lambda: self.end(None, None, calls)) is None:
+        if self.over() or await self._player.ask(Remote.may_begin, calls, undo=lambda: self.end(None, None, calls)) is None:
             raise RunHalted
 
     def end(self, completion: Completion | None, prices: Prices | None, calls: int = 1) -> None:
@@ -221,12 +230,14 @@ def scratch_folder(parent: Path | None = None) -> Generator[Path]:
 
 
 class _Scratch:
-    """The player's own folder, which is mirrored to the driver; counts the bytes sent of each file."""
+    """The player's own folder, which is mirrored to the driver; counts the bytes sent of each file. ``clock`` has the timings
+    that are to be sent."""
 
-    def __init__(self, run: RunFolder, player: RemotePlayer) -> None:
-        self._run, self._player = run, player
+    def __init__(self, run: RunFolder, player: RemotePlayer, clock: BytesIO) -> None:
+        self._run, self._player, self._clock = run, player, clock
         self._sent: dict[SelectedTask, int] = {}
-        self._timing = self._walls = 0
+        self._new: set[SelectedTask] = set()
+        self._walls = 0
 
     async def play(self, player: LocalPlayer, selected: SelectedTask, part: bytes) -> None:
         """Continue an episode from its earlier record ``part``, and send everything."""
@@ -240,9 +251,12 @@ class _Scratch:
             result = await player.play(task)
         except RunHalted:
             result = None
-        self._send(selected)
+        self.recorded(selected)
+        self.send()
         del self._sent[selected]
-        self._send_clocks()
+        walls = _from(self._run.walls_file, self._walls)
+        self._player.say(Remote.timed, walls)
+        self._walls += len(walls)
         for file in (self._run.episode(selected), self._run.part(selected)):
             file.unlink(missing_ok=True)
         if result is None:
@@ -257,25 +271,23 @@ class _Scratch:
         self._sent[task] = 0
         self._player.say(Remote.unfit, task.id, why)
 
-    async def beat(self) -> None:
-        """Send new parts of the records periodically."""
-        while True:
-            await asyncio.sleep(BEAT)
-            for task in self._sent:
-                self._send(task)
-            self._send_clocks()
+    def recorded(self, task: SelectedTask) -> None:
+        """Note that the record of ``task`` grew."""
+        self._new.add(task)
+        self._player.recorded()
 
-    def _send(self, task: SelectedTask) -> None:
-        file, sent = self._run.episode(task), self._sent[task]
-        if content := _from(file if file.exists() else self._run.part(task), sent):
-            self._player.say(Remote.wrote, task.id, sent, content)
-            self._sent[task] += len(content)
-
-    def _send_clocks(self) -> None:
-        timing, walls = _from(self._run.timing_file, self._timing), _from(self._run.walls_file, self._walls)
-        if timing or walls:
-            self._player.say(Remote.clocked, timing, walls)
-            self._timing, self._walls = self._timing + len(timing), self._walls + len(walls)
+    def send(self) -> None:
+        """Send new parts of the records, and the timings of their calls."""
+        while self._new:
+            task = self._new.pop()
+            file, sent = self._run.episode(task), self._sent[task]
+            if content := _from(file if file.exists() else self._run.part(task), sent):
+                self._player.say(Remote.wrote, task.id, sent, content)
+                self._sent[task] += len(content)
+        if timing := self._clock.getvalue():
+            self._player.say(Remote.clocked, timing)
+            self._clock.seek(0)
+            self._clock.truncate()
 
 
 def _from(file: Path, start: int) -> bytes:

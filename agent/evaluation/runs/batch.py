@@ -276,7 +276,7 @@ class _Index:
 @dataclass(frozen=True, slots=True)
 class LocalPlayer:
     """Plays a run's episodes in this process, many at once; what is recorded of them lies in the run's folder, and timings of
-    calls go to ``clock``.
+    calls go to ``clock``. ``recorded`` is told whose record grew.
     """
 
     run: RunFolder
@@ -286,6 +286,7 @@ class LocalPlayer:
     tracker: BudgetTracker
     clock: BinaryIO
     set_aside: SetAside
+    recorded: Callable[[SelectedTask], None] = unheard
 
     async def play(self, task: Task) -> Result:
         """Resume the episode of ``task``, or play it from the start. Raises ``RunHalted`` where the run ends before."""
@@ -313,6 +314,7 @@ class LocalPlayer:
                 recorder(event)
                 if isinstance(event, Event):
                     events.append(event)
+                    self.recorded(selected)
 
             def halt(error: ModelError) -> None:
                 """Stop the run for a fatal error of any model, such as one for embeddings."""

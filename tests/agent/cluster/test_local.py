@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +25,7 @@ from tests.agent.cluster.test_cluster import calls_recorded, react
 from tests.agent.evaluation.runs.test_batch import play
 from tests.agent.evaluation.runs.test_shards import kept
 from tests.backends.policy import Solver
-from tests.backends.server import Server, serve
+from tests.backends.server import Server, serve, slow
 from tests.tui.conftest import COMMAND, environment
 from tests.waiting import ending, wait_until
 
@@ -117,6 +119,40 @@ def test_killed_at_random_nothing_is_lost_or_doubled(seed: int, tmp_path: Path, 
     assert kept(tmp_path / "many") == kept(tmp_path / "one")
     assert verify_run(RunFolder(tmp_path / "many")).whole
     assert calls_recorded(tmp_path / "many") == calls_recorded(tmp_path / "one")
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds processes in /proc")
+@pytest.mark.parametrize(("workers", "pause", "seed"), [(1, 0.05, 0), (1, 0.3, 1), (4, 0.05, 2), (4, 0.0, 3)])
+def test_whoever_is_killed_at_most_one_call_for_each_worker_is_paid_again(
+    workers: int, pause: float, seed: int, tmp_path: Path, solving: Server
+) -> None:
+    solving.otherwise = slow(pause)
+    chance, given, allowed = random.Random(seed), settings(tmp_path), 0
+    size = ("--split", "generated", "--limit", "4", "--max-steps", "12", "--concurrency", str(workers))
+    line = [*COMMAND, "eval", "--agent", "react", "--model", solving.model(), "--set", "form=free", *size]
+    line += ["--out", "run", "--cluster", "processes:2"]
+    for victims in ("player", "command", "player", "all", "player"):
+        process = subprocess.Popen(line, cwd=tmp_path, env=given, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        with ending(process, LONG):
+            wanted = len(solving.requests) + chance.randrange(4, 8)
+            wait_until(lambda wanted=wanted: len(solving.requests) >= wanted, process, LONG)
+            playing = players(process.pid)
+            allowed += workers
+            if victims != "command":
+                # Which of the two plays is not known where there is one worker.
+                for player in playing:
+                    os.kill(player, signal.SIGKILL)
+            if victims == "player":
+                wanted = len(solving.requests) + workers + 1
+                wait_until(lambda wanted=wanted: len(solving.requests) >= wanted, process, LONG)
+                allowed += workers
+            process.kill()
+        wait_until(lambda playing=playing: not any(Path(f"/proc/{player}").exists() for player in playing))
+    done = subprocess.run(line, check=False, cwd=tmp_path, env=given, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    asked = Counter(json.dumps(request.body["messages"]) for request in solving.requests)
+    assert sum(count - 1 for count in asked.values()) <= allowed
 
 
 @pytest.mark.heavy
