@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import signal
@@ -15,9 +16,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from housequest.tui import terminal
+from housequest.tui import exits, terminal
 from housequest.worlds.errors import ConfigurationError, GameError, HousequestError, KnowledgeError
-from housequest.worlds.paths import IrregularFile
 from housequest.worlds.registry import load_plugin, outs, plugins
 
 _COMMANDS: dict[str, str] = tomllib.loads(Path(__file__).with_name("commands").joinpath("commands.toml").read_text("utf-8"))
@@ -106,20 +106,24 @@ def _options(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command and exit: 0 done, 1 something failed, 2 wrong usage, configuration or files, 130 interrupted."""
+    """Run the command and exit with one of `exits`."""
     # Modules that are imported leave next to no garbage, and looking for it took an eighth of the time to the first picture.
     gc.set_threshold(100_000, 20, 20)
     terminal.prepare()
     try:
         code = _run(arguments)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader of our output is gone. What is still buffered would fail again when the interpreter ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 1
+    except OSError:  # standard error is gone or its disk is full, so nobody can be told
+        code = exits.UNUSABLE
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            # What is still buffered would fail again when the interpreter ends, with another exit code.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     sys.exit(code)
 
 
+_UNWRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """Typer's error for unknown words: it carries its own Click, so Click's class is another one."""
 
@@ -153,29 +157,32 @@ def _call(arguments: Sequence[str] | None) -> int:
         agreed = asked_to_trust(error)
         if agreed is None:
             raise
-        return _call(arguments) if agreed else 2
-    return code if isinstance(code, int) else 0
+        return _call(arguments) if agreed else exits.UNUSABLE
+    sys.stdout.flush()
+    return code if isinstance(code, int) else exits.DONE
 
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
         return _call(arguments)
     except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 0
+        return end.code if isinstance(end.code, int) else exits.DONE
     except _UsageError as error:
         terminal.note(_explained(error, sys.argv[1:] if arguments is None else arguments))
-        return 2
+        return exits.UNUSABLE
     except HousequestError as error:
         terminal.note(f"housequest: {error}")
-        return 2 if isinstance(error, ConfigurationError | KnowledgeError | GameError) else 1
+        return exits.UNUSABLE if isinstance(error, ConfigurationError | KnowledgeError | GameError) else exits.FAILED
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # one Ctrl-C is enough
         terminal.note("Interrupted.")
-        return 130
-    except BrokenPipeError:
-        raise
+        return exits.STOPPED
+    except BrokenPipeError:  # whoever read our output has left
+        return exits.FAILED
     except OSError as error:
-        # A full disk, missing permissions: no bug of ours, and the file is what a person has to look at.
-        where = f"{error.filename}: " if error.filename else ""
+        # A full disk, missing permissions: no bug of ours, and the file is what a person has to look at. What we write to
+        # names itself, except for standard output.
+        unnamed = "standard output: " if error.errno in _UNWRITTEN else ""
+        where = f"{error.filename}: " if error.filename else unnamed
         terminal.note(f"housequest: {where}{error.strerror or error}")
-        return 2 if isinstance(error, IrregularFile) else 1
+        return exits.UNUSABLE

@@ -34,7 +34,7 @@ class WorldError(HousequestError):
 
 
 class GameError(WorldError):
-    """A game cannot be played: its file is damaged, too large, or written for another grammar."""
+    """A game, an archive or a folder of games cannot be used: it is damaged, too large, of another grammar, or out of reach."""
 
 
 class OrderError(WorldError):

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import json
 import os
 import stat
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
@@ -70,7 +73,8 @@ class IrregularFile(RefusedFile):
 
 def open_file(path: Path, mode: Literal["rb", "wb", "ab", "r+b"] = "rb") -> BinaryIO:
     """Open a regular file and refuse anything else at once: a pipe can block, and a device may never end. A link is followed
-    for reading; neither it nor a hard link is written through. Raises ``OSError``; ``IrregularFile`` names what was found."""
+    for reading; neither it nor a hard link is written through. Raises ``OSError``, which names the file, also while it is
+    written; ``IrregularFile`` names what was found."""
     if "\0" in str(path):
         raise OSError(errno.EINVAL, "No file has a null character in its name", str(path))
     writing = mode != "rb"
@@ -93,7 +97,33 @@ def open_file(path: Path, mode: Literal["rb", "wb", "ab", "r+b"] = "rb") -> Bina
             raise
         return handle
 
-    return open(path, mode, opener=opener)
+    if not writing:
+        return open(path, "rb", opener=opener)
+    raw = _NamedFile(str(path), mode, opener=opener)
+    return cast("BinaryIO", io.BufferedRandom(raw) if "+" in mode else io.BufferedWriter(raw))
+
+
+class _NamedFile(io.FileIO):
+    """A file that its errors name; where a disk is full, the system does not say which file it was."""
+
+    def write(self, data: Any, /) -> int | None:
+        with naming(self.name):
+            return super().write(data)
+
+    def truncate(self, size: int | None = None, /) -> int:
+        with naming(self.name):
+            return super().truncate(size)
+
+
+@contextmanager
+def naming(path: Any) -> Generator[None]:
+    """Have an ``OSError`` that names no file name ``path``."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 def read_file(path: Path, most: int | None = None) -> bytes:
@@ -142,7 +172,7 @@ def atomic_write(path: Path, content: bytes, *, sync: bool = True) -> None:
     # Not from tempfile, whose files nobody else may read.
     part = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
     try:
-        with part.open("xb") as file:
+        with naming(path), part.open("xb") as file:
             file.write(content)
             file.flush()
             if sync:
@@ -154,11 +184,8 @@ def atomic_write(path: Path, content: bytes, *, sync: bool = True) -> None:
         part.replace(path)
         if sync:
             sync_folder(path.parent)
-    except BaseException as error:
+    except BaseException:
         part.unlink(missing_ok=True)
-        # If a disk is full, nothing else names the file.
-        if isinstance(error, OSError) and error.filename is None:
-            error.filename = str(path)
         raise
 
 

@@ -45,6 +45,7 @@ from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.household.counts import Counts
 from housequest.worlds.household.goals import TYPES, Goal
 from housequest.worlds.household.world import GENERATED
+from housequest.worlds.paths import atomic_write, open_file
 
 MOST_STEPS = 50
 EPSILON = 0.12
@@ -217,7 +218,8 @@ class Arrays:
 
     def save(self, file: Path) -> None:
         arrays: Any = self
-        np.savez(file, **{field.name: getattr(self, field.name) for field in fields(arrays)})
+        with open_file(file, "wb") as opened:
+            np.savez(opened, **{field.name: getattr(self, field.name) for field in fields(arrays)})
 
     @classmethod
     def load(cls, file: Path) -> Self:
@@ -425,9 +427,8 @@ def make_corpus(
         houses: Made-up houses, each played once.
         games: The most games of ``train``; all for None.
         human: Include the annotators' wordings of goals."""
-    folder.mkdir(parents=True, exist_ok=True)
     vocabulary = make_vocabulary(data, human=human)
-    (folder / "vocabulary.json").write_text(json.dumps(vocabulary.tokens), "utf-8")
+    atomic_write(folder / "vocabulary.json", json.dumps(vocabulary.tokens).encode())
     train = list(train_games(data, games, human=human))
     made_up = list(made_up_games(0, houses, seed))
     parts = {
@@ -443,7 +444,7 @@ def make_corpus(
         part = encoded(samples, vocabulary)
         part.save(folder / f"{name}.npz")
         counted[name] = {"samples": len(part), "tokens": len(part.tokens)}
-    (folder / "counts.json").write_text(json.dumps(counted, indent=1), "utf-8")
+    atomic_write(folder / "counts.json", json.dumps(counted, indent=1).encode())
     return counted
 
 

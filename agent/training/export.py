@@ -25,6 +25,7 @@ from housequest.agent.roles.base import STUB, plain_text, reply_message, whole_p
 from housequest.knowledge.examples import EVALUATION_SEEDS, LEARNT_FROM, may_be_learned
 from housequest.worlds.errors import KnowledgeError, shown
 from housequest.worlds.options import Scalar
+from housequest.worlds.paths import open_file
 
 _Prompts = Mapping[int, tuple[PromptMessage, ...]]
 _NUMBER = re.compile(r"\d+\.")
@@ -116,8 +117,8 @@ def joined(origin: str, agent: str, calls: Iterable[PromptedReply]) -> Iterator[
 
 def save(conversations: Iterable[Conversation], file: Path) -> int:
     """Write ``conversations``, one a line, and return their number."""
-    with file.open("w", encoding="utf-8") as lines:
-        return sum(bool(lines.write(f"{conversation}\n")) for conversation in conversations)
+    with open_file(file, "wb") as lines:
+        return sum(bool(lines.write(f"{conversation}\n".encode())) for conversation in conversations)
 
 
 def load(file: Path) -> list[Conversation]:

@@ -27,6 +27,7 @@ from housequest.agent.models.builtin.network import FORMAT, Shape, Vocabulary
 from housequest.agent.training import CHECKPOINT
 from housequest.agent.training.corpus import CorpusPart, composition, load_vocabulary
 from housequest.worlds.errors import ConfigurationError, unquoted
+from housequest.worlds.paths import atomic_write, open_file
 
 RECORD = "training.jsonl"
 KEPT_EVERY = 60.0  # Seconds between two checkpoints.
@@ -64,7 +65,8 @@ class TrainingRun(Generic[B]):
         part = folder / f"{CHECKPOINT}.part"
         states = [optimiser.state_dict() for optimiser in self.optimisers]
         state = {"model": self.weights(), "optimisers": states, "step": self.step, "seconds": self.seconds}
-        torch.save(state | self.kept, part)
+        with open_file(part, "wb") as file:
+            torch.save(state | self.kept, file)
         part.replace(folder / CHECKPOINT)
 
     def train(
@@ -80,9 +82,9 @@ class TrainingRun(Generic[B]):
             # Steps after the checkpoint are trained again, so drop their lines.
             lines = file.read_text("utf-8").splitlines(keepends=True)
             whole = (line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= self.step)
-            file.write_text("".join(whole), "utf-8")
+            atomic_write(file, "".join(whole).encode())
         began, kept = time.monotonic() - self.seconds, time.monotonic()
-        with file.open("a", encoding="utf-8") as lines:
+        with open_file(file, "ab") as lines:
             while self.step < last:
                 for optimiser in self.optimisers:
                     for group in optimiser.param_groups:
@@ -95,7 +97,7 @@ class TrainingRun(Generic[B]):
                 self.step += 1
                 self.seconds = time.monotonic() - began
                 if (line := tell(judged)) is not None:
-                    lines.write(json.dumps(line) + "\n")
+                    lines.write(f"{json.dumps(line)}\n".encode())
                     lines.flush()
                 if time.monotonic() - kept > KEPT_EVERY or self.step == last:
                     self.keep(folder)
@@ -176,8 +178,7 @@ def train_network(
         run.resume(kept)
     elif schedule.begin is not None:
         run.load(torch.load(schedule.begin, weights_only=True, map_location="cpu")["model"])
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "recipe.json").write_text(json.dumps(recipe, indent=1), "utf-8")
+    atomic_write(folder / "recipe.json", json.dumps(recipe, indent=1).encode())
     judged: list[tuple[float, float]] = []
 
     def tell(of: tuple[float, float]) -> dict[str, Any] | None:

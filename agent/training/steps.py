@@ -10,6 +10,7 @@ from typing import Any
 
 from housequest.agent.training.evaluate import lines
 from housequest.worlds.errors import HousequestError
+from housequest.worlds.paths import atomic_write
 
 Run = Callable[[Namespace], None]
 
@@ -89,4 +90,4 @@ def print_figures(found: Iterable[Mapping[str, Any]], out: Path | None) -> None:
         print("\n".join(lines(figures)), flush=True)
         kept.append(figures)
     if out:
-        out.write_text(json.dumps(kept, indent=1), "utf-8")
+        atomic_write(out, json.dumps(kept, indent=1).encode())

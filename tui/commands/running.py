@@ -29,7 +29,7 @@ from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.evaluation.runs.usage import money, price_tables
 from housequest.agent.processes import Pool, processors
 from housequest.knowledge.choosing import estimated_tokens, topic_of
-from housequest.tui import terminal
+from housequest.tui import exits, terminal
 from housequest.tui.text import percentage, plural
 from housequest.worlds.errors import ConfigurationError, shown
 
@@ -283,7 +283,7 @@ def pool(processes: int | None, cluster: str | None) -> tuple[int, Pool | None]:
 
 
 def play_run(spec: RunSpec, folder: Path, tracker: BudgetTracker, options: RunOptions, opening: str) -> ProgressLine:
-    """Play a run, announced by ``opening`` once it began, or go on with it; if it ends early, raise ``typer.Exit(130)``."""
+    """Play a run, announced by ``opening`` once it began, or go on with it; if it ends early, raise ``typer.Exit``."""
     if options.cluster is not None and options.concurrency == 1:
         terminal.note("One episode is played at once, so one process plays: give more --concurrency.")
     line = ProgressLine(opening)
@@ -297,16 +297,16 @@ def play_run(spec: RunSpec, folder: Path, tracker: BudgetTracker, options: RunOp
 def carry_out(
     work: Coroutine[Any, Any, T], tracker: BudgetTracker, say: Callable[[str], None], standing: Callable[[], str]
 ) -> T:
-    """Run ``work``; interrupted, or stopped by its budget or model, say its ``standing`` and raise ``typer.Exit(130)``."""
+    """Run ``work``; interrupted, or stopped by its budget or model, say its ``standing`` and raise ``typer.Exit``."""
     try:
         return asyncio.run(_until_interrupted(work, tracker, say))
     except (KeyboardInterrupt, asyncio.CancelledError, Interrupted):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # all that is left is to end other processes and leave
         say(f"Interrupted; {standing()}. The same command goes on with it.")
-        raise typer.Exit(130) from None
+        raise typer.Exit(exits.STOPPED) from None
     except Stopped as stopped:
         say(f"housequest: {stopped}\n{standing()}. {stopped.way_on}")
-        raise typer.Exit(130) from None
+        raise typer.Exit(exits.STOPPED) from None
 
 
 async def _until_interrupted(work: Coroutine[Any, Any, T], tracker: BudgetTracker, say: Callable[[str], None]) -> T:

@@ -116,7 +116,7 @@ def download_archive(
             except httpx2.HTTPError as error:
                 raise WorldError(f"{url} cannot be fetched: {error}.") from error
             except OSError as error:
-                raise WorldError(f"{_named(part)} cannot be written: {error.strerror}.") from error
+                raise GameError(f"{_named(part)} cannot be written: {error.strerror}.") from error
     raise WorldError(
         f"{url} could not be fetched in {_ATTEMPTS} attempts: {why}. What arrived is kept, and the same command goes on from "
         "there; --source names another place, and `housequest data import FILE` takes an archive that you fetched yourself."
@@ -196,7 +196,7 @@ class _Member(NamedTuple):
 def import_games(source: Path, data: Path, *, force: bool = False, report: Callable[[int], None] | None = None) -> Imported:
     """Import the games and annotations of ``source``, a zip, a tar (plain, gz, bz2, xz) or a folder in the official layout,
     into ``data``; existing files are kept unless ``force``. ``report`` is called with the number of files seen, every 100
-    files. Raises ``WorldError`` if the source cannot be read to its end or ``data`` cannot be written; what was imported before
+    files. Raises ``GameError`` if the source cannot be read to its end or ``data`` cannot be written; what was imported before
     stays."""
     done = Imported()
     total = 0
@@ -204,17 +204,17 @@ def import_games(source: Path, data: Path, *, force: bool = False, report: Calla
         for count, member in enumerate(_members(source), start=1):
             total += member.size
             if count > MAX_MEMBERS or total > MAX_TOTAL:
-                raise WorldError(f"{_named(source)} unpacks to more than {MAX_MEMBERS:,} files or {MAX_TOTAL >> 30} GiB.")
+                raise GameError(f"{_named(source)} unpacks to more than {MAX_MEMBERS:,} files or {MAX_TOTAL >> 30} GiB.")
             if why := _take(member, data, force, done):
                 done.refused.append((member.name, why))
             if report is not None and count % 100 == 0:
                 report(count)
     except _BROKEN as error:
         if isinstance(error, OSError) and error.filename:  # the disk's word, not the archive's
-            raise WorldError(f"{shown(str(error.filename), 400)} cannot be read: {error.strerror}.") from error
-        raise WorldError(f"{_named(source)} is damaged or not an archive ({shown(str(error))}); fetch it again.") from error
+            raise GameError(f"{shown(str(error.filename), 400)} cannot be read: {error.strerror}.") from error
+        raise GameError(f"{_named(source)} is damaged or not an archive ({shown(str(error))}); fetch it again.") from error
     if not (done.games or done.trajectories or done.kept or done.refused):
-        raise WorldError(f"{_named(source)} holds nothing to import: no {LAYOUT}/<split>/<task>/<trial>/{GAME_FILE}.")
+        raise GameError(f"{_named(source)} holds nothing to import: no {LAYOUT}/<split>/<task>/<trial>/{GAME_FILE}.")
     return done
 
 
@@ -250,7 +250,7 @@ def _take(member: _Member, data: Path, force: bool, done: Imported) -> str:
     except GameError as error:
         return str(error).removeprefix(f"{GAME_FILE}: ")
     except OSError as error:
-        raise WorldError(f"{_named(target)} cannot be written: {error.strerror}.") from error
+        raise GameError(f"{_named(target)} cannot be written: {error.strerror}.") from error
     (done.games if game else done.trajectories)[split] += 1
     return ""
 
@@ -259,7 +259,7 @@ def _members(source: Path) -> Iterator[_Member]:
     if source.is_dir():
         root = source / LAYOUT if (source / LAYOUT).is_dir() else source
         if root.name != LAYOUT:
-            raise WorldError(f"The folder {_named(source)} holds no {LAYOUT}.")
+            raise GameError(f"The folder {_named(source)} holds no {LAYOUT}.")
         for path in sorted(root.glob("*/*/*/*")):
             status = path.lstat()
             if not stat.S_ISDIR(status.st_mode):
@@ -267,7 +267,7 @@ def _members(source: Path) -> Iterator[_Member]:
                 yield _Member(name, status.st_size, status.st_mode, partial(path.open, "rb"))
         return
     if not source.is_file():
-        raise WorldError(f"There is no archive and no folder {_named(source)}.")
+        raise GameError(f"There is no archive and no folder {_named(source)}.")
     with source.open("rb") as file:
         start = file.read(6)
     if start.startswith(b"PK"):

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from housequest.worlds.alfworld.engine.game import DOMAINS, GRAMMARS, MAX_FILE, read_published
 from housequest.worlds.base import Purpose
-from housequest.worlds.errors import GameError, WorldError, shown
+from housequest.worlds.errors import GameError, shown
 from housequest.worlds.household.goals import TASK_TYPES
 from housequest.worlds.household.world import EXAMPLE, GENERATED
 from housequest.worlds.paths import cache_folder, read_file, sha256_of
@@ -118,21 +118,21 @@ class Index:
         self._entries: dict[str, tuple[Entry, ...]] = {}
 
     def there(self) -> bool:
-        """True if the data folder has the layout. Raises ``WorldError`` if it cannot be read."""
+        """True if the data folder has the layout. Raises ``GameError`` if it cannot be read."""
         try:
             # Not by pathlib, which passes over every error from Python 3.14 on.
             return stat.S_ISDIR(self.root.stat().st_mode)
         except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a null character in its name
             return False
         except OSError as error:
-            raise WorldError(f"{shown(str(self.root), 400)} cannot be read: {error.strerror}. {GET_DATA}") from error
+            raise GameError(f"{shown(str(self.root), 400)} cannot be read: {error.strerror}. {GET_DATA}") from error
 
     def splits(self) -> tuple[str, ...]:
         """The existing split folders: train, valid_train, valid_seen, valid_unseen, then others by name."""
         return splits_of(folder.name for folder in _folders(self.root)) if self.there() else ()
 
     def entries(self, split: str) -> tuple[Entry, ...]:
-        """Every game of ``split``, whatever its status. Raises ``WorldError`` if its folder cannot be listed."""
+        """Every game of ``split``, whatever its status. Raises ``GameError`` if its folder cannot be listed."""
         if split not in self._entries:
             folder = self.root / split
             key = sha256_of(str(folder.resolve()))
@@ -156,7 +156,7 @@ def _folders(folder: Path | str) -> Iterator[os.DirEntry[str]]:
             yield from (entry for entry in entries if not entry.name.startswith(".") and entry.is_dir())
     except OSError as error:
         named = str(error.filename or folder)  # perhaps a dangling link in the folder
-        raise WorldError(f"{shown(named, 400)} cannot be listed: {error.strerror}.") from error
+        raise GameError(f"{shown(named, 400)} cannot be listed: {error.strerror}.") from error
 
 
 def _sweep(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
@@ -168,7 +168,7 @@ def _sweep(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
             except FileNotFoundError:  # many trajectories of ALFRED have no game
                 continue
             except OSError as error:
-                raise WorldError(f"{shown(path, 400)} cannot be read: {error.strerror}.") from error
+                raise GameError(f"{shown(path, 400)} cannot be read: {error.strerror}.") from error
             yield f"{task.name}/{trial.name}", status
 
 

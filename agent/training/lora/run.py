@@ -441,7 +441,7 @@ def _trained(
         listener.say(str(error))
     folder.record(folder.recipe() | {"adapter": made})
     # Replace peft's own card, which does not tell the training data.
-    (folder.path / CARD).write_text(card(training, made), "utf-8")
+    atomic_write(folder.path / CARD, card(training, made).encode())
     return made
 
 

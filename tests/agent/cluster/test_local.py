@@ -129,14 +129,18 @@ def test_whoever_is_killed_at_most_one_call_for_each_worker_is_paid_again(
 ) -> None:
     solving.otherwise = slow(pause)
     chance, given, allowed = random.Random(seed), settings(tmp_path), 0
-    size = ("--split", "generated", "--limit", "4", "--max-steps", "12", "--concurrency", str(workers))
+    size = ("--split", "generated", "--limit", "5", "--max-steps", "12", "--concurrency", str(workers))
     line = [*COMMAND, "eval", "--agent", "react", "--model", solving.model(), "--set", "form=free", *size]
     line += ["--out", "run", "--cluster", "processes:2"]
-    for victims in ("player", "command", "player", "all", "player"):
+
+    def reach(process: subprocess.Popen[bytes], more: int) -> None:
+        wanted = len(solving.requests) + more
+        wait_until(lambda: len(solving.requests) >= wanted or process.poll() is not None, patience=LONG)
+
+    for victims in ("player", "command", "all"):
         process = subprocess.Popen(line, cwd=tmp_path, env=given, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         with ending(process, LONG):
-            wanted = len(solving.requests) + chance.randrange(4, 8)
-            wait_until(lambda wanted=wanted: len(solving.requests) >= wanted, process, LONG)
+            reach(process, chance.randrange(4, 8))
             playing = players(process.pid)
             allowed += workers
             if victims != "command":
@@ -144,8 +148,7 @@ def test_whoever_is_killed_at_most_one_call_for_each_worker_is_paid_again(
                 for player in playing:
                     os.kill(player, signal.SIGKILL)
             if victims == "player":
-                wanted = len(solving.requests) + workers + 1
-                wait_until(lambda wanted=wanted: len(solving.requests) >= wanted, process, LONG)
+                reach(process, workers + 1)
                 allowed += workers
             process.kill()
         wait_until(lambda playing=playing: not any(Path(f"/proc/{player}").exists() for player in playing))

@@ -202,7 +202,7 @@ def test_there_is_room_again_once_a_session_has_ended() -> None:
         await sessions.end(one.id)
         await sessions.end(one.id)
         assert one.state.episode_id is None
-        assert sessions.begin().number == 3
+        assert sessions.begin().id != one.id
 
     within(ServedTasks(SCRIPTED, "demo", sessions=2), play)
 

@@ -30,6 +30,7 @@ from housequest.knowledge.examples import subtasks_of_goal
 from housequest.worlds.alfworld.expert import make_expert
 from housequest.worlds.alfworld.text import goal_sentences, load_counts
 from housequest.worlds.household.goals import Goal
+from housequest.worlds.paths import atomic_write
 
 EPSILON = 0.12
 MOST_STEPS = 40
@@ -183,19 +184,18 @@ def save_plays(
             return _unembedded(texts)
         return scaled(asyncio.run(embedder.embed(texts))).astype(np.float16)
 
-    folder.mkdir(parents=True, exist_ok=True)
     (folder / _EMBEDDER).unlink(missing_ok=True)
     if embedder is not None:
         # Ask the model first: if it does not answer, no game is played in vain.
         probe = [float(each) for each in embed([PROBE])[0]]
-        (folder / _EMBEDDER).write_text(json.dumps({"name": model_alone(embedder.name), "probe": probe}), "utf-8")
-    (folder / "words.json").write_text(json.dumps(words.known), "utf-8")
+        atomic_write(folder / _EMBEDDER, json.dumps({"name": model_alone(embedder.name), "probe": probe}).encode())
+    atomic_write(folder / "words.json", json.dumps(words.known).encode())
     counted: dict[str, Any] = {"seed": seed, "words": len(words)}
     for number, (name, games) in enumerate(parts.items()):
         plays, cut = gathered(games, passes if number == 0 else 1, seed + number, words, embed)
         plays.save(folder / f"{name}.npz")
         counted[name] = {"plays": len(plays), "cut": cut, "steps": len(plays.seen), "texts": len(plays.text_starts) - 1}
-    (folder / "counts.json").write_text(json.dumps(counted, indent=1), "utf-8")
+    atomic_write(folder / "counts.json", json.dumps(counted, indent=1).encode())
     return counted
 
 
