@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
 
 from housequest.worlds.text import cut, percentage, printable
 
@@ -54,6 +57,16 @@ class TextLayout:
                 line, width, initial_indent=indent, subsequent_indent=rest, break_on_hyphens=False, replace_whitespace=False
             ) or [indent.rstrip()]
         return lines
+
+
+@cache
+def _tables() -> Mapping[str, Mapping[str, Any]]:
+    return tomllib.loads(Path(__file__).with_name("commands").joinpath("words.toml").read_text("utf-8"))
+
+
+def words(table: str) -> Mapping[str, Any]:
+    """A table of ``commands/words.toml``: what is said of each kind of thing."""
+    return _tables()[table]
 
 
 def one_line(text: str, longest: int = LONGEST_TEXT) -> str:

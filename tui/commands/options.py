@@ -34,8 +34,6 @@ def _table(name: str, beside: str = __file__) -> dict[str, Any]:
 SETTINGS: dict[str, dict[str, str]] = _table("settings")
 """Settings that are flags, in the order of ``--help``, with the ``metavar``, the ``help`` and, unless ``str``, the ``type``."""
 _COMMON = _table("options")
-TEXTS: dict[str, str] = _table("texts")
-"""What commands say in more than a sentence, by name."""
 
 TASKS = ("world", "engine", "split", "type", "goals", "habits", "world_option", "seed")
 MEASUREMENT = ("protocol", "repeat", "retry_lost")

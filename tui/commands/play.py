@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.options import TEXTS
 from housequest.tui.screens import MODES, game_screen
+from housequest.tui.text import words
 from housequest.worlds.errors import ConfigurationError, shown
 
 if TYPE_CHECKING:
@@ -82,19 +82,19 @@ def play(
         player = player or (HUMAN if (named and mode is None) or mode == "you" else shown)
         _show(game(player), mode or ("you" if player == HUMAN else "watch"), settings, record, speed)
         return
-    player = player or (HUMAN if named and terminal.interactive() else None)
+    player, texts = player or (HUMAN if named and terminal.interactive() else None), words("texts")
     if player is not None:
         if player == HUMAN and terminal.interactive():
-            terminal.show([TEXTS["you_play"]])
+            terminal.show([texts["you_play"]])
         ended = play_game(game(player))
     else:
-        terminal.show(terminal.look().wrapped(TEXTS["expert_plays" if shown == "expert" else "model_plays"]))
+        terminal.show(terminal.look().wrapped(texts["expert_plays" if shown == "expert" else "model_plays"]))
         ended = play_game(game(shown, speed or (DEMO_SPEED if terminal.interactive() else None)))
         terminal.show(_what_next(chosen_world, shown).splitlines())
         if terminal.interactive():
             answer = terminal.read_line("\nPress Enter to play this house yourself now, or q and Enter to leave: ")
             if answer is not None and not answer.strip():
-                terminal.show([f"\n{TEXTS['you_play']}"])
+                terminal.show([f"\n{texts['you_play']}"])
                 ended = play_game(game(HUMAN, None))
     terminal.finish(1 if ended.outcome == "error" else 0)
 
@@ -134,7 +134,7 @@ def _what_next(world: World, player: str) -> str:
     from housequest.worlds.registry import DEFAULT_WORLD
 
     by_camera = (name for name in agent_names() if "camera" in agent_spec(name).takes)
-    return TEXTS["what_next"].format(
+    return words("texts")["what_next"].format(
         command=terminal.command(),
         model="a language model" if player == "expert" else "another language model",
         world="" if world.name == DEFAULT_WORLD else f" --world {world.name}",

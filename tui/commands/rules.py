@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import date
 from pathlib import Path
@@ -20,7 +20,7 @@ from housequest.tui.commands import options
 from housequest.tui.commands.play import show_screen
 from housequest.tui.commands.runs import measure
 from housequest.tui.desk.rule_text import Draft, finding_lines, rule_json, rule_lines, rule_table, taken_back
-from housequest.tui.text import table
+from housequest.tui.text import table, words
 from housequest.worlds.errors import ConfigurationError, Unsupported
 from housequest.worlds.registry import DEFAULT_WORLD, household, world_class
 from housequest.worlds.tasks import HELD_OUT, as_splits
@@ -32,13 +32,7 @@ if TYPE_CHECKING:
 LONGEST = 100
 """Characters of the runs' names in a rule's origin."""
 
-FATES = {
-    "added": ("added", ""),
-    "renewed": ("renewed", ""),
-    "same": ("as it was", ""),
-    "left": ("left", "; you, or another source, wrote or judged them"),
-    "known": ("known", "; another rule of the book has the same check"),
-}
+FATES: Mapping[str, tuple[str, str]] = words("counted")
 """The words for what happened to counted rules, and why some stayed as they were."""
 
 rules_app = typer.Typer(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from housequest.tui import terminal
 from housequest.tui.commands import options
 from housequest.tui.commands.play import show_screen
-from housequest.tui.text import TextLayout, printable, table
+from housequest.tui.text import TextLayout, printable, table, words
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import atomic_write, given_path
 from housequest.worlds.registry import load_plugin
@@ -132,7 +132,7 @@ def runs(folder: Path | None = None, plain: bool = False) -> None:
     else:
         terminal.note(f"No runs in {path}; `housequest eval` makes one.")
     if any(row[-2] != "-" for row in rows):
-        terminal.note(options.TEXTS["ceiling"])
+        terminal.note(words("texts")["ceiling"])
     for line in left_out:
         terminal.note(line)
 

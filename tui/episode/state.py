@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from housequest.agent.episodes import events
 from housequest.agent.evaluation.runs.usage import Tokens
+from housequest.tui.text import words
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.household.belief import Belief
 
@@ -187,26 +188,13 @@ def note_of(body: events.Body) -> StoryNote | None:
         case events.ModelFailed(boundary=boundary, message=message):
             return StoryNote("fault", boundary, message)
         case events.Intervened(action=action, text=text):
-            words = _PERSON_WORDS[action] if text else _WORDLESS.get(action, _PERSON_WORDS[action])
-            return StoryNote("person", PERSON, words.format(text))
+            said: str = (not text and _PERSON["without"].get(action)) or _PERSON[action]
+            return StoryNote("person", PERSON, said.format(text))
         case _:
             return None
 
 
-_PERSON_WORDS: dict[events.PersonAction, str] = {
-    "hint": "says \u201c{}\u201d",
-    "again": "rejects it and says \u201c{}\u201d",
-    "another": "asks for another command",
-    "play": "plays \u201c{}\u201d",
-    "replace": "plays \u201c{}\u201d instead",
-    "stop": "stops: {}",
-    "interrupt": "cancels the agent's turn",
-    "retry": "tries again",
-    "model": "goes on with the model {}",
-    "rewind": "goes back {}",
-}
-"""A person's acts in words; text that they typed stands in quotation marks."""
-_WORDLESS: dict[events.PersonAction, str] = {"again": "rejects it", "stop": "stops", "rewind": "goes back"}
+_PERSON: Mapping[str, Any] = words("person")
 
 
 def _after(moment: EpisodeMoment, event: events.Event) -> EpisodeMoment:

@@ -17,6 +17,7 @@ from textual.strip import Strip
 
 from housequest.tui.base_screen import in_thread
 from housequest.tui.episode.state import EpisodeMoment, ViewState
+from housequest.tui.text import words
 from housequest.tui.widgets.lines import LinesPane, flat
 
 if TYPE_CHECKING:
@@ -31,14 +32,7 @@ ViewMode = Literal["off", "camera", "house", "eyes", "plan", "text"]
 CAMERA_MODES: tuple[ViewMode, ...] = get_args(ViewMode)  # the modes where somebody plays by a camera
 MODES: tuple[ViewMode, ...] = tuple(mode for mode in CAMERA_MODES if mode != "camera")  # the modes anywhere else
 
-_NAMES: dict[ViewMode, str] = {
-    "off": "off",
-    "camera": "camera and map",
-    "house": "doll's house",
-    "eyes": "the agent's eyes",
-    "plan": "plan",
-    "text": "plan in text",
-}
+_NAMES: Mapping[str, str] = words("views")
 _CORNERS = 6  # columns of a frame that have no title
 _LONGEST_MOVE = 0.12  # seconds that a move is seen, at most
 _SHARE = 0.8  # how much of a turn's time its moves take together, at most

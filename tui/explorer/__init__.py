@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from housequest.tui import terminal
 from housequest.tui.commands import options
 from housequest.tui.desk.rule_text import STANDING_MARKS
-from housequest.tui.text import cut, plural, table
+from housequest.tui.text import cut, plural, table, words
 
 if TYPE_CHECKING:
     from housequest.agent.explorer.plan import Acceptance, ExplorationReport, FoundRule
@@ -21,12 +21,6 @@ LISTED = 200
 """The number of rules of a kind that are listed; the others are in the folder's report."""
 LONGEST = 400
 """Characters of what was dropped, which may be anything that a model wrote."""
-_CAUSES = {
-    "malformed": "they could not be read as rules",
-    "known": "they are in the book already",
-    "duplicate": "another one says the same",
-    "contradiction": "another one excludes them",
-}
 
 
 @options.takes(
@@ -138,7 +132,7 @@ def report_lines(report: ExplorationReport, folder: Path) -> Iterator[str]:
     yield from _section("Checks that could not be read, whose rules stay without one", unread)
     failed = [f"  {lost.what}: {lost.why}{' The same command tries it again.' if lost.again else ''}" for lost in report.lost]
     yield from _section("What came to nothing", failed)
-    for cause, why in _CAUSES.items():
+    for cause, why in words("dropped").items():
         dropped = [each for each in report.dropped if each.cause == cause]
         lines = [f"  {cut(each.statement, LONGEST)}\n    {each.why}" for each in dropped]
         yield from _section(f"Dropped, since {why}", lines)

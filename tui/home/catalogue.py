@@ -11,12 +11,11 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
-from pydantic import AfterValidator, TypeAdapter
-
 from housequest.agent.config import COMMON_OPTIONS, DEFAULT_WORLD, Settings, world_of
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import atomic_write, read_file, state_folder
 from housequest.worlds.registry import world_class, world_names
+from housequest.worlds.validation import Before, Invalid, read_json
 
 if TYPE_CHECKING:
     from housequest.agent.episodes.events import Ended, Started
@@ -37,13 +36,13 @@ LONGEST_QUERY = 200
 SourceKind = Literal["split", "made-up", "missing", "unfinished", "played"]
 
 
-def _check(text: str) -> str:
-    if len(text) > LONGEST or not text.isprintable():
+def _check(text: object) -> object:
+    if isinstance(text, str) and (len(text) > LONGEST or not text.isprintable()):
         raise ValueError("not a choice")
     return text
 
 
-_Text = Annotated[str, AfterValidator(_check)]
+_Text = Annotated[str, Before(_check)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +87,9 @@ def load_recent() -> LoadedChoices:
     except OSError as error:
         return LoadedChoices(remark=f"{file} cannot be read ({error.strerror}), so nothing is preselected.")
     try:
-        recent = TypeAdapter(RecentChoices).validate_json(content)
+        recent = read_json(RecentChoices, content)
         return LoadedChoices(replace(recent, models=recent.models[:MODELS_KEPT]))
-    except ValueError:
+    except (ValueError, Invalid):
         damaged = file.with_name(f"{FILE_NAME}.damaged")
         with suppress(OSError):
             file.replace(damaged)

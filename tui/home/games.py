@@ -27,7 +27,7 @@ from housequest.agent.agents.spec import AgentSpec, resolve_settings, shipped_mo
 from housequest.tui.home.catalogue import LONGEST, LONGEST_QUERY, GameIndex, GameRow, GameSource, PlayerChoice
 from housequest.tui.keymap import Equipped, keys_of
 from housequest.tui.screens import MODES, GameMode
-from housequest.tui.text import TextLayout, one_line, plural, printable
+from housequest.tui.text import TextLayout, one_line, plural, printable, words
 from housequest.tui.widgets.lines import ChoiceBar, FramedList
 
 GRANTS = ("admissible", "diagnosis", "type", "view")
@@ -37,10 +37,7 @@ WIDTH = 24
 BROAD = 100
 _FRAME = 4
 ALL = "all"
-_EMPTY = {
-    "unfinished": "No game broke off. One that does, because you left it or the terminal closed, waits here to go on.",
-    "played": "No game was played to its end yet. Those that were can be seen again from here, step by step.",
-}
+_EMPTY: Mapping[str, str] = words("no_games")
 _NO_MATCH = "No game here fits. Escape leaves the search, and once more clears it; t shows other types."
 LONGEST_COLUMN = 60
 NARROWEST_ASIDE = 20

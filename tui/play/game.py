@@ -12,11 +12,9 @@ from datetime import date, timedelta
 from itertools import chain, count
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from housequest.agent.agents.spec import default_agent, model_for
 from housequest.agent.base import Agent, AskPerson, Turn
-from housequest.agent.config import Settings, pairs
+from housequest.agent.config import Settings, SettingsSource, pairs
 from housequest.agent.episodes.events import Ended, Event, Started, Stepped, TurnSpent
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.runs.spec import slug
@@ -27,7 +25,7 @@ from housequest.knowledge.rulebook import SUFFIX
 from housequest.tui.home.catalogue import Catalogue, PlayerChoice, RecentChoices, RecordedGame, settings_in
 from housequest.tui.text import plural
 from housequest.worlds.base import Env, Solvable, Task, World
-from housequest.worlds.errors import ConfigurationError, HousequestError, shown
+from housequest.worlds.errors import ConfigurationError, HousequestError
 from housequest.worlds.paths import state_folder
 from housequest.worlds.registry import make_world, replay_options
 
@@ -106,12 +104,8 @@ def make_game(catalogue: Catalogue, task: Task, player: PlayerChoice) -> ChosenG
         "grant": player.grants,
         "set": {**settings.set, **pairs(player.set.split(), "set")},
     }
-    try:
-        settings = Settings.model_validate({**settings.model_dump(), **chosen})
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        reason = first["msg"].removeprefix("Value error, ")
-        raise ConfigurationError(f"The {first['loc'][0]} {shown(first['input'])} cannot be used: {reason}.") from None
+    source = SettingsSource("home", chosen, spelled={key: f"The {key}" for key in chosen})
+    settings = Settings.read({**settings.model_dump(), **chosen}, dict.fromkeys(chosen, source))
     return _opened(catalogue, task, settings)
 
 
@@ -159,11 +153,10 @@ def settings_for(started: Started, settings: Settings, recent: RecentChoices) ->
         "seed": started.seed,
         "set": {key: value for key, value in started.settings.items() if value is not None},
     }
-    try:
-        return Settings.model_validate(values)
-    except ValidationError as error:
-        key = error.errors(include_url=False)[0]["loc"][0]
-        raise ConfigurationError(f"This game cannot go on: its record has a {key} that nothing can be played with.") from None
+    source = SettingsSource(
+        "the record", values, spelled={key: f"This game cannot go on: its record's {key}" for key in values}
+    )
+    return Settings.read(values, dict.fromkeys(values, source))
 
 
 def _found(names: Iterable[str | None], fits: Callable[[str], bool], fault: str) -> str:

@@ -26,7 +26,7 @@ from housequest.tui.keymap import PALETTE_GROUPS, Equipped, action_anywhere
 from housequest.tui.play.game import ChosenGame
 from housequest.tui.play.line import CommandLine
 from housequest.tui.play.session import PACES, PlayMode, Session, SessionStatus, SessionUpdate, next_pace
-from housequest.tui.text import natural, one_line
+from housequest.tui.text import natural, one_line, words
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.worlds.errors import HousequestError
 
@@ -41,17 +41,7 @@ _OPENING = "The world is still being opened."
 PromptKind = Literal["thinking", "proposed", "yours", "waiting", "failed", "selected", "over", "message"]
 """``yours``: it is the person's turn; ``selected``: they look at a turn to go back to."""
 
-_LOOKS: dict[PromptKind, tuple[str, str]] = {
-    "thinking": ("… ", "$quiet"),
-    "proposed": ("▸ proposed  ", "$new"),
-    "yours": ("› your turn  ", "$role-person"),
-    "waiting": ("‖ paused  ", "$quiet"),
-    "failed": ("! the model failed  ", "$fault"),
-    "selected": ("▌ turn  ", "$new"),
-    "over": ("■ ", "$quiet"),
-    "message": ("· ", "$quiet"),
-}
-"""The beginning of a prompt's text, and its style."""
+_LOOKS: Mapping[str, tuple[str, str]] = words("prompts")  # the beginning of a prompt's text, and its style
 _BROAD = 100  # columns from which on text and keys share a line
 _ROOM = 40  # cells that a failure leaves to its keys on such a line
 _MOST_LINES = 3  # of a failure, which ends with the way out

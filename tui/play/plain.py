@@ -16,10 +16,9 @@ from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.record import EpisodeRecorder, read_episode
 from housequest.agent.setup import Setup
 from housequest.tui import terminal
-from housequest.tui.commands.options import TEXTS
 from housequest.tui.episode.state import note_of
 from housequest.tui.play.game import HUMAN, ChosenGame, partial_file, record_file
-from housequest.tui.text import TextLayout, cut, plural
+from housequest.tui.text import TextLayout, cut, plural, words
 from housequest.worlds.base import Env, World
 from housequest.worlds.env import enacted, moves_in_words
 from housequest.worlds.errors import ConfigurationError, shown
@@ -244,7 +243,9 @@ async def _ask(world: World, env: Env, layout: TextLayout, turn: Turn) -> str | 
             case "":
                 continue
             case word if word == "?" or word.startswith(":"):
-                said = TEXTS["help"].format(manual="\n".join(f"  {line}" for line in world.info.manual.strip().splitlines()))
+                said = words("texts")["help"].format(
+                    manual="\n".join(f"  {line}" for line in world.info.manual.strip().splitlines())
+                )
             case word:
                 return word
         terminal.show(["", *layout.wrapped(said, "     "), ""])
