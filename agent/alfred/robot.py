@@ -38,7 +38,7 @@ from housequest.agent.setup import worked
 from housequest.agent.skills.naming import kinds_ending, resolve
 from housequest.agent.skills.skill import Execute, Failed, Outcome
 from housequest.knowledge.rules import Rule
-from housequest.worlds.alfred.env import NAMES
+from housequest.worlds.alfred.env import read_command
 from housequest.worlds.alfred.model import sliced
 from housequest.worlds.alfred.simulator.base import touched
 from housequest.worlds.base import Observation, Transition
@@ -246,8 +246,8 @@ class RobotBody:
 
 
 def _read(command: str) -> tuple[str, str]:
-    name, _, thing = " ".join(command.split()).partition(" ")
-    return (NAMES[name.lower()], kind_in(thing)) if name.lower() in NAMES else (_NO_ACTION, "")
+    action = read_command(command)
+    return (action.name, kind_in(action.target or "")) if action else (_NO_ACTION, "")
 
 
 def _recognised(state: RobotState) -> RobotState:

@@ -111,7 +111,6 @@ def _same(id: str, names: Mapping[str, str]) -> str | None:
     return None
 
 
-TILT = 15.0  # Degrees of ALFRED's LookUp and LookDown; AI2-THOR 5 has another default.
 UNSEEN = "Target object not found within the specified visibility."
 """The answer to an action on an object that is not in sight, whether it exists or not."""
 _GLANCE = (75, 75)
@@ -253,8 +252,6 @@ class AlfredEnv:
         return self._event, self._simulator
 
     def _act(self, simulator: base.Simulator, action: LowAction) -> base.SimulatorEvent | None:
-        if action.name in ("LookUp", "LookDown"):
-            return simulator.act(action.name, degrees=TILT)
         if action.name in MOVES:
             return simulator.act(action.name)
         target = next((one.id for one in self._now.objects if one.name == action.target), None)

@@ -112,7 +112,7 @@ class Player:
         self._world, self._tasks = world, tasks
         self._size, self._field = (300, 300), FIELD_OF_VIEW
         self._images: tuple[int, ...] = (RGB,)
-        self._boxes = Boxes(look=LOOK)
+        self._boxes = Boxes()
         self._begin(next(iter(tasks)))
 
     def _begin(self, name: str) -> None:
@@ -153,6 +153,8 @@ class Player:
                 return self._same(name)
             case "ChangeQuality" | "ChangeTimeScale":
                 return self._same(name)
+            case "LookUp" | "LookDown":
+                return self._boxes.act(name, **{"degrees": LOOK, **arguments})
             case _ if name in ACTIONS:
                 return self._boxes.act(name, **arguments)
             case _:

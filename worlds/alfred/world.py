@@ -20,7 +20,7 @@ from housequest.worlds.alfworld.engine.game import parse_game
 from housequest.worlds.alfworld.houses.house import GeneratedHouses
 from housequest.worlds.base import Annotated, CommandKey, Env, Observation, Policy, Task, WorldInfo
 from housequest.worlds.env import unwrapped
-from housequest.worlds.errors import ConfigurationError, GameError, nearest, shown
+from housequest.worlds.errors import ConfigurationError, GameError, shown
 from housequest.worlds.household.goals import TYPES, Skill, named_skills
 from housequest.worlds.household.world import EXAMPLE, GENERATED, HouseholdWorld
 from housequest.worlds.options import option
@@ -269,8 +269,6 @@ def _simulators(engine: str, player: str | None) -> tuple[Callable[[], Simulator
 
     if engine == Boxes.name:
         return Boxes, Boxes.version
-    if engine != "thor":
-        raise ConfigurationError(f"There is no engine {shown(engine)} for ALFRED.{nearest(engine, (Boxes.name, 'thor'))}")
     from housequest.worlds.alfred.simulator.thor import MAJOR, Thor
 
     try:

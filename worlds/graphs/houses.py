@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.graphs.goals import Condition, GraphGoal, How, met, modern
-from housequest.worlds.graphs.graph import HOLDING, ROOMS, Apartment, Classes, Graph, Node, Placing
+from housequest.worlds.graphs.graph import HOLDING, ROOMS, Apartment, Changes, Classes, Graph, Node, Placing
 from housequest.worlds.household.counts import Counts, ObjectCount, Placement, ReceptacleCount, RoomCount, Source
 
 VERSION = "1"  # Changes when a seed gives another apartment.
@@ -152,19 +152,16 @@ def _goal(dice: Random, family: Family, there: Mapping[str, int]) -> GraphGoal:
     return GraphGoal(tuple(conditions))
 
 
-class _Builder:
+class _Builder(Changes):
     """Builds an apartment, or lays things out in the one ``before``. A thing laid at a place is close to that and to nothing
     else."""
 
     def __init__(self, dice: Random, before: Graph | None = None) -> None:
-        self.dice = dice
-        before = before or Graph(Apartment({}, 1), {}, {}, {})
-        self.robot, self.hands = before.robot, before.hands
-        self.nodes, self.placed = dict(before.apartment.nodes), dict(before.placed)
-        self.close, self.states = dict(before.close), dict(before.states)
+        super().__init__(before or Graph(Apartment({}, 1), {}, {}, {}))
+        self.dice, self.nodes, self.states = dice, dict(self.before.apartment.nodes), dict(self.before.states)
         self.holding: dict[int, int] = {}  # The furniture that things can be laid in or on, each with its room.
         for id in sorted(self.nodes):
-            if self.nodes[id].furniture and (room := before.room_of(id)) is not None:
+            if self.nodes[id].furniture and (room := self.before.room_of(id)) is not None:
                 self._stands(id, room)
 
     def add(self, kind: str, category: str, properties: Sequence[str] = (), *placed: tuple[Placing, int]) -> int:
@@ -208,14 +205,13 @@ class _Builder:
                     inside = "CONTAINERS" in holds and ("SURFACES" not in holds or self.dice.random() < 0.5)
                     at: Placing = "INSIDE" if inside else "ON"
                     id = self.add(kind, "Props", ("GRABBABLE",), ("INSIDE", self.holding[where]), (at, where))
-                    self.close[id] = frozenset({where})
-                    self.close[where] = self.close.get(where, frozenset()) | {id}
+                    self.join(id, (where,))
                 else:
                     rooms = [node.id for node in self.nodes.values() if node.room]
                     self.add(kind, "Props", ("GRABBABLE",), ("INSIDE", self.dice.choice(rooms)))
 
     def graph(self) -> Graph:
-        return Graph(Apartment(self.nodes, self.robot), self.placed, self.close, self.states, self.hands)
+        return replace(super().graph(), apartment=Apartment(self.nodes, self.before.robot), states=self.states)
 
 
 def counts_of(classes: Classes) -> Counts:

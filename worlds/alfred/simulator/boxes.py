@@ -30,15 +30,13 @@ class _Refused(Exception):
 
 
 class Boxes:
-    """The stand-in as a `Simulator`; ``look`` is the default tilt of LookUp and LookDown, in degrees."""
+    """The stand-in as a `Simulator`."""
 
     name = "boxes"
     version = f"boxes {VERSION}"
 
-    def __init__(self, *, look: float = base.LOOK) -> None:
-        self._look = look
-        self._scene: base.Scene | None = None
-        self._state: layouts.LayoutState | None = None
+    _scene: base.Scene | None = None
+    _state: layouts.LayoutState | None = None
 
     def begin(self, scene: base.Scene, /) -> base.SimulatorEvent:
         self._scene, self._state = scene, layouts.begun(scene)
@@ -49,8 +47,6 @@ class Boxes:
         if action not in ACTIONS:
             unknown = f"{action!r} is not an action of AI2-THOR's that the stand-in knows.{hint(action, tuple(ACTIONS))}"
             raise WorldError(f"boxes: {action}: {unknown}")
-        if action in ("LookUp", "LookDown"):
-            arguments = {"degrees": self._look, **arguments}
         try:
             done = ACTIONS[action](_Asked(scene, state, arguments))
         except _Refused as refused:
