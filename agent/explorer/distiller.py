@@ -106,9 +106,9 @@ MOST_STEPS = 20
 LONGEST_ORIGIN = 300
 LONGEST_SHOWN = 200
 _LABELS = ("rule", "kind", "objects", "steps", "check")
-_ASKED = re.compile(r"(?P<label>Rule|Kind|Objects|Steps|Check): ?(?P<rest>.*)")
-_SIMILAR = re.compile(
-    r"[\W\d_]{0,8}(?P<label>rule|statement|kind|objects?|steps?|check)\s?\d{0,3}[\s*_`]{0,4}[:=][\s*_`]{0,4}(?P<rest>.*)",
+_LABEL = re.compile(
+    r"[\W\d_]{0,8}(?P<label>rule|statement|kind|objects?|steps?|check)\s?\d{0,3}[\s*_`]{0,4}[:=]"
+    r"(?:[*_`]{1,3}(?=\s))?\s{0,4}(?P<rest>.*)",
     re.IGNORECASE,
 )
 _NONE = re.compile(r"[\W_]*(?:rules?\W{0,6})?(?:none|no rules|nothing)\b.{0,40}", re.IGNORECASE)
@@ -131,12 +131,10 @@ class ProposedRule(NamedTuple):
 
 def _read(text: str) -> tuple[ProposedRule, ...]:
     lines = text.splitlines()
-    # In an exact reply, an underscore at the beginning of a field belongs to it.
-    exact = all(_ASKED.match(line) for line in lines if line.strip())
-    blocks = [] if exact else list(_from_json(text))
+    blocks = list(_from_json(text))
     if not blocks:
         for line in lines:
-            match = (_ASKED if exact else _SIMILAR).match(line[:4_000])
+            match = _LABEL.match(line[:4_000])
             if match is not None:
                 label = match["label"].lower()
                 label = _SAME.get(label, label)
