@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import lru_cache
 from multiprocessing import get_context, parent_process
 from multiprocessing.resource_tracker import ensure_running
@@ -22,8 +22,6 @@ from typing import Any, Protocol, TypeVar
 
 from housequest.worlds.errors import HousequestError
 
-T_contra = TypeVar("T_contra", contravariant=True)
-R_co = TypeVar("R_co", covariant=True)
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -33,13 +31,6 @@ AHEAD = 4
 MOST_LOST = 5
 BETWEEN = 0.1
 """Seconds between checks for Ctrl-C."""
-
-
-class Worker(Protocol[T_contra, R_co]):
-    """Processes one item after another until it is closed."""
-
-    def __call__(self, item: T_contra, /) -> R_co: ...
-    def close(self) -> None: ...
 
 
 class Pool(Protocol):
@@ -56,19 +47,19 @@ class Pool(Protocol):
 
 
 def in_processes(
-    make: Callable[[], Worker[T, R]], items: Sequence[T], processes: int, cluster: Pool | None = None
+    make: Callable[[], AbstractContextManager[Callable[[T], R]]],
+    items: Sequence[T],
+    processes: int,
+    cluster: Pool | None = None,
 ) -> Iterator[R]:
-    """Map a worker over ``items``, in order, in ``processes`` or on a ``cluster``.
+    """Map a function over ``items``, in order, in ``processes`` or on a ``cluster``.
 
-    ``make`` is called once in each process, and must be importable there. Raises the worker's errors, and ``HousequestError``
-    if `MOST_LOST` processes die over the same items.
+    ``make`` gives the function. It is called once in each process, must be importable there, and is left after the last item,
+    or with its process. Raises the function's errors, and ``HousequestError`` if `MOST_LOST` processes die over the same items.
     """
     if cluster is None and (processes == 1 or len(items) <= AT_ONCE):
-        worker = make()
-        try:
-            yield from map(worker, items)
-        finally:
-            worker.close()
+        with make() as work:
+            yield from map(work, items)
         return
     pool, made = cluster or _LocalPool(processes), pickle.dumps(make)
     try:
@@ -85,12 +76,16 @@ def in_processes(
 
 
 def _work(made: bytes, items: Sequence[Any]) -> list[Any]:
-    return list(map(_worker(made), items))
+    return list(map(_function(made), items))
+
+
+_ENTERED = ExitStack()
+"""Left when this process ends."""
 
 
 @lru_cache(1)
-def _worker(made: bytes) -> Worker[Any, Any]:
-    return pickle.loads(made)()
+def _function(made: bytes) -> Callable[[Any], Any]:
+    return _ENTERED.enter_context(pickle.loads(made)())
 
 
 @contextmanager

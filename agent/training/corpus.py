@@ -11,7 +11,8 @@ import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import chain, pairwise
@@ -459,34 +460,31 @@ def own_samples(
     DAgger (Ross et al., AISTATS 2011): the expert writes the right reply to each prompt."""
     tasks = spread(AlfworldWorld(data=data).tasks("train"), games)
     items = [*(task.reference for task in tasks), *range(first, first + houses)]
-    for samples in in_processes(partial(_Player, file, data, seed), [*enumerate(items)], processes):
+    for samples in in_processes(partial(_player, file, data, seed), [*enumerate(items)], processes):
         yield from samples
 
 
-class _Player:
-    def __init__(self, file: Path, data: Path | None, seed: int) -> None:
-        self._seed, self._world = seed, AlfworldWorld(data=data)
-        self._model, self._loop = load_builtin(file), asyncio.new_event_loop()
+@contextmanager
+def _player(file: Path, data: Path | None, seed: int) -> Generator[Callable[[tuple[int, str | int]], list[TrainingSample]]]:
+    """Lets the model in ``file`` play numbered games: published ones by their reference, made-up houses by their seed."""
+    world, model = AlfworldWorld(data=data), load_builtin(file)
+    with closing(asyncio.new_event_loop()) as loop:
 
-    def __call__(self, item: tuple[int, str | int]) -> list[TrainingSample]:
-        """The samples of one numbered game, given by the reference of a published one or the seed of a made-up house."""
-        number, played = item
-        made_up = isinstance(played, int)
-        game = made_up_game(played, self._seed) if made_up else train_game(self._world, self._world.task(played), human=False)
-        if game is None:
-            return []
-        # Fewer random commands than in the expert's games, since the model makes mistakes itself.
-        random = Random(f"own {self._seed} {number}")
-        return list(demonstrate(game.env, game.goal, random, self._command, epsilon=EPSILON / 4))
+        def command(prompt: str) -> str:
+            """The model's command; ``look`` if its reply cannot be parsed."""
+            asked = Request((Message("user", prompt),), max_tokens=96)
+            reply = loop.run_until_complete(model.complete(asked)).text
+            try:
+                return ACTOR.read(reply).command or STUCK
+            except ReplyError:
+                return "look"
 
-    def close(self) -> None:
-        self._loop.close()
+        def samples(item: tuple[int, str | int]) -> list[TrainingSample]:
+            number, named = item
+            game = made_up_game(named, seed) if isinstance(named, int) else train_game(world, world.task(named), human=False)
+            if game is None:
+                return []
+            # Fewer random commands than in the expert's games, since the model makes mistakes itself.
+            return list(demonstrate(game.env, game.goal, Random(f"own {seed} {number}"), command, epsilon=EPSILON / 4))
 
-    def _command(self, prompt: str) -> str:
-        """The model's command; ``look`` if its reply cannot be parsed."""
-        asked = Request((Message("user", prompt),), max_tokens=96)
-        reply = self._loop.run_until_complete(self._model.complete(asked)).text
-        try:
-            return ACTOR.read(reply).command or STUCK
-        except ReplyError:
-            return "look"
+        yield samples

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -40,18 +40,15 @@ class Dying:
             raise ConfigurationError("There is no double of that.")
         return 2 * item
 
-    def close(self) -> None:
-        pass
-
 
 def test_what_a_process_died_over_is_done_again_in_its_place(tmp_path: Path) -> None:
-    make = partial(Dying, tmp_path, (3, 20, 21, 70), 1)
+    make = partial(nullcontext, Dying(tmp_path, (3, 20, 21, 70), 1))
     assert list(in_processes(make, ITEMS, 2)) == [2 * item for item in ITEMS]
     assert len(list(tmp_path.iterdir())) == 4
 
 
 def test_what_kills_each_process_is_given_up(tmp_path: Path) -> None:
-    coming = in_processes(partial(Dying, tmp_path, (20,), 1_000), ITEMS, 2)
+    coming = in_processes(partial(nullcontext, Dying(tmp_path, (20,), 1_000)), ITEMS, 2)
     assert [next(coming) for _ in range(AT_ONCE)] == [2 * item for item in range(AT_ONCE)]
     with pytest.raises(HousequestError, match=f"{MOST_LOST} processes died"):
         next(coming)
@@ -60,7 +57,7 @@ def test_what_kills_each_process_is_given_up(tmp_path: Path) -> None:
 
 def test_what_a_worker_raises_is_raised(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="no double"):
-        list(in_processes(partial(Dying, tmp_path, (), 0), range(-1, 40), 2))
+        list(in_processes(partial(nullcontext, Dying(tmp_path, (), 0)), range(-1, 40), 2))
 
 
 def test_ctrl_c_ends_an_export_with_all_its_processes(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import asyncio
 import platform
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from importlib import import_module
@@ -357,7 +357,7 @@ def _won(
         splits = sorted({item.partition(":")[0] for item in items})
         data = play.data or (None if set(splits) <= {GENERATED, EXAMPLE} else alfworld_data())
         play = replace(play, data=data, sources=_sources(AlfworldWorld(data=data), splits))
-    for number, episodes in enumerate(in_processes(partial(_Player, play), items, processes, cluster), 1):
+    for number, episodes in enumerate(in_processes(partial(_player, play), items, processes, cluster), 1):
         for episode in episodes:
             if isinstance(episode, str):
                 left_out[episode] += 1
@@ -372,38 +372,37 @@ def _sources(world: AlfworldWorld, splits: Iterable[str]) -> dict[str, str]:
     return {split: f"{installed_version('housequest')} {world.fingerprint(split)}" for split in splits}
 
 
-class _Player:
-    def __init__(self, play: _Play) -> None:
-        self._play, self._world = play, AlfworldWorld(data=play.data)
-        if _sources(self._world, play.sources) != play.sources:
-            raise ConfigurationError(
-                f"{platform.node() or 'A machine'} has another version of housequest or other games of "
-                f"{', '.join(play.sources)}; give it the same."
-            )
-        self._held = ExitStack()
-        self._held.enter_context(rare_collections())
-        self._runner = self._held.enter_context(asyncio.Runner())
-
-    def __call__(self, item: str) -> list[ExportedEpisode | str]:
+@contextmanager
+def _player(play: _Play) -> Generator[Callable[[str], list[ExportedEpisode | str]]]:
+    """Plays the task of a reference, as each agent and in each wording."""
+    world, lessons = AlfworldWorld(data=play.data), play.lessons
+    if _sources(world, play.sources) != play.sources:
+        raise ConfigurationError(
+            f"{platform.node() or 'A machine'} has another version of housequest or other games of "
+            f"{', '.join(play.sources)}; give it the same."
+        )
+    with rare_collections(), asyncio.Runner() as runner:
         # `Runner.run` would set up the handling of Ctrl-C each time.
-        run = self._runner.get_loop().run_until_complete
-        task = self._world.task(item)
-        goal = read_goal(task.goal)
-        if goal is None:
-            return []
-        agents = self._play.lessons.agents
-        return [run(_taught(self._world, each, goal, agent, self._play)) for each in self._worded(task) for agent in agents]
+        run = runner.get_loop().run_until_complete
 
-    def _worded(self, task: Task) -> Iterator[Task]:
-        """The task, and with ``human_goals`` the same with each annotator's goal."""
-        yield task
-        written = sentences_of(task.source.with_name(TRAJECTORY_FILE)) if self._play.lessons.human_goals and task.source else ()
-        for annotator, sentence in enumerate(written, 1):
-            if sentence:
-                yield replace(task, goal=sentence, wording=f"human:{annotator}")
+        def played(item: str) -> list[ExportedEpisode | str]:
+            task = world.task(item)
+            goal = read_goal(task.goal)
+            if goal is None:
+                return []
+            told = _worded(task, human=lessons.human_goals)
+            return [run(_taught(world, each, goal, agent, play)) for each in told for agent in lessons.agents]
 
-    def close(self) -> None:
-        self._held.close()
+        yield played
+
+
+def _worded(task: Task, *, human: bool) -> Iterator[Task]:
+    """The task, and if ``human`` the same with each annotator's goal."""
+    yield task
+    written = sentences_of(task.source.with_name(TRAJECTORY_FILE)) if human and task.source else ()
+    for annotator, sentence in enumerate(written, 1):
+        if sentence:
+            yield replace(task, goal=sentence, wording=f"human:{annotator}")
 
 
 async def _taught(world: AlfworldWorld, task: Task, goal: Goal, agent: str, play: _Play) -> ExportedEpisode | str:
