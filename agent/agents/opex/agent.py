@@ -126,13 +126,15 @@ class Opex(BodyPlayer):
             refusal, memory = await self._plan(memory, turn, reason, emit)
             if refusal is not None:
                 return refusal, memory
-        for _ in range(self._settings.tries):
+        for left in range(self._settings.tries, -1, -1):
             if (running := memory.state.skill) is not None:
                 outcome, state = await self._body.proceed(memory.state, memory.goal, emit, turn.rules)
                 memory = replace(memory, state=state)
                 if isinstance(outcome, Execute):
                     return Act(outcome.command), replace(memory, idle=())
                 memory = _noted(memory, running, outcome)
+            if left == 0:
+                break
             if over := self._over(memory):
                 if not self._may_replan(memory):
                     return GiveUp(f"{over} after {memory.asked} revisions" if over == CARRIED_OUT else over), memory
@@ -143,10 +145,6 @@ class Opex(BodyPlayer):
             if refusal is not None:
                 return refusal, memory
             turn = replace(turn, hints=(), image=None)
-        if memory.state.skill is not None:
-            outcome, state = await self._body.proceed(memory.state, memory.goal, emit, turn.rules)
-            if isinstance(outcome, Execute):
-                return Act(outcome.command), replace(memory, state=state, idle=())
         return Idle(f"asked {self._settings.tries} times, the executor named no skill that leads to a command"), memory
 
     def _over(self, memory: OpexMemory) -> str | None:
