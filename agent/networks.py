@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from housequest.worlds.errors import ConfigurationError, shown
-from housequest.worlds.paths import atomic_write, read_file
+from housequest.worlds.paths import atomic_write, read_bounded
 
 Floats = NDArray[np.floating[Any]]
 """Real numbers; all computation is in single precision."""
@@ -139,10 +139,7 @@ def title(file: Path) -> object:
 
 def content(file: Path) -> bytes:
     """All bytes of a network's file. Raises ``ConfigurationError``."""
-    try:
-        return read_file(file, LARGEST_FILE)
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{shown(str(file), 400)} cannot be read: {error}.") from None
+    return read_bounded(file, LARGEST_FILE)
 
 
 def digest(file: Path) -> str:

@@ -27,7 +27,7 @@ from housequest.worlds.errors import KnowledgeError, TaskNotFound, shown
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.belief import kind
 from housequest.worlds.household.goals import ADJECTIVES, TASK_TYPES, Goal, Skill, TaskType
-from housequest.worlds.paths import read_file
+from housequest.worlds.paths import read_bounded
 from housequest.worlds.tasks import HELD_OUT
 from housequest.worlds.text import printable, with_article
 from housequest.worlds.validation import Before, Invalid, read_json
@@ -161,14 +161,7 @@ def shipped() -> tuple[Example, ...]:
 
 def load_examples(path: Path) -> tuple[Example, ...]:
     """The examples in a file. Raises ``KnowledgeError`` with file and line."""
-    return parse_examples(_content(path, MAX_FILE, "examples"), str(path))
-
-
-def _content(path: Path, most: int, what: str) -> bytes:
-    try:
-        return read_file(path, most)
-    except (OSError, ValueError) as error:
-        raise KnowledgeError(f"{shown(str(path))}: the {what} cannot be read: {error}") from error
+    return parse_examples(read_bounded(path, MAX_FILE, KnowledgeError), str(path))
 
 
 def parse_examples(content: bytes, origin: str) -> tuple[Example, ...]:
@@ -272,7 +265,7 @@ _PUT_DOWN = re.compile(r"You put the (?P<item>\S+ \d+) in/on the (?P<place>\S+ \
 
 def load_exemplars(path: Path, household: Household) -> Exemplars:
     """The exemplars in a file. Raises ``KnowledgeError``."""
-    return parse_exemplars(_content(path, LARGEST_EXEMPLARS, "exemplars"), str(path), household)
+    return parse_exemplars(read_bounded(path, LARGEST_EXEMPLARS, KnowledgeError), str(path), household)
 
 
 def parse_exemplars(content: bytes, origin: str, household: Household) -> Exemplars:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from housequest.knowledge.page import Page, read_page, rewrite
 from housequest.knowledge.rules import Rule
 from housequest.worlds.errors import KnowledgeError, nearest, shown, unquoted
-from housequest.worlds.paths import FORMAT, atomic_write, data_folder, open_file, read_file, state_folder
+from housequest.worlds.paths import FORMAT, atomic_write, data_folder, open_file, read_bounded, state_folder
 from housequest.worlds.registry import DEFAULT_WORLD
 
 LARGEST_FILE = 1_000_000
@@ -109,12 +109,7 @@ def new_book(path: Path, world: str = DEFAULT_WORLD) -> Rulebook:
 
 def read_book(path: Path) -> Rulebook:
     """The rulebook in the file ``path``. Raises ``KnowledgeError``, with file, line and field if it is invalid."""
-    try:
-        content = read_file(path, LARGEST_FILE)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "that is not a path"
-        raise KnowledgeError(f"The rulebook {unquoted(str(path))} cannot be read: {reason}.") from error
-    return parse_book(path, content)
+    return parse_book(path, read_bounded(path, LARGEST_FILE, KnowledgeError, name=f"The rulebook {unquoted(str(path))}"))
 
 
 def parse_book(path: Path, content: bytes) -> Rulebook:

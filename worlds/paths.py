@@ -17,8 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
-from housequest.worlds.errors import ConfigurationError, shown, unquoted
+from housequest.worlds.errors import ConfigurationError, HousequestError, shown, unquoted
 
+_USUAL = 200_000  # bytes
 _KINDS = {"l": "a link", "d": "a folder", "p": "a pipe", "s": "a socket", "c": "a device", "b": "a device"}
 """The kinds of irregular file, by the first letter of their mode."""
 _NONBLOCK, _NOCTTY, _NOFOLLOW = (int(getattr(os, name, 0)) for name in ("O_NONBLOCK", "O_NOCTTY", "O_NOFOLLOW"))
@@ -129,10 +130,26 @@ def naming(path: Any) -> Generator[None]:
 def read_file(path: Path, most: int | None = None) -> bytes:
     """All bytes of a regular file. Raises ``OSError`` as `open_file` does, and ``RefusedFile`` for more than ``most``."""
     with open_file(path) as file:
-        content = file.read(-1 if most is None else most + 1)
+        # A first part is as long as most files; to allocate as much as there may be would take longer than to read them.
+        content = file.read(_USUAL if most is None or most > _USUAL else most + 1)
+        if len(content) == _USUAL:
+            content += file.read(-1 if most is None else most + 1 - _USUAL)
     if most is not None and len(content) > most:
         raise RefusedFile(path, f"it has more than {most:,} bytes")
     return content
+
+
+def read_bounded(
+    path: Path, most: int, error: type[HousequestError] = ConfigurationError, *, name: str = "", way_out: str = ""
+) -> bytes:
+    """All bytes of a regular file, ``most`` at most. Raises ``error``, which calls the file ``name``, by default its path, and
+    ends with the ``way_out``."""
+    try:
+        return read_file(path, most)
+    except (OSError, ValueError) as wrong:
+        reason = (wrong.strerror if isinstance(wrong, OSError) else None) or str(wrong)
+        told = f"{name or shown(str(path), 400)} cannot be read: {reason}."
+        raise error(f"{told} {way_out}".rstrip()) from wrong
 
 
 def refuse_irregular(path: Path, *, writing: bool) -> None:

@@ -17,7 +17,7 @@ from types import GenericAlias, NoneType, UnionType
 from typing import Annotated, Any, Literal, Protocol, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from housequest.worlds.errors import ConfigurationError, nearest, shown, unquoted
-from housequest.worlds.paths import atomic_write, read_file
+from housequest.worlds.paths import atomic_write, read_bounded, read_file
 
 T = TypeVar("T")
 
@@ -264,11 +264,7 @@ def compose(content: str | bytes) -> YamlNode | None:
 
 def read_yaml(path: Path, name: str, largest: int) -> Any:
     """Read the YAML file at ``path``, of at most ``largest`` bytes. Raises ``ConfigurationError``, calling it ``name``."""
-    try:
-        content = read_file(path, largest)
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{name} cannot be read: {error}.") from error
-    return parse_yaml(content, name)
+    return parse_yaml(read_bounded(path, largest, name=name), name)
 
 
 def parse_yaml(content: bytes, name: str) -> Any:

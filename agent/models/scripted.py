@@ -20,7 +20,7 @@ from typing import Annotated
 from housequest.agent.models.base import Capabilities, Completion, Model, Request, Usage, encodable, stop_at
 from housequest.agent.models.registry import CallOptions, ModelProvider, file_name
 from housequest.worlds.errors import ConfigurationError, ModelError, shown
-from housequest.worlds.paths import given_path, read_file
+from housequest.worlds.paths import given_path, read_bounded
 from housequest.worlds.validation import Before, Invalid, compose, plain, read
 
 LARGEST_FILE = 1 << 18
@@ -102,10 +102,7 @@ class ScriptedProvider(ModelProvider):
 
 def read_script(file: Path) -> bytes:
     """Read the bytes of a script. Raises ``ConfigurationError`` if it is unreadable or too large."""
-    try:
-        return read_file(file, LARGEST_FILE)
-    except OSError as error:
-        raise ConfigurationError(f"{file} cannot be read: {error.strerror}. Give scripted: a file.") from None
+    return read_bounded(file, LARGEST_FILE, name=str(file), way_out="Give scripted: a file.")
 
 
 @dataclass(frozen=True, slots=True)

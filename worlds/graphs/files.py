@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 from housequest.worlds.errors import GameError, shown
 from housequest.worlds.graphs.goals import Condition, GraphGoal, How
 from housequest.worlds.graphs.graph import ROBOT, Action, Apartment, Changes, Classes, Graph, Node, Placing, after, within
-from housequest.worlds.paths import read_file
+from housequest.worlds.paths import read_bounded
 from housequest.worlds.validation import Invalid, Place
 
 MOST_BYTES = 512 << 20
@@ -127,10 +127,7 @@ class JsonText:
 
 def read_text(path: Path) -> str:
     """The text of a file. Raises ``GameError``."""
-    try:
-        content = read_file(path, MOST_BYTES)
-    except OSError as error:
-        raise GameError(f"{shown(str(path), 400)} cannot be read: {error.strerror}.") from error
+    content = read_bounded(path, MOST_BYTES, GameError)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

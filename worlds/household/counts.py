@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from housequest.worlds.errors import KnowledgeError, shown
-from housequest.worlds.paths import read_file
+from housequest.worlds.paths import read_bounded
 from housequest.worlds.validation import Before, Invalid, read_json
 
 SearchPrior = Literal["counts", "random", "name"]
@@ -157,11 +157,7 @@ class Counts:
 
 def read_counts(path: Path) -> Counts:
     """The table at ``path``. Raises ``KnowledgeError`` naming the file."""
-    try:
-        content = read_file(path, MAX_FILE)
-    except (OSError, ValueError) as error:
-        raise KnowledgeError(f"{shown(str(path))}: the table of counts cannot be read: {error}") from error
-    return parse_counts(content, str(path))
+    return parse_counts(read_bounded(path, MAX_FILE, KnowledgeError), str(path))
 
 
 def parse_counts(content: bytes, origin: str) -> Counts:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, cast
 
 from housequest.worlds.errors import GameError, nearest, shown, unquoted
 from housequest.worlds.household.goals import GoalForm
-from housequest.worlds.paths import open_file, sha256_of
+from housequest.worlds.paths import read_bounded, sha256_of
 
 _DOMAIN: dict[str, dict[Any, str]] = json.loads(Path(__file__).with_name("domain.json").read_text("utf-8"))
 _GOALS: dict[GoalForm, str] = _DOMAIN["goals"]
@@ -201,9 +201,7 @@ GRAMMARS = (
     "10da93e13b58e1a6039723f5d4a59ceae7c60772515bfab9fc603bafa7f8ee06",
     "c294eb280206a4428664cdb4e2037e267e86de5b7fa862212718a961513a7de4",
 )
-#: Published games have at most 140 kB; allocating a buffer for the largest allowed file would take longer than reading one.
-MAX_FILE = 8_000_000
-_USUAL_FILE = 200_000
+MAX_FILE = 8_000_000  # bytes; published games have at most 140 kB
 MAX_GOAL = 2_000
 MAX_WALKTHROUGH = 10_000
 PLACEHOLDER = "UNKNOWN GOAL."  # the goal sentence in the grammar that alfworld installs
@@ -311,15 +309,7 @@ def load_game(path: Path, goal: str | None = None) -> Game:
 def read_game(path: Path) -> GameFile:
     """Read a published game (``game.tw-pddl``) or one of our own houses (``*.json``). Raises ``GameError``."""
     origin = unquoted(str(path), 400)
-    try:
-        with open_file(path) as file:
-            content = file.read(_USUAL_FILE)
-            if len(content) == _USUAL_FILE:
-                content += file.read(MAX_FILE + 1 - _USUAL_FILE)
-    except (OSError, ValueError) as error:
-        raise GameError(f"{origin}: the game cannot be read: {error}") from error
-    if len(content) > MAX_FILE:
-        raise GameError(f"{origin}: the file has more than {MAX_FILE:,} bytes; no game is that large.")
+    content = read_bounded(path, MAX_FILE, GameError, name=f"{origin}: the game")
     if path.suffix != ".json":
         return read_published(content, origin)
     data = _decode(content, origin)

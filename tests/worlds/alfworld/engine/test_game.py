@@ -157,7 +157,7 @@ def test_what_cannot_be_read_is_refused_by_name(tmp_path: Path) -> None:
     huge = tmp_path / "huge.json"
     with huge.open("wb") as file:
         file.truncate(MAX_FILE + 1)
-    with pytest.raises(GameError, match="no game is that large"):
+    with pytest.raises(GameError, match="more than 8,000,000 bytes"):
         load_game(huge)
 
 
