@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from housequest.tui import exits, terminal
+from housequest.tui import terminal
 from housequest.worlds.errors import ConfigurationError, GameError, HousequestError, KnowledgeError
 from housequest.worlds.registry import load_plugin, outs, plugins
 
@@ -106,14 +106,14 @@ def _options(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command and exit with one of `exits`."""
+    """Run the command and exit with one of the codes in `terminal`."""
     # Modules that are imported leave next to no garbage, and looking for it took an eighth of the time to the first picture.
     gc.set_threshold(100_000, 20, 20)
     terminal.prepare()
     try:
         code = _run(arguments)
     except OSError:  # standard error is gone or its disk is full, so nobody can be told
-        code = exits.UNUSABLE
+        code = terminal.UNUSABLE
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -157,32 +157,32 @@ def _call(arguments: Sequence[str] | None) -> int:
         agreed = asked_to_trust(error)
         if agreed is None:
             raise
-        return _call(arguments) if agreed else exits.UNUSABLE
+        return _call(arguments) if agreed else terminal.UNUSABLE
     sys.stdout.flush()
-    return code if isinstance(code, int) else exits.DONE
+    return code if isinstance(code, int) else terminal.DONE
 
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
         return _call(arguments)
     except SystemExit as end:
-        return end.code if isinstance(end.code, int) else exits.DONE
+        return end.code if isinstance(end.code, int) else terminal.DONE
     except _UsageError as error:
         terminal.note(_explained(error, sys.argv[1:] if arguments is None else arguments))
-        return exits.UNUSABLE
+        return terminal.UNUSABLE
     except HousequestError as error:
         terminal.note(f"housequest: {error}")
-        return exits.UNUSABLE if isinstance(error, ConfigurationError | KnowledgeError | GameError) else exits.FAILED
+        return terminal.UNUSABLE if isinstance(error, ConfigurationError | KnowledgeError | GameError) else terminal.FAILED
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # one Ctrl-C is enough
         terminal.note("Interrupted.")
-        return exits.STOPPED
+        return terminal.STOPPED
     except BrokenPipeError:  # whoever read our output has left
-        return exits.FAILED
+        return terminal.FAILED
     except OSError as error:
         # A full disk, missing permissions: no bug of ours, and the file is what a person has to look at. What we write to
         # names itself, except for standard output.
         unnamed = "standard output: " if error.errno in _UNWRITTEN else ""
         where = f"{error.filename}: " if error.filename else unnamed
         terminal.note(f"housequest: {where}{error.strerror or error}")
-        return exits.UNUSABLE
+        return terminal.UNUSABLE

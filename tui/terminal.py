@@ -23,6 +23,14 @@ if TYPE_CHECKING:
     from housequest.agent.evaluation.render.table import Report
 
 WIDEST = 80  # columns of running text: longer lines are hard to read
+DONE = 0
+"""The exit code of a command that is done; all codes are as `docs/explanation/reliability.md` has them."""
+FAILED = 1
+"""Done, but episodes errored or something is not whole; or a model or a game failed, or the reader of the output left."""
+UNUSABLE = 2
+"""The command, the configuration, a folder or a file cannot be used; the message names it. A full disk is such a one."""
+STOPPED = 130
+"""Stopped or interrupted; the same command resumes. A run whose disk is full is stopped."""
 MANY = 300  # turns to draw, or tasks to search for their shortest solutions, from which on that takes seconds and is announced
 
 

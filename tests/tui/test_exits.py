@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from housequest.tui import exits
+from housequest.tui import terminal
 from housequest.tui.cli import app, main
 from scripts.torture.disk import mountable, small_disk
 from tests.tui.conftest import ROOT, Done
@@ -41,14 +41,14 @@ class Writing:
     """A command that writes at ``{out}``, to the user's own folder or to a file in the working folder."""
 
     line: str
-    codes: tuple[int, ...] = (exits.UNUSABLE,)
+    codes: tuple[int, ...] = (terminal.UNUSABLE,)
     home: bool = False
     needs: str = ""
 
 
-PLAYED = (exits.UNUSABLE, exits.STOPPED)
+PLAYED = (terminal.UNUSABLE, terminal.STOPPED)
 """A run stops where its disk fills, and goes on with the same command; a folder that cannot be made is refused."""
-WITHOUT = (exits.DONE, exits.UNUSABLE)
+WITHOUT = (terminal.DONE, terminal.UNUSABLE)
 """A game goes on without a record if there can be none, and says so."""
 WRITING: dict[str, tuple[Writing, ...]] = {
     "play": (Writing("play --world scripted --agent expert --plain", WITHOUT, home=True),),
@@ -71,7 +71,9 @@ WRITING: dict[str, tuple[Writing, ...]] = {
         Writing("replay run --task 1 --cast {out}.cast"),
     ),
     "trust": (Writing("trust trusted --yes", home=True),),
-    "models check": (Writing("models check scripted:script.yaml", (exits.DONE, exits.FAILED, exits.UNUSABLE), home=True),),
+    "models check": (
+        Writing("models check scripted:script.yaml", (terminal.DONE, terminal.FAILED, terminal.UNUSABLE), home=True),
+    ),
     "prompts write": (Writing("prompts write react {out}"),),
     "rules mine": (Writing("rules mine --counts --into {out}.yaml"), Writing("rules mine --counts --into mined", home=True)),
     "rules check": (Writing("rules check book.yaml run --save", WITHOUT),),
@@ -128,7 +130,7 @@ def test_every_command_is_here() -> None:
 def test_the_page_has_the_table() -> None:
     page = (ROOT / "docs" / "explanation" / "reliability.md").read_text("utf-8")
     rows = re.findall(r"^\| (\d+) \| (.+) \|$", page.partition("## Exit codes")[2].partition("\n## ")[0], re.MULTILINE)
-    assert [int(code) for code, _ in rows] == [exits.DONE, exits.FAILED, exits.UNUSABLE, exits.STOPPED]
+    assert [int(code) for code, _ in rows] == [terminal.DONE, terminal.FAILED, terminal.UNUSABLE, terminal.STOPPED]
 
 
 def _prepare(folder: Path) -> None:
@@ -183,7 +185,7 @@ def _run(folder: Path, line: str, home: Path, *, largest: int | None = None, ful
 def _check(done: Done, writing: Writing, *names: str) -> None:
     assert "Traceback" not in done.stderr, done.stderr
     assert done.returncode in writing.codes, (done.returncode, done.stderr)
-    if exits.DONE not in writing.codes:
+    if terminal.DONE not in writing.codes:
         assert any(name in done.stderr for name in names), done.stderr
 
 
@@ -239,8 +241,8 @@ def test_a_name_that_is_too_long(writing: Writing, prepared: Path, tmp_path: Pat
 @pytest.mark.parametrize("line", READING)
 def test_a_full_disk_for_what_is_printed(line: str, prepared: Path) -> None:
     done = _run(prepared, line, prepared / "home", full=("stdout",))
-    assert done.returncode == exits.UNUSABLE, done.stderr
+    assert done.returncode == terminal.UNUSABLE, done.stderr
     assert "standard output: No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
     if line == "runs .":
-        assert _run(prepared, line, prepared / "home", full=("stdout", "stderr")).returncode == exits.UNUSABLE
+        assert _run(prepared, line, prepared / "home", full=("stdout", "stderr")).returncode == terminal.UNUSABLE

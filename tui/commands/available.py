@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from housequest.tui import exits, terminal
+from housequest.tui import terminal
 from housequest.tui.commands import options
 from housequest.tui.text import table
 from housequest.worlds.errors import ConfigurationError, HousequestError
@@ -193,7 +193,7 @@ def check(flags: options.Flags, model: str | None = None) -> None:
             ]
         )
         if seen.faults:
-            raise typer.Exit(exits.FAILED)
+            raise typer.Exit(terminal.FAILED)
 
     async def called() -> ModelReport:
         async with aclosing(make_model(name, timeout=settings.timeout)) as made:
@@ -215,4 +215,4 @@ def check(flags: options.Flags, model: str | None = None) -> None:
         ]
     )
     if report.broken:
-        raise typer.Exit(exits.FAILED)
+        raise typer.Exit(terminal.FAILED)

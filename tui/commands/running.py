@@ -29,7 +29,7 @@ from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.evaluation.runs.usage import money, price_tables
 from housequest.agent.processes import Pool, processors
 from housequest.knowledge.choosing import estimated_tokens, topic_of
-from housequest.tui import exits, terminal
+from housequest.tui import terminal
 from housequest.tui.text import percentage, plural
 from housequest.worlds.errors import ConfigurationError, shown
 
@@ -303,10 +303,10 @@ def carry_out(
     except (KeyboardInterrupt, asyncio.CancelledError, Interrupted):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # all that is left is to end other processes and leave
         say(f"Interrupted; {standing()}. The same command goes on with it.")
-        raise typer.Exit(exits.STOPPED) from None
+        raise typer.Exit(terminal.STOPPED) from None
     except Stopped as stopped:
         say(f"housequest: {stopped}\n{standing()}. {stopped.way_on}")
-        raise typer.Exit(exits.STOPPED) from None
+        raise typer.Exit(terminal.STOPPED) from None
 
 
 async def _until_interrupted(work: Coroutine[Any, Any, T], tracker: BudgetTracker, say: Callable[[str], None]) -> T:

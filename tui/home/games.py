@@ -187,9 +187,7 @@ class GameList(Equipped, ScrollView, keys="games", can_focus=True, inherit_bindi
 
 def _cut(text: str, width: int) -> str:
     """``text`` in exactly ``width`` columns, an ellipsis where it does not fit."""
-    if cell_len(text) <= width:
-        return set_cell_size(text, width)
-    return f"{set_cell_size(text, width - 1)}…" if width > 0 else ""
+    return Content(text).truncate(max(width, 0), ellipsis=True, pad=True).plain
 
 
 class GameBrowser(Equipped, Vertical):

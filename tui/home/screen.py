@@ -20,7 +20,7 @@ from housequest.tui.home import catalogue
 from housequest.tui.home.games import GameBrowser, GameList, PlayerPanel, SourceList
 from housequest.tui.keymap import keys_of
 from housequest.tui.screens import MODES, GameMode
-from housequest.tui.text import printable
+from housequest.tui.text import one_line, printable
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.worlds.errors import ConfigurationError, HousequestError
 from housequest.worlds.registry import shows_pictures
@@ -214,7 +214,7 @@ class HomeScreen(AppScreen, keys="home"):
 
     def _tell(self) -> None:
         self.refresh_bindings()
-        advice = Content.styled(f"! {_one_line(self._fault)}", "$fault") if self._fault else self._advice()
+        advice = Content.styled(f"! {one_line(self._fault, LONGEST)}", "$fault") if self._fault else self._advice()
         does = Content.assemble(("enter ", "bold $goal"), self._enter_does())
         self.query_one("#enter", Static).update(Content("\n").join([does, advice]))
 
@@ -225,7 +225,7 @@ class HomeScreen(AppScreen, keys="home"):
         if row is None:
             nothing = "does nothing: there is no game to play here"
             return Content("starts the game once it is listed" if self._games.busy else nothing)
-        goal = Content.styled(_one_line(row.text), "bold")
+        goal = Content.styled(one_line(row.text, LONGEST), "bold")
         if row.record is not None:
             if row.record.fault:
                 return Content.assemble("does nothing, for this record is damaged: ", goal)
@@ -237,7 +237,7 @@ class HomeScreen(AppScreen, keys="home"):
         row = self._games.row
         advice = "tab goes from field to field, and the arrow keys move in each"
         if row and row.record:
-            advice = _one_line(row.aside)
+            advice = one_line(row.aside, LONGEST)
         elif row and row.task:
             agent, model = self._who.agent.name, self._who.player.model
             try:  # the model that is named, or the one that ships
@@ -382,7 +382,3 @@ class HomeScreen(AppScreen, keys="home"):
 
     def action_side(self, id: str) -> None:
         self.query_one(f"#{id}").focus()
-
-
-def _one_line(text: str) -> str:
-    return " ".join(printable(text[:LONGEST]).split()) + ("…" if len(text) > LONGEST else "")
