@@ -92,43 +92,31 @@ class RuleBudget:
     def cost(self) -> int:
         return sum(estimated_tokens(rule.statement) for rule in self.rules)
 
-    def about(self, topic: Topic) -> RuleSelector:
-        ranked = sorted((rank, place) for place, rule in enumerate(self.rules) if (rank := _rank(rule, topic)) is not None)
+    def select(self, topic: Topic, belief: Belief | None = None, shown: Sequence[Rule] = ()) -> tuple[Rule, ...]:
+        """The rules to show now in an episode about ``topic``, in book order, given those already ``shown``.
+
+        Rules about the task's type or things come first, then rules about all tasks, and about a type if that is unknown. A
+        rule about other things waits until one of them is held or nearby; part of the budget is reserved for this. Location
+        rules are shown only for things that the task names.
+        """
+        rules, limit = self.rules, self.cost if self.budget is None else self.budget
+        ranked = sorted((rank, place) for place, rule in enumerate(rules) if (rank := _rank(rule, topic)) is not None)
         # Things that the task does not name may come up later.
-        waiting = (
-            (place, _kinds(rule))
-            for place, rule in enumerate(self.rules)
+        waiting = [
+            place
+            for place, rule in enumerate(rules)
             if rule.kind != "location" and _of_type(rule, topic) and not _of_things(rule, topic)
-        )
-        return RuleSelector(self, tuple(place for _, place in ranked), tuple(waiting))
-
-
-class RuleSelector(NamedTuple):
-    """Selects rules in one episode; call ``next`` at each of its turns.
-
-    Rules about the task's type or things come first, then rules about all tasks, and about a type if that is unknown. A rule
-    about other things waits until one of them is held or nearby; part of the budget is reserved for this. Location rules are
-    shown only for things that the task names. ``first`` and ``waiting`` are positions in the book.
-    """
-
-    offered: RuleBudget
-    first: tuple[int, ...]
-    waiting: tuple[tuple[int, frozenset[str]], ...]
-
-    def next(self, belief: Belief | None = None, shown: Sequence[Rule] = ()) -> tuple[Rule, ...]:
-        """The rules to show now, in book order, given those already ``shown``."""
-        rules, budget = self.offered.rules, self.offered.budget
-        limit = self.offered.cost if budget is None else budget
-        reserved = min(int(limit * RESERVED), sum(estimated_tokens(rules[place].statement) for place, _ in self.waiting))
+        ]
+        reserved = min(int(limit * RESERVED), sum(estimated_tokens(rules[place].statement) for place in waiting))
+        near = _at_hand(belief) if belief is not None else frozenset[str]()
+        come_up = (place for place in waiting if not near.isdisjoint(_kinds(rules[place])))
         seen = {rule.statement for rule in shown}
         left = limit - sum(map(estimated_tokens, seen))
-        near = _at_hand(belief) if belief is not None else frozenset[str]()
-        come_up = (place for place, kinds in self.waiting if not near.isdisjoint(kinds))
         chosen: list[int] = []
-        for place, least in (*((place, reserved) for place in self.first), *((place, 0) for place in come_up)):
+        for place, least in (*((place, reserved) for _, place in ranked), *((place, 0) for place in come_up)):
             rule = rules[place]
             cost = estimated_tokens(rule.statement)
-            fits = left - cost >= least or budget is None or not rule.id
+            fits = left - cost >= least or self.budget is None or not rule.id
             if fits and rule.statement not in seen:
                 chosen.append(place)
                 seen.add(rule.statement)

@@ -22,11 +22,12 @@ from housequest.agent.episodes.drawing import Eyes, camera_view, photographed, r
 from housequest.agent.episodes.emitter import EpisodeOver, EpisodeState, EventEmitter, EventListener, ListenerError, attributed
 from housequest.agent.episodes.events import CallTiming, Event
 from housequest.agent.roles.base import clean, notes_of_model
-from housequest.knowledge.choosing import RuleBudget, RuleSelector, topic_of
+from housequest.knowledge.choosing import RuleBudget, topic_of
 from housequest.worlds.base import Demonstrated, Env, Pictured, Step, Task, Transition, World
 from housequest.worlds.env import Enacted, enacted, open_env, unwrapped
 from housequest.worlds.errors import GameError, ModelError, Unsupported
 from housequest.worlds.household.base import Household, with_belief
+from housequest.worlds.household.goals import Topic
 from housequest.worlds.paths import FORMAT
 
 R = TypeVar("R")
@@ -208,7 +209,7 @@ class _Episode:
     grants: base.Grants = field(default_factory=base.Grants)
     household: Household | None = None
     eyes: Eyes | None = None
-    selector: RuleSelector | None = None
+    topic: Topic | None = None
     state: EpisodeState = field(default_factory=EpisodeState)
     checkpoints: dict[int, tuple[EpisodeState, Env | None]] = field(default_factory=dict[int, tuple[EpisodeState, Env | None]])
     turn_start: int = 0
@@ -281,8 +282,7 @@ class _Episode:
                 self.eyes = Eyes(await asyncio.to_thread(room_to_see, config.world, task))
         if config.rules is not None:
             with attributed("knowledge"):
-                topic = topic_of(task.goal, self.grants.task_type, opening.belief, self.household)
-                self.selector = config.rules.about(topic)
+                self.topic = topic_of(task.goal, self.grants.task_type, opening.belief, self.household)
         _end_if_over(opened)
 
     def _end(self, over: EpisodeOver) -> events.Ended:
@@ -358,9 +358,9 @@ class _Episode:
         Returns a person's answer instead, or None if they interrupted.
         """
         state = self.state
-        if self.selector is not None:
+        if self.config.rules is not None and self.topic is not None:
             with attributed("knowledge"):
-                state.rules += self.selector.next(state.belief, state.rules)
+                state.rules += self.config.rules.select(self.topic, state.belief, state.rules)
         image = await self._in_world(partial(photographed, self.env)) if VIEW in self.config.grants else None
         if self.eyes is not None and state.belief is not None:
             with attributed("world"):

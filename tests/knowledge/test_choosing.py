@@ -39,22 +39,22 @@ def test_at_the_beginning_those_for_the_task_are_told() -> None:
         "pick_heat_then_place_in_recep",
         True,
     )
-    assert ids(RuleBudget(BOOK, 1_000).about(task).next(KITCHEN)) == ["general", "heating", "eggs"]
+    assert ids(RuleBudget(BOOK, 1_000).select(task, KITCHEN)) == ["general", "heating", "eggs"]
 
 
 def test_a_rule_waits_until_its_thing_is_at_hand() -> None:
     choice, task = RuleBudget(BOOK, 1_000), topic_of(HOT_EGG, None, None, HOUSEHOLD)
-    before = choice.about(task).next(KITCHEN)
-    assert choice.about(task).next(KITCHEN, before) == ()
+    before = choice.select(task, KITCHEN)
+    assert choice.select(task, KITCHEN, before) == ()
     cabinet = update(KITCHEN, "go to cabinet 1", Observation("You arrive at cabinet 1. The cabinet 1 is closed."))
-    assert ids(choice.about(task).next(cabinet, before)) == ["cabinets"]
+    assert ids(choice.select(task, cabinet, before)) == ["cabinets"]
     opened = update(
         cabinet, "open cabinet 1", Observation("You open the cabinet 1. The cabinet 1 is open. In it, you see a mug 1.")
     )
     # Where mugs lie matters to nobody who seeks an egg.
-    assert choice.about(task).next(opened, (*before, CABINETS)) == ()
+    assert choice.select(task, opened, (*before, CABINETS)) == ()
     holding = replace(KITCHEN, carried=("butterknife 1",))
-    assert ids(choice.about(task).next(holding, before)) == ["knives"]
+    assert ids(choice.select(task, holding, before)) == ["knives"]
 
 
 @pytest.mark.parametrize(
@@ -79,16 +79,16 @@ def test_a_people_s_sentence_names_things_too() -> None:
 
 def test_where_the_type_cannot_be_told_rules_about_types_come_last() -> None:
     task = topic_of("do something with the microwave", None, None, HOUSEHOLD)
-    assert ids(RuleBudget(BOOK, 1_000).about(task).next()) == ["general", "heating", "cooling"]
+    assert ids(RuleBudget(BOOK, 1_000).select(task)) == ["general", "heating", "cooling"]
     short = RuleBudget(BOOK, estimated_tokens(GENERAL.statement) + 1)
-    assert ids(short.about(task).next()) == []  # a part is kept for what waits
-    assert ids(RuleBudget((HEATING, GENERAL), estimated_tokens(GENERAL.statement)).about(task).next()) == ["general"]
+    assert ids(short.select(task)) == []  # a part is kept for what waits
+    assert ids(RuleBudget((HEATING, GENERAL), estimated_tokens(GENERAL.statement)).select(task)) == ["general"]
 
 
 def test_a_part_of_the_budget_is_kept_for_what_comes_up() -> None:
     general = tuple(Rule(f"g{number}", f"General rule number {number} is this.") for number in range(30))
     choice = RuleBudget((*general, CABINETS), 100)
-    first = choice.about(Topic()).next(KITCHEN)
+    first = choice.select(Topic(), KITCHEN)
     cost = sum(estimated_tokens(rule.statement) for rule in first)
     assert (
         100 - estimated_tokens(CABINETS.statement) - estimated_tokens(general[-1].statement)
@@ -96,7 +96,7 @@ def test_a_part_of_the_budget_is_kept_for_what_comes_up() -> None:
         <= 100 - estimated_tokens(CABINETS.statement)
     )
     at = update(KITCHEN, "go to cabinet 1", Observation("You arrive at cabinet 1. The cabinet 1 is closed."))
-    assert choice.about(Topic()).next(at, first) == (CABINETS,)
+    assert choice.select(Topic(), at, first) == (CABINETS,)
 
 
 _WORDS = st.sampled_from(["egg", "mug", "cabinet", "fridge", "heat", "cool", ""])
@@ -123,8 +123,8 @@ def test_the_budget_holds_and_nothing_is_told_twice(
     choice, task = RuleBudget(tuple(rules), budget), topic_of(goal, None, None, HOUSEHOLD)
     said: tuple[Rule, ...] = ()
     for belief in beliefs:
-        chosen = choice.about(task).next(belief, said)
-        assert chosen == choice.about(task).next(belief, said)
+        chosen = choice.select(task, belief, said)
+        assert chosen == choice.select(task, belief, said)
         said += chosen
     statements = [rule.statement for rule in said]
     assert len(set(statements)) == len(statements)

@@ -229,7 +229,7 @@ def about_rules(spec: RunSpec) -> list[str]:
     # Many tasks have the same topic, and only the fewest and the most rules are printed.
     reader = spec.setup.world.household
     topics = {topic_of(task.goal, task.type if granted else None, None, reader) for task in spec.selection.tasks}
-    first = [offered.about(each).next() for each in topics]
+    first = list(map(offered.select, topics))
     numbers, costs = map(len, first), (sum(estimated_tokens(rule.statement) for rule in chosen) for chosen in first)
     return [
         f"Rules: {len(offered.rules)} accepted in {offered.file}, about {offered.cost:,} tokens; an episode is told those that "
