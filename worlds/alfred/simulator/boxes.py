@@ -11,7 +11,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Any, Self, cast
+from typing import Self, cast
 
 from housequest.worlds.alfred.simulator import base
 from housequest.worlds.alfred.simulator import layout as layouts
@@ -231,15 +231,11 @@ def _drop(asked: _Asked) -> _Done:
     return replace(asked.state, layout=layout.moved(held, at, point))
 
 
-_MARKS: dict[str, Any] = base.TABLE["marks"]
-"""The refusals for objects that can never be open, on or dirty, and for those that are not so or are so already."""
-
-
 def _mark(mark: str, wanted: bool, action: str, asked: _Asked) -> _Done:
     """Open, close, switch or dirty an object, with the effects on its contents."""
     id, layout = asked.id(), asked.layout
     kind, found = base.kind_in(id), getattr(layout, mark)
-    unable, *already = _MARKS[mark]
+    unable, *already = base.TABLE["marks"][mark]["refusals"]
     able = id in asked.scene.openable if mark == "open" else kind in (base.TOGGLEABLE if mark == "on" else base.DIRTYABLE)
     if not able:
         raise _Refused(unable.format(id))
@@ -343,15 +339,9 @@ ACTIONS: Mapping[str, Callable[[_Asked], _Done]] = {
     "DropHandObject": _drop,
     "SliceObject": _slice,
     **{
-        name: partial(_mark, mark, wanted, name)
-        for mark, wanted, name in (
-            ("open", True, "OpenObject"),
-            ("open", False, "CloseObject"),
-            ("on", True, "ToggleObjectOn"),
-            ("on", False, "ToggleObjectOff"),
-            ("dirty", True, "DirtyObject"),
-            ("dirty", False, "CleanObject"),
-        )
+        name: partial(_mark, mark, bool(wanted), name)
+        for mark, of in base.TABLE["marks"].items()
+        for wanted, name in enumerate(of["actions"])
     },
     "SetStateOfAllObjects": _all_set,
     "SetObjectToggles": _toggles_set,
