@@ -26,8 +26,10 @@ SEEDS = 1_000_000_000
 
 
 class Family(NamedTuple):
-    """A family of tasks: ``least`` to ``most`` kinds of ``things``, up to ``each`` of one kind, at a place."""
+    """A family of tasks, with a short ``word`` for it: ``least`` to ``most`` kinds of ``things``, up to ``each`` of one kind,
+    at a place."""
 
+    word: str
     how: How
     place: str
     things: tuple[str, ...]
