@@ -40,18 +40,18 @@ def evaluate(settings: Settings, out: Path | None, call: EvalCall) -> None:
 def sweep(arms: Sequence[ArmRun], folder: SweepFolder, call: EvalCall) -> None:
     """Score the plans of every arm of a sweep, or resume that, and print its table."""
     trials = plan_arms(arms)
-    _check(call, [each.settings for each in trials])
-    _announce([each.run for each in trials])
+    _check(call, [each.settings for each in arms])
+    _announce([run for _, run in trials])
     if call.dry_run:
-        runs = [{"arm": each.arm, "seed": each.seed, **each.run.manifest.model_dump(mode="json")} for each in trials]
+        runs = [{"arm": each.arm, "seed": each.seed, **run.manifest.model_dump(mode="json")} for each, run in trials]
         told = [f"Would score {len(trials)} runs into {folder.path}", ""]
-        told += [f"{each.arm}, seed {each.seed}: {_asked(each.run)}" for each in trials]
+        told += [f"{each.arm}, seed {each.seed}: {_asked(run)}" for each, run in trials]
         terminal.print_result({"runs": runs}, told, as_json=call.as_json)
         return
-    folder.begin(trials)
-    openings = [f"{number} of {len(trials)}: {each.arm}, seed {each.seed}" for number, each in enumerate(trials, start=1)]
-    places = [(each.run, each.settings, folder.path / each.folder) for each in trials]
-    _score([(opening, *place) for opening, place in zip(openings, places, strict=True)], folder.path, call)
+    folder.begin(arms)
+    counted = enumerate(trials, start=1)
+    openings = [(f"{number} of {len(trials)}: {each.arm}, seed {each.seed}", each, run) for number, (each, run) in counted]
+    _score([(opening, run, each.settings, folder.path / each.folder) for opening, each, run in openings], folder.path, call)
 
 
 def _check(call: EvalCall, configured: Sequence[Settings]) -> None:

@@ -191,21 +191,13 @@ MEASURES = (
 )
 
 
-@dataclass(frozen=True)
-class PlanArm(ArmRun):
-    """One arm with one seed, ready to run."""
-
-    run: work.PlanRun
-
-
-def plan_arms(arms: Iterable[ArmRun]) -> tuple[PlanArm, ...]:
-    """The runs of a sweep over plans. Raises ``ConfigurationError``, also where an arm plays games, and ``GameError``."""
+def plan_arms(arms: Iterable[ArmRun]) -> tuple[tuple[ArmRun, work.PlanRun], ...]:
+    """The run of each arm of a sweep over plans. Raises ``ConfigurationError``, also where an arm plays games, and
+    ``GameError``."""
     arms, read = tuple(arms), cache(read_split)
     if games := next((each.arm for each in arms if each.settings.world != PLANS), None):
         raise ConfigurationError(f"The arm {games!r} plays games, and others only plan ({PLANS}); write two sweeps.")
-    return tuple(
-        PlanArm(each.arm, each.seed, each.folder, each.settings, work.make_run(each.settings, read=read)) for each in arms
-    )
+    return tuple((each, work.make_run(each.settings, read=read)) for each in arms)
 
 
 class PlanArmFigures:
