@@ -48,7 +48,7 @@ class Refused(Exception):
     @property
     def values(self) -> dict[str, object]:
         """As the protocol writes it."""
-        return {"refused": str(self), "way_out": self.way_out, "fatal": self.fatal, "overflow": self.overflow}
+        return {"refused": [str(self), self.way_out, self.fatal, self.overflow]}
 
 
 class WorkerProcess:
@@ -172,13 +172,7 @@ class WorkerProcess:
         match said:
             case {"ready": ready}:
                 number, outcome = 0, ready
-            case {
-                "number": int(number),
-                "refused": str(what),
-                "way_out": str(way),
-                "fatal": bool(fatal),
-                "overflow": bool(over),
-            }:
+            case {"number": int(number), "refused": [str(what), str(way), bool(fatal), bool(over)]}:
                 outcome = Refused(what, way, fatal=fatal, overflow=over)
             case {"number": int(number), "part": part}:
                 if (told := self._told.get(number)) is not None:
