@@ -37,12 +37,12 @@ def resolved(requirements: Sequence[str], folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("package", "shared"),
     [
-        ("verifiers", {"mcp": "2.0"}),
-        ("openenv", {"mcp": "1."}),
-        ("trl", {"mcp": "2."}),
-        ("inspect-ai", {"mcp": "2."}),
-        ("gymnasium", {"mcp": "2."}),
-        ("ray", {"mcp": "2."}),
+        ("verifiers", {"mcp": "2.0", "openai": "2."}),
+        ("openenv", {"mcp": "1.", "openai": "3."}),
+        ("trl", {"mcp": "2.", "openai": "3."}),
+        ("inspect-ai", {"mcp": "2.", "openai": "3."}),
+        ("gymnasium", {"mcp": "2.", "openai": "3."}),
+        ("ray", {"mcp": "2.", "openai": "3."}),
     ],
 )
 def test_a_doors_package_is_installed_beside_us_in_its_present_version(

@@ -32,7 +32,7 @@ from scripts.memory import peak as peak_memory
 def main(port: int, workers: int, episodes: int, turns: int, what: str) -> None:
     began = time.perf_counter()
     # A run imports this on its first call; imported here, it does not count as processor time of the calls.
-    import_module("httpx2")
+    import_module("openai")
 
     imported = time.perf_counter() - began
     with tempfile.TemporaryDirectory() as folder:
@@ -108,6 +108,8 @@ def _unheard(event: object) -> None:
 
 
 async def _calls_alone(port: int, workers: int, episodes: int, conversations: Sequence[list[dict[str, str]]]) -> int:
+    import httpx2
+
     from housequest.agent.models.openai.server import Clients
 
     clients = Clients(parse_endpoint(f"http://127.0.0.1:{port}/v1"), PLACEHOLDER, 60.0, {})
@@ -119,7 +121,7 @@ async def _calls_alone(port: int, workers: int, episodes: int, conversations: Se
             for conversation in conversations:
                 body = {"messages": conversation, "max_tokens": 512, "temperature": 0.0}
                 with clients.lend() as client:
-                    await client.post("/chat/completions", json={"model": "bench", **body})
+                    await client.post("/chat/completions", cast_to=httpx2.Response, body={"model": "bench", **body})
                 number += 1
         return number
 

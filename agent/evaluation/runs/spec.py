@@ -277,7 +277,7 @@ def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTas
         learned_from=(learned_from(config.agent, config.settings, model) if config.world == DEFAULT_WORLD else {})
         | ({config.rules.file: config.rules.learned_from} if config.rules and config.rules.learned_from else {}),
         tasks=tasks,
-        versions={"python": platform.python_version(), "httpx2": installed_version("httpx2")},
+        versions={"python": platform.python_version(), "openai": installed_version("openai")},
     )
 
 

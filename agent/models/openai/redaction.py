@@ -19,7 +19,10 @@ SHORTEST_SECRET = 16
 """Shorter keys stay in replies, since they could be ordinary words; error messages never contain them."""
 REDACTED = "[key]"
 
-_LOGGERS = ("httpx2", *(f"httpcore2.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")))
+_LOGGERS = (
+    *("httpx2", "openai._base_client", "openai._response", "openai._legacy_response"),
+    *(f"httpcore2.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")),
+)
 """Loggers of the HTTP libraries, which may log the server's answers."""
 
 
@@ -90,6 +93,12 @@ class _LogGuard(logging.Filter):
         clean = self._redacted(said)
         if clean != said:
             record.msg, record.args = clean, ()
+        if record.exc_info:
+            # An SDK logs tracebacks, which may contain the server's answer.
+            traced = _TRACEBACKS.formatException(record.exc_info)
+            record.exc_text = self._redacted(traced)
+            if record.exc_text != traced:
+                record.exc_info = None
         return True
 
     def _redacted(self, text: str) -> str:
@@ -99,6 +108,7 @@ class _LogGuard(logging.Filter):
 
 
 _GUARD = _LogGuard()
+_TRACEBACKS = logging.Formatter()
 
 
 def _without(text: str, secrets: Sequence[_Secret]) -> str:

@@ -1,6 +1,7 @@
 """Sends requests to an endpoint, for chats and embeddings, classifies its failures and decides on retries.
 
-Nothing but a proxy comes from the environment. httpx2 is imported on first use, since that takes a while.
+The SDK's clients are used without its settings from the environment. The SDK takes seconds to import: it is imported on first
+use.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from housequest.agent.models.base import printable_line
@@ -28,7 +30,8 @@ from housequest.agent.models.openai.redaction import Redactor
 from housequest.agent.models.registry import CallOptions
 
 if TYPE_CHECKING:
-    from httpx2 import AsyncByteStream, AsyncClient, Response
+    from httpx2 import AsyncByteStream, Request, Response
+    from openai import AsyncOpenAI
 
 T = TypeVar("T")
 
@@ -39,6 +42,7 @@ LARGEST_STREAM = 1 << 24
 CALLS_A_POOL = 16
 """Calls in flight in one pool of connections; the work for each call grows with the size of the pool."""
 MOST_POOLS = 256
+_HEADERS = frozenset({"accept", "connection", "content-length", "content-type", "host", "transfer-encoding", "user-agent"})
 FIRST_WAIT = 0.5
 LONGEST_BACKOFF = 20.0
 LONGEST_WAIT = 60.0
@@ -221,23 +225,20 @@ async def _bound(response: Response) -> None:
 
 
 class Clients:
-    """The clients for one endpoint and event loop, each with a pool of connections; the first are filled first."""
+    """The SDK's clients for one endpoint and event loop, each with a pool of connections; the first are filled first."""
 
     def __init__(self, endpoint: Endpoint, key: str, timeout: float, headers: Mapping[str, str]) -> None:
         import httpx2
 
-        # A server with another header for its key may refuse a placeholder here.
-        authorization = {} if headers and key == PLACEHOLDER else {"authorization": f"Bearer {key}"}
-        self._headers = {"accept-encoding": "identity", **authorization, **headers}
-        self._endpoint, self._timeout = endpoint, timeout
+        self._endpoint, self._key, self._timeout, self._headers = endpoint, key, timeout, headers
         self._tls = httpx2.create_ssl_context()  # shared, since it takes tens of milliseconds
-        self._calls: dict[AsyncClient, int] = {}
+        self._calls: dict[AsyncOpenAI, int] = {}
 
     def __len__(self) -> int:
         return len(self._calls)
 
     @contextmanager
-    def lend(self) -> Generator[AsyncClient]:
+    def lend(self) -> Generator[AsyncOpenAI]:
         """A client for one call."""
         client = next((one for one, calls in self._calls.items() if calls < CALLS_A_POOL), None) or self._another()
         self._calls[client] += 1
@@ -246,15 +247,26 @@ class Clients:
         finally:
             self._calls[client] -= 1
 
-    def _another(self) -> AsyncClient:
-        """Make a client without redirects and cookies; at `MOST_POOLS`, return the least busy one."""
+    def _another(self) -> AsyncOpenAI:
+        """Make a client without redirects, retries and cookies; at `MOST_POOLS`, return the least busy one."""
         import httpx2
+        import openai
 
         if len(self) >= MOST_POOLS:
             return min(self._calls, key=lambda one: self._calls[one])
-        client = httpx2.AsyncClient(
-            base_url=self._endpoint.url,
-            headers=self._headers,
+        key, headers = self._key, self._headers
+
+        async def sent_by_us(request: Request) -> None:
+            # The SDK adds OPENAI_CUSTOM_HEADERS, organisation and project from the environment.
+            kept = {
+                name: value for name, value in request.headers.items() if name in _HEADERS or name.startswith("x-stainless-")
+            }
+            ours = {"accept-encoding": "identity", "authorization": f"Bearer {key}"}
+            if headers and key == PLACEHOLDER:
+                del ours["authorization"]  # a server with another header for its key may refuse a placeholder here
+            request.headers = httpx2.Headers(kept | ours | {name.lower(): value for name, value in headers.items()})
+
+        connections = httpx2.AsyncClient(
             verify=self._tls,
             # `Server._send` limits the whole call: a read timeout would never end a body that comes byte by byte.
             timeout=httpx2.Timeout(None, connect=min(self._timeout, 10.0)),
@@ -264,14 +276,22 @@ class Clients:
             # A proxy from the environment could read traffic to this machine, the key included.
             mounts={f"all://{self._endpoint.host}": None} if self._endpoint.loopback else None,
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-            event_hooks={"response": [_bound]},
+            event_hooks={"request": [sent_by_us], "response": [_bound]},
+        )
+        client = openai.AsyncOpenAI(
+            api_key=key,
+            **dict.fromkeys(("admin_api_key", "organization", "project", "webhook_secret"), ""),
+            base_url=self._endpoint.url,
+            timeout=connections.timeout,
+            max_retries=0,
+            http_client=connections,
         )
         self._calls[client] = 0
         return client
 
     async def aclose(self) -> None:
         for client in self._calls:
-            await client.aclose()
+            await client.close()
 
 
 class Server:
@@ -295,6 +315,7 @@ class Server:
     async def clients(self) -> Clients:
         """Make clients for this event loop; the caller closes them."""
         # In a thread, so that a screen stays responsive.
+        await asyncio.to_thread(import_module, "openai")
         return await asyncio.to_thread(Clients, self.endpoint, self._key, self.calls.timeout, self._headers)
 
     async def ask(
@@ -338,10 +359,21 @@ class Server:
         return _refused(status, answer.headers, refusal, advice, answered=self.answered, inside=inside)
 
     async def _send(self, clients: Clients, url: str, body: Mapping[str, Any] | None = None) -> Response:
-        """POST ``body``, or GET without one."""
-        with clients.lend() as client:
-            async with asyncio.timeout(self.calls.timeout):
-                answer = await client.request("GET" if body is None else "POST", url, json=body)
+        """POST ``body``, or GET without one. The SDK's typed methods would walk through the whole conversation each time."""
+        import httpx2
+        import openai
+
+        try:
+            with clients.lend() as client:
+                async with asyncio.timeout(self.calls.timeout):
+                    if body is None:
+                        answer = await client.get(url, cast_to=httpx2.Response)
+                    else:
+                        answer = await client.post(url, cast_to=httpx2.Response, body=dict(body))
+        except openai.APIStatusError as error:
+            answer = error.response
+        except openai.APIConnectionError as error:
+            raise error.__cause__ or httpx2.RequestError(str(error)) from None
         self._reached = True
         return answer
 

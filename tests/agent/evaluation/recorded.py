@@ -94,7 +94,7 @@ def run(
         tasks=tuple(
             SelectedTask(number=each.number, id=f"demo/{each.number}{said('-task')}", type=said(each.type)) for each in lived
         ),
-        versions={"python": "3.11", "httpx2": None},
+        versions={"python": "3.11", "openai": None},
     )
     run = RunFolder(folder)
     run.begin(manifest)

@@ -60,7 +60,7 @@ def test_a_run_has_all_it_was_made_of(tmp_path: Path) -> None:
     assert [task["id"] for task in manifest["tasks"]] == ["demo/find", "demo/bring", "demo/light"]
     assert manifest["of"] == 3
     assert {"actor", "reasoner", "react"} <= manifest["prompts"].keys()
-    assert set(manifest["versions"]) == {"python", "httpx2"}
+    assert set(manifest["versions"]) == {"python", "openai"}
     assert str(tmp_path) not in json.dumps(manifest)
     assert sorted(episodes(tmp_path / "run")) == ["0001-demo-find.jsonl", "0002-demo-bring.jsonl", "0003-demo-light.jsonl"]
     index = [json.loads(line) for line in (tmp_path / "run" / "index.jsonl").read_text().splitlines()]

@@ -1,4 +1,4 @@
-"""The endpoint model with the oldest httpx2 and numpy that we take, in an environment of its own."""
+"""The endpoint model with the oldest openai and numpy that we take, in an environment of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.environments import ROOT, environment, run_tests, said
 pytestmark = pytest.mark.slow
 
 # numpy 1 has no wheels for Python 3.13.
-PACKAGES = ("httpx2", "numpy") if sys.version_info < (3, 13) else ("httpx2",)
+PACKAGES = ("openai", "numpy") if sys.version_info < (3, 13) else ("openai",)
 
 
 def test_the_fast_tests_pass_with_the_oldest_versions(tmp_path: Path) -> None:
