@@ -116,6 +116,7 @@ _BARE = re.compile(
     r"[\W_]{0,40}(?P<name>[A-Za-z][A-Za-z _]{2,30}?)\s{0,8}"
     r"(?:[\[(](?P<rest>[^\])\n]{0,200})[\])]|,(?P<more>[^\n]{0,200}))?[\W_]{0,40}"
 )
+_EXACT_CALL = re.compile(r"Thought: (?P<thought>[^\n]+)\nAction: (?P<order>(?:Play|Finish)\[[^\]\n]{1,200}\])")
 _BETWEEN = re.compile(r"\s*(?:,|\b(?:with|into|inside|onto|in|on|to|from)\b)\s*", re.IGNORECASE)
 _NOTHING = frozenset({"", "none", "null", "n/a", "nothing"})
 
@@ -136,6 +137,9 @@ class SkillCall(NamedTuple):
 
 
 def _read_call(text: str) -> SkillCall:
+    # An exact reply may name anything, also with characters that end a line.
+    if exact := _EXACT_CALL.fullmatch(text):
+        return _read_action(thought(exact["thought"]), exact["order"])
     said = ""
     for label, rest in labelled(text):
         if label in ACTIONS:
