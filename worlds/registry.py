@@ -68,13 +68,13 @@ def ships(group: Group, name: str) -> bool:
     return {_package(point) for point in _declared(group).get(name, ())} == {_SHIPPED}
 
 
-def load_plugin(group: Group, name: str, what: str) -> Any:
-    """Import and return the plugin ``name``; errors call it a ``what`` ("world", "agent"). Raises ``ConfigurationError``."""
-    known = plugins(group)
+def load_plugin(group: Group, name: str, what: str, built_in: tuple[str, ...] = ()) -> Any:
+    """Import and return a plugin; errors call it a ``what``, and list ``built_in`` ones too. Raises ``ConfigurationError``."""
+    known = (*built_in, *plugins(group))
     if name not in known:
         is_known = f"The {what} {shown(name)} is not installed here"
         gone = is_known if name in outs(group) else f"There is no {what} named {shown(name)}"
-        raise ConfigurationError(f"{gone}; known: {', '.join(known) or 'none'}.{nearest(name, tuple(known))}")
+        raise ConfigurationError(f"{gone}; known: {', '.join(known) or 'none'}.{nearest(name, known)}")
     point, *others = _present(group, name)
     for other in others:
         if other.value != point.value:

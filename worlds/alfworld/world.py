@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -32,13 +32,13 @@ from housequest.worlds.alfworld.houses.house import GeneratedHouses, read_habits
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import Env, Policy, Task, WorldInfo
 from housequest.worlds.env import unwrapped
-from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound, nearest, shown
+from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound, shown
 from housequest.worlds.household.counts import Counts
 from housequest.worlds.household.goals import TYPES
 from housequest.worlds.household.world import EXAMPLE, GENERATED, HouseholdWorld
 from housequest.worlds.options import option, read_options
 from housequest.worlds.paths import alfworld_data, read_file, sha256_of
-from housequest.worlds.registry import load_plugin, outs, plugins
+from housequest.worlds.registry import load_plugin, plugins
 from housequest.worlds.rooms.furnish import Located, furnish
 from housequest.worlds.rooms.plans import make_up
 from housequest.worlds.rooms.room import Holder, Point, Room, Situation, kind_of, read_place, read_point
@@ -84,6 +84,9 @@ class AlfworldOptions:
     habits: str | None = option(None, "A YAML file that says where things lie in made-up houses.")
 
 
+_engine_class: Callable[[str], type[Engine]] = partial(load_plugin, _ENGINES, what="engine", built_in=(_NATIVE,))
+
+
 class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
     """The games in a data folder and, as the split ``example``, the houses that ship with housequest. ``data`` is the folder
     that holds ``json_2.1.1`` (else ``$ALFWORLD_DATA``, else ``~/.cache/alfworld``); ``goals`` chooses whose sentences are shown
@@ -115,7 +118,7 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
         self._habits = read_habits(Path(habits)) if isinstance(habits, str) else habits
         self._goals: GoalSource = parse_goal_source(goals)
         self._index = games.Index(alfworld_data() if data is None else Path(data))
-        self._engine = None if engine == _NATIVE else _engine_class(engine)()
+        self._engine: Engine | None = None if engine == _NATIVE else _engine_class(engine)()
         if data is not None and not self._index.there():
             where = shown(str(data), 400)
             raise ConfigurationError(f"{where} holds no folder {games.LAYOUT}, so it is not ALFWorld's data. {GET_DATA}")
@@ -279,15 +282,6 @@ def _alone(id: str, split: str, number: int, path: Path) -> Task:
 
 def _load(path: Path, _changed: int, _size: int, goal: str | None) -> Game:
     return load_game(path, goal)
-
-
-def _engine_class(name: str) -> type[Engine]:
-    known = (_NATIVE, *plugins(_ENGINES))
-    if name not in known:
-        gone = name in outs(_ENGINES)
-        fault = f"The engine {shown(name)} is not installed here" if gone else f"There is no engine {shown(name)} for ALFWorld"
-        raise ConfigurationError(f"{fault}; known engines: {', '.join(known)}.{nearest(name, known)}")
-    return load_plugin(_ENGINES, name, "engine")
 
 
 def room_of(problem: str, game: Game) -> Room:
