@@ -40,7 +40,7 @@ from housequest.worlds.base import Metric, Played
 from housequest.worlds.errors import GameError, TaskNotFound, nearest, shown
 from housequest.worlds.household.goals import TASK_TYPES as HOUSEHOLD_TYPES
 from housequest.worlds.household.goals import TYPES
-from housequest.worlds.paths import alfworld_data, cache_folder, read_file, sha256_of
+from housequest.worlds.paths import alfworld_data, cache_folder, read_bounded, sha256_of
 from housequest.worlds.rooms.room import FAR, Point, Pose
 from housequest.worlds.tasks import joined_sentences, plain_sentence
 from housequest.worlds.validation import read_cache, write_cache
@@ -224,14 +224,12 @@ def annotated(make: Callable[[Path, Any], T]) -> Callable[[Path], T]:
 
     @wraps(make)
     def read(path: Path) -> T:
-        name = shown(str(path), 400)
+        content = read_bounded(path, MAX_TRAJECTORY, GameError)
         try:
-            if path.stat().st_size > MAX_TRAJECTORY:
-                raise GameError(f"{name} is too large for annotations; at most {MAX_TRAJECTORY:,} bytes are read.")
-            return make(path, json.loads(read_file(path)))
-        except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-            detail = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {shown(str(error))}"
-            raise GameError(f"{name} holds no ALFRED annotations ({detail}). Fetch it again.") from error
+            return make(path, json.loads(content))
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+            detail = f"{type(error).__name__}: {shown(str(error))}"
+            raise GameError(f"{shown(str(path), 400)} holds no ALFRED annotations ({detail}). Fetch it again.") from error
 
     return read
 

@@ -24,7 +24,7 @@ from housequest.worlds.errors import ConfigurationError, GameError, shown
 from housequest.worlds.household.goals import TYPES, Skill, named_skills
 from housequest.worlds.household.world import EXAMPLE, GENERATED, HouseholdWorld
 from housequest.worlds.options import option
-from housequest.worlds.paths import alfworld_data, read_file, sha256_of
+from housequest.worlds.paths import alfworld_data, read_bounded, sha256_of
 from housequest.worlds.tasks import GoalSource, parse_goal_source
 
 if TYPE_CHECKING:
@@ -181,10 +181,8 @@ class AlfredWorld(HouseholdWorld[GeneratedHouses]):
             lines = [self._houses.fingerprint(split)]
         else:
             tasks, folder = self.tasks(split), self._data / games.LAYOUT / split
-            try:
-                lines = [f"{task.id} {task.goal} {hashlib.sha256(read_file(_source(task))).hexdigest()}" for task in tasks]
-            except OSError as error:
-                raise GameError(f"{shown(str(error.filename), 400)} cannot be read: {error.strerror}.") from error
+            found = ((task, read_bounded(_source(task), games.MAX_TRAJECTORY, GameError)) for task in tasks)
+            lines = [f"{task.id} {task.goal} {hashlib.sha256(content).hexdigest()}" for task, content in found]
             # The games that furnish the rooms of a split, with their sizes.
             for number in sorted({task.id.split("/")[1].rpartition("-")[2] for task in tasks}):
                 there = games_on(folder, f"FloorPlan{number}")
