@@ -43,7 +43,6 @@ from housequest.agent.models.openai.protocol import (
     with_beginning,
 )
 from housequest.agent.models.openai.server import Attempts, CallFailure
-from housequest.agent.models.rate_limiter import Limiter
 from housequest.agent.models.registry import CallOptions
 from housequest.worlds.errors import Unsupported
 from housequest.worlds.paths import atomic_write, cache_folder, read_file
@@ -80,36 +79,31 @@ _PIXELS = 64
 _log = logging.getLogger(__name__)
 
 
-class OpenAIModel(Model):
+class OpenAIModel(EndpointCalls, Model):
     """A model behind an OpenAI-compatible endpoint. Raises ``ConfigurationError`` if the endpoint's key is missing."""
 
     def __init__(self, served: EndpointName, calls: CallOptions, *, name: str) -> None:
-        self.name, self._calls = name, EndpointCalls(served, calls, name)
+        super().__init__(served, calls, name)
         self._found: dict[str, Capabilities] = {}
         """What was probed, once for each part; "everything" stands for all."""
         self._chats = True
         """False once the server said that the model has no chat template."""
-        asked = repr((name, self._calls.server.keys.extra_body(served.endpoint)))
+        asked = repr((name, self.server.keys.extra_body(served.endpoint)))
         self._kept = cache_folder() / "models" / f"{sha256(asked.encode()).hexdigest()[:24]}.json"
         self._recall()
 
-    @property
-    def limiter(self) -> Limiter:
-        """The rate limiter of the present event loop."""
-        return self._calls.limiter
-
     def learned(self) -> tuple[str, ...]:
         # Without an answer, nothing was learned.
-        return self._calls.dialect.told() if self._calls.server.answered or self._calls.dialect != self._calls.blank else ()
+        return self.dialect.told() if self.server.answered or self.dialect != self.blank else ()
 
     def keep_learned(self) -> None:
         found = {part: asdict(can) for part, can in self._found.items()}
-        kept = {"at": time.time(), "dialect": self._calls.dialect.copy(), "found": found, "chats": self._chats}
+        kept = {"at": time.time(), "dialect": self.dialect.copy(), "found": found, "chats": self._chats}
         with suppress(OSError):  # it will be probed again
             atomic_write(self._kept, json.dumps(kept).encode())
 
     def forget_learned(self) -> None:
-        self._calls.dialect = self._calls.blank
+        self.dialect = self.blank
         self._chats, self._found = True, {}
         with suppress(OSError):  # there may be nothing
             self._kept.unlink()
@@ -120,7 +114,7 @@ class OpenAIModel(Model):
             kept = json.loads(read_file(self._kept, LARGEST_KEPT))
             if time.time() - kept["at"] < KEPT:
                 found = {part: Capabilities(**can) for part, can in kept["found"].items()}
-                self._calls.dialect = self._calls.dialect.restored(kept["dialect"])
+                self.dialect = self.dialect.restored(kept["dialect"])
                 self._chats, self._found = bool(kept["chats"]), found
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return  # missing or unreadable: it will be probed again
@@ -132,8 +126,8 @@ class OpenAIModel(Model):
         return await self._find(part)
 
     async def _find(self, part: str) -> Capabilities:
-        await self._calls.connected()
-        async with self._calls.probing:
+        await self.connected()
+        async with self.probing:
             return await self._once(part)
 
     async def complete(self, request: Request) -> Completion:
@@ -150,11 +144,11 @@ class OpenAIModel(Model):
         elif more:
             request.check(self.name, await self.probe("forms"))
         if choices is None:
-            return await self._calls.request(self._calls.with_room(request), more)
+            return await self.request(self.with_room(request), more)
         # A choice must not be cut off, and its length is known.
         longest = _WRAPPED + max((len(encodable(choice).encode()) for choice in choices), default=0)
         request = replace(request, max_tokens=max(request.max_tokens, longest))
-        completion = await self._calls.request(self._calls.with_room(request), more)
+        completion = await self.request(self.with_room(request), more)
         named = None if completion.held == "refused" else parse_choice(completion.text, choices, spelt=spelt)
         if named is not None:
             return replace(completion, text=named)
@@ -163,10 +157,10 @@ class OpenAIModel(Model):
     async def check_alive(self) -> Completion:
         # A model that continues plain text may have no chat.
         plain = "completions" in self._found and self._found["completions"].completions
-        outcome, _ = await self._calls.attempt(self._calls.with_room(replace(_READY, raw=plain)), {}, first_of_all=True)
+        outcome, _ = await self.attempt(self.with_room(replace(_READY, raw=plain)), {}, first_of_all=True)
         if isinstance(outcome, Completion):
-            return replace(outcome, timing=replace(outcome.timing, wasted=self._calls.spent()))
-        raise self._calls.error(outcome)
+            return replace(outcome, timing=replace(outcome.timing, wasted=self.spent()))
+        raise self.error(outcome)
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         """Score each continuation by a call, and the prompt alone by another; see `score_gain`."""
@@ -181,7 +175,7 @@ class OpenAIModel(Model):
                 whole = await self._read(messages, text)
             gain = score_gain(alone.read, whole.read) if text else 0.0
             if gain is None:
-                raise self._calls.error(_NO_LOGPROBS)
+                raise self.error(_NO_LOGPROBS)
             return Scores((gain,), 1, whole.usage, whole.timing)
 
         tasks = [asyncio.ensure_future(scored(text)) for text in continuations]
@@ -196,21 +190,17 @@ class OpenAIModel(Model):
 
     async def _read(self, messages: Sequence[Message], text: str) -> Completion:
         """Get the prompt's tokens, with ``text`` at its end. Raises ``ModelError``, also if the tokens are missing."""
-        completion = await self._calls.request(Request(with_beginning(messages, text), max_tokens=1), scoring_parameters(text))
+        completion = await self.request(Request(with_beginning(messages, text), max_tokens=1), scoring_parameters(text))
         if not completion.read:
-            raise self._calls.error(_NO_LOGPROBS)
+            raise self.error(_NO_LOGPROBS)
         return completion
 
     async def context_left(self, messages: Sequence[Message], *, raw: bool = False) -> int | None:
         # vLLM's and llama.cpp's servers count with the model's own tokenizer.
-        calls = self._calls
-        if calls.server.endpoint.official:
+        if self.server.endpoint.official:
             return None
-        said = encodable(Request(messages).text) if raw else calls.dialect.chat(messages)
-        return await calls.server.room(await calls.connected(), calls.served, said)
-
-    async def aclose(self) -> None:
-        await self._calls.aclose()
+        said = encodable(Request(messages).text) if raw else self.dialect.chat(messages)
+        return await self.server.room(await self.connected(), self.served, said)
 
     async def _once(self, part: str) -> Capabilities:
         if part not in self._found:
@@ -225,7 +215,7 @@ class OpenAIModel(Model):
         held = spelt or (chosen if by_schema else None)
         if held is not None and not thought(held) and (free := await self._probe({})) is not None and thought(free):
             # A free reply after thinking is worth more than a form without thinking.
-            _log.warning("%s thinks, but not where its replies are held to a form, so they are free.", self._calls.name)
+            _log.warning("%s thinks, but not where its replies are held to a form, so they are free.", self.name)
             return Capabilities(self._chats)
         return Capabilities(self._chats, choices=held is not None, schema=by_schema, grammar=spelt is not None)
 
@@ -273,12 +263,12 @@ class OpenAIModel(Model):
 
     async def _probe(self, wanted: Mapping[str, Any], request: Request = _READY) -> Completion | None:
         """Send ``request`` with ``wanted``; None if refused. Raises ``ModelError`` if every request would fail."""
-        calls, raw = self._calls, request.raw
-        request = calls.with_room(request) if request.max_tokens == PROBE_TOKENS else request
-        attempts, broke = Attempts(calls.options), 0
+        raw = request.raw
+        request = self.with_room(request) if request.max_tokens == PROBE_TOKENS else request
+        attempts, broke = Attempts(self.options), 0
         while True:
-            outcome, made = await calls.attempt(request, wanted)
-            calls.wasted = calls.wasted.plus(made, outcome.usage if isinstance(outcome, Completion) else Usage())
+            outcome, made = await self.attempt(request, wanted)
+            self.wasted = self.wasted.plus(made, outcome.usage if isinstance(outcome, Completion) else Usage())
             if isinstance(outcome, Completion):
                 return outcome
             # A busy server or a lost connection says nothing about capabilities, which are probed only once.
@@ -286,7 +276,7 @@ class OpenAIModel(Model):
             if wait is None:
                 break
             broke += not outcome.crowded
-            await calls.limiter.rest(wait)
+            await self.limiter.rest(wait)
         if raw and outcome.kind == "status 404":
             return None
         if (
@@ -297,14 +287,14 @@ class OpenAIModel(Model):
         ):
             self._chats = False
             return None
-        if outcome.fatal or (raw and outcome.again and not calls.server.answered):
-            raise calls.error(outcome)
+        if outcome.fatal or (raw and outcome.again and not self.server.answered):
+            raise self.error(outcome)
         if not outcome.unsaid:
             # Not a refusal of ``wanted``: either that crashes the server, or the server is down.
             if not raw:
                 await self.check_alive()
             names = ", ".join((*["a completion of plain text"] * raw, *sorted(wanted))) or "a reply to a picture"
-            _log.warning("%s %s when asked for %s, and is not asked for that again.", calls.name, calls.said(outcome), names)
+            _log.warning("%s %s when asked for %s, and is not asked for that again.", self.name, self.said(outcome), names)
         return None
 
 
