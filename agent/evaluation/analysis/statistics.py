@@ -191,15 +191,9 @@ def _bootstrap(values: Sequence[V], figure: Callable[[Sequence[V]], float]) -> I
         raise ValueError("no values have no mean.")
     chance, size = random.Random(0), len(values)
     resamples = max(1_000, min(RESAMPLES, MOST_DRAWS // size))
-    found = sorted(figure(chance.choices(values, k=size)) for _ in range(resamples))
-    return Interval(_percentile(found, 0.025), _percentile(found, 0.975))
-
-
-def _percentile(ordered: Sequence[float], share: float) -> float:
-    position = share * (len(ordered) - 1)
-    below = math.floor(position)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
+    found = (figure(chance.choices(values, k=size)) for _ in range(resamples))
+    ends = statistics.quantiles(found, n=40, method="inclusive")
+    return Interval(ends[0], ends[-1])
 
 
 class Mean(NamedTuple):
