@@ -18,7 +18,7 @@ from housequest.worlds.errors import ConfigurationError, HousequestError, neares
 from housequest.worlds.options import read_options
 
 if TYPE_CHECKING:
-    from housequest.worlds.base import World
+    from housequest.worlds.base import World, WorldInfo
     from housequest.worlds.household.base import Household
 
 Group = Literal[
@@ -154,12 +154,14 @@ def replay_options(name: str, engine: str) -> dict[str, str]:
     return found.options_of(engine) if issubclass(found, Replayed) else {}
 
 
-def shows_pictures(name: str) -> bool:
-    """True if players see by a camera in the world of this name; False for an unknown one."""
+def info_of(name: str) -> WorldInfo:
+    """The facts about the world of this name; the defaults if it is not installed."""
+    from housequest.worlds.base import WorldInfo
+
     try:
-        return world_class(name).info.pictured
+        return world_class(name).info
     except ConfigurationError:
-        return False
+        return WorldInfo()
 
 
 def enacts(name: str, engine: str) -> bool:

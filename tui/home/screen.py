@@ -23,7 +23,7 @@ from housequest.tui.screens import MODES, GameMode
 from housequest.tui.text import one_line, printable
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.worlds.errors import ConfigurationError, HousequestError
-from housequest.worlds.registry import shows_pictures
+from housequest.worlds.registry import info_of
 
 SETTLED = 0.5
 """Seconds after which a game that was left has been put away."""
@@ -129,7 +129,7 @@ class HomeScreen(AppScreen, keys="home"):
         grants = settings.grant or recent.grants
         player = catalogue.PlayerChoice(agent or usual, settings.model or "", settings.rules or recent.rules, grants)
         # By a camera, the expert can only do again what somebody showed, which nobody has in a made-up house.
-        alone = settings.agent == "human" or (shows_pictures(settings.world) and agent is None and not settings.model)
+        alone = settings.agent == "human" or (info_of(settings.world).pictured and agent is None and not settings.model)
         self._who.preselect(player, "you" if alone else recent.mode, recent.models)
         self._preselected = (self._who.player, self._who.mode)
 

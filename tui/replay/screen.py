@@ -31,7 +31,7 @@ from housequest.tui.play.session import DEFAULT_PACE, next_pace
 from housequest.tui.text import cut, one_line, plural, printable
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.worlds.errors import ConfigurationError, Unsupported
-from housequest.worlds.registry import enacts, household, shows_pictures
+from housequest.worlds.registry import enacts, household, info_of
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # turns a second
 LONGEST = 300  # characters of a fault or of a reason that are shown
@@ -199,7 +199,7 @@ class ReplayScreen(PaneScreen, keys="replay"):
         self.view.options = recording.options
         if started is not None:
             self.view.enacts = await self.in_thread(partial(enacts, started.world, started.engine))
-            self.view.pictured = shows_pictures(started.world)
+            self.view.pictured = info_of(started.world).pictured
             self.view.drawable = self.view.pictured or household(started.world) is not None
             if first and (self.view.pictured or not self.view.drawable):
                 self.begin_view()

@@ -37,7 +37,7 @@ from housequest.agent.episodes.events import Ended, Event, Planned, Started, Ste
 from housequest.worlds.errors import unquoted
 from housequest.worlds.household.belief import Belief, Item, kind
 from housequest.worlds.household.goals import TYPES, Goal, Treatment
-from housequest.worlds.registry import household, shows_pictures
+from housequest.worlds.registry import household, info_of
 from housequest.worlds.text import many, with_article
 
 REPLANNING = "replanning"
@@ -244,7 +244,7 @@ def _modes(played: Sequence[Event]) -> Iterator[tuple[str, str]]:
             case Thought(role=role, text=text) if role == events.POLICY:
                 mode, _, reason = text.partition(":")
                 yield mode, reason.strip()
-            case Planned(revision=revision, reason=reason) if revision and started and shows_pictures(started.world):
+            case Planned(revision=revision, reason=reason) if revision and started and info_of(started.world).pictured:
                 yield REPLANNING, ""
             case _:
                 pass

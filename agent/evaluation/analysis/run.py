@@ -33,11 +33,11 @@ from housequest.agent.evaluation.runs.folder import Result, RunFolder
 from housequest.agent.evaluation.runs.spec import MANY, Manifest, RunConfig, selection_text
 from housequest.agent.evaluation.runs.usage import timings_of
 from housequest.agent.protocols import PROTOCOLS
-from housequest.worlds.base import Demonstrated, Metric, Solvable, Task, World, WorldInfo
+from housequest.worlds.base import Demonstrated, Metric, Solvable, Task, World
 from housequest.worlds.env import expert_of, sandbox, steps_of
 from housequest.worlds.errors import ConfigurationError, HousequestError, Unsupported, unquoted
 from housequest.worlds.paths import atomic_write
-from housequest.worlds.registry import DEFAULT_WORLD, make_world, world_class
+from housequest.worlds.registry import DEFAULT_WORLD, info_of, make_world
 
 K = TypeVar("K")
 
@@ -371,7 +371,7 @@ def _weights(manifest: Manifest) -> str:
 def _perception(config: RunConfig) -> str:
     """The perception that an agent uses for pictures; empty for one that reads texts."""
     try:
-        seeing = "camera" in agent_spec(config.agent).takes and world_class(config.world).info.pictured
+        seeing = "camera" in agent_spec(config.agent).takes and info_of(config.world).pictured
     except ConfigurationError:  # a run of a plugin that is not here
         return ""
     return str(config.settings.get("seeing", "truth")) if seeing else ""
@@ -379,10 +379,7 @@ def _perception(config: RunConfig) -> str:
 
 def counted_prior(config: RunConfig) -> str:
     """The counts that a search by counts starts from in a run's world."""
-    try:
-        return world_class(config.world).info.prior
-    except ConfigurationError:  # a run of a plugin that is not here
-        return WorldInfo().prior
+    return info_of(config.world).prior
 
 
 def _prior(config: RunConfig) -> str:

@@ -31,7 +31,7 @@ from housequest.agent.evaluation.render.report import (
 from housequest.agent.evaluation.render.table import Column, Report, Table, TabledReport, percent
 from housequest.agent.evaluation.runs.usage import money
 from housequest.worlds.errors import ConfigurationError, nearest, shown
-from housequest.worlds.registry import world_class
+from housequest.worlds.registry import info_of
 from housequest.worlds.text import many
 
 _MOST_VALUES = 6
@@ -304,10 +304,7 @@ class ArmsReport(TabledReport):
 
     def _of_type(self, kind: str) -> Column[Arm]:
         """The success at tasks of this type, in the short word that the world has for it."""
-        try:
-            word = world_class(self.baseline.runs[0].manifest.configuration.world).info.task_types.get(kind, kind)
-        except ConfigurationError:  # runs of a plugin that is not here
-            word = kind
+        word = info_of(self.baseline.runs[0].manifest.configuration.world).task_types.get(kind, kind)
         return Column(word, lambda arm: arm.summary.by_type.get(kind, Figures()).success, percent)
 
     def _table(self, name: str, columns: Sequence[Column[Arm]]) -> Table:
