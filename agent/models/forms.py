@@ -1,7 +1,7 @@
 """Forms of replies: one declaration gives a grammar, a JSON schema and a strict parser.
 
 A model that supports grammars or schemas (`Capabilities`) is held to the form of its role; replies of other models are parsed,
-strictly first. `Form.written` turns a JSON reply into the text that the grammar would have produced, so records and later
+strictly first. `written` turns a JSON reply into the text that the grammar would have produced, so records and later
 prompts do not depend on the method.
 """
 
@@ -96,21 +96,6 @@ class Form:
             "".join(re.escape(part) if isinstance(part, str) else f"({_pattern(part[1])})" for part in self.parts)
         )
 
-    @property
-    def schema(self) -> Mapping[str, Any]:
-        """The JSON schema, without lengths of texts, which strict endpoints refuse."""
-        return _schema(self)
-
-    @property
-    def longest(self) -> int:
-        """The most characters of a text."""
-        return _longest(self)
-
-    @property
-    def grammar(self) -> str:
-        """The grammar of this form (GBNF)."""
-        return grammar_of(self)
-
     def read(self, text: str) -> Mapping[str, str] | None:
         """Parse ``text`` into its named values; None if it does not match."""
         found = self._strict.fullmatch(text)
@@ -120,13 +105,9 @@ class Form:
     def from_json(self, text: str) -> str | None:
         """Turn the JSON in ``text`` into a text of this form; None if it does not match."""
         try:
-            return self.written(json.loads(text))
+            return written(self, json.loads(text))
         except (ValueError, RecursionError):
             return None
-
-    def written(self, value: object) -> str | None:
-        """Turn decoded JSON into a text of this form; None if it does not match."""
-        return _written(self, value)
 
     def numbered(self, number: int) -> Form:
         """Replace each ``#`` in the fixed texts by ``number``."""
@@ -174,36 +155,39 @@ def _pattern(value: Value) -> str:
             return "".join(re.escape(part) if isinstance(part, str) else f"(?:{_pattern(part[1])})" for part in parts)
 
 
-def _schema(value: Value) -> Mapping[str, Any]:
+def schema_of(value: Value) -> Mapping[str, Any]:
+    """The JSON schema of ``value``, without lengths of texts, which strict endpoints refuse."""
     match value:
         case Words() | Name():
             return {"type": "string"}
         case Choice(texts):
             return {"type": "string", "enum": list(dict.fromkeys(text.strip() for text in texts))}
         case Either(options):
-            return {"anyOf": [_schema(option) for option in options]}
+            return {"anyOf": [schema_of(option) for option in options]}
         case Listed(item, most):
-            return {"type": "array", "items": _schema(item), "minItems": 1, "maxItems": most}
+            return {"type": "array", "items": schema_of(item), "minItems": 1, "maxItems": most}
         case Form(parts):
-            named = {part[0]: _schema(part[1]) for part in parts if not isinstance(part, str)}
+            named = {part[0]: schema_of(part[1]) for part in parts if not isinstance(part, str)}
             return {"type": "object", "properties": named, "required": list(named), "additionalProperties": False}
 
 
-def _longest(value: Value) -> int:
+def longest_of(value: Value) -> int:
+    """The most characters of a text of ``value``."""
     match value:
         case Words(most) | Name(most):
             return most
         case Choice(texts):
             return max(map(len, texts))
         case Either(options):
-            return max(map(_longest, options))
+            return max(map(longest_of, options))
         case Listed(item, most):
-            return most * _longest(item) + sum(len(before) for before, _ in value.places)
+            return most * longest_of(item) + sum(len(before) for before, _ in value.places)
         case Form(parts):
-            return sum(len(part) if isinstance(part, str) else _longest(part[1]) for part in parts)
+            return sum(len(part) if isinstance(part, str) else longest_of(part[1]) for part in parts)
 
 
-def _written(value: Value, said: object) -> str | None:
+def written(value: Value, said: object) -> str | None:
+    """Turn decoded JSON into a text of ``value``; None if it does not match."""
     match value:
         case Words(most, sentence):
             line = " ".join("".join(each if each.isprintable() else " " for each in _text(said)).split())
@@ -219,11 +203,11 @@ def _written(value: Value, said: object) -> str | None:
         case Choice(texts):
             return next((text for text in texts if isinstance(said, str) and text.strip() == said.strip()), None)
         case Either(options):
-            return next((text for option in options if (text := _written(option, said)) is not None), None)
+            return next((text for option in options if (text := written(option, said)) is not None), None)
         case Listed():
             given = cast("list[object]", said) if isinstance(said, list) else []
             places = list(zip(value.places, given, strict=False))
-            texts = [part for (before, item), each in places for part in (before, _written(item, each))]
+            texts = [part for (before, item), each in places for part in (before, written(item, each))]
             return _joined(texts) if texts else None
         case Form(parts):
             if not isinstance(said, dict):
@@ -242,7 +226,7 @@ def _joined(texts: Sequence[str | None]) -> str | None:
 
 
 def _named(name: str, part: Value, said: object) -> str | None:
-    text = _written(part, said)
+    text = written(part, said)
     return NO_THOUGHT if text is None and name == THOUGHT and isinstance(said, str) else text
 
 

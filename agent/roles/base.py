@@ -37,7 +37,7 @@ from housequest.agent.models.base import (
     probe,
     roles_of,
 )
-from housequest.agent.models.forms import Form, FormChoice
+from housequest.agent.models.forms import Form, FormChoice, grammar_of, longest_of, schema_of
 from housequest.agent.models.thoughts import split_thoughts
 from housequest.worlds.errors import ModelError, Unsupported
 
@@ -311,7 +311,7 @@ async def ask(
             return Answer(None, reason, conversation, begun)
         if shorter is not None and shorter is not form:
             # The rest must fit, whatever the budget: a token has at least one character.
-            form, most = shorter, max(most, min(shorter.longest, ROOM_WITHOUT_THOUGHT))
+            form, most = shorter, max(most, min(longest_of(shorter), ROOM_WITHOUT_THOUGHT))
         limit, again = most, True
         text = load_prompt("housequest.agent.roles", "again").render("user", reason=reason)
 
@@ -396,8 +396,8 @@ async def complete_held(model: Model, request: Request, form: Form | None, way: 
     """Get the reply to ``request``, held to ``form`` (in plain text, after a space), and the result of holding it, if any."""
     if form is None or way is None:
         return await model.complete(request), None
-    grammar = form.continued.grammar if request.raw else form.grammar
-    held = replace(request, grammar=grammar) if way == "grammar" else replace(request, schema=form.schema)
+    grammar = grammar_of(form.continued if request.raw else form)
+    held = replace(request, grammar=grammar) if way == "grammar" else replace(request, schema=schema_of(form))
     return _judged(await model.complete(held), form, plain=request.raw)
 
 
@@ -421,7 +421,7 @@ def _judged(completion: Completion, form: Form, *, plain: bool) -> tuple[Complet
     # A line of plain text is recorded without outer spaces.
     text = completion.text.strip() if plain else form.from_json(completion.text) or completion.text
     # A whole may be the beginning of more: "cabinet 1" of "cabinet 12". JSON shows where it ends.
-    ended = completion.finish != "length" or (text != completion.text and not plain) or len(text) >= form.longest
+    ended = completion.finish != "length" or (text != completion.text and not plain) or len(text) >= longest_of(form)
     if ended and form.read(text) is not None:
         return replace(completion, text=text), "kept"
     return completion, "cut" if completion.finish == "length" else "broken"

@@ -7,7 +7,19 @@ import re
 from random import Random
 from typing import Any
 
-from housequest.agent.models.forms import Choice, Either, Form, Listed, Name, Value, Words
+from housequest.agent.models.forms import (
+    Choice,
+    Either,
+    Form,
+    Listed,
+    Name,
+    Value,
+    Words,
+    grammar_of,
+    longest_of,
+    schema_of,
+    written,
+)
 from housequest.agent.roles.base import Role
 
 
@@ -37,11 +49,11 @@ def check_form(role: Role[Any], chance: Random) -> None:
         text = role.form.from_json(json.dumps(json_of(role.form, chance)))
         assert text is not None
         assert role.form.read(text) is not None, text
-        assert len(text) <= role.form.longest
+        assert len(text) <= longest_of(role.form)
         role.read(text)
     short = role.form.without_thought
     for _ in range(20):
-        text = short.written(json_of(short, chance))
+        text = written(short, json_of(short, chance))
         assert text is not None
         role.read(text)
     _check_schema(role.form)
@@ -49,7 +61,7 @@ def check_form(role: Role[Any], chance: Random) -> None:
 
 
 def _check_schema(form: Form) -> None:
-    objects = [form.schema]
+    objects = [schema_of(form)]
     for each in objects:
         if each.get("type") == "object":
             assert each["required"] == list(each["properties"])
@@ -59,6 +71,6 @@ def _check_schema(form: Form) -> None:
 
 def _check_grammar(form: Form) -> None:
     """It names each rule that it refers to."""
-    rules = dict(line.split(" ::= ", 1) for line in form.grammar.splitlines())
+    rules = dict(line.split(" ::= ", 1) for line in grammar_of(form).splitlines())
     bare = re.sub(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|\{\d+,\d+\}', "", "\n".join(rules.values()))
     assert set(re.findall(r"[a-z]\w*", bare)) | {"root"} == set(rules)

@@ -19,7 +19,7 @@ from housequest.agent.agents.spec import AgentParts, ModelSettings
 from housequest.agent.base import Act, Attempt, Decision, Emitter, Grants, Idle, ParseFailure, Turn
 from housequest.agent.episodes.events import ModelCall, ParseFailed, Thought
 from housequest.agent.models.base import Message, Model, Request, in_role
-from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Either, Form, Value, Words
+from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Either, Form, Value, Words, longest_of
 from housequest.agent.roles import base as roles
 from housequest.agent.roles import messages, reading
 from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Reply, asked, left_in_words, shown_part
@@ -211,7 +211,7 @@ class FewShotReact:
         sampling = self._sampling
         most = sampling.reply_tokens()
         if whole and form is not None:
-            most = max(most, min(form.longest, roles.ROOM_WITHOUT_THOUGHT))
+            most = max(most, min(longest_of(form), roles.ROOM_WITHOUT_THOUGHT))
         request = sampling.request(said, most, plain=raw, stop=("\n",))
         completion, held = await roles.complete_held(self._model, request, form, way)
         # A trimmed line is recorded as part of this prompt, since the record has the reply.
