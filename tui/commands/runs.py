@@ -106,6 +106,7 @@ def runs(folder: Path | None = None, plain: bool = False) -> None:
 
         show_screen(lambda: RunsScreen(path))
         return
+    from housequest.agent.evaluation.analysis.metrics import CeilingFigures
     from housequest.agent.evaluation.analysis.run import kept_ceiling, prior_of
     from housequest.agent.evaluation.render.table import percent, percents
     from housequest.agent.evaluation.runs.folder import RunFolder
@@ -122,7 +123,7 @@ def runs(folder: Path | None = None, plain: bool = False) -> None:
         config, overall, done = run.manifest.configuration, run.summary.overall, f"{run.done}/{len(run.cells)}"
         first = run.members[0] if isinstance(run, RunGroup) else run
         kept = kept_ceiling(RunFolder(first.path), config)
-        ceiling = kept and kept.of([result.task for result in overall.results])
+        ceiling = CeilingFigures.of([(kept, result.task) for result in overall.results])
         unknown = "?" if prior_of(config) else "-"
         figures = (done, percent(overall.success), percents(overall.interval), percent(ceiling.success) if ceiling else unknown)
         errors = str(overall.errors) if overall.finished else "-"

@@ -55,10 +55,6 @@ class Ceiling(NamedTuple):
     turns: Mapping[str, int | None]
     counted: Mapping[str, int | None] | None = None
 
-    def of(self, tasks: Sequence[str]) -> CeilingFigures | None:
-        """The figures over those of ``tasks`` of which it is known; None where it is of none."""
-        return CeilingFigures.of([(self, task) for task in tasks])
-
 
 class CeilingFigures(NamedTuple):
     """The number of ``tasks`` that the expert ``won`` with ``prior``, and its mean ``turns`` to win. ``missing``

@@ -57,11 +57,10 @@ def test_a_narrow_limit_lowers_it(tmp_path: Path) -> None:
     folder, manifest = played(tmp_path, search="name")
     narrow = manifest.model_copy(update={"configuration": manifest.configuration.model_copy(update={"max_turns": 1})})
     ceiling = ceiling_of(folder, narrow, narrow.tasks)
-    assert ceiling is not None
-    assert ceiling.of([task.id for task in narrow.tasks]) == CeilingFigures("name", TASKS, 0, None)
-    assert ceiling.of(["another/task"]) is None
-    known = narrow.tasks[0].id
-    assert ceiling.of(["another/task", known]) == CeilingFigures("name", 1, 0, None, missing=1)
+    assert CeilingFigures.of([(ceiling, task.id) for task in narrow.tasks]) == CeilingFigures("name", TASKS, 0, None)
+    assert CeilingFigures.of([(ceiling, "another/task")]) is None
+    known = [(ceiling, "another/task"), (ceiling, narrow.tasks[0].id)]
+    assert CeilingFigures.of(known) == CeilingFigures("name", 1, 0, None, missing=1)
 
 
 def test_who_does_not_search_has_none(tmp_path: Path) -> None:
