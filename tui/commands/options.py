@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial, wraps
 from pathlib import Path
-from typing import Annotated, Any, get_origin
+from typing import Annotated, Any
 
 import typer
 
@@ -55,7 +55,7 @@ def takes(*names: str, **helps: str) -> Callable[[Callable[..., None]], Callable
 def writes(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for each of the report's other formats; it gets their files as its first argument."""
     formats = ((name, load_plugin("housequest.reports", name, "format of reports")) for name in plugins("housequest.reports"))
-    files = {name: written(f"--{name}", "log", form.help, *form.endings) for name, form in formats}
+    files = {name: _declared(f"--{name}", form.help, written=["log", *form.endings]) for name, form in formats}
     for name in outs("housequest.reports"):
         files[name] = typer.Option(f"--{name}", metavar="FILE", parser=partial(_not_here, name), hidden=True)
     return _taking({name: Annotated[Path | None, option] for name, option in files.items()}, command)
@@ -71,13 +71,13 @@ def described(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _parameters(command: Callable[..., None]) -> list[inspect.Parameter]:
-    """The parameters of ``command``; those that are told of in a file, and not annotated otherwise, as it says there."""
+    """The parameters of ``command``; those that are told of in a file as it says there."""
     own = _table(command.__module__.rpartition(".")[2], inspect.getfile(command)).get(command.__name__, {})
 
     def annotated(each: inspect.Parameter) -> inspect.Parameter:
         name = each.name.rstrip("_")
         row = own.get(name) or _COMMON.get(name)
-        if row is None or get_origin(each.annotation) is Annotated:
+        if row is None:
             return each
         told: dict[str, Any] = {"flag": f"--{name.replace('_', '-')}", **row}
         return each.replace(annotation=Annotated[each.annotation, _declared(**told)])
@@ -87,12 +87,11 @@ def _parameters(command: Callable[..., None]) -> list[inspect.Parameter]:
 
 def _declared(flag: str, help: str, argument: str = "", **more: Any) -> Any:
     """Make Typer's value for a row of ``options.toml``."""
-    if "words" in more:
-        return choice(flag, help, *more["words"])
-    if "written" in more:
-        what, *endings = more["written"]
-        return written(flag, what, help, *endings)
-    parser = given_path if more.pop("path", False) else None
+    parser: Callable[[str], object] | None = given_path if more.pop("path", False) else None
+    if words := more.pop("words", None):
+        more["metavar"], parser = "|".join(words), partial(_one_of, flag, words)
+    if told := more.pop("written", None):
+        more["metavar"], parser = "FILE", partial(_to_write, flag, told)
     if argument:
         return typer.Argument(metavar=argument, help=help, parser=parser)
     return typer.Option(flag, help=help, parser=parser, **more)
@@ -127,29 +126,20 @@ def _number(flag: str, kind: type[int] | type[float], text: str) -> float:
         raise ConfigurationError(f"{flag}: {shown(text)} is not {wanted}.") from None
 
 
-def choice(flag: str, help: str, *words: str) -> Any:
-    """An option that takes one of ``words``."""
-
-    def read(text: str) -> str:
-        if text not in words:
-            known = f"is not one of {', '.join(words)}" if len(words) > 1 else f"is not known; give {flag} {''.join(words)}"
-            raise ConfigurationError(f"{flag}: {shown(text)} {known}.{nearest(text, words)}")
-        return text
-
-    return typer.Option(flag, metavar="|".join(words), help=help, parser=read)
+def _one_of(flag: str, words: Sequence[str], text: str) -> str:
+    if text not in words:
+        known = f"is not one of {', '.join(words)}" if len(words) > 1 else f"is not known; give {flag} {''.join(words)}"
+        raise ConfigurationError(f"{flag}: {shown(text)} {known}.{nearest(text, words)}")
+    return text
 
 
-def written(flag: str, what: str, help: str, *endings: str) -> Any:
-    """An option that is a file to write, ``what`` in a word; only a file with one of these endings is ever overwritten."""
-
-    def read(text: str) -> Path:
-        given = given_path(text)
-        if (not endings or given.suffix.lower() in endings) and not given.is_dir():
-            return given
-        ending = f" that ends in {' or '.join(endings)}" if endings else ", not a folder"
-        raise ConfigurationError(f"{flag}: {shown(text)} is not the name of a {what}; give a file{ending}.")
-
-    return typer.Option(flag, metavar="FILE", help=help, parser=read)
+def _to_write(flag: str, told: Sequence[str], text: str) -> Path:
+    """The file to write, of which ``told`` says what it is; only one with one of the endings after that is ever overwritten."""
+    (what, *endings), given = told, given_path(text)
+    if (not endings or given.suffix.lower() in endings) and not given.is_dir():
+        return given
+    ending = f" that ends in {' or '.join(endings)}" if endings else ", not a folder"
+    raise ConfigurationError(f"{flag}: {shown(text)} is not the name of a {what}; give a file{ending}.")
 
 
 def read_size(flag: str, text: str) -> tuple[int, int]:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.screens import MODES, game_screen
+from housequest.tui.screens import game_screen
 from housequest.tui.text import words
 from housequest.worlds.errors import ConfigurationError, shown
 
@@ -34,7 +34,7 @@ def play(
     random: bool = False,
     speed: float | None = None,
     record: bool = True,
-    mode: Annotated[str | None, options.choice("--mode", "How to play on the screen [watch].", *MODES)] = None,
+    mode: str | None = None,
     plain: bool = False,
 ) -> None:
     """Play one game: watch an agent, step in, or play yourself. With no arguments, choose on the screen.
@@ -210,9 +210,7 @@ def replay(
     plain: bool = False,
     frames: Path | None = None,
     cast: Path | None = None,
-    drawing: Annotated[
-        Drawing | None, options.choice("--drawing", "What frames show [house], or the View of a cast.", *get_args(Drawing))
-    ] = None,
+    drawing: Drawing | None = None,
     size: str | None = None,
     true_state: bool = False,
 ) -> None:

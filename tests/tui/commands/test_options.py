@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 import typer.main
 
 from housequest.tui.cli import app
+from housequest.tui.commands.play import Drawing
+from housequest.tui.screens import MODES
 
 MEANINGS = {
     "--accept": "who accepts rules",
@@ -43,3 +45,10 @@ def test_a_flag_means_the_same_in_all_commands() -> None:
                 kinds[flag].add(each.is_flag)
     assert sorted(flag for flag, texts in helps.items() if len(texts) > 1) == sorted(MEANINGS)
     assert [flag for flag, found in kinds.items() if len(found) > 1] == []
+
+
+def test_the_words_of_an_option_are_those_of_what_it_chooses() -> None:
+    every = dict(commands(typer.main.get_command(app)))
+    shown = {name: {each.name: each.metavar for each in every[name].params} for name in ("play", "replay")}
+    assert shown["play"]["mode"] == "|".join(MODES)
+    assert shown["replay"]["drawing"] == "|".join(get_args(Drawing))
