@@ -89,9 +89,7 @@ def train(
     base = run.base_model(model)
     training = run.Training(base, lessons, recipe, tuple(runs or ()), data, *pool(processes, cluster))
     folder = out or Path("adapters") / run.folder_name(base, agents)
-    planned = (
-        run.of_sizes(training, sizes, folder) if len(sizes) > 1 else [run.PlannedTraining(training, run.AdapterFolder(folder))]
-    )
+    planned = run.of_sizes(training, sizes, folder)
     found: list[dict[str, Any]] = []
     with closing(terminal.StatusLine()) as line:
         listener = _listener(line)

@@ -286,13 +286,12 @@ class PlannedTraining(NamedTuple):
 
 
 def of_sizes(training: Training, houses: Iterable[int], folder: Path) -> list[PlannedTraining]:
-    """Plan an adapter for each number of ``houses``, from the fewest on, each in its own folder below ``folder``."""
-    return [
-        PlannedTraining(
-            replace(training, lessons=replace(training.lessons, houses=size)), AdapterFolder(folder / f"houses-{size}")
-        )
-        for size in sorted(set(houses))
-    ]
+    """Plan an adapter for each number of ``houses``, from the fewest on: several in folders of their own below ``folder``."""
+    sizes = sorted(set(houses))
+    places = [folder / f"houses-{size}" for size in sizes] if len(sizes) > 1 else [folder]
+    lessons = [replace(training.lessons, houses=size) for size in sizes]
+    pairs = zip(lessons, places, strict=True)
+    return [PlannedTraining(replace(training, lessons=each), AdapterFolder(place)) for each, place in pairs]
 
 
 def prepare_all(planned: Sequence[PlannedTraining], listener: Listener) -> list[list[Conversation]]:
