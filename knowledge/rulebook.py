@@ -12,7 +12,7 @@ import os
 import re
 import stat
 from collections.abc import Generator, Iterable
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from hashlib import sha256
@@ -23,6 +23,7 @@ from typing import NamedTuple
 from housequest.knowledge.page import Page, read_page, rewrite
 from housequest.knowledge.rules import Rule
 from housequest.worlds.errors import KnowledgeError, nearest, shown, unquoted
+from housequest.worlds.locks import InUse, held
 from housequest.worlds.paths import FORMAT, atomic_write, data_folder, open_file, read_bounded, state_folder
 from housequest.worlds.registry import DEFAULT_WORLD
 
@@ -176,18 +177,15 @@ def _compare(book: Rulebook, path: Path) -> None:
 @contextmanager
 def saving(path: Path) -> Generator[None, None, None]:
     """Hold the rulebook ``path`` against other commands of this user, if a lock can be made. Raises ``KnowledgeError``."""
-    from filelock import FileLock, Timeout
-
     name = sha256(os.fsencode(path.resolve())).hexdigest()[:16]
     file = state_folder() / "locks" / f"{name}.lock"
-    held: AbstractContextManager[object] = nullcontext()
-    with suppress(OSError, NotImplementedError):  # no home to write to, or a file system without locks
+    with ExitStack() as lock:
         try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            held = FileLock(file).acquire(timeout=PATIENCE, poll_interval=0.01)
-        except Timeout:
+            lock.enter_context(held(file, "", PATIENCE))
+        except InUse:
             raise KnowledgeError(f"Another command is saving {path}; wait for it or stop it, and try again.") from None
-    with held:
+        except OSError:  # no home to write to, or a file system without locks
+            pass
         yield
 
 

@@ -72,7 +72,7 @@ class IrregularFile(RefusedFile):
         return f"{self.filename}: {self.strerror}"
 
 
-def open_file(path: Path, mode: Literal["rb", "wb", "ab", "r+b"] = "rb") -> BinaryIO:
+def open_file(path: Path, mode: Literal["rb", "wb", "xb", "ab", "r+b"] = "rb") -> BinaryIO:
     """Open a regular file and refuse anything else at once: a pipe can block, and a device may never end. A link is followed
     for reading; neither it nor a hard link is written through. Raises ``OSError``, which names the file, also while it is
     written; ``IrregularFile`` names what was found."""

@@ -45,6 +45,7 @@ from housequest.agent.models.rate_limiter import Call, Limiter, Verdict
 from housequest.agent.processes import MOST_LOST, Pool, processors, uninterrupted
 from housequest.agent.setup import Setup
 from housequest.worlds.errors import ConfigurationError, HousequestError, shown
+from housequest.worlds.locks import InUse, held
 from housequest.worlds.paths import open_file
 
 Ts = TypeVarTuple("Ts")
@@ -214,16 +215,14 @@ class _SharedLimiter(Limiter):
 def scratch_folder(parent: Path | None = None) -> Generator[Path]:
     """Make a temporary folder in ``parent`` or the system's place. The player locks it while it lives; folders of killed
     players, whose locks are free, are removed."""
-    from filelock import FileLock, Timeout
-
     parent = Path(tempfile.gettempdir()) if parent is None else parent
     for left in parent.glob(f"{_PREFIX}*/"):
         # Folders of other users and new ones stay.
-        with suppress(OSError, NotImplementedError, Timeout):
+        with suppress(OSError, InUse):
             if time.time() - left.stat().st_mtime > _YOUNG:
-                with FileLock(left / ".lock", timeout=0):
+                with held(left / ".lock", ""):
                     shutil.rmtree(left)
-    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=parent) as made, FileLock(Path(made) / ".lock"):
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=parent) as made, held(Path(made) / ".lock", ""):
         folder = Path(made) / "run"
         folder.mkdir()
         yield folder

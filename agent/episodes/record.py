@@ -9,18 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from io import BufferedReader
 from itertools import count
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import BinaryIO, TypeVar, cast
+from typing import BinaryIO, NamedTuple, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from housequest.agent.episodes.events import CallTiming, Ended, Event, with_beliefs
+from housequest.agent.episodes.events import CallTiming, Ended, Event, Started, with_beliefs
 from housequest.worlds.errors import ConfigurationError
-from housequest.worlds.paths import open_file, other_format
+from housequest.worlds.locks import UNABLE, held, is_held
+from housequest.worlds.paths import atomic_write, open_file, other_format
 
 T = TypeVar("T", bound=BaseModel)
 LONGEST_LINE = 16_000_000
@@ -31,15 +33,16 @@ class EpisodeRecorder:
     """Writes an episode's events to a file; an ``EventListener`` and a context manager.
 
     Args:
-        path: The record. Until the episode has ended, its name ends in ``.part``.
+        path: The record. Until the episode has ended, its name ends in ``.part``, and events are only ever added to it.
         clock: Gets the timings, one JSON line each.
         label: Names the episode in those lines.
-        resume: Continue an existing record, and drop a last line that was cut off.
+        resume: Continue an existing record, and drop a last line that was cut off. Without it, an unfinished record makes
+            entering raise ``ConfigurationError``.
     """
 
     def __init__(self, path: Path, *, clock: BinaryIO | None = None, label: str = "", resume: bool = False) -> None:
         self.path = path
-        self.part = path.with_name(path.name + ".part")
+        self.part = part_of(path)
         self._clock = clock
         self._label = label
         self._resume = resume
@@ -57,7 +60,10 @@ class EpisodeRecorder:
             cut_off_end(self.part)
             hint = "Give an episode's .jsonl file."
             self._ended = bool(last) and isinstance(_parsed(Event, last, str(self.part), "no record", hint).body, Ended)
-        self._file = open_file(self.part, "ab" if self._resume else "wb")
+        try:
+            self._file = open_file(self.part, "ab" if self._resume else "xb")
+        except FileExistsError:
+            raise ConfigurationError(f"{self.part} is an unfinished record; go on with it, or move it away.") from None
         return self
 
     def __call__(self, event: Event | CallTiming) -> None:
@@ -77,6 +83,91 @@ class EpisodeRecorder:
         self._file.close()
         if self._ended:
             self.part.replace(self.path)
+
+
+def part_of(record: Path) -> Path:
+    """The name of a ``record`` until its episode has ended."""
+    return record if record.suffix == ".part" else record.with_name(f"{record.name}.part")
+
+
+def whole_of(record: Path) -> Path:
+    """The name of a ``record`` once its episode has ended."""
+    return record.with_name(record.name.removesuffix(".part"))
+
+
+@contextmanager
+def playing(record: Path) -> Generator[None]:
+    """Hold the lock of ``record`` while it is played, and remove the lock once there is nothing to go on with.
+
+    Raises ``InUse`` if another window plays it, and ``OSError`` if the folder cannot be written to. Where the file system
+    cannot lock, nothing is held.
+    """
+    lock = _lock_of(record)
+    in_use = f"{part_of(record)} is being played in another window; `housequest replay` shows how it goes there."
+    with ExitStack() as stack:
+        try:
+            # Another window's look at the lock holds it for a moment.
+            stack.enter_context(held(lock, in_use, patience=0.2))
+        except OSError as error:
+            if error.errno not in UNABLE:
+                raise
+        yield
+    if not part_of(record).exists():
+        with suppress(OSError):  # a look at it keeps it on Windows
+            lock.unlink()
+
+
+def is_played(record: Path) -> bool:
+    """True if ``record`` is being played now, here or in another process."""
+    return is_held(_lock_of(record))
+
+
+def _lock_of(record: Path) -> Path:
+    run = record.parent.parent
+    if record.parent.name == "episodes" and (run / "run.json").exists():
+        return run / ".lock"  # a run has one for all
+    return record.with_name(f".{whole_of(record).stem}.lock")
+
+
+class SoundRecord(NamedTuple):
+    """The events of a record up to the first that does not fit; ``fault`` says what is wrong there, and is empty if all fit."""
+
+    events: tuple[Event, ...] = ()
+    fault: str = ""
+
+
+def read_sound(path: Path) -> SoundRecord:
+    """Read ``path`` up to the first event that is damaged or not in its place. Raises ``ConfigurationError`` if there is no
+    record."""
+    found: list[Event] = []
+    try:
+        for event in read_episode(path):
+            parents = event.parent is not None and 0 <= event.parent < len(found)
+            if event.id != len(found) or parents != bool(found) or isinstance(event.body, Started) == bool(found):
+                return SoundRecord(tuple(found), f"{path}: event {event.id} is not in its place.")
+            found.append(event)
+    except ConfigurationError as error:
+        if not path.is_file():
+            raise
+        return SoundRecord(tuple(found), str(error))
+    return SoundRecord(tuple(found))
+
+
+def leave_out(path: Path, kept: int) -> Path:
+    """Keep the first ``kept`` events of a record, and move what follows into a file beside it, whose name is returned."""
+    with open_file(path, "r+b") as file:
+        for _ in range(kept):
+            file.readline(LONGEST_LINE)
+        end = file.tell()
+        aside = unfit_file(path)
+        atomic_write(aside, file.read())
+        file.truncate(end)
+    return aside
+
+
+def unfit_file(file: Path) -> Path:
+    """A new name beside ``file`` for what cannot be used of it."""
+    return next(name for n in range(1, 1_000_000) if not (name := file.with_name(f"{file.name}.unfit-{n}")).exists())
 
 
 def read_episode(path: Path) -> Iterator[Event]:
@@ -103,10 +194,12 @@ def read_clocks(path: Path, label: str | None = None) -> Iterator[CallTiming]:
             yield CallTiming.model_validate(entry.model_dump(exclude={"episode"}))
 
 
-def read_played(path: Path, clocks: Path) -> Iterator[Event | CallTiming]:
-    """The events recorded in ``path`` as in live play: with beliefs, each followed by its last timing in ``clocks``."""
-    found = {clock.of: clock for clock in read_clocks(clocks)} if clocks.exists() else {}
-    for event in with_beliefs(read_episode(path)):
+def as_played(events: Iterable[Event], clocks: Path) -> Iterator[Event | CallTiming]:
+    """Recorded ``events`` as in live play: with beliefs, each followed by its last timing in ``clocks``."""
+    found: dict[int, CallTiming] = {}
+    with suppress(ConfigurationError):  # a game goes on without timings that cannot be read
+        found.update((clock.of, clock) for clock in (read_clocks(clocks) if clocks.exists() else ()))
+    for event in with_beliefs(events):
         yield event
         if event.id in found:
             yield found[event.id]

@@ -31,6 +31,14 @@ CommandsListener = Callable[[tuple[str, ...] | None], None]
 """Called with the commands that would be accepted at a turn; None if the world cannot list them or nobody attends."""
 
 
+class RecordMisfit(ConfigurationError):
+    """The episode differs from its record from this ``event`` on."""
+
+    def __init__(self, message: str, event: int) -> None:
+        super().__init__(message)
+        self.event = event
+
+
 async def resume_episode(
     env: Env,
     make_agent: AgentFactory,
@@ -57,7 +65,7 @@ async def resume_episode(
         watcher: Sees the replayed pictures, too, which are drawn again.
         halt: As in `run_episode`.
 
-    Raises ``ConfigurationError`` that names the first event that differs.
+    Raises ``RecordMisfit`` that names the first event that differs.
     """
     script = _Script(recorded, overseer or base.Unattended(), listing)
     agent = script.agent = make_agent(
@@ -77,7 +85,7 @@ async def resume_episode(
         if script.next is not None:
             raise script.misfit("the episode was over before it")
     except _Misfit as misfit:
-        raise ConfigurationError(str(misfit)) from None
+        raise RecordMisfit(str(misfit), misfit.event) from None
     return ended
 
 
@@ -87,6 +95,10 @@ _NO_ANSWER = (events.ModelFailed, events.Intervened, events.Proposed, events.Ste
 
 class _Misfit(BaseException):
     """The episode differs from the record. Not an ``Exception``, so that neither agent nor world is blamed for it."""
+
+    def __init__(self, message: str, event: int) -> None:
+        super().__init__(message)
+        self.event = event
 
 
 class _Script:
@@ -159,7 +171,8 @@ class _Script:
         event = self._recorded[self._at]
         return _Misfit(
             f"The record does not fit: at event {event.id} ({event.body.kind}) {how}. Go on with the task, agent, settings, "
-            "rules and version that it was recorded with, or play the task anew."
+            "rules and version that it was recorded with, or play the task anew.",
+            event.id,
         )
 
     @property

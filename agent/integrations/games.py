@@ -12,7 +12,7 @@ import logging
 import secrets
 import time
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -25,7 +25,7 @@ from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Leave,
 from housequest.agent.episodes.emitter import EventListener
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Outcome, Started, Stepped
 from housequest.agent.episodes.loop import VIEW, EpisodeConfig, run_episode
-from housequest.agent.episodes.record import EpisodeRecorder
+from housequest.agent.episodes.record import EpisodeRecorder, playing
 from housequest.agent.evaluation.runs.spec import find_types, select, slug
 from housequest.agent.roles.base import clean
 from housequest.worlds.base import Env, Observation, Task, World
@@ -220,7 +220,11 @@ class HostedGame:
 
     async def _play(self, env: Env, path: Path | None, listener: EventListener | None) -> None:
         try:
-            with nullcontext() if path is None else EpisodeRecorder(path) as recorder:
+            with ExitStack() as files:
+                recorder = None
+                if path is not None:
+                    files.enter_context(playing(path))
+                    recorder = files.enter_context(EpisodeRecorder(path))
 
                 def listen(event: Event | CallTiming) -> None:
                     for each in (recorder, listener):

@@ -27,6 +27,7 @@ from housequest.agent.models.builtin.network import FORMAT, Shape, Vocabulary
 from housequest.agent.training import CHECKPOINT
 from housequest.agent.training.corpus import CorpusPart, composition, load_vocabulary
 from housequest.worlds.errors import ConfigurationError, unquoted
+from housequest.worlds.locks import held
 from housequest.worlds.paths import atomic_write, open_file
 
 RECORD = "training.jsonl"
@@ -159,7 +160,7 @@ def train_network(
         until: Stop after this step.
 
     Raises:
-        ConfigurationError: The folder holds a run with another recipe."""
+        ConfigurationError: The folder holds a run with another recipe, or another command trains there."""
     torch.set_num_threads(schedule.threads)
     torch.manual_seed(schedule.seed)
     model = make().to(schedule.device)
@@ -172,13 +173,6 @@ def train_network(
 
     recipe, states = asdict(schedule), (model.state_dict, model.load_state_dict)
     run = TrainingRun(model, _optimisers(model, schedule), judge, schedule.rate_at, {"recipe": recipe}, *states)
-    if (folder / CHECKPOINT).exists():
-        kept = checkpoint(folder)
-        _refuse_another(folder, kept["recipe"], recipe)
-        run.resume(kept)
-    elif schedule.begin is not None:
-        run.load(torch.load(schedule.begin, weights_only=True, map_location="cpu")["model"])
-    atomic_write(folder / "recipe.json", json.dumps(recipe, indent=1).encode())
     judged: list[tuple[float, float]] = []
 
     def tell(of: tuple[float, float]) -> dict[str, Any] | None:
@@ -190,7 +184,15 @@ def train_network(
         return {"step": run.step, "loss": loss, "exact": exact, "seconds": round(run.seconds, 1)}
 
     last = schedule.steps if until is None else min(until, schedule.steps)
-    run.train(batches(run.step), last, folder, RECORD, tell)
+    with held(folder / ".lock", f"{folder} is being trained by another command; wait for it or stop it."):
+        if (folder / CHECKPOINT).exists():
+            kept = checkpoint(folder)
+            _refuse_another(folder, kept["recipe"], recipe)
+            run.resume(kept)
+        elif schedule.begin is not None:
+            run.load(torch.load(schedule.begin, weights_only=True, map_location="cpu")["model"])
+        atomic_write(folder / "recipe.json", json.dumps(recipe, indent=1).encode())
+        run.train(batches(run.step), last, folder, RECORD, tell)
     return model
 
 

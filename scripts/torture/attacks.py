@@ -13,10 +13,11 @@ from scripts.torture.doors import mcp
 from scripts.torture.endpoints import dying, flaky, odd_reply, poison
 from scripts.torture.env_server import env_server
 from scripts.torture.folders import damage, links, parts
-from scripts.torture.kills import interrupt, interrupt_twice, kill, kill_expert, kill_explore, twins
+from scripts.torture.kills import interrupt, interrupt_twice, kill, kill_expert, kill_explore, kill_series, twins
 from scripts.torture.program import Program
+from scripts.torture.screens import two_screens
 from scripts.torture.trial import Trial
-from scripts.torture.whole import CROWD, EXPERT, EXPLORED, MANY, REACT, Golden, Play, undisturbed
+from scripts.torture.whole import CROWD, EXPERT, EXPLORED, MANY, REACT, REPEATED, RETRIED, Golden, Play, undisturbed
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ KINDS: Mapping[str, Kind] = {
     "kill": Kind(kill, 40, (REACT, CROWD)),
     "kill-expert": Kind(kill_expert, 30, (MANY,)),
     "kill-explore": Kind(kill_explore, 10, (EXPLORED,)),
+    "kill-series": Kind(kill_series, 24, (REPEATED, RETRIED)),
     "interrupt": Kind(interrupt, 18, (REACT, CROWD)),
     "interrupt-twice": Kind(interrupt_twice, 10, (REACT, CROWD)),
     "twins": Kind(twins, 4, (REACT,)),
@@ -43,6 +45,7 @@ KINDS: Mapping[str, Kind] = {
     "damage": Kind(damage, 136, (EXPERT,)),
     "links": Kind(links, 54, (EXPERT,)),
     "parts": Kind(parts, 14, (REACT,)),
+    "two-screens": Kind(two_screens, 16, ()),
     "mcp": Kind(mcp, 9, ()),
     "env-server": Kind(env_server, 10, ()),
 }

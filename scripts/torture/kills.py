@@ -10,7 +10,7 @@ from scripts.torture import lies
 from scripts.torture.endpoint import Endpoint
 from scripts.torture.program import Process
 from scripts.torture.trial import FINISHED, REFUSED, STOPPED, Trial
-from scripts.torture.whole import CROWD, EXPLORED, MANY, REACT, Golden, Play, compare_index
+from scripts.torture.whole import CROWD, EXPLORED, MANY, REACT, REPEATED, RETRIED, Golden, Play, compare_index
 
 LOOKED_AT = 3
 """Of so many killed runs, one is reported and verified before it goes on."""
@@ -45,6 +45,17 @@ async def _killed(trial: Trial, play: Play, endpoint: Endpoint, workers: int, ki
             trial.expect(done, FINISHED)
             return made
     return kills
+
+
+async def kill_series(trial: Trial) -> None:
+    """Kill a series of repeats, or of further attempts at lost tasks, in any of its runs and between two of them."""
+    play = REPEATED if trial.number % 2 else RETRIED
+    workers, kills = trial.chance.choice((1, 2, 4)), trial.chance.randint(1, 4)
+    async with trial.endpoint() as endpoint:
+        made = await _killed(trial, play, endpoint, workers, kills)
+        trial.about = f"{' '.join(play.more)}, {workers} workers, {made} kills"
+        await trial.finish(play, workers, endpoint)
+        trial.check_paid(play, endpoint, workers * made)
 
 
 async def kill_expert(trial: Trial) -> None:

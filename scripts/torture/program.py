@@ -97,8 +97,13 @@ class Program:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f'[endpoints."127.0.0.1:{port}"]\nkey_env = "{KEY_VARIABLE}"\n')
 
-    async def start(self, arguments: Sequence[str], before: Callable[[], None] | None = None) -> Process:
-        """Start the command with ``arguments``; ``before`` is called in the new process, whose memory is bounded."""
+    async def start(
+        self, arguments: Sequence[str], before: Callable[[], None] | None = None, terminal: int | None = None
+    ) -> Process:
+        """Start the command with ``arguments``; ``before`` is called in the new process, whose memory is bounded.
+
+        Its input and output are the handle ``terminal``, if there is one.
+        """
 
         def prepare() -> None:
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -118,6 +123,7 @@ class Program:
             "HOUSEQUEST_HOME": str(self.home),
             "ALFWORLD_DATA": str(self.folder / "games"),
             KEY_VARIABLE: KEY,
+            **({} if terminal is None else {"TERM": "xterm-256color", "COLORTERM": "truecolor"}),
         }
         with out.open("wb") as stdout, err.open("wb") as stderr:
             process = await asyncio.create_subprocess_exec(
@@ -125,9 +131,9 @@ class Program:
                 *arguments,
                 cwd=self.folder,
                 env=environment,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
+                stdin=asyncio.subprocess.DEVNULL if terminal is None else terminal,
+                stdout=stdout if terminal is None else terminal,
+                stderr=stderr if terminal is None else terminal,
                 start_new_session=True,
                 preexec_fn=prepare,
             )

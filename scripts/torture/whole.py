@@ -23,6 +23,9 @@ BOOK = "book.yaml"
 PROMISED = ("run.json", "index.jsonl", "explore.json", "report.json", f"../{BOOK}")
 """What is equal byte for byte, beside the episodes, where there is such a thing."""
 
+SERIES = "sweep.json"
+"""The file of a series, which lists its runs."""
+
 LARGEST = 16 << 20
 
 
@@ -35,6 +38,8 @@ class Play:
     turns: int
     explored: bool = False
     """Whether a model also writes a rulebook from what the agent did."""
+    more: tuple[str, ...] = ()
+    """Further flags, such as those of a series."""
 
     @property
     def asks(self) -> bool:
@@ -51,13 +56,15 @@ class Play:
         # Whether the endpoint holds replies to forms is asked at each start; what is counted here are the prompts.
         free = ("--grant", "admissible", "--set", "form=free", "--timeout", f"{timeout:g}")
         model = () if endpoint is None else ("--model", endpoint.model, *free)
-        return ("eval", "--agent", self.agent, *model, *size, "--concurrency", str(workers), "--out", out, "--json")
+        return ("eval", "--agent", self.agent, *model, *size, *self.more, "--concurrency", str(workers), "--out", out, "--json")
 
 
 EXPERT = Play("expert", 8, 30)
 MANY = Play("expert", 120, 30)
 REACT = Play("react", 5, 12)
 CROWD = Play("react", 16, 8)
+REPEATED = Play("react", 4, 8, more=("--repeat", "3"))
+RETRIED = Play("react", 4, 8, more=("--retry-lost", "2"))
 EXPLORED = Play("expert", 8, 20, explored=True)
 
 
@@ -79,7 +86,12 @@ class Golden:
     @property
     def longest(self) -> int:
         """The most calls that one episode takes; an unreadable reply costs a call and no step."""
-        return max(line["calls"] for line in lines(self.folder / "index.jsonl"))
+        return max(line["calls"] for run in self.runs for line in lines(self.folder / run / "index.jsonl"))
+
+    @property
+    def runs(self) -> list[str]:
+        """The runs of the folder: itself, or those of a series."""
+        return sorted(str(file.parent.relative_to(self.folder)) for file in self.folder.rglob("run.json"))
 
 
 CLOCKS = {"seconds", "called"}
@@ -127,42 +139,47 @@ def episodes(folder: Path) -> dict[str, bytes]:
 
 
 def compare(golden: Golden, folder: Path) -> Iterator[Found]:
-    """What a finished run's ``folder`` has otherwise than ``golden``."""
-    ours, theirs = episodes(golden.folder), episodes(folder)
-    for name in ours.keys() - theirs.keys():
-        yield "lost", f"{name} is missing"
-    for name in theirs.keys() - ours.keys():
-        yield "doubled", f"{name} is too many"
-    for name in sorted(ours.keys() & theirs.keys()):
-        if ours[name] != theirs[name]:
-            yield "lost", f"{name} differs{_place(ours[name], theirs[name])}"
+    """What a finished run's or series' ``folder`` has otherwise than ``golden``."""
+    for run in golden.runs:
+        ours, theirs = episodes(golden.folder / run), episodes(folder / run)
+        for name in ours.keys() - theirs.keys():
+            yield "lost", f"{run}/{name} is missing"
+        for name in theirs.keys() - ours.keys():
+            yield "doubled", f"{run}/{name} is too many"
+        for name in sorted(ours.keys() & theirs.keys()):
+            if ours[name] != theirs[name]:
+                yield "lost", f"{run}/{name} differs{_place(ours[name], theirs[name])}"
+        for name in PROMISED:
+            if content(folder / run / name) != content(golden.folder / run / name):
+                yield "miscounted", f"{run}/{name} differs"
+    if content(folder / SERIES) != content(golden.folder / SERIES):
+        yield "miscounted", f"{SERIES} differs"
     yield from compare_index(golden, folder, whole=True)
-    for name in PROMISED:
-        if content(folder / name) != content(golden.folder / name):
-            yield "miscounted", f"{name} differs"
     for file in folder.rglob("*.part"):
         yield "lost", f"{file.relative_to(folder)} was left behind"
 
 
 def compare_index(golden: Golden, folder: Path, *, whole: bool) -> Iterator[Found]:
-    """What an index says otherwise than ``golden``'s; unless it is ``whole``, lines may be missing."""
-    right = {line["task"]: line for line in lines(golden.folder / "index.jsonl")}
-    counted = Counter(str(line.get("task")) for line in lines(folder / "index.jsonl"))
-    for task, count in counted.items():
-        if count > 1:
-            yield "doubled", f"{task} is {count} times in the index"
-    for line in lines(folder / "index.jsonl"):
-        if line != right.get(str(line.get("task"))):
-            outcome = f"{line.get('outcome')}: {line.get('reason')} {line.get('message', '')}"
-            yield "miscounted", f"{line.get('task')} is {outcome[:200]}"
-    if whole:
-        for task in right.keys() - counted.keys():
-            yield "lost", f"{task} is missing from the index"
+    """What the indexes say otherwise than ``golden``'s; unless they are ``whole``, lines may be missing."""
+    for run in golden.runs:
+        right = {line["task"]: line for line in lines(golden.folder / run / "index.jsonl")}
+        found = lines(folder / run / "index.jsonl")
+        counted = Counter(str(line.get("task")) for line in found)
+        for task, count in counted.items():
+            if count > 1:
+                yield "doubled", f"{task} is {count} times in the index of {run}"
+        for line in found:
+            if line != right.get(str(line.get("task"))):
+                outcome = f"{line.get('outcome')}: {line.get('reason')} {line.get('message', '')}"
+                yield "miscounted", f"{line.get('task')} of {run} is {outcome[:200]}"
+        if whole:
+            for task in right.keys() - counted.keys():
+                yield "lost", f"{task} is missing from the index of {run}"
 
 
 def compare_paid(golden: Golden, endpoint: Endpoint, allowed: int) -> Iterator[Found]:
     """More than ``allowed`` calls that were paid for again, or prompts that were never asked."""
-    twice = sum(count - 1 for count in endpoint.paid.values())
+    twice = (endpoint.paid - Counter(golden.prompts)).total()
     if twice > allowed:
         yield "paid twice", f"{twice} calls were paid for again, {allowed} at most may be"
     if unasked := set(golden.prompts) - endpoint.paid.keys():
@@ -190,4 +207,4 @@ async def undisturbed(play: Play, program: Program) -> Golden:
     report = read_report(done.out)
     if done.code != 0 or report is None:
         raise RuntimeError(f"an undisturbed run ended with {done.code}: {done.line}\n{done.err}")
-    return Golden(play, program.folder / "run", report, tuple(endpoint.paid), seconds)
+    return Golden(play, program.folder / "run", report, tuple(endpoint.paid.elements()), seconds)

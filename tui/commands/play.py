@@ -105,25 +105,34 @@ def daily(plain: bool = False) -> None:
 
     An unfinished game is resumed. Once it is over, this shows your result and how many days in a row you have won.
     """
-    from housequest.tui.play.game import daily_game, daily_result, first_try, is_unfinished
+    from housequest.agent.episodes.record import is_played, part_of
+    from housequest.tui.play.game import daily_game, daily_record, daily_result, first_try
     from housequest.tui.play.plain import play_game
 
     day = date.today()
-    game, record = daily_game(day), first_try(day)
-    if record is None or is_unfinished(record):
+    game, tried, record = daily_game(day), first_try(day), daily_record(day)
+    if tried is None or tried.unfinished:
         if not plain and terminal.has_screen():
-            show_screen(lambda: game_screen(game, "you", record))
-        elif record is not None:
+            if is_played(record):
+                from housequest.tui.replay.screen import ReplayScreen
+
+                show_screen(lambda: ReplayScreen(part_of(record)))
+            else:
+                show_screen(lambda: game_screen(game, "you", record))
+        elif tried is not None and not is_played(record):
             raise ConfigurationError("You have begun today's house; its game goes on in a terminal, without --plain.")
         else:
-            play_game(game)
-        record = first_try(day)
-    if record is None:
+            play_game(game, record)
+        tried = first_try(day)
+    if tried is None:
         terminal.note("No command was given, so today's house is still to be played.")
-    elif is_unfinished(record):
+    elif tried.unfinished:
         terminal.note("Today's house is not over yet; the same command goes on.")
     else:
-        terminal.print_lines(daily_result(day, record, game.world))
+        lines, faults = daily_result(day, tried, game.world)
+        terminal.print_lines(lines)
+        for fault in faults:
+            terminal.note(fault)
         practice = f"{terminal.command()} play {game.task.reference} --agent human"
         terminal.note(f"The next house comes tomorrow. For practice: {practice}")
 
@@ -238,16 +247,14 @@ def replay(
         return
     if drawing or size or true_state:
         raise ConfigurationError("--drawing, --size and --true-state are for --frames DIR and --cast FILE; give one of these.")
-    nothing = f"{path} holds no events: the episode was interrupted before it began."
     if terminal.has_screen() and not (plain or step):
         from housequest.tui.replay.screen import ReplayScreen
 
         if next(read_episode(path), None) is None:
-            raise ConfigurationError(nothing)
+            raise ConfigurationError(f"{path} holds no events: the episode was interrupted before it began.")
         show_screen(lambda: ReplayScreen(path, speed, at=at))
         return
-    if not replay_plain(path, seconds, step=step):
-        terminal.note(nothing)
+    terminal.finish(0 if replay_plain(path, seconds, step=step) else 1)
 
 
 def _witness(name: Path) -> tuple[Path, int | None]:

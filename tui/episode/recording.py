@@ -9,8 +9,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, Outcome, Started, branches, with_beliefs
-from housequest.agent.episodes.record import read_clocks, read_episode
+from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, Outcome, branches, with_beliefs
+from housequest.agent.episodes.record import read_clocks, read_sound
 from housequest.agent.evaluation.analysis.failures import Failure, failure_of
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.tui.episode.state import TurnEntry, ViewState, replayed
@@ -155,10 +155,11 @@ class Recording:
 
 def read_recording(path: Path) -> Recording:
     """The episode in ``path``, as far as it can be read. Raises ``ConfigurationError`` where not even its beginning can."""
-    faults: list[str] = []
-    events = list(with_beliefs(_sound(path, faults)))
+    sound = read_sound(path)
+    faults = [f"{sound.fault.replace(str(path), path.name)} Shown as far as the event before it."] if sound.fault else []
+    events = list(with_beliefs(sound.events))
     if not events:
-        raise ConfigurationError(faults[0] if faults else f"{path.name} holds no events: it was interrupted before it began.")
+        raise ConfigurationError(sound.fault or f"{path.name} holds no events: it was interrupted before it began.")
     clocks = _clocks(path, faults)
     timed: list[Event | CallTiming] = []
     for event in events:
@@ -176,23 +177,6 @@ def _options(path: Path) -> Mapping[str, Scalar]:
         return RunFolder(path.parent.parent).manifest().configuration.world_options if path.parent.name == _EPISODES else {}
     except ConfigurationError:  # a record alone can be shown too
         return {}
-
-
-def _sound(path: Path, faults: list[str]) -> Iterator[Event]:
-    """The events up to the first that is damaged or out of its place, which is added to ``faults``."""
-    seen: set[int] = set()
-    last = -1
-    try:
-        for event in read_episode(path):
-            orphan = event.parent not in seen if seen else event.parent is not None
-            if event.id <= last or orphan or isinstance(event.body, Started) == bool(seen):
-                faults.append(f"{path.name}: event {event.id} is not in its place; shown as far as the one before it.")
-                return
-            seen.add(event.id)
-            last = event.id
-            yield event
-    except ConfigurationError as error:
-        faults.append(str(error).replace(str(path), path.name))
 
 
 def _clocks(path: Path, faults: list[str]) -> dict[int, CallTiming]:

@@ -33,6 +33,7 @@ LARGEST_SEED = 100_000
 MADE_UP_SHOWN = 100
 """Made-up tasks that are listed; any other is found by its seed."""
 LONGEST_QUERY = 200
+LIVE = "being played in another window"
 SourceKind = Literal["split", "made-up", "missing", "unfinished", "played"]
 
 
@@ -117,13 +118,14 @@ class PlayerChoice(NamedTuple):
 
 
 class RecordedGame(NamedTuple):
-    """A recorded game as far as it went; ``fault`` says why it cannot be read."""
+    """A recorded game as far as it went; ``fault`` says why it cannot be read further. ``live``: it is being played."""
 
     path: Path
     started: Started | None = None
     ended: Ended | None = None
     turns: int = 0
     fault: str = ""
+    live: bool = False
 
     @property
     def unfinished(self) -> bool:
@@ -168,17 +170,20 @@ def _age(file: Path) -> tuple[str, int, str]:
 def _recorded_game(path: Path) -> RecordedGame:
     # Not on the way to the first picture of home.
     from housequest.agent.episodes.events import Ended, Started, Stepped, TurnSpent, branch
-    from housequest.agent.episodes.record import read_episode
+    from housequest.agent.episodes.record import is_played, read_sound
 
+    live = path.suffix == ".part" and is_played(path)
     try:
-        events = branch(list(read_episode(path)))
+        told, fault = read_sound(path)
     except ConfigurationError as error:
-        return RecordedGame(path, fault=str(error))
+        return RecordedGame(path, fault=str(error), live=live)
+    events = branch(told)
     first, last = (events[0].body, events[-1].body) if events else (None, None)
     if not isinstance(first, Started):
-        return RecordedGame(path, fault=f"{path} holds no game: it was interrupted before it began, or damaged.")
+        fault = fault or f"{path} holds no game: it was interrupted before it began, or damaged."
+        return RecordedGame(path, fault=fault, live=live)
     turns = sum(isinstance(event.body, Stepped | TurnSpent) for event in events)
-    return RecordedGame(path, first, last if isinstance(last, Ended) else None, turns)
+    return RecordedGame(path, first, last if isinstance(last, Ended) else None, turns, fault, live)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,14 +314,18 @@ class Catalogue:
 
 def _recorded(record: RecordedGame) -> GameRow:
     started, name = record.started, record.path.name
+    about = [LIVE] if record.live else []
     if started is None:
-        return GameRow(name, "?", "damaged", name, aside=record.fault, record=record)
+        kind = "being opened" if record.live else "damaged"
+        return GameRow(name, "?", kind, name, aside=about[0] if about else record.fault, record=record)
     ended = record.ended
     number = f"{ended.outcome} {record.turns}" if ended else f"turn {record.turns + 1}"
-    who = f", {started.model}" if started.model else ""
-    aside = f"{started.split}:{started.number}{who}{', with help' if ended and ended.assisted else ''}"
+    about.append(f"{started.split}:{started.number}")
+    about += [started.model] if started.model else []
+    about += ["with help"] if ended and ended.assisted else []
+    about += [f"damaged further on: {record.fault}"] if record.fault else []
     player = "you" if started.agent == "human" else started.agent
-    return GameRow(name, number, player, started.goal.strip(), aside=aside, type=started.type, record=record)
+    return GameRow(name, number, player, started.goal.strip(), aside=", ".join(about), type=started.type, record=record)
 
 
 class GameIndex:

@@ -227,7 +227,9 @@ class HomeScreen(AppScreen, keys="home"):
             return Content("starts the game once it is listed" if self._games.busy else nothing)
         goal = Content.styled(one_line(row.text, LONGEST), "bold")
         if row.record is not None:
-            if row.record.fault:
+            if row.record.live:
+                return Content.assemble(f"watches it, for it is {catalogue.LIVE}: ", goal)
+            if row.record.started is None:
                 return Content.assemble("does nothing, for this record is damaged: ", goal)
             return Content.assemble("goes on with it: " if row.record.unfinished else "shows it again: ", goal)
         agent, game = self._who.agent.name, printable(row.key)
@@ -280,7 +282,7 @@ class HomeScreen(AppScreen, keys="home"):
         row = self._games.row
         if self._who.editing:
             self._games.list.focus()
-        elif row and row.record and not (row.record.unfinished or row.record.fault):
+        elif row and row.record and row.record.started and not row.record.unfinished:
             self.post_message(OpenScreen("replay", (row.record.path,)))
         elif row is not None:
             self.awaited = "The game is being prepared."
@@ -292,6 +294,7 @@ class HomeScreen(AppScreen, keys="home"):
     @work(group="start", exclusive=True)
     async def _start(self, row: catalogue.GameRow) -> None:
         # Not on the way to the first picture: it takes the loop of episodes.
+        from housequest.agent.episodes.record import is_played
         from housequest.tui.play.game import make_game, resume_game
 
         self.say("")
@@ -299,6 +302,9 @@ class HomeScreen(AppScreen, keys="home"):
         record, task, place = row.record, row.task, self._games.place
         recent = self._recent.used(self._who.model)
         try:
+            if record is not None and record.unfinished and await self.in_thread(partial(is_played, record.path)):
+                self.post_message(OpenScreen("replay", (record.path,), awaited=True))
+                return
             if record is not None:
                 known = replace(recent, rules=player.rules or recent.rules)
                 game = await self.in_thread(lambda: resume_game(self._catalogue, record, self._settings, known))

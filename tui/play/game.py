@@ -5,18 +5,19 @@ day, of which the date is the seed and the first record of a day counts.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from itertools import chain, count
 from pathlib import Path
+from typing import NamedTuple
 
 from housequest.agent.agents.spec import default_agent, model_for
 from housequest.agent.base import Agent, AskPerson, Turn
 from housequest.agent.config import Settings, SettingsSource, pairs
 from housequest.agent.episodes.events import Ended, Event, Started, Stepped, TurnSpent
-from housequest.agent.episodes.record import read_episode
+from housequest.agent.episodes.record import part_of, playing, read_sound, whole_of
 from housequest.agent.evaluation.runs.spec import slug
 from housequest.agent.models.base import Model, ReplyProgress, Watch, unwatched
 from housequest.agent.models.registry import DEFAULT_MODEL, portable_name
@@ -26,6 +27,7 @@ from housequest.tui.home.catalogue import Catalogue, PlayerChoice, RecentChoices
 from housequest.tui.text import plural
 from housequest.worlds.base import Env, Solvable, Task, World
 from housequest.worlds.errors import ConfigurationError, HousequestError
+from housequest.worlds.locks import InUse
 from housequest.worlds.paths import state_folder
 from housequest.worlds.registry import make_world, replay_options
 
@@ -168,17 +170,38 @@ def _found(names: Iterable[str | None], fits: Callable[[str], bool], fault: str)
     raise ConfigurationError(fault)
 
 
-def record_file(task: Task, agent: str) -> Path:
-    """A new file for the record of an episode, named after the time, the task and the agent."""
-    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{slug(task.reference)}-{slug(agent)}"
+@contextmanager
+def recording(game: ChosenGame, record: Path | None = None) -> Generator[Path]:
+    """Hold the ``record`` in which ``game`` is played, or that of a new file, named after the time, the task and the agent.
+
+    Raises ``InUse`` if another window plays it, and ``OSError`` if nothing can be written there.
+    """
     folder = state_folder() / "episodes"
-    files = chain((folder / f"{stem}.jsonl",), (folder / f"{stem}-{number}.jsonl" for number in count(2)))
-    return next(file for file in files if not (file.exists() or partial_file(file).exists()))
+    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{slug(game.task.reference)}-{slug(game.agent)}"
+    with ExitStack() as files:
+        if record is None:
+            record = next(path for path in _numbered(folder, stem) if _begun(path, files))
+        else:
+            files.enter_context(playing(record))
+        yield whole_of(record)
 
 
-def partial_file(record: Path) -> Path:
-    """The name of ``record`` while its game goes on."""
-    return record.with_name(f"{record.name}.part")
+def _begun(record: Path, files: ExitStack) -> bool:
+    """Hold a new record until ``files`` are closed; False if another window begins it in the same second."""
+    with suppress(InUse), ExitStack() as lock:
+        lock.enter_context(playing(record))
+        if _is_new(record):
+            files.enter_context(lock.pop_all())
+            return True
+    return False
+
+
+def _numbered(folder: Path, stem: str) -> Iterator[Path]:
+    return filter(_is_new, chain((folder / f"{stem}.jsonl",), (folder / f"{stem}-{number}.jsonl" for number in count(2))))
+
+
+def _is_new(record: Path) -> bool:
+    return not (record.exists() or part_of(record).exists())
 
 
 def is_unfinished(record: Path) -> bool:
@@ -188,7 +211,7 @@ def is_unfinished(record: Path) -> bool:
 
 def timing_file(record: Path) -> Path:
     """The file beside ``record`` with the timings of its calls."""
-    return record.with_name(f"{record.name.removesuffix('.part').removesuffix('.jsonl')}.timing.jsonl")
+    return record.with_name(f"{whole_of(record).stem}.timing.jsonl")
 
 
 def daily_game(day: date) -> ChosenGame:
@@ -198,40 +221,68 @@ def daily_game(day: date) -> ChosenGame:
     return ChosenGame(world, world.task(_reference(day)), HUMAN, settings)
 
 
-def first_try(day: date) -> Path | None:
-    """The record of the first game at the house of this day, None before it; one left before its first command is none."""
+class DailyTry(NamedTuple):
+    """The game of a day that counts, as far as it can be read; ``fault`` says why not further."""
+
+    record: Path
+    told: tuple[Event, ...]
+    fault: str = ""
+
+    @property
+    def unfinished(self) -> bool:
+        return is_unfinished(self.record)
+
+    @property
+    def won(self) -> bool:
+        """True if the day counts as won; one that cannot be read does not."""
+        ends = [event.body.outcome for event in self.told if isinstance(event.body, Ended)]
+        return ends[-1:] == ["won"] and not (self.fault or self.unfinished)
+
+
+def first_try(day: date) -> DailyTry | None:
+    """The first game at the house of this day, None before it; one left before its first command is none."""
     found = (state_folder() / "episodes").glob(f"{day:%Y%m%d}-*-{slug(_reference(day))}-{HUMAN}*.jsonl*")
-    for record in sorted(file for file in found if ".timing." not in file.name):
-        if is_unfinished(record) or any(isinstance(event.body, Stepped | TurnSpent) for event in read_episode(record)):
-            return record
+    for record in sorted(file for file in found if file.suffix in {".jsonl", ".part"} and ".timing." not in file.name):
+        try:
+            tried = DailyTry(record, *read_sound(record))
+        except ConfigurationError as error:
+            tried = DailyTry(record, (), str(error))
+        if tried.unfinished or tried.fault or any(isinstance(event.body, Stepped | TurnSpent) for event in tried.told):
+            return tried
     return None
 
 
-def daily_result(day: date, record: Path, world: World) -> Iterator[str]:
-    """The result of a game, to share, which tells nothing of where things are. Raises ``ConfigurationError`` if unreadable."""
-    task, told = world.task(_reference(day)), list(read_episode(record))
+def daily_record(day: date) -> Path:
+    """The file in which the house of this day is played: it is the same in every window, so only one of them plays."""
+    if (tried := first_try(day)) is not None:
+        return tried.record
+    return next(_numbered(state_folder() / "episodes", f"{day:%Y%m%d}-000000-{slug(_reference(day))}-{HUMAN}"))
+
+
+def daily_result(day: date, tried: DailyTry, world: World) -> tuple[list[str], list[str]]:
+    """The result of a game, to share, which tells nothing of where things are; and what could not be read for it."""
+    task = world.task(_reference(day))
     par = world.shortest(task) if isinstance(world, Solvable) else None
-    marks, won, streak = "".join(_marks(told)), _is_won(told), 1
-    while won and (before := first_try(day - timedelta(days=streak))) and not is_unfinished(before):
-        if not _is_won(list(read_episode(before))):
+    marks, streak, days = "".join(_marks(tried.told)), 0, [(day, tried)]
+    while days[-1][1].won:
+        streak, before = streak + 1, day - timedelta(days=streak + 1)
+        if (earlier := first_try(before)) is None:
             break
-        streak += 1
-    yield f"housequest daily {day:%Y-%m-%d}"
-    yield task.goal
+        days.append((before, earlier))
     best = f" (it can be done in {par})" if par is not None else ""
-    yield f"{'won in' if won else 'not won,'} {plural(len(marks), 'turn')}{best}"
-    yield from (marks[at : at + _MARKS] for at in range(0, len(marks), _MARKS))
-    if streak > 1:
-        yield f"{streak} days in a row"
+    lines = [
+        f"housequest daily {day:%Y-%m-%d}",
+        task.goal,
+        f"{'won in' if tried.won else 'not won,'} {plural(len(marks), 'turn')}{best}",
+        *(marks[at : at + _MARKS] for at in range(0, len(marks), _MARKS)),
+        *([f"{streak} days in a row"] if streak > 1 else ()),
+    ]
+    faults = [f"{when:%Y-%m-%d} counts as not won: {one.fault}" for when, one in days if one.fault]
+    return lines, faults
 
 
 def _reference(day: date) -> str:
     return f"generated:{day:%Y%m%d}"
-
-
-def _is_won(told: Sequence[Event]) -> bool:
-    ends = [event.body.outcome for event in told if isinstance(event.body, Ended)]
-    return ends[-1:] == ["won"]
 
 
 def _marks(told: Sequence[Event]) -> Iterator[str]:

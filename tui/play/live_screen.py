@@ -264,6 +264,7 @@ class LiveScreen(ViewScreen):
         self.par: PathLengths | None = None
         self._measured = False
         self._typing = False
+        self._trouble: str | None = None
         self._refused: tuple[str, ...] = ()
         self._prompt = PromptBar()
         reader = game.world.household
@@ -368,6 +369,10 @@ class LiveScreen(ViewScreen):
         self.session.play(command)
 
     def on_live_screen_updated(self, message: LiveScreen.Updated) -> None:
+        update = message.update
+        if isinstance(update, SessionStatus) and update.playing and update.trouble not in {None, self._trouble}:
+            self._trouble = update.trouble
+            self.notify(update.trouble or "", severity="warning", timeout=2 * NOTICE, markup=False)
         for game in self.games:
             if game.session is message.session:  # and not one that was closed for another
                 if game.apply(message.update):

@@ -13,28 +13,36 @@ from pathlib import Path
 from housequest.agent.base import Proceed, Turn, Unattended
 from housequest.agent.episodes import events
 from housequest.agent.episodes.loop import run_episode
-from housequest.agent.episodes.record import EpisodeRecorder, read_episode
+from housequest.agent.episodes.record import EpisodeRecorder, is_played, part_of, read_sound
 from housequest.agent.setup import Setup
 from housequest.tui import terminal
 from housequest.tui.episode.state import note_of
-from housequest.tui.play.game import HUMAN, ChosenGame, partial_file, record_file
+from housequest.tui.play.game import HUMAN, ChosenGame, recording
 from housequest.tui.text import TextLayout, cut, plural, words
 from housequest.worlds.base import Env, World
 from housequest.worlds.env import enacted, moves_in_words
 from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.paths import state_folder
 
 LONGEST_THOUGHT = 1_200
 
 
-def play_game(game: ChosenGame) -> events.Ended:
-    """Play ``game`` to its end. Raises what the world, the model and the configuration raise before it begins."""
+def play_game(game: ChosenGame, record: Path | None = None) -> events.Ended:
+    """Play ``game`` to its end, recorded in ``record`` or a new file. Raises what the world, the model and the configuration
+    raise before it begins, and ``InUse`` if another window plays in that file."""
     setup = game.open()
     if game.settings.rules and setup.rules is None:
         terminal.note(f"The agent {game.agent!r} takes no rules; it plays without {shown(game.settings.rules)}.\n")
     for sentence in setup.destinations():
         terminal.note(f"{sentence}\n")
-    path = record_file(game.task, game.agent) if game.record else None
-    try:
+    with ExitStack() as files:
+        path = None
+        try:
+            path = files.enter_context(recording(game, record)) if game.record else None
+        except OSError as error:
+            where = error.filename or state_folder()
+            terminal.note(f"Played without a record: {where} cannot be written ({error.strerror}).\n")
+        files.callback(_note_record, path)
         if game.agent != HUMAN:
             return asyncio.run(_play(game, setup, path))
         # Not asyncio.run: the person is waited for in the loop itself, and Ctrl-C has to end that at once.
@@ -43,10 +51,12 @@ def play_game(game: ChosenGame) -> events.Ended:
             return loop.run_until_complete(_play(game, setup, path))
         finally:
             loop.close()
-    finally:
-        for file, words in ((path, "Recorded in"), (path and partial_file(path), "Recorded as far as it went in")):
-            if file is not None and file.exists():
-                terminal.note(f"\n{words} {file}")
+
+
+def _note_record(path: Path | None) -> None:
+    for file, words in ((path, "Recorded in"), (path and part_of(path), "Recorded as far as it went in")):
+        if file is not None and file.exists():
+            terminal.note(f"\n{words} {file}")
 
 
 async def _play(game: ChosenGame, setup: Setup, path: Path | None) -> events.Ended:
@@ -112,23 +122,36 @@ def seconds_per_turn(speed: float) -> float:
 
 
 def replay_plain(path: Path, seconds: float, *, step: bool) -> bool:
-    """Show the record ``path`` with so many seconds after each turn, or if ``step`` a press of Enter; False: it is empty."""
+    """Show the record ``path`` with so many seconds after each turn, or if ``step`` a press of Enter.
+
+    Returns:
+        False if it is damaged further on.
+
+    Raises:
+        ConfigurationError: It is no record.
+    """
     from housequest.tui.episode.recording import branch_lines, game_branches
 
-    layout, told = terminal.look(), list[events.Event]()
+    layout, (told, fault) = terminal.look(), read_sound(path)
+    if fault and not told:
+        raise ConfigurationError(fault)
     narrator = EventFormatter(layout)
-    for event in read_episode(path):
-        told.append(event)
+    for event in told:
         terminal.show(narrator.lines(event))
         if isinstance(event.body, events.Stepped | events.TurnSpent):
             if step and terminal.read_line("") is None:
                 return True
             time.sleep(seconds)
-    if told and not isinstance(told[-1].body, events.Ended):
-        terminal.note("The record ends here: the episode was interrupted.")
+    if fault:
+        terminal.note(f"{fault} Shown as far as the event before it.")
+    elif told and not isinstance(told[-1].body, events.Ended):
+        how = "is being played in another window" if is_played(path) else "was interrupted"
+        terminal.note(f"The record ends here: the episode {how}.")
     if len(found := game_branches(told)) > 1:
         terminal.show(["", *(line for first, rest, text in branch_lines(found) for line in layout.wrapped(text, first, rest))])
-    return bool(told)
+    if not told:
+        terminal.note(f"{path} holds no events: the episode was interrupted before it began.")
+    return not fault
 
 
 def told_by_turn(

@@ -19,14 +19,14 @@ from housequest.agent.base import Glimpse, Turn
 from housequest.agent.episodes.emitter import wait_for_end
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Stepped, TurnSpent
 from housequest.agent.episodes.loop import run_episode
-from housequest.agent.episodes.record import EpisodeRecorder, read_played
-from housequest.agent.episodes.resume import resume_episode
+from housequest.agent.episodes.record import EpisodeRecorder, as_played, leave_out, part_of, read_sound
+from housequest.agent.episodes.resume import RecordMisfit, resume_episode
 from housequest.agent.models.base import Model, ReplyProgress
 from housequest.agent.setup import Setup
 from housequest.tui.base_screen import in_thread
-from housequest.tui.play.game import HUMAN, ChosenGame, partial_file, record_file, timing_file
+from housequest.tui.play.game import HUMAN, ChosenGame, recording, timing_file
 from housequest.worlds.base import Env
-from housequest.worlds.errors import HousequestError, ModelError
+from housequest.worlds.errors import ConfigurationError, HousequestError, ModelError
 from housequest.worlds.paths import open_file
 
 PlayMode = Literal["watch", "step", "you"]
@@ -78,11 +78,15 @@ R = TypeVar("R")
 
 _Opened = tuple[Setup, Env, Sequence[Event | CallTiming]]
 """What is played, and the events and timings of an unfinished game that goes on."""
+_LEFT_OUT = "{fault} The game goes on from the event before it; what followed is kept in {aside}."
 SessionUpdate = Event | CallTiming | SessionStatus
 
 
 class Session:
-    """One live game, and the overseer through which the person steps in; a decision that means nothing now is dropped."""
+    """One live game, and the overseer through which the person steps in; a decision that means nothing now is dropped.
+
+    ``resume`` is the record of an unfinished game to go on with, or the file in which one begins; a new one by default.
+    """
 
     attended = True
 
@@ -116,6 +120,7 @@ class Session:
         """How the present call of the agent's model goes."""
         self._doing = ""
         self._skill: str | None = None
+        self._left_out: str | None = None
         self._through_skill = False
 
     @property
@@ -123,20 +128,22 @@ class Session:
         """The file the game is recorded in, by its present name; None where none is kept."""
         if self._recorder is None:
             return None
-        unfinished = partial_file(self._recorder.path)
+        unfinished = self._recorder.part
         return unfinished if unfinished.exists() else self._recorder.path
 
     async def run(self) -> None:
         """Open the game, play it, and wait at its end until it is left. The status says why a game could not be opened."""
         self._task = asyncio.current_task()
         try:
-            setup, env, recorded = await self._open()
-            try:
-                for model in self._models:
-                    await _check_model(setup, model)
-                await self._play(setup, env, recorded)
-            finally:
-                env.close()
+            with ExitStack() as files:
+                path = self._hold(files)
+                setup, env, recorded = await self._open()
+                try:
+                    for model in self._models:
+                        await _check_model(setup, model)
+                    await self._play(setup, env, recorded, path)
+                finally:
+                    env.close()
         except HousequestError as error:
             self._set(trouble=str(error))
         except OSError as error:  # the record is no longer where it was
@@ -387,12 +394,20 @@ class Session:
             self.status = status
             self._listener(status)
 
+    def _hold(self, files: ExitStack) -> Path | None:
+        """Hold the record until ``files`` are closed, before it is read; None where none is kept. Raises ``InUse``."""
+        try:
+            return files.enter_context(recording(self.game, self._resume)) if self.game.record else None
+        except OSError as error:
+            self._stop_recording(error)
+            return None
+
     async def _open(self) -> _Opened:
         def opened() -> _Opened:
-            game, setup = self.game, self.game.open(resumed=self._resume is not None)
+            recorded = self._recorded()
+            game, setup = self.game, self.game.open(resumed=bool(recorded))
             self._models += [game.opened_model] if game.opened_model is not None else []
             game.person, game.watch = self._ask, self._watch
-            recorded = tuple(read_played(self._resume, timing_file(self._resume))) if self._resume else ()
             return setup, game.env or setup.open(game.task), recorded
 
         def close(opening: asyncio.Future[_Opened]) -> None:
@@ -406,15 +421,25 @@ class Session:
             # A thread cannot be cancelled: what it opens is closed once it is there.
             opening.add_done_callback(close)
             raise
-        self._set(model=made[0].recorded_model, destinations=tuple(made[0].destinations()))
+        setup = made[0]
+        self._set(trouble=self._left_out, model=setup.recorded_model, destinations=tuple(setup.destinations()))
         gc.freeze()  # a collection that walks all that was imported takes longer than a key press may
         return made
 
-    async def _play(self, setup: Setup, env: Env, recorded: Sequence[Event | CallTiming]) -> None:
+    def _recorded(self) -> tuple[Event | CallTiming, ...]:
+        """The events and timings of the game that goes on. What does not fit is moved into a file beside its record."""
+        if self._resume is None or not (part := part_of(self._resume)).exists():
+            return ()
+        sound = read_sound(part)
+        if sound.fault and self.game.record:
+            self._left_out = _LEFT_OUT.format(fault=sound.fault, aside=leave_out(part, len(sound.events)))
+        return tuple(as_played(sound.events, timing_file(part)))
+
+    async def _play(self, setup: Setup, env: Env, recorded: Sequence[Event | CallTiming], path: Path | None) -> None:
         with ExitStack() as files:
-            if self.game.record:
+            if path is not None:
                 try:
-                    self._recorder = self._record(files)
+                    self._recorder = self._record(files, path)
                 except OSError as error:
                     self._stop_recording(error)
             for update in recorded:
@@ -424,26 +449,33 @@ class Session:
                 agent = self.game.played_by or setup.make_agent(self.game.opened_model, self.game.ask)
                 await run_episode(env, agent, setup, self._emit, self, watcher=self._glimpsed)
                 return
-            await resume_episode(
-                env,
-                setup.make_agent,
-                setup,
-                events,
-                self._emit,
-                self,
-                model=self.game.opened_model,
-                question=self._ask if self.human else None,
-                listing=lambda possible: self._set(possible=possible),
-                watcher=self._glimpsed,
-            )
+            try:
+                await resume_episode(
+                    env,
+                    setup.make_agent,
+                    setup,
+                    events,
+                    self._emit,
+                    self,
+                    model=self.game.opened_model,
+                    question=self._ask if self.human else None,
+                    listing=lambda possible: self._set(possible=possible),
+                    watcher=self._glimpsed,
+                )
+            except RecordMisfit as misfit:
+                # Where no turn fits, another version, model or rulebook is to blame and not the record.
+                if path is None or not any(isinstance(event.body, Stepped) for event in events[: misfit.event]):
+                    raise
+                aside = leave_out(part_of(path), misfit.event)
+                raise ConfigurationError(f"{misfit} r goes on from the event before it; what followed is in {aside}.") from None
 
-    def _record(self, files: ExitStack) -> EpisodeRecorder:
-        """Record the game in a new file, or in that of the one which goes on, until ``files`` are closed."""
-        resume, game = self._resume, self.game
-        path = resume.with_name(resume.name.removesuffix(".part")) if resume else record_file(game.task, game.agent)
+    def _record(self, files: ExitStack, path: Path) -> EpisodeRecorder:
+        """Record the game in ``path``, at the end of what is there, until ``files`` are closed."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        clock = files.enter_context(open_file(timing_file(path), "ab")) if "model" in agent_spec(game.agent).needs else None
-        return files.enter_context(EpisodeRecorder(path, clock=clock, label=path.stem, resume=resume is not None))
+        clock = (
+            files.enter_context(open_file(timing_file(path), "ab")) if "model" in agent_spec(self.game.agent).needs else None
+        )
+        return files.enter_context(EpisodeRecorder(path, clock=clock, label=path.stem, resume=part_of(path).exists()))
 
     def _emit(self, event: Event | CallTiming) -> None:
         if isinstance(event, Event) and isinstance(event.body, Stepped | TurnSpent):

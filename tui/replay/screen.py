@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from housequest.agent.episodes.events import Ended
+from housequest.agent.episodes.record import is_played, whole_of
 from housequest.agent.evaluation.analysis.failures import Failure
 from housequest.tui.desk.rule_dialog import teach
 from housequest.tui.episode.branches_dialog import BranchChoice, BranchesDialog
@@ -35,6 +37,7 @@ from housequest.worlds.registry import enacts, household, info_of
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # turns a second
 LONGEST = 300  # characters of a fault or of a reason that are shown
+LOOKED = 0.5  # seconds between two looks at a record that may grow
 JumpTarget = Literal["refused", "replanned", "skill"]
 """The turns to jump to: those with a refused command, with a new plan, or at which the agent began a skill."""
 LABEL = 34  # columns of the words to the right of the line, where there is room for them
@@ -121,7 +124,11 @@ def _marks(stop: ReplayStop) -> list[str]:
 
 
 class ReplayScreen(PaneScreen, keys="replay"):
-    """Replays ``path``: with ``speed`` at once, with ``at`` from that event on; ``still``: by hand, and no move is drawn."""
+    """Replays ``path``: with ``speed`` at once, with ``at`` from that event on; ``still``: by hand, and no move is drawn.
+
+    The record of an episode that is being played elsewhere is followed: it is read again as it grows, and who is at its end
+    stays there.
+    """
 
     AUTO_FOCUS = "Story"
 
@@ -139,6 +146,7 @@ class ReplayScreen(PaneScreen, keys="replay"):
         self._still = still
         self._timer: Timer | None = None
         self._said = ""
+        self._live = False
 
     def compose(self) -> ComposeResult:
         yield self.panes
@@ -184,13 +192,30 @@ class ReplayScreen(PaneScreen, keys="replay"):
 
     @work(group="read", exclusive=True)
     async def action_read(self) -> None:
+        """Read the record, and again whenever it has grown, until its episode has ended."""
+        seen: tuple[bool, int | None] | None = None
+        while True:
+            now = await self.in_thread(partial(_looked_at, self._recording.path))
+            if now != seen:
+                seen = now
+                self._live, size = now
+                if size is None and (whole := whole_of(self._recording.path)).exists():
+                    self._recording, self._live = replace(self._recording, path=whole), False
+                await self._read()
+            if self._still or self._recording.path.suffix != ".part":
+                return
+            await asyncio.sleep(LOOKED)
+
+    async def _read(self) -> None:
         try:
             recording = await self.in_thread(partial(read_recording, self._recording.path))
         except ConfigurationError as error:
             self.awaited = ""
-            self._recording = replace(self._recording, faults=(str(error), "q leads back."))
+            faults = ("This game is being opened in another window.",) if self._live else (str(error), "q leads back.")
+            self._recording = replace(self._recording, faults=faults)
             self._note()
             return
+        at_end, turns = self._at_end, len(self.stops)
         last = len(recording.branches) - 1
         self._branch = min(self._branch, last) if self.stops else last
         first, self._recording = not self._recording.events, recording
@@ -205,6 +230,8 @@ class ReplayScreen(PaneScreen, keys="replay"):
                 self.begin_view()
         if self.view.pictured:
             self._look_again(recording)
+        if (self._live if first else at_end) and len(self.stops) > turns:
+            self.place = len(self.stops) - 1
         self._show(self.place)
         # The turn it was asked to open at, once.
         event, self._at = self._at, None
@@ -234,7 +261,7 @@ class ReplayScreen(PaneScreen, keys="replay"):
         if self._said:
             lines.append(Content.styled(self._said, "$new"))
         elif self.stops and self._at_end:
-            lines.append(_ending(self._moment.ended, self._failure))
+            lines.append(_LIVE if self._live else _ending(self._moment.ended, self._failure))
         self.set_class(bool(lines), "noted")
         self.query_one("#replay-note", Static).update(Content("\n").join(lines))
 
@@ -246,7 +273,9 @@ class ReplayScreen(PaneScreen, keys="replay"):
         if self._at_end:
             self._pause()
         self.view.pace = None if self._still else self._speed
-        self.panes.show(self._recording.state.at(self.stops[self.place].id), "REPLAY", watched=True)
+        self.panes.show(
+            self._recording.state.at(self.stops[self.place].id), "LIVE" if self._live else "REPLAY", watched=not self._live
+        )
         self._note()
         self._show_timeline()
         self.refresh_bindings()
@@ -354,6 +383,16 @@ class ReplayScreen(PaneScreen, keys="replay"):
         super().action_leave()
 
 
+def _looked_at(record: Path) -> tuple[bool, int | None]:
+    """True if a record is being played, and its size; None where it is not there."""
+    live = record.suffix == ".part" and is_played(record)
+    try:
+        return live, record.stat().st_size
+    except OSError:
+        return live, None
+
+
+_LIVE = Content.styled("● It is being played in another window, and you watch it as it goes on.", "$new")
 _ENDED = {"won": ("✓ Won in", "bold $won"), "lost": ("○ Lost after", "bold $goal"), "stopped": ("▪ Stopped after", "bold")}
 
 

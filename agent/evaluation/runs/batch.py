@@ -308,7 +308,9 @@ class LocalPlayer:
             self.run.clock(selected, 0.0)
         env, setup = _Opening(self.setup, task), self.setup
         path = self.run.episode(selected)
-        with EpisodeRecorder(path, clock=self.clock, label=episode_name(selected), resume=bool(recorded)) as recorder:
+        with EpisodeRecorder(
+            path, clock=self.clock, label=episode_name(selected), resume=self.run.part(selected).exists()
+        ) as recorder:
 
             def listen(event: Event | CallTiming) -> None:
                 recorder(event)

@@ -27,7 +27,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from housequest.agent.episodes.events import Body, Ended, Event, ModelCall, Outcome, ParseFailed, Started, Stepped, branch
-from housequest.agent.episodes.record import read_episode, sha256_of
+from housequest.agent.episodes.record import read_episode, sha256_of, unfit_file
 from housequest.agent.evaluation.analysis.failures import Failure, failure_of
 from housequest.agent.evaluation.runs import files
 from housequest.agent.evaluation.runs.files import Fault, Frozen, Number, SelectedTask, parsed, read_bytes, total, words_of
@@ -35,6 +35,7 @@ from housequest.agent.evaluation.runs.spec import Manifest, slug
 from housequest.agent.models.registry import models_of
 from housequest.worlds import paths
 from housequest.worlds.errors import Boundary, ConfigurationError, shown
+from housequest.worlds.locks import held
 from housequest.worlds.paths import Format, IrregularFile, atomic_write, open_file, remove_unfinished, sync_folder
 from housequest.worlds.text import printable
 
@@ -185,8 +186,7 @@ class RunFolder:
 
     def set_aside(self, file: Path) -> Path:
         """Rename what cannot be used, and return its new name."""
-        aside = next(name for n in range(1, 1_000_000) if not (name := file.with_name(f"{file.name}.unfit-{n}")).exists())
-        return file.replace(aside)
+        return file.replace(unfit_file(file))
 
     def rewrite(self, results: Iterable[Result]) -> None:
         """Replace the index."""
@@ -236,15 +236,9 @@ class RunFolder:
             raise ConfigurationError(
                 f"{found}. Nothing was written; move it away, or put a copy of what it names in its place."
             )
-        from filelock import FileLock, Timeout
-
-        self.path.mkdir(parents=True, exist_ok=True)
-        try:
-            with FileLock(lock, timeout=0):
-                remove_unfinished(self.path)
-                yield
-        except Timeout:
-            raise ConfigurationError(f"{self.path} is being played by another command; wait for it or stop it.") from None
+        with held(lock, f"{self.path} is being played by another command; wait for it or stop it."):
+            remove_unfinished(self.path)
+            yield
 
 
 class _Family(BaseModel):

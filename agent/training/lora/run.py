@@ -17,7 +17,8 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from hashlib import sha256
@@ -39,6 +40,7 @@ from housequest.agent.training.export import Conversation, RecordedEpisodes, loa
 from housequest.agent.training.lora.games import Lessons, demonstrated, of_houses
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.errors import ConfigurationError, KnowledgeError, shown
+from housequest.worlds.locks import held
 from housequest.worlds.paths import atomic_write
 from housequest.worlds.tasks import as_splits
 
@@ -224,6 +226,10 @@ class AdapterFolder:
                 "or another --out."
             )
 
+    def locked(self) -> AbstractContextManager[None]:
+        """Hold the folder; entering raises ``InUse`` if another command trains there."""
+        return held(self.path / ".lock", f"{self.path} is being trained by another command; wait for it or stop it.")
+
     def record(self, parts: Mapping[str, Any]) -> None:
         """Replace the record by ``parts``."""
         atomic_write(self.path / RECIPE, json.dumps(dict(parts), indent=1).encode())
@@ -300,6 +306,21 @@ def prepare_all(planned: Sequence[PlannedTraining], listener: Listener) -> list[
     ``ConfigurationError`` and ``KnowledgeError``."""
     for each in planned:
         each.training.check()
+    with _locked(planned):
+        return _prepare_all(planned, listener)
+
+
+@contextmanager
+def _locked(planned: Sequence[PlannedTraining]) -> Generator[None]:
+    """Hold the folders of ``planned``. Raises ``InUse``."""
+    with ExitStack() as locks:
+        for each in planned:
+            locks.enter_context(each.folder.locked())
+        yield
+
+
+def _prepare_all(planned: Sequence[PlannedTraining], listener: Listener) -> list[list[Conversation]]:
+    for each in planned:
         each.folder.begun(each.training.recorded())
 
     @cache
@@ -395,13 +416,13 @@ def train_all(
     if lessons.houses or lessons.games:
         for conversation in demonstrated(replace(lessons, houses=1, games=0, human_goals=False)):
             encode(conversation, tokenizer)  # raises if the chat template cannot render the agent's conversations
-    prepared = prepare_all(planned, listener)
     made: list[dict[str, Any]] = []
-    for each, conversations in zip(planned, prepared, strict=True):
-        finished = each.folder.adapter()
-        if finished or len(planned) > 1:
-            listener.say(f"{each.folder.path}{' is already trained' if finished else ''}")
-        made.append(finished or _trained(each.training, each.folder, conversations, tokenizer, where, listener))
+    with _locked(planned):
+        for each, conversations in zip(planned, _prepare_all(planned, listener), strict=True):
+            finished = each.folder.adapter()
+            if finished or len(planned) > 1:
+                listener.say(f"{each.folder.path}{' is already trained' if finished else ''}")
+            made.append(finished or _trained(each.training, each.folder, conversations, tokenizer, where, listener))
     return made
 
 

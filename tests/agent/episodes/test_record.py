@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Thought
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.episodes.record import EpisodeRecorder, read_clocks, read_episode, read_played
+from housequest.agent.episodes.record import EpisodeRecorder, as_played, read_clocks, read_episode
 from housequest.agent.roles.base import clean
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.registry import make_world
@@ -163,8 +163,8 @@ def test_clocks_are_read_back_with_their_events(tmp_path: Path) -> None:
     assert list(read_clocks(timing, "a")) == clocks
     assert [clock.of for clock in read_clocks(timing)] == [0, 2, 2, 1]
     timing.write_bytes(b"".join(timing.read_bytes().splitlines(keepends=True)[:3]))
-    assert list(read_played(recorder.part, timing)) == [said(0), clocks[0], said(1), said(2), clocks[2]]
-    assert list(read_played(recorder.part, tmp_path / "none")) == [said(0), said(1), said(2)]
+    assert list(as_played(read_episode(recorder.part), timing)) == [said(0), clocks[0], said(1), said(2), clocks[2]]
+    assert list(as_played(read_episode(recorder.part), tmp_path / "none")) == [said(0), said(1), said(2)]
 
 
 @given(st.binary(max_size=100))
