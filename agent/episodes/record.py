@@ -137,8 +137,11 @@ class SoundRecord(NamedTuple):
 
 
 def read_sound(path: Path) -> SoundRecord:
-    """Read ``path`` up to the first event that is damaged or not in its place. Raises ``ConfigurationError`` if there is no
-    record."""
+    """Read ``path`` up to the first event that is damaged or not in its place.
+
+    Raises:
+        ConfigurationError: There is no record.
+    """
     found: list[Event] = []
     try:
         for event in read_episode(path):

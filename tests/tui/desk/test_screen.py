@@ -56,6 +56,21 @@ def dialog(pilot: Pilot[Any]) -> bool:
     return isinstance(pilot.app.screen, RuleDialog)
 
 
+async def test_of_two_desks_the_second_reads_again_before_it_saves(tmp_path: Path) -> None:
+    book = begun(tmp_path, OPENS, NEVER)
+    async with at(book) as one, at(read_book(book.path)) as other:
+        await press(one, "a")
+        await until(one, lambda: told(one, "Accepted. Saved"))
+        await press(other, "down", "x")
+        await until(other, lambda: told(other, "was changed since it was read"))
+        assert [rule.status for rule in read_book(book.path).rules] == ["accepted", "candidate"]
+        await press(other, "r")
+        await until(other, lambda: told(other, "Read again"))
+        await press(other, "x")
+        await until(other, lambda: told(other, "Rejected. Saved"))
+    assert [rule.status for rule in read_book(book.path).rules] == ["accepted", "rejected"]
+
+
 async def test_enter_on_a_witness_of_a_mined_location_replays_the_step_that_shows_the_thing_there(tmp_path: Path) -> None:
     run = play(tmp_path / "runs" / "lived", limit=12)
     most = max(mine(recorded_moments([run]), HOUSEHOLD.commands).locations, key=lambda each: each.number)

@@ -52,6 +52,14 @@ def test_games_that_teach_nothing_are_told(base: BaseModel, tmp_path: Path) -> N
     assert [f"{lost} game{'s' * (lost != 1)} that the expert does not win: left out"] == listener.said
 
 
+def test_a_folder_is_trained_in_by_one_command_at_a_time(base: BaseModel, tmp_path: Path) -> None:
+    training = Training(base, Lessons(houses=1), LoraRecipe())
+    planned = of_sizes(training, (1, 2), tmp_path / "made")
+    with planned[1].folder.locked(), pytest.raises(ConfigurationError, match="is being trained by another command"):
+        prepare_all(planned, Listener())
+    assert [len(found) > 0 for found in prepare_all(planned, Listener())] == [True, True]
+
+
 def test_a_folder_is_gone_on_with_by_the_same_command_alone(base: BaseModel, tmp_path: Path) -> None:
     training = Training(base, Lessons(houses=2), LoraRecipe())
     folder = AdapterFolder(tmp_path / "made")
