@@ -307,8 +307,9 @@ async def _daily(target: Path) -> None:
     """The result of a house of the day, as the command prints it."""
     from rich.style import Style
 
+    from housequest.agent.episodes.record import read_sound, whole_of
     from housequest.tui.app import HousequestApp
-    from housequest.tui.play.game import daily_game, daily_result
+    from housequest.tui.play.game import DailyTry, daily_game, daily_result
     from housequest.tui.play.screen import PlayScreen
     from scripts.film import Frame, draw_film
 
@@ -319,7 +320,8 @@ async def _daily(target: Path) -> None:
         await _play(screen, pilot, _DAILY)
         await _settle(app, pilot)
         (record,) = app.recorded()
-        said = ("$ housequest daily", *daily_result(_DAY, record, game.world))
+        tried = DailyTry(whole_of(record), *read_sound(record))
+        said = ("$ housequest daily", *daily_result(_DAY, tried, game.world)[0])
     rows = [[(character, Style()) for character in f" {line:<79}"] for line in said]
     (target / DAILY).write_text(draw_film([Frame(rows)], "housequest"), "utf-8")
 

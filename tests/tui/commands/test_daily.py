@@ -38,13 +38,13 @@ def test_days_won_in_a_row_are_counted(call: Run) -> None:
     day = date.today()
     commands = won_by_expert(call, day)
     call("daily", input="\n".join(commands) + "\n")
-    record = first_try(day)
-    assert record is not None
+    tried = first_try(day)
+    assert tried is not None
     for before in (day - timedelta(days=1), day - timedelta(days=3)):
-        copy_to(record, day, before)
-    assert "2 days in a row" in daily_result(day, record, daily_game(day).world)
-    copy_to(record, day, day - timedelta(days=2))
-    assert "4 days in a row" in daily_result(day, record, daily_game(day).world)
+        copy_to(tried.record, day, before)
+    assert "2 days in a row" in daily_result(day, tried, daily_game(day).world)[0]
+    copy_to(tried.record, day, day - timedelta(days=2))
+    assert daily_result(day, tried, daily_game(day).world) == ([*call("daily").stdout.splitlines()], [])
     assert "4 days in a row" in call("daily").stdout
 
 

@@ -15,14 +15,12 @@ from textual.screen import Screen
 
 from housequest.agent.config import Settings
 from housequest.tui.home.screen import HomeScreen
-from housequest.tui.play.game import partial_file, record_file
 from housequest.tui.play.line import LONGEST, CommandLine
 from housequest.tui.play.screen import PlayScreen
 from housequest.tui.race.screen import RaceScreen
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.tui.runs.screen import RunsScreen
 from housequest.worlds.paths import state_folder
-from housequest.worlds.registry import make_world
 from tests.backends.server import serve
 from tests.tui.recorded import play, rewound, write
 from tests.tui.screen import COIN, game, press, screen_text, showing, until, waiting
@@ -158,11 +156,3 @@ async def test_a_record_that_is_taken_away_does_not_end_the_app() -> None:
         shutil.rmtree(state_folder())
         await press(pilot, "q")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
-
-
-def test_two_games_that_begin_in_the_same_second_have_two_records() -> None:
-    task = make_world("scripted").task(COIN)
-    first = record_file(task, "expert")
-    partial_file(first).parent.mkdir(parents=True)
-    partial_file(first).touch()
-    assert record_file(task, "expert") != first
