@@ -27,6 +27,7 @@ from housequest.tui.base_screen import in_thread
 from housequest.tui.play.game import HUMAN, ChosenGame, recording, timing_file
 from housequest.worlds.base import Env
 from housequest.worlds.errors import ConfigurationError, HousequestError, ModelError
+from housequest.worlds.locks import InUse
 from housequest.worlds.paths import open_file
 
 PlayMode = Literal["watch", "step", "you"]
@@ -137,7 +138,7 @@ class Session:
         try:
             with ExitStack() as files:
                 path = self._hold(files)
-                setup, env, recorded = await self._open()
+                setup, env, recorded = await self._open(path)
                 try:
                     for model in self._models:
                         await _check_model(setup, model)
@@ -401,10 +402,16 @@ class Session:
         except OSError as error:
             self._stop_recording(error)
             return None
+        except InUse:
+            # Home has opened the game already.
+            self._models += [self.game.opened_model] if self.game.opened_model is not None else []
+            if self.game.env is not None:
+                self.game.env.close()
+            raise
 
-    async def _open(self) -> _Opened:
+    async def _open(self, path: Path | None) -> _Opened:
         def opened() -> _Opened:
-            recorded = self._recorded()
+            recorded = self._recorded(path)
             game, setup = self.game, self.game.open(resumed=bool(recorded))
             self._models += [game.opened_model] if game.opened_model is not None else []
             game.person, game.watch = self._ask, self._watch
@@ -421,17 +428,19 @@ class Session:
             # A thread cannot be cancelled: what it opens is closed once it is there.
             opening.add_done_callback(close)
             raise
-        setup = made[0]
-        self._set(trouble=self._left_out, model=setup.recorded_model, destinations=tuple(setup.destinations()))
+        setup, trouble = made[0], self._left_out or self.status.trouble
+        self._set(trouble=trouble, model=setup.recorded_model, destinations=tuple(setup.destinations()))
         gc.freeze()  # a collection that walks all that was imported takes longer than a key press may
         return made
 
-    def _recorded(self) -> tuple[Event | CallTiming, ...]:
-        """The events and timings of the game that goes on. What does not fit is moved into a file beside its record."""
+    def _recorded(self, path: Path | None) -> tuple[Event | CallTiming, ...]:
+        """The events and timings of the game that goes on. If it is recorded in ``path``, what does not fit there is moved into
+        a file beside it.
+        """
         if self._resume is None or not (part := part_of(self._resume)).exists():
             return ()
         sound = read_sound(part)
-        if sound.fault and self.game.record:
+        if sound.fault and path is not None:
             self._left_out = _LEFT_OUT.format(fault=sound.fault, aside=leave_out(part, len(sound.events)))
         return tuple(as_played(sound.events, timing_file(part)))
 

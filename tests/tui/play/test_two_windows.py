@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-import subprocess
-import sys
 from collections import Counter
 from datetime import date, timedelta
 from pathlib import Path
@@ -22,14 +19,12 @@ from housequest.tui.home.screen import HomeScreen
 from housequest.tui.play.game import daily_game, daily_record, first_try
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.worlds.errors import ConfigurationError
-from housequest.worlds.locks import InUse
 from housequest.worlds.paths import state_folder
 from tests.tui.commands.test_daily import copy_to, won_by_expert
-from tests.tui.conftest import Run, environment
+from tests.tui.conftest import Run
 from tests.tui.play.test_session import Table, sitting
 from tests.tui.recorded import Said, lines, long, step
 from tests.tui.screen import COIN, game, running_text, showing, until
-from tests.waiting import PATIENCE, ending
 
 
 def records() -> list[Path]:
@@ -260,37 +255,3 @@ def test_a_damaged_record_is_replayed_as_far_as_it_fits(call: Run, tmp_path: Pat
     assert done.returncode == 1
     assert done.stdout.count(" > ") == 3
     assert "Shown as far as the event before it." in done.stderr
-
-
-_HOLD = """
-import sys
-from pathlib import Path
-from housequest.agent.episodes.record import playing
-with playing(Path(sys.argv[1])):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
-
-@pytest.mark.heavy
-def test_a_killed_window_frees_its_game(tmp_path: Path) -> None:
-    record = tmp_path / "a.jsonl"
-    part_of(record).write_bytes(b"")
-    other = subprocess.Popen(
-        [sys.executable, "-c", _HOLD, str(record)],
-        env=environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    with ending(other):
-        assert other.stdout is not None
-        assert other.stdout.readline() == "held\n"
-        assert is_played(record)
-        with pytest.raises(InUse, match="is being played in another window"), playing(record):
-            pass
-        other.send_signal(signal.SIGKILL)
-        other.wait(PATIENCE)
-        assert not is_played(record)
-        with playing(record):
-            assert is_played(record)
