@@ -54,9 +54,9 @@ def play_game(game: ChosenGame, record: Path | None = None) -> events.Ended:
 
 
 def _note_record(path: Path | None) -> None:
-    for file, words in ((path, "Recorded in"), (path and part_of(path), "Recorded as far as it went in")):
+    for file, how in ((path, "Recorded in"), (path and part_of(path), "Recorded as far as it went in")):
         if file is not None and file.exists():
-            terminal.note(f"\n{words} {file}")
+            terminal.note(f"\n{how} {file}")
 
 
 async def _play(game: ChosenGame, setup: Setup, path: Path | None) -> events.Ended:
