@@ -104,17 +104,20 @@ def playing(record: Path) -> Generator[None]:
     """
     lock = _lock_of(record)
     in_use = f"{part_of(record)} is being played in another window; `housequest replay` shows how it goes there."
-    with ExitStack() as stack:
-        try:
-            # Another window's look at the lock holds it for a moment.
-            stack.enter_context(held(lock, in_use, patience=0.2))
-        except OSError as error:
-            if error.errno not in UNABLE:
-                raise
-        yield
-    if not part_of(record).exists():
-        with suppress(OSError):  # a look at it keeps it on Windows
-            lock.unlink()
+    lock_held = ExitStack()
+    try:
+        # Another window's look at the lock holds it for a moment.
+        lock_held.enter_context(held(lock, in_use, patience=0.2))
+    except OSError as error:
+        if error.errno not in UNABLE:
+            raise
+    try:
+        with lock_held:
+            yield
+    finally:
+        if not part_of(record).exists():
+            with suppress(OSError):  # a look at it keeps it on Windows
+                lock.unlink()
 
 
 def is_played(record: Path) -> bool:
