@@ -26,7 +26,7 @@ SCRIPTED = ("--world", "scripted")
 
 def recorded() -> list[Path]:
     """The files of the episodes that were recorded."""
-    return sorted((state_folder() / "episodes").glob("*"))
+    return sorted((state_folder() / "episodes").glob("*.jsonl*"))
 
 
 def recorded_games() -> list[Path]:

@@ -83,7 +83,7 @@ def at_a_table(test: Callable[[Table], Awaitable[None]], game: ChosenGame, **opt
 
 
 def records() -> list[Path]:
-    return sorted((state_folder() / "episodes").glob("*"))
+    return sorted((state_folder() / "episodes").glob("*.jsonl*"))
 
 
 @pytest.fixture(scope="module")
