@@ -7,7 +7,7 @@ module (section 3.2): lists are shortened ("you see a mug 1, and a pen 2."), and
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal, TypeVar
@@ -182,40 +182,6 @@ def by_name(name: str) -> tuple[str, int]:
     """A sort key that puts drawer 2 before drawer 10."""
     stem, _, number = name.rpartition(" ")
     return stem, int(number) if number.isdecimal() and len(number) < 10 else 0
-
-
-def describe(belief: Belief) -> str:
-    """The belief in plain English: the agent, what it holds, then a line per kind of receptacle; equal if the beliefs are."""
-    shared = [one.name for one in belief.here() if one.name != belief.at]
-    where = f"at {belief.at}" if belief.at else "in the middle of the room"
-    also = f" (also here: {', '.join(shared)})" if shared else ""
-    items = belief.things
-    holding = " and ".join(_item_words(items.get(name) or Item(name)) for name in belief.carried) or "nothing"
-    lines = [f"You are {where}{also}, holding {holding}."]
-    groups: dict[str, list[Receptacle]] = {}
-    for one in belief.receptacles:
-        groups.setdefault(one.kind, []).append(one)
-    for group, members in groups.items():
-        lines.append(f"{group}: {'; '.join(_group_words(members, items))}")
-    return "\n".join(lines)
-
-
-def _group_words(members: list[Receptacle], items: Mapping[str, Item]) -> Iterator[str]:
-    unknown: list[str] = []
-    for one in members:
-        number = one.name.rpartition(" ")[2]
-        if one.contents is None and one.openness is None:
-            unknown.append(number)
-            continue
-        state = f" ({one.openness})" if one.openness in {"open", "closed"} else ""
-        held = ", ".join(_item_words(items.get(name) or Item(name)) for name in one.contents or ())
-        yield f"{number}{state}{'' if one.contents is None else f' {held}' if held else ' empty'}"
-    if unknown:
-        yield f"{', '.join(unknown)} not seen yet"
-
-
-def _item_words(item: Item) -> str:
-    return f"{item.name} ({', '.join(item.state)})" if item.state else item.name
 
 
 T = TypeVar("T", Item, Receptacle)
