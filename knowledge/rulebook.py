@@ -304,6 +304,7 @@ def renew(book: Rulebook, counted: Iterable[Rule], *, accept: bool) -> Renewal:
 def sealed(rule: Rule) -> Rule:
     """``rule`` with a digest of its content in its origin."""
     says = (rule.id, rule.statement, rule.kind or "", str(rule.check or ""), *rule.types, "", *rule.objects)
+    says = says if rule.scope == "world" else (*says, "", rule.scope)
     seal = sha256("\n".join(says).encode("utf-8", "backslashreplace")).hexdigest()[:8]
     return replace(rule, origin=replace(rule.origin, name=f"{_SEAL.sub('', rule.origin.name)}@{seal}"))
 

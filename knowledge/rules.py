@@ -249,12 +249,13 @@ def _split(text: str, mark: str) -> Iterator[str]:
 
 
 RuleKind = Literal["mechanic", "affordance", "location", "strategy"]
+RuleScope = Literal["world", "household"]
 RuleStatus = Literal["candidate", "accepted", "rejected"]
 DecidedBy = Literal["person", "filter", "evidence"]
 RuleVerdict = Literal["accepted", "rejected"]
 Source = Literal["person", "run", "model"]
 EditKind = Literal["accepted", "rejected", "edited", "merged", "disputed"]
-RuleField = Literal["statement", "kind", "types", "objects", "check", "evidence", "status"]
+RuleField = Literal["statement", "kind", "scope", "types", "objects", "check", "evidence", "status"]
 Standing = Literal["supported", "contradicted", "undecided"]
 KINDS: tuple[RuleKind, ...] = get_args(RuleKind)
 STATUSES: tuple[RuleStatus, ...] = get_args(RuleStatus)
@@ -380,8 +381,9 @@ _IN_BOOKS = {"exclude": True}
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A statement about the world, for task ``types`` and kinds of thing (empty: all). Recorded play can decide ``check``. A
-    run freezes the fields that an agent is shown or selected by; the others stay in the book."""
+    """A statement about the world, or with the ``scope`` of a household about one home, for task ``types`` and kinds of thing
+    (empty: all). Recorded play can decide ``check``. A run freezes the fields that an agent is shown or selected by; the others
+    stay in the book."""
 
     id: Name
     statement: Annotated[str, Before(_statement)]
@@ -391,6 +393,7 @@ class Rule:
     status: RuleStatus = field(default="accepted", metadata=_IN_BOOKS)
     by: DecidedBy = field(default="person", metadata=_IN_BOOKS)
     origin: Origin = field(default=Origin(), metadata=_IN_BOOKS)
+    scope: RuleScope = field(default="world", metadata={"exclude_if": "world".__eq__})
     check: Annotated[Check | None, Before(_checked)] = field(default=None, metadata=_IN_BOOKS)
     evidence: Evidence = field(default=Evidence(), metadata=_IN_BOOKS)
     history: tuple[Edit, ...] = field(default=(), metadata={**_IN_BOOKS, "max_length": MOST_EDITS})
@@ -460,6 +463,7 @@ def _said(rule: Rule) -> dict[RuleField, str]:
     return {
         "statement": rule.statement,
         "kind": rule.kind or "",
+        "scope": rule.scope,
         "types": ", ".join(rule.types),
         "objects": ", ".join(rule.objects),
         "check": str(rule.check or ""),

@@ -150,6 +150,20 @@ def is_found(plan: Sequence[str], belief: Belief) -> bool:
     return seen[known["object"]] >= _number_of(plan) and (lamp is None or lamp in seen)
 
 
+def unseen(plan: Sequence[str], belief: Belief) -> tuple[str, ...]:
+    """The kinds of thing that ``plan`` needs and that are searched for now: its object, or a second one once the first is
+    at its place, and a lamp. None if small models are not taught such a plan."""
+    known = _parts(plan)
+    if known is None:
+        return ()
+    things = [item for item in belief.items if item.kind == known["object"]]
+    settled = [item for item in things if item.where is not None and kind(item.where) == known.groupdict().get("place")]
+    lamp = known.groupdict().get("lamp")
+    seen = {item.kind for item in belief.items}
+    first = () if len(things) > (len(settled) if _number_of(plan) > 1 else 0) else (known["object"],)
+    return (*first, *((lamp,) if lamp is not None and lamp not in seen else ()))
+
+
 def _is_any_seen(plan: Sequence[str], belief: Belief) -> bool:
     named = set(_WORD.findall(" ".join(plan)))
     return any(item.kind in named for item in belief.items)

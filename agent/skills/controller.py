@@ -26,6 +26,7 @@ from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator
 from housequest.agent.roles.messages import additions, emit_rules, emit_thought, seen_in
 from housequest.agent.roles.reading import found_json
 from housequest.agent.skills.naming import ALIKE, kinds_ending, matches, named_places, resolve
+from housequest.agent.skills.searching import ToldPrior
 from housequest.agent.skills.skill import (
     ALONE,
     ControllerState,
@@ -136,14 +137,14 @@ class Controller:
         named, problem = self._named(state, skill)
         return replace(state, progress=SkillProgress(named, Failed(problem) if isinstance(problem, str) else problem))
 
-    def next(self, state: ControllerState) -> tuple[Outcome, ControllerState]:
-        """The next step; after `Done` and `Failed` the state's ``skill`` is None."""
+    def next(self, state: ControllerState, told: ToldPrior | None = None) -> tuple[Outcome, ControllerState]:
+        """The next step, searching by what rules ``told``; after `Done` and `Failed` the state's ``skill`` is None."""
         over, now = self.start(state, None), state.progress
         if now is None:
             return Failed("no skill is being carried out"), over
         if now.problem:
             return now.problem, over
-        attempt = self._attempt(state, now)
+        attempt = self._attempt(state, now, told)
         if said := attempt.done():
             place = attempt.place()
             going = now.skill.verb == "go" or (now.skill.verb == "find" and attempt.at_place())
@@ -160,13 +161,14 @@ class Controller:
         why = f" {now.explanation}" if now.explanation else ""
         return Failed(f'could not {now.skill.text}: "{now.issued}" did nothing.{why}'), over
 
-    def _attempt(self, state: ControllerState, progress: SkillProgress) -> GroundedSkill:
-        return GroundedSkill(state, progress, self._counts, self._near, self._household.commands)
+    def _attempt(self, state: ControllerState, progress: SkillProgress, told: ToldPrior | None = None) -> GroundedSkill:
+        return GroundedSkill(state, progress, self._counts, self._near, self._household.commands, told)
 
     async def proceed(
         self, state: ControllerState, goal: str, emit: Emitter, rules: Sequence[Rule] = ()
     ) -> tuple[Outcome, ControllerState]:
-        """Ask the model where to look if need be, showing it the ``rules`` about that; then `next`. Raises ``ModelError``."""
+        """Ask the model where to look if need be, showing it the ``rules`` about that; then `next`. A search by counts goes by
+        the rules, too. Raises ``ModelError``."""
         now = state.progress
         if self._search == "llm" and now is not None and not now.problem and now.given < self._most:
             attempt = self._attempt(state, now)
@@ -175,7 +177,16 @@ class Controller:
                 told = [rule for rule in rules if rule.kind == "location" and thing in rule.objects]
                 guide = await self._guide(state, thing, places, goal, told, emit)
                 state = replace(state, guides={**state.guides, thing: guide})
-        return self.next(state)
+        if self._counts is None or not any(rule.kind == "location" for rule in rules):
+            return self.next(state)
+        told = ToldPrior(self._counts, self._counts, rules, state.belief)
+        outcome, after = self.next(state, told)
+        if isinstance(outcome, Execute) and after.progress is not None:
+            sought = kind(self._attempt(after, after.progress).sought)
+            if (said := told.says_of_command(sought, outcome.command, state.belief)) is not None:
+                emit_rules((said,), (), emit)
+                emit_thought(NAME, f"{outcome.command}: {said.statement}", emit)
+        return outcome, after
 
     async def _guide(
         self, state: ControllerState, thing: str, places: Sequence[str], goal: str, rules: Sequence[Rule], emit: Emitter

@@ -121,7 +121,7 @@ def _spoken_of(places: Sequence[str], text: str) -> Iterator[tuple[list[str], bo
     text = _SAID["aside"].sub(lambda one: " is unlikely" if _SAID["refused"].match(one["about"]) else "", text)
     text = _SAID["item"].sub(lambda one: "" if _SAID["refused"].match(one["about"]) else one["item"], text)
     for named, start, after in mentions({kind(one) for one in places}, text):
-        numbers, end = _numbers(text, after)
+        numbers, end = numbers_after(text, after)
         alike = sorted((name for name in places if kind(name) == named), key=lambda name: (len(name), name))
         some = [one for one in alike if not numbers or int(one.split()[-1]) in numbers]
         yield some, _denied(text, start) or _SAID["no_behind"].match(text, end) is not None, bool(numbers)
@@ -139,7 +139,7 @@ def _denied(text: str, at: int) -> bool:
     return not contrasted or _SAID["or"].search(other + re.split(r"[.;!?\n]", text[at:])[0]) is not None
 
 
-def _numbers(text: str, at: int) -> tuple[set[int], int]:
+def numbers_after(text: str, at: int) -> tuple[set[int], int]:
     """The numbers after the name of a kind, as in "cabinets 1 to 3" or "drawer 2 and 4", and where they end."""
     numbers = set[int]()
     while found := _SAID["numbers"].match(text, at):

@@ -16,7 +16,7 @@ from typing import Literal
 from housequest.agent.skills.naming import matches
 from housequest.worlds.household.base import Commands
 from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
-from housequest.worlds.household.counts import Counts, drawn
+from housequest.worlds.household.counts import Counts, Prior, drawn
 from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, KNIVES, Goal, Skill, Verb
 
 ALONE: frozenset[Verb] = frozenset({"look", "explore"})
@@ -118,14 +118,16 @@ class GroundedSkill:
     """The skill in ``progress``, with the game's names for its targets.
 
     With ``counts``, places are searched by cost over chance: the cost is the number of commands until one can reach in, the
-    chance is counted over a training split. Without, the places of a guide come first, then the others in random order by
-    the task's salt, or by name. With ``near``, an action on a distant thing is impossible."""
+    chance is that of ``prior``, or counted over a training split. Without, the places of a guide come first, then the others in
+    random order by the task's salt, or by name. With ``near``, an action on a distant thing is impossible.
+    """
 
     state: ControllerState
     progress: SkillProgress
     counts: Counts | None
     near: bool
     words: Commands
+    prior: Prior | None = None
 
     @property
     def belief(self) -> Belief:
@@ -382,11 +384,11 @@ class GroundedSkill:
                 return named.get(one.name, len(named)), not self._here(one), name, number
 
             return sorted(self.belief.unsearched, key=rank)
-        counts, room = self.counts, self.counts.room_of({*self.belief.kinds})
+        prior, room = self.prior or self.counts, self.counts.room_of({*self.belief.kinds})
 
         def cost(one: Receptacle) -> float:
             commands = max(1.0, (not self._here(one)) + self._shut_chance(one))
-            return commands / counts.chance(kind(self.sought), one.kind, room)
+            return commands / prior.chance(kind(self.sought), one.name, room)
 
         return sorted(self.belief.unsearched, key=lambda one: (cost(one), one.kind, one.number))
 

@@ -137,7 +137,8 @@ def rule_lines(rule: Rule) -> Iterator[str]:
     by = "" if rule.status == "candidate" else f" by {who(rule.by)}"
     origin = f"{'a ' if rule.origin.source != 'person' or not rule.origin.name else ''}{rule.origin.source} {rule.origin.name}"
     yield f"  {rule.status}{by}, stated by {origin.strip()}"
-    for name, words in (("kind", (rule.kind,) if rule.kind else ()), ("tasks", rule.types), ("objects", rule.objects)):
+    scope = () if rule.scope == "world" else (rule.scope,)
+    for name, words in (("kind", (rule.kind,) if rule.kind else ()), ("scope", scope), ("tasks", rule.types), ("objects", rule.objects)):
         if words:
             yield f"  {name}: {', '.join(words)}"
     if rule.check:

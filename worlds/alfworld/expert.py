@@ -12,7 +12,7 @@ from housequest.worlds.alfworld.text import HOUSEHOLD, guess_goal, load_counts, 
 from housequest.worlds.base import Observation
 from housequest.worlds.household.base import Expert, ExpertMemory, ExpertSettings, Move, belief_after
 from housequest.worlds.household.belief import Belief, Item, Receptacle, by_name, kind
-from housequest.worlds.household.counts import Counts, SearchPrior, drawn
+from housequest.worlds.household.counts import Counts, Prior, SearchPrior, drawn
 from housequest.worlds.household.goals import APPLIANCES, Goal
 from housequest.worlds.text import with_article
 
@@ -44,11 +44,13 @@ def make_expert(search: SearchPrior = "counts", table: str | None = None, seed: 
 
 
 class HouseholdExpert(Expert[HouseholdExpertMemory]):
-    """ALFWorld's expert. It takes the kinds of thing from ``counts``, and for the search by counts the prior too."""
+    """ALFWorld's expert. It takes the kinds of thing from ``counts``, and for the search by counts the prior too, unless it is
+    given another ``prior``."""
 
-    def __init__(self, counts: Counts, search: SearchPrior = "counts", seed: int = 0) -> None:
+    def __init__(self, counts: Counts, search: SearchPrior = "counts", seed: int = 0, prior: Prior | None = None) -> None:
         super().__init__(HOUSEHOLD, search, seed)
         self.counts = counts if search == "counts" else None
+        self.prior = prior or counts
         self._objects = counts.objects()
 
     def begin(self, goal: str, observation: Observation) -> HouseholdExpertMemory:
@@ -64,7 +66,7 @@ class HouseholdExpert(Expert[HouseholdExpertMemory]):
         return command == memory.chosen and belief == memory.belief
 
     def moves(self, memory: HouseholdExpertMemory) -> Iterator[Move]:
-        return _Decision(memory, self.counts).moves()
+        return _Decision(memory, self.counts, self.prior).moves()
 
     def last_resort(self, memory: HouseholdExpertMemory) -> Move:
         del memory
@@ -77,10 +79,10 @@ class HouseholdExpert(Expert[HouseholdExpertMemory]):
 
 
 class _Decision:
-    def __init__(self, memory: HouseholdExpertMemory, counts: Counts | None) -> None:
+    def __init__(self, memory: HouseholdExpertMemory, counts: Counts | None, prior: Prior) -> None:
         self.memory = memory
         self.belief = memory.belief
-        self.counts = counts
+        self.counts, self.prior = counts, prior
         self.here = {one.name for one in memory.belief.here()}
         self._openable: dict[str, float] = {}
 
@@ -170,7 +172,7 @@ class _Decision:
         if self.counts is None:
             name, number = (drawn(self.memory.salt, one.name), 0) if self.memory.salt else by_name(one.name)
             return (cost if one.name in self.here else 2.0, name, number)
-        chance = sum(self.counts.chance(name, one.kind, self.memory.room) for name in wanted)
+        chance = sum(self.prior.chance(name, one.name, self.memory.room) for name in wanted)
         if one.kind == goal.receptacle and not goal.treatment:
             chance *= AT_ITS_GOAL
         ahead = 0.0 if goal.treatment and one.kind == APPLIANCES[goal.treatment] else 1.0

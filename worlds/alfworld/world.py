@@ -28,7 +28,8 @@ from housequest.worlds.alfworld.engine.native import VERSION, NativeEnv
 from housequest.worlds.alfworld.engine.planner import plan
 from housequest.worlds.alfworld.expert import HouseholdExpertSettings, make_expert
 from housequest.worlds.alfworld.games import DEFAULT_SPLITS, FILE, GET_DATA, PUBLISHED
-from housequest.worlds.alfworld.houses.house import GeneratedHouses, read_habits
+from housequest.worlds.alfworld.houses.home import days_of
+from housequest.worlds.alfworld.houses.house import GeneratedHouses, House, read_habits
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import Env, Policy, Task, WorldInfo
 from housequest.worlds.env import unwrapped
@@ -48,6 +49,7 @@ _NAME = "alfworld"
 _NATIVE = "native"
 _ENGINES = "housequest.engines"
 _GAMES_KEPT = 64
+_HOMES_KEPT = 32
 _WIDEST = 25.0  # the widest room, in metres
 _AROUND = 3.0  # the most that scenery is outside the span of the receptacles, in metres
 _HOUSES = Path(__file__).parent / "houses"
@@ -125,6 +127,7 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
         self.searched = str(self._index.root)
         self._files: list[Task] = []
         self._load = lru_cache(_GAMES_KEPT)(_load)
+        self._days = lru_cache(_HOMES_KEPT)(days_of)
         self.info = replace(
             self.info,
             enacts=self._engine is not None and self._engine.enacts,
@@ -150,7 +153,7 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
         return self._index.splits()
 
     def tasks(self, split: str) -> Sequence[Task]:
-        return tuple(self._files) if split == FILE else super().tasks(split)
+        return tuple(self._files) if split == FILE else self._days(split) or super().tasks(split)
 
     def listed(self, split: str) -> Iterator[Task]:
         if split == EXAMPLE:  # a kitchen first
@@ -166,6 +169,9 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
     def task(self, reference: str) -> Task:
         """The task ``SPLIT:NUMBER``, the one with this id, or that of a game file or its folder: one outside the data folder is
         a task of the split ``file`` with its path as id. Raises ``TaskNotFound``, and ``GameError`` for an unreadable file."""
+        home, _, day = reference.rpartition("/day:" if "/day:" in reference else ":")
+        if (days := self._days(home)) is not None and day.isascii() and day.isdecimal() and int(day[:9]) in days.seeds:
+            return days.made(int(day))
         try:
             return super().task(reference.rstrip("/").removesuffix(f"/{games.GAME_FILE}"))
         except TaskNotFound:
@@ -213,8 +219,8 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
 
     def fingerprint(self, split: str) -> str:
         """A SHA-256 over ids and contents of the split's games and, if shown, the human goals."""
-        if split == GENERATED:
-            return self.generated.fingerprint()
+        if split == GENERATED or self._days(split):
+            return (self._days(split) or self.generated).fingerprint()
         tasks = self.tasks(split)
         if split in (EXAMPLE, FILE):
             contents = {task.id: hashlib.sha256(read_file(task.source)).hexdigest() for task in tasks if task.source}
@@ -253,17 +259,21 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
         self._files.append(task)
         return task
 
+    def _made_up(self, task: Task) -> House | None:
+        """The house of a made-up task, which has no file."""
+        days = self._days(task.split)
+        return days.day(task.number) if days else self.generated.house(task.number) if task.split == GENERATED else None
+
     def _file(self, task: Task) -> GameFile:
         """The content of the file of ``task``, also for a made-up house, which has none. Raises ``GameError``."""
-        if task.split == GENERATED:
-            house = self.generated.house(task.number)
+        if house := self._made_up(task):
             return GameFile(house.problem, house.sentence)
         return read_game(task.source or Path(task.id))
 
     def _game(self, task: Task) -> Game:
         """The game of ``task``, shared by all its episodes until its file changes."""
-        if task.split == GENERATED:
-            return self.generated.house(task.number).game
+        if house := self._made_up(task):
+            return house.game
         path = task.source
         try:
             status = path.stat() if path is not None else None

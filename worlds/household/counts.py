@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
 from housequest.worlds.errors import KnowledgeError, shown
+from housequest.worlds.household.belief import kind
 from housequest.worlds.paths import read_bounded
 from housequest.worlds.validation import Before, Invalid, read_json
 
@@ -27,6 +28,20 @@ def salt_of(seed: int, places: Iterable[str]) -> str:
 def drawn(salt: str, name: str) -> str:
     """A key that sorts names into an order drawn by ``salt``, whatever was searched before."""
     return sha256(f"{salt}\n{name}".encode("utf-8", "replace")).hexdigest()
+
+
+class Prior(Protocol):
+    """Chances of finding things, by which places are searched in order: the table of counts, or what is known of a home."""
+
+    def chance(self, thing: str, place: str, room: str) -> float:
+        """The probability that the receptacle named ``place`` holds a ``thing``, if the house has one; above 0.
+
+        Args:
+            thing: A kind of thing.
+            place: A receptacle's name, such as "drawer 7".
+            room: The kind of room, as `Counts.room_of` reads it from the opening.
+        """
+        ...
 
 
 MAX_FILE = 2_000_000
@@ -139,8 +154,9 @@ class Counts:
 
         return max(sorted(self.rooms), key=likelihood)
 
-    def chance(self, thing: str, receptacle: str, room: str) -> float:
-        """The probability that one receptacle of this kind holds a ``thing``, if the house has one; smoothed, so never 0."""
+    def chance(self, thing: str, place: str, room: str) -> float:
+        """The probability that one receptacle of the kind of ``place`` holds a ``thing`` (`Prior`); smoothed, so never 0."""
+        receptacle = kind(place)
         found = self.rooms[room].objects.get(thing)
         if found is None:
             everywhere = [one.objects[thing].places for one in self.rooms.values() if thing in one.objects]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -21,7 +22,9 @@ from housequest.agent.models.base import BriefReader, Message, Model, Request, a
 from housequest.agent.roles import brief, messages, reading
 from housequest.agent.roles.base import Answer, ReplyError, Role, Sampling, ask, call_event, load_prompt
 from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Lesson, Reply, asked_before, shown_part
+from housequest.agent.skills.searching import ToldPrior, look_for
 from housequest.knowledge.examples import subtasks_of_goal
+from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation, Transition, World
 from housequest.worlds.errors import Unsupported
 from housequest.worlds.household.base import Household
@@ -229,7 +232,9 @@ class BriefPrompting:
         state = memory.state
         assert state is not None
         state = replace(state, hints=state.hints + turn.hints, repeated=0, turns=0)
-        rules = brief.relevant_rules(memory.goal, state.belief, turn.rules)
+        # Code reads location rules better than a small network does (`_search`).
+        others = [rule for rule in turn.rules if rule.kind != "location"]
+        rules = brief.relevant_rules(memory.goal, state.belief, others)
         messages.emit_rules(rules, (), emit)
         text = brief.planning(memory.goal, state.belief, rules, state.hints, ())
         if not memory.plan or turn.hints:
@@ -286,6 +291,8 @@ class BriefPrompting:
             if told is not None:
                 said = f'You said: "{state.directions.hint}".'
                 return Answer(ActorReply(said, None, told[0]), "", ()), memory
+        if (found := self._search(memory.plan, state.belief, turn.rules, barred, emit)) is not None:
+            return Answer(found, "", ()), memory
         text = brief.acting(memory.plan, state.belief, (*state.tried, *turn.declined))
         answer = await ask(ACTOR, self.model, (), text, emit, self.sampling)
         if answer.value is not None:
@@ -302,6 +309,22 @@ class BriefPrompting:
                 memory = replace(memory, state=replace(state, repeated=repeated))
                 answer = await self._choose(answer, answer.value, options, emit)
         return answer, memory
+
+    def _search(
+        self, plan: Sequence[str], belief: Belief, rules: Sequence[Rule], barred: Collection[str], emit: Emitter
+    ) -> ActorReply | None:
+        """The next command of a search by location rules; None if the plan's things were seen or no rule is about them."""
+        sought = brief.unseen(plan, belief)
+        counts = self.household.counts()
+        told = ToldPrior(counts, counts, rules, belief)
+        if not told.about(sought) or (found := look_for(sought, belief, told, counts, barred)) is None:
+            return None
+        place, command = found
+        rule = next(filter(None, (told.says(thing, place) for thing in sought)), None)
+        if rule is not None:
+            messages.emit_rules((rule,), (), emit)
+        why = f"look in the {place} first: {rule.statement}" if rule else f"look in the {place}; no rule names a better place"
+        return ActorReply(why, None, command)
 
     async def _choose(
         self, answer: Answer[ActorReply], said: ActorReply, options: tuple[str, ...], emit: Emitter

@@ -49,7 +49,7 @@ def placing(habits: Counts, thing: str, places: Mapping[str, int]) -> Counts:
         if thing in room.objects and room.objects[thing].places:
             receptacles = dict(room.receptacles)
             for place in places:
-                each = {number: weight for number, weight in _numbers(room, place).items() if number} or {1: 1}
+                each = {number: weight for number, weight in numbers_of(room, place).items() if number} or {1: 1}
                 like = next(one.receptacles[place] for one in (room, *habits.rooms.values()) if place in one.receptacles)
                 receptacles[place] = replace(like, each=each)
             lying = {place: Placement(weight, weight, weight) for place, weight in places.items()}
@@ -59,7 +59,7 @@ def placing(habits: Counts, thing: str, places: Mapping[str, int]) -> Counts:
     return replace(habits, rooms=rooms, accepts=accepts)
 
 
-def _numbers(room: RoomCount, kind: str) -> Mapping[int, int]:
+def numbers_of(room: RoomCount, kind: str) -> Mapping[int, int]:
     """The numbers of receptacles of a kind in a room, by weight."""
     return room.receptacles[kind].each if kind in room.receptacles else {}
 
@@ -104,8 +104,8 @@ VERSION = 1  # increased whenever a seed would give another house
 SEEDS = 2**63 - 1  # seeds are 0 to ``SEEDS - 1``: the longest that a sequence can be
 DRAWS = 100
 _KEPT = 256  # houses, of 63 kB each; to make one takes some milliseconds
-_FORMS: dict[TaskType, GoalForm] = {task_type: form for form, task_type in TYPES.items()}
-_START = "loc_bar_000"
+FORMS: dict[TaskType, GoalForm] = {task_type: form for form, task_type in TYPES.items()}
+START = "loc_bar_000"
 _UNKNOWN = ObjectCount(0, 0, {})
 
 
@@ -128,12 +128,12 @@ def make_house(seed: int, habits: Counts | None = None) -> House:
     if not 0 <= seed < SEEDS:
         raise ConfigurationError(f"There is no made-up house {seed}; give a seed from 0 to {SEEDS - 1}.")
     habits = load_counts() if habits is None else habits
-    dice = _Dice(f"housequest {VERSION} {seed}")
+    dice = Dice(f"housequest {VERSION} {seed}")
     for draws in range(1, DRAWS + 1):
         name = dice.pick({name: room.games for name, room in habits.rooms.items()})
         draft = _Draft(dice, habits, habits.rooms[name])
         sentence = goal_sentences(draft.goal)[dice.below(2)]
-        problem = problem_text(draft.problem(), f"house_{seed}")
+        problem = problem_text(problem_of(draft.goal, draft.receptacles, draft.things, habits), f"house_{seed}")
         try:
             game = parse_game(problem, sentence, f"generated:{seed}")
         except GameError as error:
@@ -144,7 +144,7 @@ def make_house(seed: int, habits: Counts | None = None) -> House:
     raise ConfigurationError(f"By these habits none of {DRAWS:,} houses drawn for the seed {seed} can be solved.")
 
 
-class _Dice(Random):
+class Dice(Random):
     """Draws from one stream, using only ``random``, which is the same in every version of Python."""
 
     def below(self, number: int) -> int:
@@ -172,7 +172,9 @@ class _Dice(Random):
 
 
 @dataclass(slots=True)
-class _Receptacle:
+class Standing:
+    """A receptacle of a house: its id, its kind, if it can be opened, and where it stands."""
+
     id: str
     kind: str
     openable: bool
@@ -180,18 +182,63 @@ class _Receptacle:
 
 
 @dataclass(slots=True)
-class _Thing:
+class Lying:
+    """A thing in a house: its id, its kind, and where it lies, ``inside`` another thing perhaps."""
+
     id: str
     kind: str
-    receptacle: _Receptacle
+    receptacle: Standing
     cool: bool = False
     inside: str | None = None
+
+
+def goal_of(form: str, thing: str, target: str) -> Goal:
+    """The goal that a table of counts names by its type, a thing, and a receptacle or lamp."""
+    task_type = cast("TaskType", form)
+    if task_type == TYPES["light"]:
+        return Goal(task_type, thing, lamp=target)
+    return Goal(task_type, thing, target, count=2 if task_type == TYPES["two"] else 1)
+
+
+def problem_of(goal: Goal, receptacles: Sequence[Standing], things: Sequence[Lying], habits: Counts) -> Problem:
+    """The PDDL problem of a house; ``habits`` say what can be done with its things, and what its receptacles take."""
+    kinds = sorted({thing.kind for thing in things})
+    holders = sorted({one.kind for one in receptacles})
+    types = {"OBJECT": f"{goal.object}type", "RECEPTACLE": f"{goal.receptacle}type", "LAMP": f"{goal.lamp}type"}
+    # The goal's kinds are declared even if the house has none; such a house cannot be solved.
+    declared = {
+        "agent1": "agent",
+        **{f"{kind}type": "otype" for kind in sorted({*kinds, goal.object, *([goal.lamp] if goal.lamp else [])})},
+        **{f"{kind}type": "rtype" for kind in sorted({*holders, *([goal.receptacle] if goal.receptacle else [])})},
+        **{thing.id: "object" for thing in things},
+        **{one.id: "receptacle" for one in receptacles},
+        **dict.fromkeys(sorted({START, *(one.place for one in receptacles)}), "location"),
+    }
+    facts: dict[str, list[Fact]] = {predicate: [] for predicate in PREDICATES}
+    facts["atlocation"].append(("agent1", START))
+    for one in receptacles:
+        facts["receptacletype"].append((one.id, f"{one.kind}type"))
+        facts["receptacleatlocation"].append((one.id, one.place))
+        if one.openable:
+            facts["openable"].append((one.id,))
+    for thing in things:
+        facts["objecttype"].append((thing.id, f"{thing.kind}type"))
+        facts["inreceptacle"].append((thing.id, thing.receptacle.id))
+        facts["objectatlocation"].append((thing.id, thing.receptacle.place))
+        for predicate in (*habits.can.get(thing.kind, ()), *(("iscool",) if thing.cool else ())):
+            facts[predicate].append((thing.id,))
+        if thing.inside:
+            facts["inreceptacleobject"].append((thing.id, thing.inside))
+    for kind in holders:
+        taken = habits.accepts.get(kind, ())
+        facts["cancontain"] += [(f"{kind}type", f"{thing}type") for thing in kinds if thing in taken]
+    return Problem(declared, facts, FORMS[goal.type], types)
 
 
 class _Draft:
     """One draw, which has the things that the goal needs but may be unsolvable."""
 
-    def __init__(self, dice: _Dice, habits: Counts, room: RoomCount) -> None:
+    def __init__(self, dice: Dice, habits: Counts, room: RoomCount) -> None:
         self.dice = dice
         self.habits = habits
         self.room = room
@@ -205,40 +252,6 @@ class _Draft:
             if share and thing.receptacle.kind == APPLIANCES["cool"] and "coolable" in habits.can.get(thing.kind, ()):
                 thing.cool = dice.happens(share.cool, share.number)
 
-    def problem(self) -> Problem:
-        goal = self.goal
-        kinds = sorted({thing.kind for thing in self.things})
-        holders = sorted({one.kind for one in self.receptacles})
-        types = {"OBJECT": f"{goal.object}type", "RECEPTACLE": f"{goal.receptacle}type", "LAMP": f"{goal.lamp}type"}
-        # The goal's kinds are declared even if the house has none; such a house cannot be solved.
-        things = {
-            "agent1": "agent",
-            **{f"{kind}type": "otype" for kind in sorted({*kinds, goal.object, *([goal.lamp] if goal.lamp else [])})},
-            **{f"{kind}type": "rtype" for kind in sorted({*holders, *([goal.receptacle] if goal.receptacle else [])})},
-            **{thing.id: "object" for thing in self.things},
-            **{one.id: "receptacle" for one in self.receptacles},
-            **dict.fromkeys(sorted({_START, *(one.place for one in self.receptacles)}), "location"),
-        }
-        facts: dict[str, list[Fact]] = {predicate: [] for predicate in PREDICATES}
-        facts["atlocation"].append(("agent1", _START))
-        for one in self.receptacles:
-            facts["receptacletype"].append((one.id, f"{one.kind}type"))
-            facts["receptacleatlocation"].append((one.id, one.place))
-            if one.openable:
-                facts["openable"].append((one.id,))
-        for thing in self.things:
-            facts["objecttype"].append((thing.id, f"{thing.kind}type"))
-            facts["inreceptacle"].append((thing.id, thing.receptacle.id))
-            facts["objectatlocation"].append((thing.id, thing.receptacle.place))
-            for predicate in (*self.habits.can.get(thing.kind, ()), *(("iscool",) if thing.cool else ())):
-                facts[predicate].append((thing.id,))
-            if thing.inside:
-                facts["inreceptacleobject"].append((thing.id, thing.inside))
-        for kind in holders:
-            taken = self.habits.accepts.get(kind, ())
-            facts["cancontain"] += [(f"{kind}type", f"{thing}type") for thing in kinds if thing in taken]
-        return Problem(things, facts, _FORMS[goal.type], types)
-
     def _goal(self) -> Goal:
         form, thing, target = self.dice.pick(
             {
@@ -248,21 +261,18 @@ class _Draft:
                 for target, number in targets.items()
             }
         )
-        form = cast("TaskType", form)
-        if form == TYPES["light"]:
-            return Goal(form, thing, lamp=target)
-        return Goal(form, thing, target, count=2 if form == TYPES["two"] else 1)
+        return goal_of(form, thing, target)
 
-    def _receptacles(self) -> list[_Receptacle]:
+    def _receptacles(self) -> list[Standing]:
         goal, room = self.goal, self.room
         wanted = (goal.receptacle, APPLIANCES[goal.treatment] if goal.treatment else None)
         needed = {kind for kind in wanted if kind}
-        found: list[_Receptacle] = []
+        found: list[Standing] = []
         for kind in sorted({*room.receptacles, *needed}):
             known = room.receptacles.get(kind)
-            for number in range(self._number(_numbers(room, kind), 1 if kind in needed else 0)):
+            for number in range(self._number(numbers_of(room, kind), 1 if kind in needed else 0)):
                 openable = self.dice.happens(known.openable if known else 0, known.number if known else 1)
-                found.append(_Receptacle(_id(kind, number), kind, openable))
+                found.append(Standing(thing_id(kind, number), kind, openable))
         return found
 
     def _number(self, weights: Mapping[int, int], least: int) -> int:
@@ -276,7 +286,7 @@ class _Draft:
         for kinds, number in self.room.together.items():
             for _ in range(self.dice.often(number, self.room.games)):
                 free = [one for one in self.receptacles if not one.place]
-                group: list[_Receptacle] = []
+                group: list[Standing] = []
                 for kind in kinds.split("+"):
                     group += [one for one in free if one.kind == kind and one not in group][:1]
                 if len(group) == kinds.count("+") + 1:
@@ -286,11 +296,11 @@ class _Draft:
         for one in self.receptacles:
             one.place = one.place or next(places)
 
-    def _things(self) -> list[_Thing]:
+    def _things(self) -> list[Lying]:
         goal, room = self.goal, self.room
         least = {goal.object: goal.count} | ({goal.lamp: 1} if goal.lamp else {})
         there = {one.kind for one in self.receptacles}
-        found: list[_Thing] = []
+        found: list[Lying] = []
         for kind in sorted({*room.objects, *least}):
             # An object that must only be carried somewhere never starts there.
             barred = goal.receptacle if kind == goal.object and not goal.treatment else None
@@ -300,7 +310,7 @@ class _Draft:
                 for number in range(self._number(known.lying, least.get(kind, 0))):
                     holder = self.dice.pick(holders)
                     here = [one for one in self.receptacles if one.kind == holder]
-                    found.append(_Thing(_id(kind, number), kind, self.dice.choose(here)))
+                    found.append(Lying(thing_id(kind, number), kind, self.dice.choose(here)))
         return found
 
     def _nest(self) -> None:
@@ -316,7 +326,7 @@ class _Draft:
                 inner.receptacle, inner.inside = outer.receptacle, outer.id
 
 
-def _id(kind: str, number: int) -> str:
+def thing_id(kind: str, number: int) -> str:
     """An id from which the game derives the kind: what precedes ``_bar_``, with ``basin`` if the id has it."""
     stem = kind.removesuffix("basin")
     return f"{stem}_bar_{number:03}" if stem == kind else f"{stem}_bar_{number:03}_bar_{kind}"

@@ -1,0 +1,147 @@
+"""Search by rules: one that says where things are kept becomes a chance for each place, by code and not by a model's reading.
+
+A rule about the world adds to what was counted over a training split, as a few more sightings would; a rule about one household
+nearly replaces it, since nothing that is true elsewhere need be true there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from housequest.agent.skills.naming import denied_places, mentions, numbers_after
+from housequest.knowledge.mining import read_sentence
+from housequest.knowledge.rules import Rule
+from housequest.worlds.household.belief import Belief, kind
+from housequest.worlds.household.counts import Counts, Prior
+
+BY_ORDER = ((1.0,), (0.7, 0.3), (0.6, 0.3, 0.1))
+"""The shares of the places in a rule that tells none: the first is the likeliest."""
+HOUSEHOLD, WORLD = 2.0, 30.0
+"""The weight of earlier chances against a rule about a household, and the weight of a rule about the world."""
+BY_HAND = 20
+"""The sightings that a rule about a household counts for if it does not say how many there were."""
+_SHARE = re.compile(r"[^.;()]{0,30}\((\d{1,3}) %", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One rule about where a kind of thing is kept: the share of each receptacle by name, which add up to at most 1."""
+
+    rule: Rule
+    shares: Mapping[str, float]
+
+    @property
+    def weight(self) -> float:
+        """The sightings that it counts for."""
+        location = read_sentence(self.rule.statement)
+        if self.rule.scope == "world":
+            return WORLD
+        return float(location.number if location else BY_HAND)
+
+
+def read_told(rule: Rule, places: Sequence[str]) -> Told | None:
+    """Read the ``places`` that a location rule names in order of likelihood; None if it names none of them.
+
+    Args:
+        rule: A rule of the kind ``location``; a place is named by its kind, or by its number too, and is ruled out by "not".
+        places: The names of the receptacles in this house.
+
+    Returns:
+        The shares that the rule tells in per cent, else `BY_ORDER`. Those of a kind are spread over its receptacles.
+    """
+    text, ruled_out, said = rule.statement, denied_places(places, rule.statement), list[tuple[list[str], float | None]]()
+    for named, _, after in mentions({kind(one) for one in places}, text):
+        numbers, end = numbers_after(text, after)
+        some = [one for one in places if kind(one) == named and (not numbers or int(one.split()[-1]) in numbers)]
+        if (some := [one for one in some if one not in ruled_out]) and rule.kind == "location":
+            share = _SHARE.match(text, end)
+            said.append((some, int(share[1]) / 100 if share else None))
+    if not said:
+        return None
+    in_order = dict(enumerate(BY_ORDER[min(len(said), len(BY_ORDER)) - 1]))
+    silent = all(share is None for _, share in said)
+    shares: dict[str, float] = {}
+    for at, (some, share) in enumerate(said):
+        for name in some:
+            shares[name] = shares.get(name, 0.0) + (in_order.get(at, 0.0) if silent else share or 0.0) / len(some)
+    return Told(rule, {name: min(1.0, share) for name, share in shares.items() if share})
+
+
+class ToldPrior:
+    """The chances of finding things by rules, over those known before.
+
+    A chance is ``(s * before + a * share) / (s + a)`` for each rule about the thing in turn. For a rule about the world, ``s``
+    is the number of such things that were counted and ``a`` is `WORLD`; for one about a household, ``s`` is `HOUSEHOLD` and
+    ``a`` the number of its sightings.
+
+    Args:
+        before: The chances without rules.
+        counts: The table over a training split.
+        rules: Any rules; those that are about other things or name no place here change nothing.
+        belief: The house.
+    """
+
+    def __init__(self, before: Prior, counts: Counts, rules: Iterable[Rule], belief: Belief) -> None:
+        self._before, self._counts = before, counts
+        places = [one.name for one in belief.receptacles]
+        self._told: dict[str, list[Told]] = {}
+        for rule in rules:
+            if rule.kind == "location" and (told := read_told(rule, places)) is not None:
+                for thing in rule.objects:
+                    self._told.setdefault("".join(thing.split()).lower(), []).append(told)
+
+    def chance(self, thing: str, place: str, room: str) -> float:
+        chance = self._before.chance(thing, place, room)
+        for told in self._told.get(thing, ()):
+            seen = sum(each.objects[thing].number for each in self._counts.rooms.values() if thing in each.objects)
+            before = HOUSEHOLD if told.rule.scope == "household" else max(1.0, seen)
+            chance = (before * chance + told.weight * told.shares.get(place, 0.0)) / (before + told.weight)
+        return chance
+
+    def says(self, thing: str, place: str) -> Rule | None:
+        """The rule that speaks most for looking for a ``thing`` in ``place``; None if none does."""
+        speaking = [told for told in self._told.get(thing, ()) if told.shares.get(place)]
+        return max(speaking, key=lambda told: told.weight * told.shares[place]).rule if speaking else None
+
+    def says_of_command(self, thing: str, command: str, belief: Belief) -> Rule | None:
+        """The rule that speaks most for a ``command`` which leads to a place that was not looked into; None if none does."""
+        places = [one.name for one in belief.unsearched if command.endswith(f" {one.name}")]
+        return self.says(thing, places[0]) if places else None
+
+    def about(self, things: Iterable[str]) -> bool:
+        """True if a rule tells where one of these kinds of thing is."""
+        return not self._told.keys().isdisjoint(things)
+
+
+def look_for(
+    things: Sequence[str], belief: Belief, prior: Prior, counts: Counts, barred: Iterable[str]
+) -> tuple[str, str] | None:
+    """The place to look into next for one of ``things``, and the command on the way there; None if every place was searched.
+
+    Places are in the order of the commands until one can look in, over the chance that something is there.
+
+    Args:
+        things: Kinds of thing that are looked for.
+        belief: The house.
+        prior: The chances.
+        counts: The table over a training split, for what can be opened.
+        barred: Commands that must not be given.
+    """
+    room, barred = counts.room_of(belief.kinds), set(barred)
+
+    def shut(kind_of: str, openness: str | None) -> float:
+        return counts.openable(kind_of) if openness is None else float(openness == "closed")
+
+    def cost(name: str, kind_of: str, openness: str | None) -> float:
+        commands = max(1.0, (not belief.is_here(name)) + shut(kind_of, openness))
+        return commands / sum(prior.chance(thing, name, room) for thing in things)
+
+    unseen = sorted(belief.unsearched, key=lambda one: (cost(one.name, one.kind, one.openness), one.kind, one.number))
+    for one in unseen:
+        there = f"open {one.name}" if one.openness == "closed" else f"examine {one.name}"
+        command = there if belief.is_here(one.name) else f"go to {one.name}"
+        if command not in barred:
+            return one.name, command
+    return None

@@ -1,0 +1,211 @@
+"""Homes: houses with habits of their own, in which every day is a task.
+
+A home has the same receptacles every day, and each kind of thing has one to three places among them. Half of the kinds lie
+where such things usually lie, and half where they seldom do, in one certain drawer say, so that only somebody who lives there
+knows. Every day things are laid out anew by these habits, some of them anywhere, and a goal is drawn that fits.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from functools import lru_cache
+
+from housequest.worlds.alfworld.engine.game import parse_game, problem_text
+from housequest.worlds.alfworld.engine.planner import plan
+from housequest.worlds.alfworld.houses.house import (
+    DRAWS,
+    SEEDS,
+    Dice,
+    House,
+    Lying,
+    Standing,
+    goal_of,
+    numbers_of,
+    problem_of,
+    thing_id,
+)
+from housequest.worlds.alfworld.text import goal_sentences, load_counts
+from housequest.worlds.base import Task
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.household.counts import Counts
+from housequest.worlds.household.goals import APPLIANCES, TYPES, Goal
+from housequest.worlds.paths import sha256_of
+from housequest.worlds.tasks import MadeUpTasks
+
+VERSION = 1  # increased whenever a seed would give another home
+FAMILIES = ("household", "household-light")  # of four rooms, and of one
+DAYS = 1_000
+SHARES = ((1.0,), (0.75, 0.25), (0.6, 0.3, 0.1))
+"""How often a thing lies in each of its places, strays aside."""
+STRAY = 0.1
+"""The share of things that lie anywhere."""
+USUAL = 0.03
+"""A kind of place is usual for a kind of thing if it has at least this share of them in train."""
+MOST_THINGS = 3
+"""The most things of a kind on one day; their number is drawn evenly, from none."""
+_SPLIT = re.compile(rf"(?P<family>{'|'.join(FAMILIES)}):(?P<seed>[0-9]{{1,18}})", re.ASCII)
+_KEPT = 64  # days, of some 100 kB each
+_SCALE = 1_000  # weights are drawn as whole numbers
+
+
+class Home:
+    """The home of a seed. Nothing in it depends on a model or on earlier days, so days can be played in any order.
+
+    Args:
+        seed: From 0.
+        light: True for a home of one room, as small as a generated house; else it has a kitchen, a living room, a bedroom and a
+            bathroom.
+    """
+
+    def __init__(self, seed: int, *, light: bool = False) -> None:
+        if not 0 <= seed < SEEDS:
+            raise ConfigurationError(f"There is no home {seed}; give a seed from 0 to {SEEDS - 1}.")
+        self.seed, self.light, known = seed, light, load_counts()
+        dice, rooms = self._dice("home"), {name: room.games for name, room in known.rooms.items()}
+        self.rooms = (dice.pick(rooms),) if light else tuple(rooms)
+        self._counted = [known.rooms[name] for name in self.rooms]
+        self.receptacles = self._stand(dice)
+        # The game counts the names of a kind down from its lowest id.
+        left = Counter(one.kind for one in self.receptacles)
+        self._named: dict[str, Standing] = {}
+        for one in self.receptacles:
+            self._named[f"{one.kind} {left[one.kind]}"] = one
+            left[one.kind] -= 1
+        looks = (look for room in self._counted for look in room.goals.get(TYPES["light"], {}).values())
+        self._lamps = {lamp for look in looks for lamp in look}
+        self.habits: Mapping[str, Mapping[str, float]] = self._habits(dice, known)
+        self._goals = self._possible_goals()
+        # Anything may be put anywhere.
+        self._counts = replace(known, accepts=dict.fromkeys((one.kind for one in self.receptacles), known.objects()))
+
+    @property
+    def split(self) -> str:
+        """The name of its split, such as ``household:7``."""
+        return f"{FAMILIES[self.light]}:{self.seed}"
+
+    def chance(self, thing: str, place: str, room: str = "") -> float:
+        """Hidden: the share of things of a kind that lie in the receptacle named ``place``, strays included (`Prior`)."""
+        del room
+        return self.habits.get(thing, {}).get(place, 0.0) * (1 - STRAY) + STRAY / len(self.receptacles)
+
+    def day(self, number: int) -> House:
+        """Lay out a day, from 1, with a goal that can be reached. Raises ``ConfigurationError`` if there is no such day."""
+        if not 1 <= number <= DAYS:
+            raise ConfigurationError(f"The home {self.split} has no day {number}; give one from 1 to {DAYS}.")
+        dice = self._dice(f"day {number}")
+        for draws in range(1, DRAWS + 1):
+            things = self._lay(dice)
+            if goals := self._fitting(things):
+                goal = dice.pick(goals)
+                sentence = goal_sentences(goal)[dice.below(2)]
+                written = problem_of(goal, self.receptacles, things, self._counts)
+                problem = problem_text(written, f"home_{self.seed}_{number}")
+                game = parse_game(problem, sentence, f"{self.split}/day:{number}")
+                found = plan(game)
+                if isinstance(found, tuple) and found:
+                    return House(number, "+".join(self.rooms), goal, sentence, problem, game, found, draws)
+        raise ConfigurationError(f"None of {DRAWS:,} days drawn for {self.split}/day:{number} can be solved.")
+
+    def _dice(self, what: str) -> Dice:
+        return Dice(f"housequest {FAMILIES[self.light]} {VERSION} {self.seed} {what}")
+
+    def _stand(self, dice: Dice) -> tuple[Standing, ...]:
+        openable: dict[str, list[bool]] = {}
+        for room in self._counted:
+            for kind, known in sorted(room.receptacles.items()):
+                each = openable.setdefault(kind, [])
+                each += (dice.happens(known.openable, known.number) for _ in range(dice.pick(numbers_of(room, kind))))
+        found = [
+            Standing(thing_id(kind, number), kind, opens)
+            for kind, each in sorted(openable.items())
+            for number, opens in enumerate(each)
+        ]
+        return tuple(replace(one, place=f"loc_bar_{number:03}") for number, one in enumerate(found, start=1))
+
+    def _habits(self, dice: Dice, known: Counts) -> dict[str, dict[str, float]]:
+        """Draw the places of each kind of thing that can be carried, and of lamps, by name, with their weights."""
+        there = {one.kind for one in self.receptacles}
+        counted: dict[str, Counter[str]] = {}
+        for thing, entry in ((thing, entry) for room in self._counted for thing, entry in room.objects.items()):
+            if thing in self._lamps or "pickupable" in known.can.get(thing, ()):
+                seen = {place: one.instances for place, one in entry.places.items() if place in there}
+                counted.setdefault(thing, Counter()).update(seen)
+        habits: dict[str, dict[str, float]] = {}
+        for thing, seen in sorted((thing, seen) for thing, seen in counted.items() if seen.total()):
+            usual = {kind: number for kind, number in sorted(seen.items()) if number >= USUAL * seen.total()}
+            odd = dice.happens(1, 2) and thing not in self._lamps
+            left = [name for name, one in self._named.items() if (one.kind in usual) != odd]
+            places: list[str] = []
+            for _ in SHARES[dice.below(len(SHARES))][: len(left)]:
+                # Where a thing usually lies, by kind as in train. Where it seldom does, over all receptacles: by kind, those of
+                # which there is but one would be drawn too often, and "which drawer?" would hardly matter.
+                kinds = {self._named[name].kind for name in left}
+                kind = None if odd else dice.pick({kind: number for kind, number in usual.items() if kind in kinds})
+                places.append(dice.choose([name for name in left if kind in {None, self._named[name].kind}]))
+                left.remove(places[-1])
+            habits[thing] = dict(zip(places, SHARES[len(places) - 1], strict=True))
+        return habits
+
+    def _lay(self, dice: Dice) -> list[Lying]:
+        lying: list[Lying] = []
+        for thing, places in self.habits.items():
+            weights = {name: round(_SCALE * weight) for name, weight in places.items()}
+            for number in range(dice.below(MOST_THINGS + 1)):
+                stray = dice.random() < STRAY and thing not in self._lamps
+                holder = dice.choose(self.receptacles) if stray else self._named[dice.pick(weights)]
+                lying.append(Lying(thing_id(thing, number), thing, holder))
+        return lying
+
+    def _possible_goals(self) -> dict[Goal, int]:
+        """The goals for which the home has what stands in it, by their weight in train."""
+        there, found = {one.kind for one in self.receptacles}, Counter[Goal]()
+        for room in self._counted:
+            for form, things in room.goals.items():
+                for thing, target, weight in ((thing, *each) for thing, targets in things.items() for each in targets.items()):
+                    goal = goal_of(form, thing, target)
+                    wanted = {goal.receptacle, APPLIANCES[goal.treatment] if goal.treatment else None} - {None}
+                    if weight and wanted <= there:
+                        found[goal] += weight
+        return found
+
+    def _fitting(self, things: list[Lying]) -> dict[Goal, int]:
+        """The goals for which the things of a day are there, and not partly at their target already."""
+        number = Counter(one.kind for one in things)
+        lying = {(one.kind, one.receptacle.kind) for one in things}
+        return {
+            goal: weight
+            for goal, weight in self._goals.items()
+            if number[goal.object] >= goal.count
+            and (goal.lamp is None or number[goal.lamp])
+            and (goal.treatment is not None or (goal.object, goal.receptacle) not in lying)
+        }
+
+
+class HomeDays(MadeUpTasks):
+    """The days of a home: a task's number is its day, from 1, and its id such as ``household:7/day:12``."""
+
+    what = "day"
+
+    def __init__(self, home: Home, world: str = "alfworld") -> None:
+        super().__init__(home.split, range(1, DAYS + 1), self._task)
+        self.home, self._world = home, world
+        self.day = lru_cache(_KEPT)(home.day)
+        """The house of a day. Raises what `Home.day` raises."""
+
+    def _task(self, day: int) -> Task:
+        house = self.day(day)
+        return Task(f"{self.split}/day:{day}", self._world, self.split, day, house.goal.type, house.sentence)
+
+    def fingerprint(self) -> str:
+        """A SHA-256 over what decides a day: the version, the seed, and the counts."""
+        return sha256_of(json.dumps([VERSION, self.split, asdict(load_counts())]))
+
+
+def days_of(split: str) -> HomeDays | None:
+    """The days of the home that ``split`` names; None if it names none."""
+    found = _SPLIT.fullmatch(split)
+    return None if found is None else HomeDays(Home(int(found["seed"]), light=found["family"] == FAMILIES[1]))
