@@ -26,7 +26,7 @@ _SHARE = re.compile(r"[^.;()]{0,30}\((\d{1,3}) %", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToldPlaces:
     """One rule about where a kind of thing is kept: the share of each receptacle by name, which add up to at most 1."""
 
     rule: Rule
@@ -41,7 +41,7 @@ class Told:
         return float(location.number if location else BY_HAND)
 
 
-def read_told(rule: Rule, places: Sequence[str]) -> Told | None:
+def read_told(rule: Rule, places: Sequence[str]) -> ToldPlaces | None:
     """Read the ``places`` that a location rule names in order of likelihood; None if it names none of them.
 
     Args:
@@ -66,7 +66,7 @@ def read_told(rule: Rule, places: Sequence[str]) -> Told | None:
     for at, (some, share) in enumerate(said):
         for name in some:
             shares[name] = shares.get(name, 0.0) + (in_order.get(at, 0.0) if silent else share or 0.0) / len(some)
-    return Told(rule, {name: min(1.0, share) for name, share in shares.items() if share})
+    return ToldPlaces(rule, {name: min(1.0, share) for name, share in shares.items() if share})
 
 
 class ToldPrior:
@@ -86,7 +86,7 @@ class ToldPrior:
     def __init__(self, before: Prior, counts: Counts, rules: Iterable[Rule], belief: Belief) -> None:
         self._before, self._counts = before, counts
         places = [one.name for one in belief.receptacles]
-        self._told: dict[str, list[Told]] = {}
+        self._told: dict[str, list[ToldPlaces]] = {}
         for rule in rules:
             if rule.kind == "location" and (told := read_told(rule, places)) is not None:
                 for thing in rule.objects:

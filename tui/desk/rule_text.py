@@ -138,7 +138,12 @@ def rule_lines(rule: Rule) -> Iterator[str]:
     origin = f"{'a ' if rule.origin.source != 'person' or not rule.origin.name else ''}{rule.origin.source} {rule.origin.name}"
     yield f"  {rule.status}{by}, stated by {origin.strip()}"
     scope = () if rule.scope == "world" else (rule.scope,)
-    for name, words in (("kind", (rule.kind,) if rule.kind else ()), ("scope", scope), ("tasks", rule.types), ("objects", rule.objects)):
+    for name, words in (
+        ("kind", (rule.kind,) if rule.kind else ()),
+        ("scope", scope),
+        ("tasks", rule.types),
+        ("objects", rule.objects),
+    ):
         if words:
             yield f"  {name}: {', '.join(words)}"
     if rule.check:

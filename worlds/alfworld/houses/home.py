@@ -21,8 +21,8 @@ from housequest.worlds.alfworld.houses.house import (
     SEEDS,
     Dice,
     House,
-    Lying,
-    Standing,
+    LaidThing,
+    PlacedReceptacle,
     goal_of,
     numbers_of,
     problem_of,
@@ -71,7 +71,7 @@ class Home:
         self.receptacles = self._stand(dice)
         # The game counts the names of a kind down from its lowest id.
         left = Counter(one.kind for one in self.receptacles)
-        self._named: dict[str, Standing] = {}
+        self._named: dict[str, PlacedReceptacle] = {}
         for one in self.receptacles:
             self._named[f"{one.kind} {left[one.kind]}"] = one
             left[one.kind] -= 1
@@ -113,14 +113,14 @@ class Home:
     def _dice(self, what: str) -> Dice:
         return Dice(f"housequest {FAMILIES[self.light]} {VERSION} {self.seed} {what}")
 
-    def _stand(self, dice: Dice) -> tuple[Standing, ...]:
+    def _stand(self, dice: Dice) -> tuple[PlacedReceptacle, ...]:
         openable: dict[str, list[bool]] = {}
         for room in self._counted:
             for kind, known in sorted(room.receptacles.items()):
                 each = openable.setdefault(kind, [])
                 each += (dice.happens(known.openable, known.number) for _ in range(dice.pick(numbers_of(room, kind))))
         found = [
-            Standing(thing_id(kind, number), kind, opens)
+            PlacedReceptacle(thing_id(kind, number), kind, opens)
             for kind, each in sorted(openable.items())
             for number, opens in enumerate(each)
         ]
@@ -150,14 +150,14 @@ class Home:
             habits[thing] = dict(zip(places, SHARES[len(places) - 1], strict=True))
         return habits
 
-    def _lay(self, dice: Dice) -> list[Lying]:
-        lying: list[Lying] = []
+    def _lay(self, dice: Dice) -> list[LaidThing]:
+        lying: list[LaidThing] = []
         for thing, places in self.habits.items():
             weights = {name: round(_SCALE * weight) for name, weight in places.items()}
             for number in range(dice.below(MOST_THINGS + 1)):
                 stray = dice.random() < STRAY and thing not in self._lamps
                 holder = dice.choose(self.receptacles) if stray else self._named[dice.pick(weights)]
-                lying.append(Lying(thing_id(thing, number), thing, holder))
+                lying.append(LaidThing(thing_id(thing, number), thing, holder))
         return lying
 
     def _possible_goals(self) -> dict[Goal, int]:
@@ -172,7 +172,7 @@ class Home:
                         found[goal] += weight
         return found
 
-    def _fitting(self, things: list[Lying]) -> dict[Goal, int]:
+    def _fitting(self, things: list[LaidThing]) -> dict[Goal, int]:
         """The goals for which the things of a day are there, and not partly at their target already."""
         number = Counter(one.kind for one in things)
         lying = {(one.kind, one.receptacle.kind) for one in things}

@@ -172,7 +172,7 @@ class Dice(Random):
 
 
 @dataclass(slots=True)
-class Standing:
+class PlacedReceptacle:
     """A receptacle of a house: its id, its kind, if it can be opened, and where it stands."""
 
     id: str
@@ -182,12 +182,12 @@ class Standing:
 
 
 @dataclass(slots=True)
-class Lying:
+class LaidThing:
     """A thing in a house: its id, its kind, and where it lies, ``inside`` another thing perhaps."""
 
     id: str
     kind: str
-    receptacle: Standing
+    receptacle: PlacedReceptacle
     cool: bool = False
     inside: str | None = None
 
@@ -200,7 +200,7 @@ def goal_of(form: str, thing: str, target: str) -> Goal:
     return Goal(task_type, thing, target, count=2 if task_type == TYPES["two"] else 1)
 
 
-def problem_of(goal: Goal, receptacles: Sequence[Standing], things: Sequence[Lying], habits: Counts) -> Problem:
+def problem_of(goal: Goal, receptacles: Sequence[PlacedReceptacle], things: Sequence[LaidThing], habits: Counts) -> Problem:
     """The PDDL problem of a house; ``habits`` say what can be done with its things, and what its receptacles take."""
     kinds = sorted({thing.kind for thing in things})
     holders = sorted({one.kind for one in receptacles})
@@ -263,16 +263,16 @@ class _Draft:
         )
         return goal_of(form, thing, target)
 
-    def _receptacles(self) -> list[Standing]:
+    def _receptacles(self) -> list[PlacedReceptacle]:
         goal, room = self.goal, self.room
         wanted = (goal.receptacle, APPLIANCES[goal.treatment] if goal.treatment else None)
         needed = {kind for kind in wanted if kind}
-        found: list[Standing] = []
+        found: list[PlacedReceptacle] = []
         for kind in sorted({*room.receptacles, *needed}):
             known = room.receptacles.get(kind)
             for number in range(self._number(numbers_of(room, kind), 1 if kind in needed else 0)):
                 openable = self.dice.happens(known.openable if known else 0, known.number if known else 1)
-                found.append(Standing(thing_id(kind, number), kind, openable))
+                found.append(PlacedReceptacle(thing_id(kind, number), kind, openable))
         return found
 
     def _number(self, weights: Mapping[int, int], least: int) -> int:
@@ -286,7 +286,7 @@ class _Draft:
         for kinds, number in self.room.together.items():
             for _ in range(self.dice.often(number, self.room.games)):
                 free = [one for one in self.receptacles if not one.place]
-                group: list[Standing] = []
+                group: list[PlacedReceptacle] = []
                 for kind in kinds.split("+"):
                     group += [one for one in free if one.kind == kind and one not in group][:1]
                 if len(group) == kinds.count("+") + 1:
@@ -296,11 +296,11 @@ class _Draft:
         for one in self.receptacles:
             one.place = one.place or next(places)
 
-    def _things(self) -> list[Lying]:
+    def _things(self) -> list[LaidThing]:
         goal, room = self.goal, self.room
         least = {goal.object: goal.count} | ({goal.lamp: 1} if goal.lamp else {})
         there = {one.kind for one in self.receptacles}
-        found: list[Lying] = []
+        found: list[LaidThing] = []
         for kind in sorted({*room.objects, *least}):
             # An object that must only be carried somewhere never starts there.
             barred = goal.receptacle if kind == goal.object and not goal.treatment else None
@@ -310,7 +310,7 @@ class _Draft:
                 for number in range(self._number(known.lying, least.get(kind, 0))):
                     holder = self.dice.pick(holders)
                     here = [one for one in self.receptacles if one.kind == holder]
-                    found.append(Lying(thing_id(kind, number), kind, self.dice.choose(here)))
+                    found.append(LaidThing(thing_id(kind, number), kind, self.dice.choose(here)))
         return found
 
     def _nest(self) -> None:
