@@ -297,7 +297,7 @@ def side_by_side(first: Iterable[Event], second: Iterable[Event], names: tuple[s
         yield from (*look.painted("goal", start.goal.strip()), "", *look.wrapped(start.opening.strip()), "")
     heads = [printable(name) for name in names]
     rows = [[[look.paint("goal", head)] for head in heads]] if wide else []
-    for row in (*rows, *zip_longest(one, other, fillvalue=[]), (won, lost)):
+    for row in (*rows, *zip_longest(one, other, fillvalue=list[str]()), (won, lost)):
         if wide:
             for left, right in zip_longest(*row, fillvalue=""):
                 fill = " " * max(0, column.width - Text.from_ansi(left).cell_len)

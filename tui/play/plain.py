@@ -159,13 +159,15 @@ def told_by_turn(
 ) -> tuple[events.Started | None, list[list[str]], list[str]]:
     """The start of an episode, then the lines of each turn of the branch that was played on, and those after the last turn."""
     narrator, turns = EventFormatter(layout), [list[str]()]
-    start, *rest = events.branch(list(recorded)) or [None]
-    for event in rest:
+    started: events.Started | None = None
+    for event in events.branch(list(recorded)):
+        if isinstance(event.body, events.Started):
+            started = event.body
+            continue
         turns[-1] += narrator.lines(event)
         if isinstance(event.body, events.Stepped | events.TurnSpent):
             turns.append([])
-    started = start.body if start is not None else None
-    return started if isinstance(started, events.Started) else None, turns[:-1], turns[-1]
+    return started, turns[:-1], turns[-1]
 
 
 class EventFormatter:
