@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
+from scripts.torture.cluster import kill_cluster
 from scripts.torture.disk import full_disk
 from scripts.torture.doors import mcp
 from scripts.torture.endpoints import dying, flaky, odd_reply, poison
-from scripts.torture.env_server import env_server
+from scripts.torture.env_server import env_server, isolation
 from scripts.torture.folders import damage, links, parts
 from scripts.torture.kills import interrupt, interrupt_twice, kill, kill_expert, kill_explore, kill_series, twins
 from scripts.torture.program import Program
@@ -36,6 +37,7 @@ KINDS: Mapping[str, Kind] = {
     "odd-reply": Kind(odd_reply, 15, (REACT,)),
     "kill": Kind(kill, 40, (REACT, CROWD)),
     "kill-expert": Kind(kill_expert, 30, (MANY,)),
+    "kill-cluster": Kind(kill_cluster, 24, (REACT, CROWD)),
     "kill-explore": Kind(kill_explore, 10, (EXPLORED,)),
     "kill-series": Kind(kill_series, 24, (REPEATED, RETRIED)),
     "interrupt": Kind(interrupt, 18, (REACT, CROWD)),
@@ -47,7 +49,8 @@ KINDS: Mapping[str, Kind] = {
     "parts": Kind(parts, 14, (REACT,)),
     "two-screens": Kind(two_screens, 16, ()),
     "mcp": Kind(mcp, 9, ()),
-    "env-server": Kind(env_server, 10, ()),
+    "env-server": Kind(env_server, 11, ()),
+    "isolation": Kind(isolation, 8, ()),
 }
 
 

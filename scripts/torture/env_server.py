@@ -14,6 +14,7 @@ import aiohttp
 
 from scripts.torture.doors import PLAN, TASK, Client, garbage, half, huge
 from scripts.torture.kills import AT_ONCE, until
+from scripts.torture.program import Process
 from scripts.torture.trial import FINISHED, Trial
 
 SESSIONS = 16
@@ -144,13 +145,24 @@ class Rude:
 
     async def foreign(self) -> None:
         """Requests as a web page would send them that is shown in a browser on this machine."""
-        for origin in ("http://evil.example", "null", f"http://127.0.0.1:{self.port}"):
+        for origin in ("http://evil.example", "null", f"http://localhost:{self.port + 1}"):
             with suppress(aiohttp.WSServerHandshakeError):
                 async with self.http.ws_connect("/ws", origin=origin):
                     self.trial.fault("outside", f"a page of {origin} has a session")
             async with self.http.post("/create", headers={"Origin": origin}) as answer:
                 if answer.status < 400:
                     self.trial.fault("outside", f"answered {answer.status} to a page of {origin}")
+
+    async def strange_names(self) -> None:
+        """Requests under names that come to mean this machine, on every route."""
+        async with self.http.get("/openapi.json") as answer:
+            paths: Mapping[str, Mapping[str, object]] = (await answer.json())["paths"]
+        for path, methods in paths.items():
+            for method in methods:
+                for name in ("evil.example", f"evil.example:{self.port}", "127.0.0.1.evil.example"):
+                    async with self.http.request(method, path, headers={"Host": name}, json={}) as answer:
+                        if answer.status != 421:
+                            self.trial.fault("outside", f"answered {answer.status} at {path} under the name {name}")
 
 
 RUDE: Mapping[str, Callable[[Rude], Awaitable[None]]] = {
@@ -164,13 +176,87 @@ RUDE: Mapping[str, Callable[[Rude], Awaitable[None]]] = {
     "garbage": Rude.garbage,
     "half requests": Rude.half,
     "foreign pages": Rude.foreign,
+    "strange names": Rude.strange_names,
 }
 
 
 async def env_server(trial: Trial) -> None:
     """Attack the server, then play a game as one should by each protocol, look at its memory, and leave with Ctrl-C."""
     trial.about = tuple(RUDE)[trial.number % len(RUDE)]
-    limits = ("--sessions", str(SESSIONS), "--idle", str(IDLE))
+
+    async def attacked(process: Process, port: int, http: aiohttp.ClientSession) -> None:
+        async with AsyncExitStack() as held:
+            await _good(trial, http)
+            before = process.memory
+            await RUDE[trial.about](Rude(trial, port, http, held))
+            grown = process.memory - before
+            await _good(trial, http)
+            if grown > MOST_GROWN:
+                trial.fault("grown", f"by {grown >> 20} MiB")
+
+    await _serving(trial, IDLE, attacked)
+
+
+async def isolation(trial: Trial) -> None:
+    """Several clients of both protocols play at once, while a stranger tries ids and leaves nothing out; none notices it."""
+    players, guesses = trial.chance.randint(2, 6), trial.chance.randint(50, 300)
+    trial.about = f"{players} clients of each protocol, {guesses} guesses"
+
+    async def attacked(_: Process, port: int, http: aiohttp.ClientSession) -> None:
+        alone = await _agentgym(http), await _openenv(http)
+        games = [*(_agentgym(http) for _ in range(players)), *(_openenv(http) for _ in range(players))]
+        playing = asyncio.gather(*games)
+        await _guess(trial, http, guesses)
+        told = await playing
+        for number, one in enumerate(told):
+            if one != alone[number >= players]:
+                trial.fault("lost", f"client {number} was told otherwise than alone, at the end {one[-1]}")
+        if alone[1][-1][1] is not True:
+            trial.fault("lost", "nobody won the game")
+
+    await _serving(trial, PATIENCE, attacked)
+
+
+async def _agentgym(http: aiohttp.ClientSession) -> list[tuple[object, object]]:
+    """What a client of AgentGym's is told in a game that it wins."""
+    number = (await _ask(http, "/create"))["id"]
+    opening = await _ask(http, "/reset", id=number, game=690)
+    told: list[tuple[object, object]] = [(opening.get("observation"), opening.get("error"))]
+    for command in PLAN:
+        said = await _ask(http, "/step", id=number, action=command)
+        told.append((said.get("observation"), said.get("done")))
+        await asyncio.sleep(0.02)  # so that strangers meet games that are played
+    await _ask(http, "/close", id=number)
+    return told
+
+
+async def _openenv(http: aiohttp.ClientSession) -> list[tuple[object, object]]:
+    """What a client of OpenEnv's is told in the same game."""
+    async with http.ws_connect("/ws") as socket:
+        said = [await _say(socket, "reset", task=TASK)]
+        for command in PLAN:
+            said.append(await _say(socket, "step", command=command))
+            await asyncio.sleep(0.02)
+    return [(each["data"].get("observation", {}).get("text"), each["data"].get("done")) for each in said]
+
+
+async def _guess(trial: Trial, http: aiohttp.ClientSession, guesses: int) -> None:
+    """Try ids that a stranger would try: small ones, those beside its own, and any."""
+    own = (await _ask(http, "/create"))["id"]
+    chance = trial.chance
+    for number in range(guesses):
+        guess = (number, own + chance.choice((-1, 1)) * chance.randint(1, 99), chance.getrandbits(62))[number % 3]
+        path = chance.choice(("/step", "/close", "/reset"))
+        said = await _ask(http, path, id=guess, action="look", game=0)
+        async with http.get("/detail", params={"id": str(guess)}) as answer:
+            seen = await answer.json()
+        if "error" not in said or "error" not in seen:
+            trial.fault("outside", f"{path} with the guessed id {guess} was answered: {said}, {seen}")
+
+
+async def _serving(trial: Trial, idle: float, attack: Callable[[Process, int, aiohttp.ClientSession], Awaitable[None]]) -> None:
+    """Start the server, attack it, and leave with Ctrl-C."""
+    limits = ("--sessions", str(SESSIONS), "--idle", str(idle))
     process = await trial.program.start(("env-server", "--split", "generated", "--port", "0", *limits))
     try:
         await until(lambda: _ADDRESS.search(process.heard) is not None or process.over)
@@ -178,18 +264,8 @@ async def env_server(trial: Trial) -> None:
             trial.expect(await process.outcome(), FINISHED)
             return
         try:
-            async with (
-                asyncio.timeout(2 * PATIENCE),
-                aiohttp.ClientSession(f"http://127.0.0.1:{found[1]}") as http,
-                AsyncExitStack() as held,
-            ):
-                await _good(trial, http)
-                before = process.memory
-                await RUDE[trial.about](Rude(trial, int(found[1]), http, held))
-                grown = process.memory - before
-                await _good(trial, http)
-                if grown > MOST_GROWN:
-                    trial.fault("grown", f"by {grown >> 20} MiB")
+            async with asyncio.timeout(2 * PATIENCE), aiohttp.ClientSession(f"http://127.0.0.1:{found[1]}") as http:
+                await attack(process, int(found[1]), http)
         except (OSError, aiohttp.ClientError) as error:
             trial.fault("hung", f"a good client was not served: {error!r}")
         process.send(signal.SIGINT)

@@ -36,7 +36,7 @@ async def _killed(trial: Trial, play: Play, endpoint: Endpoint, workers: int, ki
     for made in range(kills):
         endpoint.slow = trial.chance.choice((0.0, 0.01, 0.05))
         process = await trial.program.start(play.arguments("run", workers, endpoint))
-        await _moment(trial, process, endpoint, trial.goldens[play])
+        await moment(trial, process, endpoint, trial.goldens[play])
         over = process.over
         process.send(trial.chance.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM)))
         done = await process.outcome()
@@ -91,7 +91,7 @@ async def interrupt(trial: Trial) -> None:
     async with trial.endpoint() as endpoint:
         endpoint.slow = trial.chance.choice((0.05, 0.3, 1.0))
         process = await trial.program.start(play.arguments("run", workers, endpoint))
-        await _moment(trial, process, endpoint, trial.goldens[play])
+        await moment(trial, process, endpoint, trial.goldens[play])
         process.send(signal.SIGINT)
         done = await process.outcome()
         trial.expect(done, STOPPED, FINISHED)
@@ -139,7 +139,7 @@ async def twins(trial: Trial) -> None:
         trial.check_paid(REACT, endpoint, 0)
 
 
-async def _moment(trial: Trial, process: Process, endpoint: Endpoint, golden: Golden) -> None:
+async def moment(trial: Trial, process: Process, endpoint: Endpoint, golden: Golden) -> None:
     """A random moment: now and then once the run has a folder, mostly when a call arrives, up to the last one and after."""
     if trial.chance.random() < 0.1:
         await until(lambda: trial.run.exists() or process.over)

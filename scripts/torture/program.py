@@ -50,6 +50,10 @@ class Process:
         return self._process.returncode is not None
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def heard(self) -> str:
         """What it has said on standard error so far."""
         return self._err.read_text("utf-8", "replace")
@@ -64,6 +68,11 @@ class Process:
         """Send a signal to the whole process group, as a terminal does."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
+
+    def kill(self) -> None:
+        """Kill the command alone, and none of the processes that it started."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
 
     async def outcome(self, patience: float = PATIENCE) -> Outcome:
         """Wait for its end; after ``patience`` seconds it is killed."""
