@@ -12,6 +12,7 @@ from scripts.torture.__main__ import main
 pytestmark = pytest.mark.heavy
 
 QUICK = ("kill", "kill-expert", "interrupt-twice", "twins", "odd-reply", "disk", "damage", "links", "parts", "env-server")
+QUICK += ("isolation", "kill-cluster")
 """Kinds that wait for nothing; endpoints that fail are asked again for half a minute."""
 
 
@@ -37,6 +38,18 @@ def test_what_a_command_does_wrong_is_found(fault: str, tmp_path: Path, capsys: 
 
 def test_calls_that_are_paid_for_again_are_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert " paid twice " in attacked(tmp_path, capsys, before="rm -rf run/episodes run/index.jsonl")
+
+
+def test_an_event_loop_that_stands_still_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = tmp_path / "housequest"
+    command.write_text(
+        f"#!{sys.executable}\nimport asyncio, os, time\nfrom housequest.tui.cli import main\n"
+        "async def busy():\n    end = time.process_time() + 4\n    while time.process_time() < end: pass\n"
+        'if "golden" not in os.getcwd(): asyncio.run(busy())\nmain()\n'
+    )
+    command.chmod(0o755)
+    assert main(["--command", str(command), "--only", "streams", "--trial", "2", "--jobs", "1"]) == 1
+    assert "the event loop did one thing for" in capsys.readouterr().out
 
 
 def attacked(folder: Path, capsys: pytest.CaptureFixture[str], *, before: str = ":", after: str = ":") -> str:

@@ -17,6 +17,7 @@ from scripts.torture.folders import damage, links, parts
 from scripts.torture.kills import interrupt, interrupt_twice, kill, kill_expert, kill_explore, kill_series, twins
 from scripts.torture.program import Program
 from scripts.torture.screens import two_screens
+from scripts.torture.streams import streams
 from scripts.torture.trial import Trial
 from scripts.torture.whole import CROWD, EXPERT, EXPLORED, MANY, REACT, REPEATED, RETRIED, Golden, Play, undisturbed
 
@@ -35,6 +36,7 @@ KINDS: Mapping[str, Kind] = {
     "flaky": Kind(flaky, 32, (REACT, CROWD)),
     "poison": Kind(poison, 8, (REACT,)),
     "odd-reply": Kind(odd_reply, 15, (REACT,)),
+    "streams": Kind(streams, 22, (REACT,)),
     "kill": Kind(kill, 40, (REACT, CROWD)),
     "kill-expert": Kind(kill_expert, 30, (MANY,)),
     "kill-cluster": Kind(kill_cluster, 24, (REACT, CROWD)),
