@@ -126,7 +126,7 @@ def _number(flag: str, kind: type[int] | type[float], text: str) -> float:
         raise ConfigurationError(f"{flag}: {shown(text)} is not {wanted}.") from None
 
 
-def _one_of(flag: str, words: Sequence[str], text: str) -> str:
+def _one_of(flag: str, words: list[str], text: str) -> str:
     if text not in words:
         known = f"is not one of {', '.join(words)}" if len(words) > 1 else f"is not known; give {flag} {''.join(words)}"
         raise ConfigurationError(f"{flag}: {shown(text)} {known}.{nearest(text, words)}")
