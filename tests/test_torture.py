@@ -12,7 +12,7 @@ from scripts.torture.__main__ import main
 pytestmark = pytest.mark.heavy
 
 QUICK = ("kill", "kill-expert", "interrupt-twice", "twins", "odd-reply", "disk", "damage", "links", "parts", "env-server")
-QUICK += ("isolation", "kill-cluster")
+QUICK += ("isolation", "kill-cluster", "kill-series", "two-screens")
 """Kinds that wait for nothing; endpoints that fail are asked again for half a minute."""
 
 

@@ -15,6 +15,7 @@ from housequest.agent.config import Settings
 from housequest.agent.episodes.events import Event, Stepped
 from housequest.agent.episodes.record import EpisodeRecorder, is_played, part_of, playing, read_episode, read_sound, whole_of
 from housequest.tui.home.catalogue import LIVE, recorded_games
+from housequest.tui.home.games import GameBrowser
 from housequest.tui.home.screen import HomeScreen
 from housequest.tui.play.game import daily_game, daily_record, first_try
 from housequest.tui.replay.screen import ReplayScreen
@@ -168,10 +169,8 @@ def test_an_event_that_the_house_contradicts_is_left_out_too() -> None:
     asyncio.run(go_on())
 
 
-async def _home(pilot: Pilot[Any]) -> HomeScreen:
-    await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen) and not pilot.app.screen._games.busy)
-    assert isinstance(pilot.app.screen, HomeScreen)
-    return pilot.app.screen
+async def _home(pilot: Pilot[Any]) -> None:
+    await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen) and not pilot.app.screen.query_one(GameBrowser).busy)
 
 
 def test_home_marks_a_game_that_is_played_elsewhere_and_opens_it_to_watch() -> None:
