@@ -28,6 +28,7 @@ from housequest.worlds.alfworld.games import GAME_FILE, LAYOUT
 from housequest.worlds.alfworld.houses.house import make_house, read_habits
 from housequest.worlds.alfworld.text import HOUSEHOLD, load_counts, read_goal
 from housequest.worlds.base import Task, Transition
+from housequest.worlds.household.counts import SearchPrior
 from housequest.worlds.validation import read_yaml
 from scripts.walks import Trajectory, moments_of
 
@@ -57,7 +58,7 @@ class _Arm:
     """A way of searching: the expert's own ``order``, or by ``shares`` and otherwise at random."""
 
     label: str
-    order: str = "name"
+    order: SearchPrior = "name"
     shares: Shares | None = None
 
     @property
