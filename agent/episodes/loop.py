@@ -27,7 +27,7 @@ from housequest.worlds.base import Demonstrated, Env, Pictured, Step, Task, Tran
 from housequest.worlds.env import Enacted, enacted, open_env, unwrapped
 from housequest.worlds.errors import GameError, ModelError, Unsupported
 from housequest.worlds.household.base import Household, with_belief
-from housequest.worlds.household.goals import Topic
+from housequest.worlds.household.goals import Skill, Topic
 from housequest.worlds.paths import FORMAT
 
 R = TypeVar("R")
@@ -523,7 +523,7 @@ class _Episode:
             self.state.hints += (clean(hint),)
 
 
-def _annotated(world: World, task: Task) -> tuple[tuple[str, ...], ...]:
+def _annotated(world: World, task: Task) -> tuple[Skill, ...]:
     plan = world.annotated_plan(task) if isinstance(world, Demonstrated) else None
     if plan is None:
         raise Unsupported(
