@@ -426,8 +426,12 @@ def glimpses(recorded: Sequence[Event]) -> Mapping[int, base.Glimpse]:
         if not isinstance(make(silent), base.Watchable):
             return found
         with closing(config.open(task)) as env:
-            given = (env, make, config, recorded, lambda _: None, _Over())
-            asyncio.run(resume_episode(*given, model=silent, watcher=lambda glimpse: found.update({glimpse.at: glimpse})))
+
+            def watch(glimpse: base.Glimpse) -> None:
+                found[glimpse.at] = glimpse
+
+            over = _Over()
+            asyncio.run(resume_episode(env, make, config, recorded, lambda _: None, over, model=silent, watcher=watch))
     except HousequestError as error:
         raise Unsupported(f"The agent's view of its pictures cannot be shown: {error}") from error
     return found

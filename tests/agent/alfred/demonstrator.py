@@ -27,6 +27,7 @@ _NUMBER = re.compile(r"(?:^|\s)(\d+)\.$")
 _PAIRS = {"pick": "PickupObject", "put": "PutObject", "use": "ToggleObject", "slice": "SliceObject"}
 _TREATMENTS = {"heat": "HeatObject", "cool": "CoolObject", "clean": "CleanObject"}
 _UNREADABLE = "could not be read"
+_AT: dict[str, str] = {**APPLIANCES}  # The place of each treatment.
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Demonstrator:
             return f"{NAVIGATION} sinkbasin, PickupObject sinkbasin"
         completed = [(action, thing) for action, thing in PAIR.findall(told) if action != NAVIGATION]
         plan = self._plan(TASK, text)
-        places = {_pair(skill): APPLIANCES.get(skill.verb) or skill.receptacle or skill.object for skill in plan}
+        places = {_pair(skill): _AT.get(skill.verb) or skill.receptacle or skill.object for skill in plan}
         left = without([_pair(skill) for skill in plan], completed)
         return ", ".join(f"{NAVIGATION} {places[doing]}, {' '.join(doing)}" for doing in left)
 
