@@ -11,16 +11,16 @@ import pickle
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, wait
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import lru_cache
 from multiprocessing import get_context, parent_process
-from multiprocessing.resource_tracker import ensure_running
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from housequest.worlds.errors import HousequestError
+from housequest.worlds.systems import uninterrupted
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -86,20 +86,6 @@ _ENTERED = ExitStack()
 @lru_cache(1)
 def _function(made: bytes) -> Callable[[Any], Any]:
     return _ENTERED.enter_context(pickle.loads(made)())
-
-
-@contextmanager
-def uninterrupted() -> Generator[None]:
-    """Block Ctrl-C here and in processes started meanwhile, which their parent ends itself."""
-    if not hasattr(signal, "pthread_sigmask"):  # on Windows
-        yield
-        return
-    ensure_running()  # starting it later would unblock the signal
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _LocalPool(Pool):

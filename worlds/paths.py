@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
 from housequest.worlds.errors import ConfigurationError, HousequestError, shown, unquoted
+from housequest.worlds.systems import replace_file, sync_folder
 
 _USUAL = 200_000  # bytes
 _KINDS = {"l": "a link", "d": "a folder", "p": "a pipe", "s": "a socket", "c": "a device", "b": "a device"}
@@ -168,17 +169,6 @@ def _refuse(path: Path, found: os.stat_result, *, writing: bool) -> None:
         raise IrregularFile(path, "a hard link, of which another file would change too")
 
 
-def sync_folder(folder: Path) -> None:
-    """Make new and renamed files in ``folder`` survive a crash of the machine."""
-    if os.name == "nt":  # it cannot open folders
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def atomic_write(path: Path, content: bytes, *, sync: bool = True) -> None:
     """Write ``content`` to ``path`` atomically and make its folder. A replaced file keeps its permissions; a link is replaced
     and its target left alone. With ``sync``, the content also survives a crash of the machine, which takes longer."""
@@ -198,7 +188,7 @@ def atomic_write(path: Path, content: bytes, *, sync: bool = True) -> None:
             # The link itself is replaced, so its target, which may be anything or missing, gives no permissions.
             if stat.S_ISREG(mode := path.lstat().st_mode):
                 part.chmod(stat.S_IMODE(mode))
-        part.replace(path)
+        replace_file(part, path)
         if sync:
             sync_folder(path.parent)
     except BaseException:

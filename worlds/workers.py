@@ -3,8 +3,8 @@
 `WorkerProcess` starts a fresh interpreter on a module that calls `serve`. The first line to the process says what to work with;
 the first line back is ``{"ready": ...}``. Each request has a number; its answer, and parts of it before, come back under that
 number, in any order. ``{"cancel": NUMBER}`` ends a request. An exception ends the process with a traceback on stderr, whose
-last line is shown. The process also ends with its input, so it never outlives its parent. Its temporary files lie in a
-folder of its own, which is deleted with it: packages leave files behind when they are killed.
+last line is shown. The process also ends with its input, so it never outlives its parent, and what it started ends with it.
+Its temporary files lie in a folder of its own, which is deleted with it: packages leave files behind when they are killed.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, Any, NoReturn, cast
 
 from housequest.worlds.errors import shown
+from housequest.worlds.systems import kill_group, own_group, scratch_variables
 
 _ROOT = Path(str(sys.modules["housequest"].__file__)).parents[1]
 _LONGEST_ANSWER = 16_000_000
@@ -63,9 +64,9 @@ class WorkerProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": path, "TMPDIR": self._scratch},
+            env={**os.environ, "PYTHONPATH": path, **scratch_variables(Path(self._scratch))},
             # Ctrl-C goes only to the parent, which then ends it.
-            start_new_session=True,
+            **own_group(),
         )
         self.pid = self._process.pid
         self._lock = threading.Lock()
@@ -125,9 +126,9 @@ class WorkerProcess:
             raise
 
     def stop(self) -> None:
-        """End the process at once."""
+        """End the process at once, and all that it started."""
         if self._process.poll() is None:
-            self._process.kill()
+            kill_group(self.pid)
             self._process.wait()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
@@ -158,7 +159,7 @@ class WorkerProcess:
             except Exception as error:  # noqa: BLE001 (waiting callers must get any error)
                 fault = f"cannot be read ({error})"
             if fault:
-                self._process.kill()
+                kill_group(self.pid)
             self._fail(fault or self._ending())
         shutil.rmtree(self._scratch, ignore_errors=True)
 
@@ -206,9 +207,10 @@ class WorkerProcess:
         try:
             status = self._process.wait(_ENDING)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            kill_group(self.pid)
             return f"closed its output{self._said()}"
-        self._listening.join(1.0)  # a child of the process may hold the pipe open
+        kill_group(self.pid)  # of what it started, something may hold the pipe open
+        self._listening.join(1.0)
         return f"{f'was killed by signal {-status}' if status < 0 else f'ended with status {status}'}{self._said()}"
 
     def _said(self) -> str:

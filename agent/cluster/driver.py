@@ -29,6 +29,7 @@ from housequest.agent.models.rate_limiter import Call, Verdict
 from housequest.worlds.base import Task
 from housequest.worlds.errors import HousequestError
 from housequest.worlds.paths import IrregularFile, alfworld_data, open_file, read_file, refuse_irregular
+from housequest.worlds.systems import replace_file
 
 P = ParamSpec("P")
 MOST_LOST = 5
@@ -145,7 +146,7 @@ class Remote:
     def finished(self, result: Result) -> None:
         """An episode ended, after its whole record was sent."""
         job, run = self.jobs.pop(result.task), self.driver.job.run
-        run.part(job.task).replace(run.episode(job.task))
+        replace_file(run.part(job.task), run.episode(job.task))
         self.driver.lost_in_a_row = 0
         if not job.ended.done():
             job.ended.set_result(result)

@@ -42,11 +42,12 @@ from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import setup_of
 from housequest.agent.models.base import Completion, Model
 from housequest.agent.models.rate_limiter import Call, Limiter, Verdict
-from housequest.agent.processes import MOST_LOST, Pool, processors, uninterrupted
+from housequest.agent.processes import MOST_LOST, Pool, processors
 from housequest.agent.setup import Setup
 from housequest.worlds.errors import ConfigurationError, HousequestError, shown
 from housequest.worlds.locks import InUse, held
 from housequest.worlds.paths import open_file
+from housequest.worlds.systems import uninterrupted
 
 Ts = TypeVarTuple("Ts")
 _PREFIX = "housequest-player-"

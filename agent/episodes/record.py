@@ -23,6 +23,7 @@ from housequest.agent.episodes.events import CallTiming, Ended, Event, Started, 
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.locks import UNABLE, held, is_held
 from housequest.worlds.paths import atomic_write, open_file, other_format
+from housequest.worlds.systems import replace_file
 
 T = TypeVar("T", bound=BaseModel)
 LONGEST_LINE = 16_000_000
@@ -53,7 +54,7 @@ class EpisodeRecorder:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if self._resume:
             if not self.part.exists() and self.path.exists():
-                self.path.replace(self.part)
+                replace_file(self.path, self.part)
             last = b""
             for _, line in recorded_lines(self.part) if self.part.exists() else ():
                 last = line
@@ -82,7 +83,7 @@ class EpisodeRecorder:
         assert self._file is not None
         self._file.close()
         if self._ended:
-            self.part.replace(self.path)
+            replace_file(self.part, self.path)
 
 
 def part_of(record: Path) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import sys
 from collections.abc import Awaitable, Callable, Container
 
 from aiohttp import web
@@ -13,6 +12,7 @@ from aiohttp.http import HttpProcessingError
 
 from housequest.agent.integrations.names import OwnNames
 from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.systems import on_signals
 
 PATIENCE = 20.0
 """Seconds that a kept connection may be idle between requests."""
@@ -67,16 +67,14 @@ async def serve_until_interrupted(
 
     loop = asyncio.get_running_loop()
     interrupted = asyncio.Event()
-    try:
+    with on_signals(interrupted.set, signal.SIGINT, signal.SIGTERM):
         try:
-            listening = await loop.create_server(connect, host, port, backlog=strangers)
-        except OSError as error:
-            raise ConfigurationError(f"{host}:{port} is not available: {error.strerror}.") from None
-        if sys.platform != "win32":
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, interrupted.set)
-        async with listening:
-            announce(listening.sockets[0].getsockname()[1])
-            await interrupted.wait()
-    finally:
-        await runner.cleanup()
+            try:
+                listening = await loop.create_server(connect, host, port, backlog=strangers)
+            except OSError as error:
+                raise ConfigurationError(f"{host}:{port} is not available: {error.strerror}.") from None
+            async with listening:
+                announce(listening.sockets[0].getsockname()[1])
+                await interrupted.wait()
+        finally:
+            await runner.cleanup()

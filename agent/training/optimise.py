@@ -29,6 +29,7 @@ from housequest.agent.training.corpus import CorpusPart, composition, load_vocab
 from housequest.worlds.errors import ConfigurationError, unquoted
 from housequest.worlds.locks import held
 from housequest.worlds.paths import atomic_write, open_file
+from housequest.worlds.systems import replace_file
 
 RECORD = "training.jsonl"
 KEPT_EVERY = 60.0  # Seconds between two checkpoints.
@@ -68,7 +69,7 @@ class TrainingRun(Generic[B]):
         state = {"model": self.weights(), "optimisers": states, "step": self.step, "seconds": self.seconds}
         with open_file(part, "wb") as file:
             torch.save(state | self.kept, file)
-        part.replace(folder / CHECKPOINT)
+        replace_file(part, folder / CHECKPOINT)
 
     def train(
         self,

@@ -1,17 +1,20 @@
-"""A worker that leaves a temporary file behind, and ends at once if asked to."""
+"""A worker that leaves a temporary file and a process behind, and ends at once if asked to."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import tempfile
 from typing import Any
 
 from housequest.worlds.workers import Handler, serve
 
 
-def start(_: Any) -> tuple[str, Handler]:
+def start(_: Any) -> tuple[tuple[str, int], Handler]:
     _, name = tempfile.mkstemp()
-    return name, lambda request, _: os._exit(3) if request == "end" else request
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    return (name, child.pid), lambda request, _: os._exit(3) if request == "end" else request
 
 
 if __name__ == "__main__":

@@ -12,8 +12,6 @@ import hmac
 import json
 import os
 import secrets
-import signal
-import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -28,6 +26,7 @@ from jinja2 import Environment, FileSystemLoader
 
 from housequest.agent.integrations.listening import Handler, guard, refusal, serve_until_interrupted
 from housequest.agent.integrations.names import OwnNames
+from housequest.worlds.systems import kill_group, own_group
 
 GRACE = 2.0
 """Seconds in which a process must end by itself."""
@@ -59,7 +58,7 @@ async def show(command: Sequence[str], socket: web.WebSocketResponse, size: tupl
             "COLUMNS": str(columns),
             "ROWS": str(rows),
         },
-        start_new_session=True,  # an interrupt at the terminal is for the server; and what the process starts ends with it
+        **own_group(),  # an interrupt at the terminal is for the server; and what the process starts ends with it
     )
     assert process.stdin is not None
     assert process.stdout is not None
@@ -122,27 +121,18 @@ def fitted(width: int, height: int) -> tuple[int, int]:
 
 
 async def _end(process: Process) -> None:
-    """End a process. The app closes its game; what does not end by itself is killed with all that it started."""
+    """End a process. The app closes its game once its input has ended; what does not end by itself is killed with all that it
+    started.
+    """
     assert process.stdin is not None
     process.stdin.close()
-    with suppress(ProcessLookupError):
-        # `Process.terminate` looks first whether it has ended, and could so take its end from the loop, which warns then.
-        os.kill(process.pid, signal.SIGTERM)
     with suppress(TimeoutError):
         try:
             await asyncio.wait_for(process.communicate(), GRACE)
         except (TimeoutError, asyncio.CancelledError):
-            await _kill(process)
+            kill_group(process.pid)
+            await process.communicate()
             raise
-
-
-async def _kill(process: Process) -> None:
-    with suppress(ProcessLookupError):
-        if sys.platform == "win32":
-            process.kill()
-        else:
-            os.killpg(process.pid, signal.SIGKILL)
-    await process.communicate()
 
 
 class BrowserServer:

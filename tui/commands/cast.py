@@ -27,6 +27,7 @@ from housequest.worlds.registry import world_class
 from housequest.worlds.rooms.render import MAX_PIXELS, Size
 from housequest.worlds.rooms.stage import AGENT
 from housequest.worlds.rooms.view import Drawing
+from housequest.worlds.systems import replace_file
 
 if TYPE_CHECKING:
     from textual.pilot import Pilot
@@ -190,7 +191,7 @@ def write_frames(path: Path, folder: Path, drawing: Drawing | Literal["camera"],
         atomic_write(Path(made) / CAPTIONS, f"{json.dumps(about, ensure_ascii=False, indent=1)}\n".encode(), sync=False)
         folder.mkdir(exist_ok=True)
         for file in Path(made).iterdir():
-            file.replace(folder / file.name)
+            replace_file(file, folder / file.name)
     terminal.note(f"Wrote {plural(len(turns), 'picture')} to {folder}, and what each shows to {CAPTIONS} there.")
 
 

@@ -32,6 +32,7 @@ from housequest.knowledge.choosing import estimated_tokens, topic_of
 from housequest.tui import terminal
 from housequest.tui.text import percentage, plural
 from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.systems import on_signals
 
 T = TypeVar("T")
 GRACE = 30.0
@@ -328,11 +329,8 @@ async def _until_interrupted(work: Coroutine[Any, Any, T], tracker: BudgetTracke
         calls = plural(tracker.active, "call")
         say(f"Waiting at most {GRACE:.0f} seconds for {calls} to be answered; Ctrl-C again leaves at once.")
 
-    # Where interrupts are ignored, or a loop cannot handle them (on Windows), they stay as they are.
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        with contextlib.suppress(NotImplementedError):
-            loop.add_signal_handler(signal.SIGINT, interrupt)
-    return await task
+    with on_signals(interrupt, signal.SIGINT):
+        return await task
 
 
 class ProgressLine(terminal.StatusLine):

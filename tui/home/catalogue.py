@@ -15,6 +15,7 @@ from housequest.agent.config import COMMON_OPTIONS, DEFAULT_WORLD, Settings, wor
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import atomic_write, read_file, state_folder
 from housequest.worlds.registry import world_class, world_names
+from housequest.worlds.systems import replace_file
 from housequest.worlds.validation import Before, Invalid, read_json
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def load_recent() -> LoadedChoices:
     except (ValueError, Invalid):
         damaged = file.with_name(f"{FILE_NAME}.damaged")
         with suppress(OSError):
-            file.replace(damaged)
+            replace_file(file, damaged)
         return LoadedChoices(remark=f"{file} was damaged, so nothing is preselected; it is now {damaged.name}.")
 
 

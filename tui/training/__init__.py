@@ -22,6 +22,7 @@ from housequest.tui.commands import options
 from housequest.tui.text import plural
 from housequest.worlds.errors import ConfigurationError, KnowledgeError, shown
 from housequest.worlds.paths import open_file
+from housequest.worlds.systems import replace_file
 
 if TYPE_CHECKING:
     from housequest.agent.training.lora.optimise import TrainingProgress
@@ -255,7 +256,7 @@ def _output(out: Path | None) -> Generator[TextIO]:
     try:
         with TextIOWrapper(open_file(part, "wb"), encoding="utf-8", newline="\n") as file:
             yield file
-        part.replace(out)
+        replace_file(part, out)
     finally:
         part.unlink(missing_ok=True)
 

@@ -50,6 +50,7 @@ from housequest.worlds.household.goals import TYPES
 from housequest.worlds.household.planner import Unsolvable
 from housequest.worlds.household.world import EXAMPLE
 from housequest.worlds.paths import atomic_write
+from housequest.worlds.systems import replace_file
 
 if TYPE_CHECKING:
     import httpx2
@@ -110,7 +111,7 @@ def download_archive(
             try:
                 _fetch(client, address, url, part, lambda received, total: report(DownloadProgress(url, received, total)))
                 version.unlink(missing_ok=True)
-                return part.replace(part.with_suffix(".archive"))
+                return replace_file(part, part.with_suffix(".archive"))
             except (_Again, httpx2.TransportError) as error:
                 why = str(error) or type(error).__name__
             except httpx2.HTTPError as error:

@@ -36,7 +36,8 @@ from housequest.agent.models.registry import models_of
 from housequest.worlds import paths
 from housequest.worlds.errors import Boundary, ConfigurationError, shown
 from housequest.worlds.locks import held
-from housequest.worlds.paths import Format, IrregularFile, atomic_write, open_file, remove_unfinished, sync_folder
+from housequest.worlds.paths import Format, IrregularFile, atomic_write, open_file, remove_unfinished
+from housequest.worlds.systems import replace_file, sync_folder
 from housequest.worlds.text import printable
 
 APPENDED = ("timing.jsonl", "walls.jsonl", "calls.jsonl")
@@ -175,7 +176,7 @@ class RunFolder:
                 if result is not None:
                     results.append(result.model_copy(update={"episode_sha256": sha256_of(path, sync=True)}))
                 elif not self.part(task).exists():
-                    path.replace(self.part(task))
+                    replace_file(path, self.part(task))
             except (ConfigurationError, OSError) as error:
                 faults.append(fault_of(path, error))
                 self.set_aside(path)
@@ -186,7 +187,7 @@ class RunFolder:
 
     def set_aside(self, file: Path) -> Path:
         """Rename what cannot be used, and return its new name."""
-        return file.replace(unfit_file(file))
+        return replace_file(file, unfit_file(file))
 
     def rewrite(self, results: Iterable[Result]) -> None:
         """Replace the index."""

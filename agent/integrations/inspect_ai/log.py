@@ -27,6 +27,7 @@ from housequest.agent.evaluation.runs.usage import EpisodeTiming, call_seconds, 
 from housequest.agent.models.base import Message
 from housequest.agent.roles.base import reply_message, whole_prompts
 from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.systems import replace_file
 
 FORMATS = (".eval", ".json")
 SCORER = "won"
@@ -101,7 +102,7 @@ def write_inspect_log(run: RunFolder, path: Path) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         exporter.inspect.write_eval_log(log, str(part.absolute()))
-        part.replace(path)
+        replace_file(part, path)
     finally:
         part.unlink(missing_ok=True)
     return len(log.samples)

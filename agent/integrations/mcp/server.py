@@ -17,7 +17,6 @@ import logging
 import secrets
 import signal
 import socket
-import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
@@ -29,6 +28,7 @@ from housequest.agent.integrations import games
 from housequest.agent.integrations.games import MOST_LISTED, CommandResult, GameHost, GameRequest, HostOptions, TaskListing
 from housequest.agent.integrations.names import OwnNames
 from housequest.worlds.errors import ConfigurationError, HousequestError
+from housequest.worlds.systems import on_signals
 
 try:
     import uvicorn
@@ -163,11 +163,9 @@ async def serve_stdio(options: HostOptions) -> None:
     logging.basicConfig(**_PLAIN)
     leaving: list[asyncio.Task[None]] = []
     async with GameHost(options) as host:
-        if sys.platform != "win32":
-            # A thread reads standard input, and an interrupt does not wake it: the process would wait for the next line.
-            loop = asyncio.get_running_loop()
-            loop.add_signal_handler(signal.SIGINT, lambda: leaving.append(loop.create_task(_leave(host))))
-        await make_server(host).run_stdio_async()
+        # A thread reads standard input, and an interrupt does not wake it: the process would wait for the next line.
+        with on_signals(lambda: leaving.append(asyncio.ensure_future(_leave(host))), signal.SIGINT):
+            await make_server(host).run_stdio_async()
 
 
 async def _leave(host: GameHost) -> None:

@@ -26,6 +26,7 @@ from housequest.agent.processes import processors
 from housequest.agent.training import CHECKPOINT
 from housequest.agent.training.optimise import TrainingRun, risen
 from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.systems import replace_file
 
 if TYPE_CHECKING:
     from housequest.agent.training.lora.run import LoraRecipe, TokenizedConversation
@@ -84,7 +85,7 @@ def write_adapter(state: Mapping[str, Any], config: Any, alpha: float, file: Pat
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    part.replace(file)
+    replace_file(part, file)
     return sha256(file.read_bytes()).hexdigest()
 
 

@@ -16,11 +16,9 @@ import base64
 import importlib
 import json
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
@@ -278,10 +276,7 @@ class Thor:
 
     def close(self) -> None:
         if self._worker is not None:
-            self._worker.stop()
-            # Stop its player too, which is in the same process group.
-            with suppress(ProcessLookupError):
-                os.killpg(self._worker.pid, signal.SIGKILL)
+            self._worker.stop()  # with its player
         self._worker, self._last = None, None
 
     def _now(self) -> base.SimulatorEvent:
