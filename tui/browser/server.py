@@ -29,7 +29,7 @@ from housequest.agent.integrations.names import OwnNames
 from housequest.worlds.systems import kill_group, own_group
 
 GRACE = 2.0
-"""Seconds in which a process must end by itself."""
+"""Seconds in which a process with a screen must end by itself."""
 WIDEST, TALLEST = 500, 200
 """The largest screen, in cells."""
 _READY = b"__GANGLION__\n"
@@ -62,7 +62,8 @@ async def show(command: Sequence[str], socket: web.WebSocketResponse, size: tupl
     )
     assert process.stdin is not None
     assert process.stdout is not None
-    sides = (asyncio.create_task(_draw(process.stdout, socket)), asyncio.create_task(_listen(socket, process.stdin)))
+    begun = asyncio.Event()
+    sides = (asyncio.create_task(_draw(process.stdout, socket, begun)), asyncio.create_task(_listen(socket, process.stdin)))
     try:
         done, _ = await asyncio.wait(sides, return_when=asyncio.FIRST_COMPLETED)
         for side in done:
@@ -73,13 +74,14 @@ async def show(command: Sequence[str], socket: web.WebSocketResponse, size: tupl
         for side in sides:
             side.cancel()
         await asyncio.gather(*sides, return_exceptions=True)
-        await asyncio.gather(_end(process), socket.close())
+        await asyncio.gather(_end(process, GRACE if begun.is_set() else 0.0), socket.close())
 
 
-async def _draw(screen: asyncio.StreamReader, socket: web.WebSocketResponse) -> None:
-    """Send what the process draws, until it ends."""
+async def _draw(screen: asyncio.StreamReader, socket: web.WebSocketResponse, begun: asyncio.Event) -> None:
+    """Send what the process draws, until it ends; its screen has ``begun`` once there is one."""
     while await screen.readline() not in {_READY, b""}:
         pass  # what it says before there is a screen
+    begun.set()
     with suppress(asyncio.IncompleteReadError):
         while True:
             header = await screen.readexactly(5)
@@ -120,15 +122,15 @@ def fitted(width: int, height: int) -> tuple[int, int]:
     return min(max(width, 1), WIDEST), min(max(height, 1), TALLEST)
 
 
-async def _end(process: Process) -> None:
-    """End a process. The app closes its game once its input has ended; what does not end by itself is killed with all that it
-    started.
+async def _end(process: Process, grace: float) -> None:
+    """End a process. The app closes its game once its input has ended; if that takes more than ``grace`` seconds, it is killed
+    with all that it started.
     """
     assert process.stdin is not None
     process.stdin.close()
     with suppress(TimeoutError):
         try:
-            await asyncio.wait_for(process.communicate(), GRACE)
+            await asyncio.wait_for(process.communicate(), grace)
         except (TimeoutError, asyncio.CancelledError):
             kill_group(process.pid)
             await process.communicate()
