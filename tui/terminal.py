@@ -203,9 +203,13 @@ def finish(code: int | None) -> None:
         raise typer.Exit(code)
 
 
-def write_page(path: Path, turns: int, page: Callable[[], bytes]) -> None:
-    """Write what ``page`` gives, which draws so many ``turns``."""
+def write_pages(turns: int, pages: Iterable[tuple[Path, bytes]]) -> None:
+    """Write ``pages`` to their files, the one to open last; making them draws so many ``turns``."""
     if turns > MANY:
         note(f"Drawing the house at each of {turns:,} turns, which takes a while.")
-    atomic_write(path, content := page())
-    note(f"Wrote {path} ({max(1, len(content) >> 10)} KiB); open it in a browser.")
+    written = 0
+    for number, (path, content) in enumerate(pages, start=1):
+        atomic_write(path, content, sync=False)
+        written += len(content)
+        said = f"Wrote {path} ({max(1, written >> 10)} KiB{f' in {number} files' if number > 1 else ''}); open it in a browser."
+    note(said)

@@ -232,13 +232,13 @@ def report(
             terminal.print_report(published)
     if html is None:
         return
-    from housequest.agent.evaluation.render.pages.render import arms_page, figures_page
+    from housequest.agent.evaluation.render.pages.render import MOST_ON_ONE, arms_page, figures_pages
 
     if isinstance(figures, ArmsReport):
-        terminal.write_page(html, 0, lambda: arms_page(figures))
+        terminal.write_pages(0, [(html, arms_page(figures))])
     elif isinstance(figures, EpisodesReport):
-        turns = sum(result.turns for run in figures.parts for result in run.results)
-        terminal.write_page(html, turns, lambda: figures_page(figures, html))
+        turns = [result.turns for run in figures.parts for result in run.results]
+        terminal.write_pages(sum(turns) if len(turns) <= MOST_ON_ONE else 0, figures_pages(figures, html))
 
 
 def distinct_files(file: Path, runs: Sequence[Path]) -> list[Path]:
@@ -256,7 +256,7 @@ def compare(runs: list[Path], as_json: bool = False, html: Path | None = None, s
     from housequest.agent.config import configure
     from housequest.agent.evaluation.analysis.arms import read_arms
     from housequest.agent.evaluation.render.comparison import Comparison
-    from housequest.agent.evaluation.render.pages.render import arms_page, comparison_page
+    from housequest.agent.evaluation.render.pages.render import MOST_ON_ONE, arms_page, comparison_page
     from housequest.agent.evaluation.render.series import ArmsReport
 
     arms = read_arms(runs, configure(uses=()).prices_of, merged=False)
@@ -268,7 +268,7 @@ def compare(runs: list[Path], as_json: bool = False, html: Path | None = None, s
             raise ConfigurationError("--show takes two runs; name one of each series, such as its run-1.")
         terminal.print_report(comparison or ArmsReport(arms), as_json=as_json)
         if html is not None:
-            terminal.write_page(html, 0, lambda: arms_page(ArmsReport(arms)))
+            terminal.write_pages(0, [(html, arms_page(ArmsReport(arms)))])
         return
     if show is not None:
         from housequest.agent.episodes.record import read_episode
@@ -280,8 +280,9 @@ def compare(runs: list[Path], as_json: bool = False, html: Path | None = None, s
     else:
         terminal.print_report(comparison, as_json=as_json)
     if html is not None:
-        turns = sum(result.turns for pair in comparison.flipped for result in pair.results)
-        terminal.write_page(html, turns, lambda: comparison_page(comparison, html))
+        flipped = comparison.flipped
+        turns = sum(result.turns for pair in flipped for result in pair.results) if len(flipped) <= MOST_ON_ONE else 0
+        terminal.write_pages(turns, ((path, comparison_page(comparison, path)) for path in [html]))
 
 
 def side_by_side(first: Iterable[Event], second: Iterable[Event], names: tuple[str, str], look: TextLayout) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Intervals for rates and means, and tests for differences.
 
-Plain Python, so that a report opens at once. Tests check every function against SciPy and statsmodels.
+Plain Python, so that a report opens at once; only of more than 500 values, NumPy draws. Tests check every function against
+SciPy and statsmodels.
 """
 
 from __future__ import annotations
@@ -10,13 +11,11 @@ import operator
 import random
 import statistics
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from housequest.knowledge.rules import Interval, wilson
-
-V = TypeVar("V")
 
 
 def by_chance(differences: Sequence[float]) -> float:
@@ -112,6 +111,8 @@ def difference_interval(first: Sequence[float], ours: Interval, second: Sequence
 
 RESAMPLES = 10_000
 MOST_DRAWS = 4_000_000
+MANY = 500
+"""Values from which on NumPy draws."""
 """The most draws of one bootstrap, so that a report over thousands of tasks takes seconds."""
 
 
@@ -167,18 +168,18 @@ def bootstrap_mean(values: Sequence[float]) -> Interval:
     and R. J. Tibshirani, "An introduction to the bootstrap" (1993), chapter 13. The same values give the same interval. Raises
     ``ValueError`` for no values.
     """
-    return _bootstrap(values, lambda drawn: math.fsum(drawn) / len(drawn))
+    return _bootstrap([(value,) for value in values], lambda sums: sums[0] / len(values))
 
 
 def bootstrap_ratio(terms: Sequence[tuple[float, float]]) -> Interval:
     """The same interval of a ratio of sums: of all first ``terms`` over all second ones, which are positive."""
-    return _bootstrap(terms, ratio)
+    return _bootstrap(terms, lambda sums: sums[0] / sums[1])
 
 
 def bootstrap_ratio_difference(first: Sequence[tuple[float, float]], second: Sequence[tuple[float, float]]) -> Interval:
     """The same interval of the ratio of ``second`` less that of ``first``, whose terms are paired."""
-    pairs = list(zip(first, second, strict=True))
-    return _bootstrap(pairs, lambda drawn: ratio([its for _, its in drawn]) - ratio([ours for ours, _ in drawn]))
+    pairs = [(*ours, *its) for ours, its in zip(first, second, strict=True)]
+    return _bootstrap(pairs, lambda sums: sums[2] / sums[3] - sums[0] / sums[1])
 
 
 def ratio(terms: Sequence[tuple[float, float]]) -> float:
@@ -186,14 +187,30 @@ def ratio(terms: Sequence[tuple[float, float]]) -> float:
     return math.fsum(above for above, _ in terms) / math.fsum(below for _, below in terms)
 
 
-def _bootstrap(values: Sequence[V], figure: Callable[[Sequence[V]], float]) -> Interval:
-    if not values:
+def _bootstrap(rows: Sequence[tuple[float, ...]], figure: Callable[[Sequence[float]], float]) -> Interval:
+    """The interval of a ``figure`` that is computed from the sums of the columns."""
+    if not rows:
         raise ValueError("no values have no mean.")
-    chance, size = random.Random(0), len(values)
+    size = len(rows)
     resamples = max(1_000, min(RESAMPLES, MOST_DRAWS // size))
-    found = (figure(chance.choices(values, k=size)) for _ in range(resamples))
-    ends = statistics.quantiles(found, n=40, method="inclusive")
+    drawn = (_drawn if size > MANY else _drawn_one_by_one)(rows, resamples)
+    ends = statistics.quantiles(map(figure, drawn), n=40, method="inclusive")
     return Interval(ends[0], ends[-1])
+
+
+def _drawn_one_by_one(rows: Sequence[tuple[float, ...]], resamples: int) -> Iterator[Sequence[float]]:
+    chance = random.Random(0)
+    for _ in range(resamples):
+        yield [math.fsum(column) for column in zip(*chance.choices(rows, k=len(rows)), strict=True)]
+
+
+def _drawn(rows: Sequence[tuple[float, ...]], resamples: int) -> Iterator[Sequence[float]]:
+    """The same with NumPy, which takes longer to import than to draw a few."""
+    import numpy as np
+
+    table, chance = np.array(rows, float), np.random.RandomState(0)  # its numbers stay the same in all versions
+    for _ in range(resamples):
+        yield table[chance.randint(0, len(rows), len(rows))].sum(axis=0).tolist()
 
 
 class Mean(NamedTuple):

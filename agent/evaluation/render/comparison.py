@@ -112,7 +112,7 @@ class Comparison(Report):
         """All plays of the pairs by the first side, and by the second."""
         return [[each.result for tries in side for each in tries if each.result] for side in _sides(self.pairs)]
 
-    @property
+    @cached_property
     def flipped(self) -> tuple[TaskPair, ...]:
         """The tasks that only one of two single runs won, in task order."""
         return tuple(pair for pair in self.pairs if self.single and pair.won[0] != pair.won[1])
@@ -127,10 +127,9 @@ class Comparison(Report):
         """All figures over the pairs that have them on both sides; calls, tokens and cost only where a model was called."""
         use = metrics.USE if any(each.calls for side in self.results for each in side) else ()
         kinds = (metrics.SUCCESS, *self.first.summary.shares, *metrics.COUNTS, *use)
-        found = [each for kind in kinds if (each := PairedMean.of(kind, self.pairs)) is not None]
-        return tuple(
-            each._replace(interval=self.difference.interval) if each.figure is metrics.SUCCESS else each for each in found
-        )
+        intervals = {metrics.SUCCESS: self.difference.interval}
+        found = (PairedMean.of(kind, self.pairs, intervals.get(kind)) for kind in kinds)
+        return tuple(each for each in found if each is not None)
 
     def pair(self, reference: str) -> TaskPair:
         """The pair of a task, named by its number, its id or ``split:number``. Raises ``ConfigurationError``."""
@@ -331,20 +330,23 @@ class PairedMean(NamedTuple):
     missing: int
 
     @classmethod
-    def of(cls, figure: EpisodeFigure, pairs: Sequence[TaskPair]) -> PairedMean | None:
-        """The means over ``pairs``, of which some may lack the figure; None where all do."""
+    def of(cls, figure: EpisodeFigure, pairs: Sequence[TaskPair], interval: Interval | None = None) -> PairedMean | None:
+        """The means over ``pairs``, of which some may lack the figure; None where all do. Without an ``interval``, it is a
+        bootstrap's."""
         both = [(figure.mean(pair.first), figure.mean(pair.second)) for pair in pairs]
         known: list[tuple[Any, Any]] = [each for each in both if None not in each]
         if not known:
             return None
         ours, theirs = zip(*known, strict=True)
         if figure.sums:
-            first, second, spread = ratio(ours), ratio(theirs), len({*known}) > 1
-            interval = statistics.bootstrap_ratio_difference(ours, theirs) if spread else None
+            first, second = ratio(ours), ratio(theirs)
+            if interval is None and len({*known}) > 1:
+                interval = statistics.bootstrap_ratio_difference(ours, theirs)
         else:
             differences = [other - one for one, other in known]
-            first, second, spread = fmean(ours), fmean(theirs), len({*differences}) > 1
-            interval = statistics.bootstrap_mean(differences) if spread else None
+            first, second = fmean(ours), fmean(theirs)
+            if interval is None and len({*differences}) > 1:
+                interval = statistics.bootstrap_mean(differences)
         return cls(figure, first, second, second - first, interval, len(known), len(both) - len(known))
 
     @property

@@ -25,6 +25,7 @@ from housequest.agent.evaluation.analysis.transcript import aligned, model_calls
 from housequest.worlds.errors import ConfigurationError, Unsupported
 from housequest.worlds.rooms.render import Frame, Size
 from housequest.worlds.rooms.stage import AGENT
+from housequest.worlds.text import printable
 
 SIZE = (288, 216)
 """Columns and rows of pixels before empty borders are cut off."""
@@ -43,6 +44,7 @@ Spots = Mapping[str, tuple[int, int]]
 """The pixel at which each thing is (`Frame.spots`)."""
 LONGEST_LINE = 160
 """The most characters of a folded thought."""
+_LINK = Markup('<a href="{}">{}</a>')
 MOST_SHARED = 64
 LONGEST_SHARED = 40_000
 
@@ -57,21 +59,31 @@ class Limits(NamedTuple):
     drawings: int = 6 << 20
 
 
+ONE_OF_MANY = Limits(40 << 10, 16 << 10, 0)
+"""Those of each page of a large run: some transcripts, and all pages of 10,000 episodes in a few seconds."""
+
+
 class Episodes:
-    """The transcripts of one page within its limits: after the first that does not fit, all become links and are not read."""
+    """The transcripts of one page within its limits: after the first that does not fit, all become links and are not read. The
+    next page has limits of its own."""
 
     def __init__(self, environment: Environment, page: Path, limits: Limits) -> None:
         filters: dict[str, Any] = {"asides": notes, "called": model_calls, "words": _call_words, "shared": self._number}
         filters |= {"fits": _fits, "line": _line}
         environment.filters.update(filters)
         self.environment = environment
-        self._page = page
         self._limits = limits
-        self._room = limits.transcripts
-        self._calls = limits.calls
+        self.begin(page)
+
+    def begin(self, page: Path) -> None:
+        """Go on with the page that will be written to ``page``."""
+        self._page = page
+        self._folders: dict[Path, str] = {}
+        self._room = self._limits.transcripts
+        self._calls = self._limits.calls
         self.shared: dict[str, int] = {}
         """The system messages that calls refer to, with their numbers, from 1."""
-        self.drawings = Drawings(environment, limits.drawings)
+        self.drawings = Drawings(self.environment, self._limits.drawings)
         self.embedded = 0
         self.with_calls = 0
         self.linked = 0
@@ -79,8 +91,8 @@ class Episodes:
     @property
     def bound(self) -> str:
         """The limits of the page and how much of them is used, in words."""
-        transcripts, calls, drawings = (f"{most / (1 << 20):g} MiB" for most in self._limits)
-        most = f"A page holds at most {transcripts} of transcripts, {calls} of prompts and replies, and {drawings} of drawings"
+        transcripts, calls, drawings = map(_size, self._limits)
+        most = f"A page holds {transcripts} transcripts, {calls} prompts and replies, and {drawings} drawings"
         some = f" {self.drawings.bound}" if self.drawings.bound else ""
         if self.linked:
             links = f"{self.linked} are links to their records, from where this page was written"
@@ -109,8 +121,9 @@ class Episodes:
         if len(bare) > self._room:
             return self._link(records)
         self._room -= len(bare)
-        values["drawings"] = [self.drawings.of(path) for path in paths]
-        bare = template.render(values, calls=False, left=bool(calls))
+        values["drawings"] = drawn = [self.drawings.of(path) for path in paths]
+        if any(each.pictures for each in drawn):
+            bare = template.render(values, calls=False, left=bool(calls))
         self.embedded += 1
         if not calls:
             self.with_calls += 1
@@ -129,8 +142,22 @@ class Episodes:
         return self._links("Too much for this page; it is recorded in", records)
 
     def _links(self, reason: str, records: Sequence[Path]) -> Markup:
-        links = [(record.name, _address(record, self._page)) for record in records]
-        return Markup(self.environment.get_template("linked.html").render(reason=reason, links=links))
+        links = (
+            _LINK.format(f"{self._address(record.parent)}/{quote(record.name, safe='')}", printable(record.name))
+            for record in records
+        )
+        return Markup("<p>{} {}</p>").format(printable(reason), Markup(", ").join(links))
+
+    def _address(self, folder: Path) -> str:
+        """The relative URL of ``folder`` from the page, percent-encoded."""
+        if folder not in self._folders:
+            there = folder.resolve()
+            try:
+                parts = Path(os.path.relpath(there, self._page.resolve().parent)).parts
+                self._folders[folder] = "/".join([".", *(quote(part, safe="") for part in parts)])
+            except ValueError:  # another drive of Windows
+                self._folders[folder] = there.as_uri()
+        return self._folders[folder]
 
     def _number(self, message: PromptMessage) -> int | None:
         """The number of a system message under which the page shows it once; None for others, and for long or further ones."""
@@ -160,13 +187,9 @@ def _call_words(call: ModelCall) -> str:
     return ", ".join(["called the model", *kept, *counted, *ended])
 
 
-def _address(record: Path, page: Path) -> str:
-    """The relative URL of ``record`` from ``page``, percent-encoded."""
-    there = record.resolve()
-    try:
-        return "/".join([".", *(quote(part, safe="") for part in Path(os.path.relpath(there, page.resolve().parent)).parts)])
-    except ValueError:  # another drive of Windows
-        return there.as_uri()
+def _size(most: int) -> str:
+    """A number of characters, or that there are none."""
+    return f"at most {most >> 20} MiB of" if most >> 20 else f"at most {most >> 10} KiB of" if most else "no"
 
 
 class EpisodeDrawings(NamedTuple):
@@ -185,7 +208,7 @@ class Drawings:
         self._openings: dict[str, int] = {}
         self._drawn = 0
         self._by_camera = False
-        self._full = False
+        self._full = not most
 
     @property
     def bound(self) -> str:

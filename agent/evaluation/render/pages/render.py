@@ -1,7 +1,8 @@
 """The HTML pages of a run or a series, and of a comparison.
 
-Each is one self-contained file with its style, charts and filter script; its content security policy allows nothing else.
-Templates escape all text, and control characters are made visible before.
+Each is one self-contained file with its style, charts and filter script; its content security policy allows nothing else. A
+large run has an index, and a page for each hundred episodes, made one after the other. Templates escape all text, and control
+characters are made visible before.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, cast
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -21,11 +24,11 @@ from housequest.agent.evaluation.analysis.metrics import Figures, Summary
 from housequest.agent.evaluation.analysis.run import Run
 from housequest.agent.evaluation.analysis.statistics import Interval, PairedCounts, wilson
 from housequest.agent.evaluation.render.comparison import Comparison, count, figures_table, types_table
-from housequest.agent.evaluation.render.pages.episodes import Episodes, Limits
+from housequest.agent.evaluation.render.pages.episodes import ONE_OF_MANY, Episodes, Limits
 from housequest.agent.evaluation.render.report import EpisodesReport, RunReport, heading, learned_words
 from housequest.agent.evaluation.render.series import ArmsReport, AttemptsReport
 from housequest.agent.evaluation.render.table import Column, percent, percents, points
-from housequest.agent.evaluation.runs.files import flattened
+from housequest.agent.evaluation.runs.files import SelectedTask, flattened
 from housequest.agent.evaluation.runs.folder import Result
 from housequest.agent.evaluation.runs.spec import Manifest
 from housequest.worlds.text import cut, many, printable
@@ -35,6 +38,12 @@ LONGEST_TEXT = 20_000
 """The most characters of one text (an observation, a message, a reply, a name) on a page."""
 _LONGEST_WORDS = 8_000
 _LIMITS = Limits()
+MOST_ON_ONE = 500
+"""The most episodes of a run on one page."""
+PER_PAGE = 100
+"""The episodes on each page of a larger run."""
+_FOR_MANY = Limits(2 << 20, 1 << 20, 0)
+"""Those of a comparison with many differences."""
 
 
 class RateBar(NamedTuple):
@@ -56,12 +65,74 @@ class Row(NamedTuple):
     body: Markup | None
 
 
+class _Play(NamedTuple):
+    """A task of a run, by the ``name`` that it has on a page; ``result`` is None if it was not finished."""
+
+    name: str
+    task: SelectedTask
+    record: Path
+    result: Result | None
+
+    @property
+    def outcome(self) -> str:
+        return self.result.outcome if self.result else "unfinished"
+
+
+class _Part(NamedTuple):
+    """A page of an index: its ``link``, the ``first`` and ``last`` of its episodes, and how many ended in each way."""
+
+    link: str
+    first: int
+    last: int
+    counts: Sequence[int]
+
+
+def figures_pages(figures: EpisodesReport, page: Path) -> Iterator[tuple[Path, bytes]]:
+    """The files of the page of a run or a series, each made when it is asked for: ``page`` alone, or of many episodes, pages in
+    a folder beside it and then ``page``, which leads to them."""
+    plays = _plays(figures)
+    if len(plays) <= MOST_ON_ONE:
+        yield page, figures_page(figures, page)
+        return
+    folder = page.with_name(f"{page.stem}-episodes")
+    episodes, values = Episodes(page_environment(), page, ONE_OF_MANY), _values(figures)
+    outcomes = sorted({play.outcome for play in plays})
+    parts: list[_Part] = []
+    for begin in range(0, len(plays), PER_PAGE):
+        some, place = plays[begin : begin + PER_PAGE], folder / f"{len(parts) + 1:04d}.html"
+        first, last = begin + 1, begin + len(some)
+        episodes.begin(place)
+        rows = _rows(some, episodes)
+        title, back = f"{values['title']}, {first} to {last} of {len(plays)}", f"../{quote(page.name, safe='')}"
+        yield place, _page("part.html", episodes, rows, title=title, back=back, **_told(rows, episodes))
+        ended = Counter(play.outcome for play in some)
+        link = f"{quote(folder.name, safe='')}/{place.name}"
+        parts.append(_Part(link, first, last, [ended[outcome] for outcome in outcomes]))
+    yield page, _page("run.html", episodes, **values, parts=parts, outcomes=outcomes)
+
+
 def figures_page(figures: EpisodesReport, page: Path, limits: Limits = _LIMITS) -> bytes:
     """The page of a run or of a series, to be written to ``page``: its figures, and every episode."""
-    episodes, first, summary = Episodes(page_environment(), page, limits), figures.parts[0], figures.every
+    episodes = Episodes(page_environment(), page, limits)
+    rows = _rows(_plays(figures), episodes)
+    return _page("run.html", episodes, rows, **_values(figures), parts=(), **_told(rows, episodes))
+
+
+def _told(rows: Sequence[Row], episodes: Episodes) -> dict[str, object]:
+    """What a page says of its episodes, beside them."""
+    return {
+        "outcomes": sorted({row.outcome for row in rows}),
+        "task_columns": [(column.heading, column.number) for column in OF_TASK],
+        "bound": f"{episodes.bound}{' What was not won was taken first.' if episodes.linked else ''}",
+    }
+
+
+def _values(figures: EpisodesReport) -> dict[str, Any]:
+    """What the page of a run or a series says of its figures."""
+    first, summary = figures.parts[0], figures.every
     seeds = ", ".join(str(run.seed) for run in figures.parts)
     if isinstance(figures, RunReport):
-        overall, title, named, heading = summary.overall, f"{first.name}: {first.label}", [("", first)], page_heading(first)
+        overall, title, heading = summary.overall, f"{first.name}: {first.label}", page_heading(first)
         left = f", {overall.unfinished} not played yet" if overall.unfinished else ""
         won = f"{overall.won} of {overall.finished} tasks won{left}"
         headline = f"{won}: {percent(overall.success)} success, 95 % interval {percents(overall.interval)}."
@@ -69,33 +140,25 @@ def figures_page(figures: EpisodesReport, page: Path, limits: Limits = _LIMITS) 
             headline = f"None of {many(overall.episodes, 'task')} is played yet."
     else:
         who, what = first.label.rpartition(", seed")[0], "attempts" if isinstance(figures, AttemptsReport) else "runs"
-        title, named = f"{len(figures.parts)} {what}: {who}, seeds {seeds}", [(f"{run.name}, ", run) for run in figures.parts]
-        heading = figures.heading
+        title, heading = f"{len(figures.parts)} {what}: {who}, seeds {seeds}", figures.heading
         told = (f"{each.name}: {percent(each.success)}, 95 % interval {percents(each.interval)}" for each in figures.measured)
         overall = summary.overall
         left = f" {overall.unfinished} of {many(overall.episodes, 'play')} are left." if overall.unfinished else ""
         headline = f"{'; '.join(told)}.{left}"
-    rows = _rows(named, episodes)
-    return _page(
-        "run.html",
-        title,
-        episodes,
-        rows,
-        headline=headline,
-        heading=heading,
-        configuration=[
+    return {
+        "title": title,
+        "headline": headline,
+        "heading": heading,
+        "configuration": [
             (name, seeds if name == "configuration.seed" else value) for name, value in manifest_settings(figures.manifest)
         ],
-        plays="Every selected task" if len(figures.parts) == 1 else "Every play of every selected task",
-        sentences=[*figures.sentences()],
-        caption=_caption(figures),
-        tables=list(figures.tables()),
-        charts=_run_charts(summary),
-        assisted=summary.assisted,
-        outcomes=sorted({row.outcome for row in rows}),
-        task_columns=[(column.heading, column.number) for column in OF_TASK],
-        bound=f"{episodes.bound}{' What was not won was taken first.' if episodes.linked else ''}",
-    )
+        "plays": "Every selected task" if len(figures.parts) == 1 else "Every play of every selected task",
+        "sentences": [*figures.sentences()],
+        "caption": _caption(figures),
+        "tables": list(figures.tables()),
+        "charts": _run_charts(summary),
+        "assisted": summary.assisted,
+    }
 
 
 def _caption(figures: EpisodesReport) -> str:
@@ -117,7 +180,7 @@ def arms_page(report: ArmsReport) -> bytes:
         charts += [(_success_chart(f"Success, {kind}", of), f"The same of {kind} alone.") for kind, of in by_type]
     return _page(
         "arms.html",
-        f"{len(report.arms)} agents: {', '.join(arm.name for arm in report.arms)}",
+        title=f"{len(report.arms)} agents: {', '.join(arm.name for arm in report.arms)}",
         heading=report.heading,
         tables=list(report.tables()),
         sentences=list(report.sentences()),
@@ -136,25 +199,32 @@ def _success_chart(title: str, groups: Sequence[tuple[str, Figures]]) -> Markup:
     return _rates_chart(rates, (), title)
 
 
-def _rows(runs: Sequence[tuple[str, Run]], episodes: Episodes) -> list[Row]:
-    """A row for each task of each run, whose name begins with what is given beside the run."""
-    results = {(run.name, result.task): result for _, run in runs for result in run.results}
-    played = [(run, task) for _, run in runs for task in run.manifest.tasks if (run.name, task.id) in results]
+def _plays(figures: EpisodesReport) -> list[_Play]:
+    plays: list[_Play] = []
+    for run in figures.parts:
+        before = "" if isinstance(figures, RunReport) else f"{run.name}, "
+        results = {result.task: result for result in run.results}
+        tasks = run.manifest.tasks
+        plays += [_Play(f"{before}{task.id}", task, run.episode(task), results.get(task.id)) for task in tasks]
+    return plays
+
+
+def _rows(plays: Sequence[_Play], episodes: Episodes) -> list[Row]:
     # Those that a reader looks for first come first, while there is room.
-    played.sort(key=lambda each: ("error", "lost", "stopped", "won").index(results[each[0].name, each[1].id].outcome))
-    bodies = {(run.name, task.id): episodes.transcript(run.episode(task)) for run, task in played}
+    finished = [play for play in plays if play.result]
+    finished.sort(key=lambda play: ("error", "lost", "stopped", "won").index(play.outcome))
+    bodies = {play.record: episodes.transcript(play.record) for play in finished}
     rows: list[Row] = []
-    for before, run in runs:
-        for task in run.manifest.tasks:
-            result = results.get((run.name, task.id))
-            cells: list[object] = [(column.cell(result) if result else "-", column.number) for column in OF_TASK]
-            outcome = result.outcome if result else "unfinished"
-            rows.append(Row(task.number, f"{before}{task.id}", task.type, outcome, cells, bodies.get((run.name, task.id))))
+    for play in plays:
+        cells: list[object] = [(column.cell(play.result) if play.result else "-", column.number) for column in OF_TASK]
+        rows.append(Row(play.task.number, play.name, play.task.type, play.outcome, cells, bodies.get(play.record)))
     return rows
 
 
 def comparison_page(comparison: Comparison, page: Path, limits: Limits = _LIMITS) -> bytes:
     """The page of a comparison, with transcripts side by side for the tasks that only one run won."""
+    if len(comparison.flipped) > MOST_ON_ONE and limits is _LIMITS:
+        limits = _FOR_MANY
     episodes = Episodes(page_environment(), page, limits)
     names, (first, second) = [arm.name for arm in comparison.arms], [arm.runs[0] for arm in comparison.arms]
     rows: list[Row] = []
@@ -165,9 +235,9 @@ def comparison_page(comparison: Comparison, page: Path, limits: Limits = _LIMITS
         rows.append(Row(task.number, task.id, task.type, pair.winner, cells, body))
     return _page(
         "comparison.html",
-        f"{first.name} and {second.name}, compared",
         episodes,
         rows,
+        title=f"{first.name} and {second.name}, compared",
         verdict=[
             *comparison.conclusions(),
             *chain.from_iterable(learned_words(arm.runs[0].manifest, arm.name) for arm in comparison.arms),
@@ -183,13 +253,12 @@ def comparison_page(comparison: Comparison, page: Path, limits: Limits = _LIMITS
     )
 
 
-def _page(template: str, title: str, episodes: Episodes | None = None, rows: Sequence[Row] = (), **values: object) -> bytes:
+def _page(template: str, episodes: Episodes | None = None, rows: Sequence[Row] = (), **values: object) -> bytes:
     style, script = (f"\n{(HERE / name).read_text('utf-8')}" for name in ("style.css", "filter.js"))
     style += episodes.drawings.style if episodes else ""
     sources = f"style-src '{_digest(style)}'; script-src '{_digest(script)}'"
     environment = episodes.environment if episodes else page_environment()
     content = environment.get_template(template).render(
-        title=title,
         policy=f"default-src 'none'; {sources}; img-src data:; base-uri 'none'; form-action 'none'",
         # Both files ship with the package and need no escaping; nor do pictures in base64.
         style=Markup(style),
