@@ -19,7 +19,7 @@ from scripts.torture.program import Program
 from scripts.torture.screens import two_screens
 from scripts.torture.streams import streams
 from scripts.torture.trial import Trial
-from scripts.torture.whole import CROWD, EXPERT, EXPLORED, MANY, REACT, REPEATED, RETRIED, Golden, Play, undisturbed
+from scripts.torture.whole import CROWD, EXPERT, EXPLORED, MANY, PROBED, REACT, REPEATED, RETRIED, Golden, Play, undisturbed
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ KINDS: Mapping[str, Kind] = {
     "poison": Kind(poison, 8, (REACT,)),
     "odd-reply": Kind(odd_reply, 15, (REACT,)),
     "streams": Kind(streams, 22, (REACT,)),
-    "kill": Kind(kill, 40, (REACT, CROWD)),
+    "kill": Kind(kill, 40, (REACT, CROWD, PROBED)),
     "kill-expert": Kind(kill_expert, 30, (MANY,)),
     "kill-cluster": Kind(kill_cluster, 24, (REACT, CROWD)),
     "kill-explore": Kind(kill_explore, 10, (EXPLORED,)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import socket
 import struct
@@ -18,6 +19,8 @@ Lie = Callable[["Call"], Awaitable[None]]
 """What happens to a call instead of an honest answer."""
 
 
+CONTEXT = 1 << 20
+"""Tokens that fit into the model's context."""
 ELSEWHERE = "/elsewhere"
 """The path to which a redirect leads; nobody should follow it with a key."""
 
@@ -28,7 +31,7 @@ class Call:
 
     endpoint: Endpoint
     headers: Mapping[str, str]
-    messages: list[dict[str, str]]
+    messages: list[dict[str, Any]]
     prompt: str
     writer: asyncio.StreamWriter
 
@@ -40,7 +43,7 @@ class Call:
     def completion(self, text: str | None = None) -> dict[str, Any]:
         """A chat completion that says ``text``, or what the honest policy says."""
         said = policy.reply(self.messages) if text is None else text
-        asked = sum(len(message["content"].split()) for message in self.messages)
+        asked = sum(len(policy.written(message).split()) for message in self.messages)
         return {
             "id": "chatcmpl-0",
             "object": "chat.completion",
@@ -51,8 +54,9 @@ class Call:
         }
 
     async def answer(self) -> None:
-        """Answer as one should; from then on the call is paid for."""
-        self.endpoint.paid[self.prompt] += 1
+        """Answer as one should; from then on the call is paid for. A probe is counted apart, for it is asked at each start."""
+        counted = self.endpoint.probes if policy.is_probe(self.messages) else self.endpoint.paid
+        counted[self.prompt] += 1
         await self.send(json.dumps(self.completion()).encode())
 
     async def send(
@@ -83,7 +87,8 @@ def honest(call: Call) -> Lie | None:
 
 
 class Endpoint:
-    """The server. ``paid`` counts honest answers by prompt, ``calls`` all requests, ``strayed`` those that followed a redirect.
+    """The server, which also looks at pictures and counts tokens. ``paid`` counts honest answers by prompt, ``probes`` those to
+    questions of what it can do; ``calls`` all requests, ``strayed`` those that followed a redirect.
 
     ``lie`` is asked at each request what happens to it; None is an honest answer, after ``slow`` seconds.
     """
@@ -92,6 +97,7 @@ class Endpoint:
         self.port = 0
         self.calls = 0
         self.paid: Counter[str] = Counter()
+        self.probes: Counter[str] = Counter()
         self.strayed = 0
         self.lie: Callable[[Call], Lie | None] = honest
         self.slow = 0.0
@@ -145,8 +151,14 @@ class Endpoint:
         messages = body.get("messages", [])
         call = Call(self, headers, messages, policy.digest(messages), writer)
         self.calls += 1
-        if lines[0].split(" ")[1].startswith(ELSEWHERE):
+        path = lines[0].split(" ")[1]
+        if path.startswith(ELSEWHERE):
             self.strayed += 1
+        elif path == "/tokenize":
+            text = str(body.get("prompt") or "\n".join(map(policy.written, messages)))
+            tokens = [int(hashlib.sha256(word.encode()).hexdigest()[:6], 16) for word in text.split()]
+            await call.send(json.dumps({"tokens": tokens, "count": len(tokens), "max_model_len": CONTEXT}).encode())
+            return
         elif (lie := self.lie(call)) is not None:
             await lie(call)
             return

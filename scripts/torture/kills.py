@@ -10,7 +10,7 @@ from scripts.torture import lies
 from scripts.torture.endpoint import Endpoint
 from scripts.torture.program import Process
 from scripts.torture.trial import FINISHED, REFUSED, STOPPED, Trial
-from scripts.torture.whole import CROWD, EXPLORED, MANY, REACT, REPEATED, RETRIED, Golden, Play, compare_index
+from scripts.torture.whole import CROWD, EXPLORED, MANY, PROBED, REACT, REPEATED, RETRIED, Golden, Play, compare_index
 
 LOOKED_AT = 3
 """Of so many killed runs, one is reported and verified before it goes on."""
@@ -21,7 +21,7 @@ AT_ONCE = 25.0
 
 async def kill(trial: Trial) -> None:
     """Kill a run with a model several times, when a random call has arrived."""
-    play = REACT if trial.number % 2 else CROWD
+    play = (CROWD, REACT, PROBED)[trial.number % 3]
     workers, kills = trial.chance.choice((1, 2, 4, 8, 16)), trial.chance.randint(1, 3)
     async with trial.endpoint() as endpoint:
         made = await _killed(trial, play, endpoint, workers, kills)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-Messages = Sequence[Mapping[str, str]]
+Messages = Sequence[Mapping[str, Any]]
 
+_READY = "ready"
 _POSSIBLE = "Commands that are possible now:\n"
 _ACTION = re.compile(r"^Action: (.+)$", re.MULTILINE)
 _GOAL = re.compile(r"^Task: (.+)$", re.MULTILINE)
@@ -17,25 +19,38 @@ _UNREADABLE = 12
 """One prompt of so many gets a reply that cannot be read."""
 
 
+def written(message: Mapping[str, Any]) -> str:
+    """The text of a message, and the address of a picture, which has its bytes."""
+    content = message["content"]
+    if isinstance(content, str):
+        return content
+    return "\n".join(part["text"] if part["type"] == "text" else part["image_url"]["url"] for part in content)
+
+
 def digest(messages: Messages) -> str:
     """What tells this prompt from others; its opening names the episode."""
-    return hashlib.sha256("\0".join(message["content"] for message in messages).encode("utf-8", "replace")).hexdigest()[:16]
+    return hashlib.sha256("\0".join(map(written, messages)).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def is_probe(messages: Messages) -> bool:
+    """Whether this asks what the endpoint can do, and not for a command, rules or a judgement: no episode is played by it."""
+    return reply(messages) == _READY
 
 
 def reply(messages: Messages) -> str:
     """A thought and a command; rules and judgements where an explorer asks for them; to anything else, a word."""
-    text = "\n".join(message["content"] for message in messages)
+    text = "\n".join(map(written, messages))
     if "Write the rules that these steps show." in text:
         return _rules(digest(messages))
     if pairs := re.search(r"Judge each of these (\d+) pairs", text):
         return "\n".join(f"{number}: different" for number in range(1, int(pairs[1]) + 1))
     possible = text.rpartition(_POSSIBLE)[2].split("\n") if _POSSIBLE in text else []
     if not possible:
-        return "ready"
+        return _READY
     mark = digest(messages)
     if int(mark, 16) % _UNREADABLE == 0:
         return f"I wonder about {mark}."
-    done = [action for message in messages if message["role"] == "assistant" for action in _ACTION.findall(message["content"])]
+    done = [action for message in messages if message["role"] == "assistant" for action in _ACTION.findall(written(message))]
     goal = set(re.findall(r"[a-z]+", (_GOAL.search(text) or [""])[0].lower()))
     command = min(possible, key=lambda command: (_rank(command, goal, done), _spread(command, mark)))
     return f"Thought: this is what {mark} asks for\nAction: {command}"

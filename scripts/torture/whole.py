@@ -40,6 +40,8 @@ class Play:
     """Whether a model also writes a rulebook from what the agent did."""
     more: tuple[str, ...] = ()
     """Further flags, such as those of a series."""
+    probed: bool = False
+    """Whether the endpoint is asked at each start what it can do."""
 
     @property
     def asks(self) -> bool:
@@ -53,8 +55,7 @@ class Play:
             distiller = ("--distiller", endpoint.model, "--into", BOOK, "--accept", "filter")
             return ("explore", "--agent", self.agent, *distiller, *size, "--concurrency", str(workers), "--out", out, "--json")
         size = ("--split", "generated", "--limit", str(self.tasks), "--max-steps", str(self.turns))
-        # Whether the endpoint holds replies to forms is asked at each start; what is counted here are the prompts.
-        free = ("--grant", "admissible", "--set", "form=free", "--timeout", f"{timeout:g}")
+        free = ("--grant", "admissible", *(() if self.probed else ("--set", "form=free")), "--timeout", f"{timeout:g}")
         model = () if endpoint is None else ("--model", endpoint.model, *free)
         return ("eval", "--agent", self.agent, *model, *size, *self.more, "--concurrency", str(workers), "--out", out, "--json")
 
@@ -65,6 +66,7 @@ REACT = Play("react", 5, 12)
 CROWD = Play("react", 16, 8)
 REPEATED = Play("react", 4, 8, more=("--repeat", "3"))
 RETRIED = Play("react", 4, 8, more=("--retry-lost", "2"))
+PROBED = Play("react", 5, 12, probed=True)
 EXPLORED = Play("expert", 8, 20, explored=True)
 
 
