@@ -1,5 +1,6 @@
 # What a contributor or CI does, and `make play`. docs/CONTRIBUTING.md says what each does, and how to do it without make.
 PYTHON ?= python3
+NEWEST ?= python3.14
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check
@@ -52,11 +53,13 @@ parity: $(VENV)/.extras
 	$(BIN)/python -m scripts.parity $(ARGS)
 
 # What compiles or takes long: the golden transcripts recorded anew from the real alfworld, and all tests. Without the published
-# games (ALFWORLD_DATA, or where ALFWorld keeps them) it skips what plays them, such as the programs on both alfworlds.
+# games (ALFWORLD_DATA, or where ALFWorld keeps them) it skips what plays them, such as the programs on both alfworlds. The fast tests
+# run a second time with the newest Python that is supported, where there is one.
 check-extras: $(VENV)/.extras
 	$(BIN)/python -m scripts.record_golden houses --check
 	$(BIN)/python -m scripts.parts
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile=thorough
+	if command -v $(NEWEST) >/dev/null; then $(MAKE) test VENV=$(VENV)/newest PYTHON=$(NEWEST); else echo "No $(NEWEST) here: not tried with it"; fi
 
 $(VENV)/.venv:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' || \
