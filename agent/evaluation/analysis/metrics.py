@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import fsum
 from operator import attrgetter
 from statistics import fmean
@@ -399,7 +400,16 @@ class Summary:
 
     def __post_init__(self) -> None:
         self.overall = Figures(self.played)
-        self.by_type, self.by_wording = self._by(lambda each: each.task.type), self._by(lambda each: each.wording)
+
+    @cached_property
+    def by_type(self) -> dict[str, Figures]:
+        """The figures of each type of task."""
+        return self._by(lambda each: each.task.type)
+
+    @cached_property
+    def by_wording(self) -> dict[str, Figures]:
+        """The figures by who wrote the goal sentence."""
+        return self._by(lambda each: each.wording)
 
     def _by(self, name: Callable[[PlayedTask], str]) -> dict[str, Figures]:
         names = sorted({name(each) for each in self.played})

@@ -6,6 +6,7 @@ scipy and statsmodels are imported where they are used: otherwise every worker w
 from __future__ import annotations
 
 import random
+import statistics
 from fractions import Fraction
 
 import pytest
@@ -16,6 +17,8 @@ from housequest.agent.evaluation.analysis.statistics import (
     Interval,
     Mean,
     bootstrap_mean,
+    bootstrap_ratio,
+    bootstrap_ratio_difference,
     by_chance,
     clustered,
     difference_interval,
@@ -151,6 +154,18 @@ def test_a_paired_difference_lies_in_its_interval(both: int, first: int, second:
 
 
 @pytest.mark.heavy
+def test_the_bootstrap_of_many_values_is_that_of_few_drawn_in_another_way() -> None:
+    chance = random.Random(3)
+    values = [chance.gauss(2, 5) + (chance.random() < 0.1) * 20 for _ in range(3000)]
+    found = bootstrap_mean(values)
+    assert bootstrap_mean(values) == found
+    mean, reach = statistics.fmean(values), 1.96 * statistics.stdev(values) / len(values) ** 0.5
+    assert (found.low, found.high) == pytest.approx((mean - reach, mean + reach), abs=0.1 * reach)
+    terms, ones = [(value, 1.0) for value in values], [(0.0, 1.0)] * len(values)
+    for same in (bootstrap_ratio(terms), bootstrap_ratio_difference(ones, terms)):
+        assert (same.low, same.high) == pytest.approx((found.low, found.high))
+
+
 def test_the_bootstrap_is_that_of_scipy() -> None:
     import numpy as np
     from scipy import stats

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from housequest.agent.evaluation.render.pages.episodes import Limits
-from housequest.agent.evaluation.render.pages.render import comparison_page, figures_page
+from housequest.agent.evaluation.render.pages.render import MOST_ON_ONE, PER_PAGE, comparison_page, figures_page, figures_pages
 from housequest.agent.evaluation.render.report import RunReport
 from tests.agent.evaluation.recorded import Lived, as_it_is, paired, run
 from tests.agent.evaluation.render.pages.outline import Outline
@@ -101,6 +101,39 @@ def test_what_does_not_fit_is_a_link_to_its_record(tmp_path: Path) -> None:
         assert "are links to their records" in page
         assert "Too much for this page" in page
         assert "Thought: perhaps" not in page
+
+
+@pytest.mark.heavy
+def test_a_large_run_has_an_index_and_a_page_for_each_hundred_episodes(tmp_path: Path) -> None:
+    lived = [Lived(number, "won" if number % 3 else "lost", steps=3) for number in range(1, MOST_ON_ONE + 2)]
+    made, index = RunReport(run(tmp_path / "large", lived)), tmp_path / "odd #?%41 name.html"
+    files = dict(figures_pages(made, index))
+    assert [*files][-1] == index, "the index comes last, when all that it leads to is there"
+    links = [link for link in Outline(files[index].decode()).links if not link.startswith("#")]
+    assert [index.parent / unquote(link) for link in links] == [*files][:-1]
+    assert len(links) == -(-len(lived) // PER_PAGE)
+    assert max(map(len, files.values())) < 300_000
+    shown, linked = "", 0
+    for place, content in [*files.items()][:-1]:
+        place.parent.mkdir(exist_ok=True)
+        place.write_bytes(content)
+        outline = Outline(page := content.decode())
+        assert f"../{index.name}" in map(unquote, outline.links)
+        ids, records = set(outline.ids), [link for link in outline.links if link.endswith(".jsonl")]
+        assert all(link[1:] in ids for link in outline.links if link.startswith("#"))
+        assert all((place.parent / unquote(link)).is_file() for link in records)
+        assert page.count("<tr data-type=") <= PER_PAGE
+        assert "You see a lamp." in page
+        linked += len(records)
+        shown += page
+    assert all(f'data-name="demo/{each.number}-task"' in shown for each in lived)
+    assert linked
+
+
+def test_a_small_run_is_one_page(tmp_path: Path) -> None:
+    made = RunReport(run(tmp_path / "a", FIRST))
+    page = tmp_path / "page.html"
+    assert [*figures_pages(made, page)] == [(page, figures_page(made, page))]
 
 
 def test_without_room_for_calls_the_transcripts_stay(tmp_path: Path) -> None:
