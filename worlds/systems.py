@@ -1,4 +1,4 @@
-"""Where operating systems differ: replacing files, scratch, groups of processes, and signals.
+"""The differences between operating systems: replacing files, scratch, groups of processes, and signals.
 
 Linux, macOS and Windows each go their own way here, and nobody else asks which one runs.
 """

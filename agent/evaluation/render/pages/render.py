@@ -119,7 +119,7 @@ def figures_page(figures: EpisodesReport, page: Path, limits: Limits = _LIMITS) 
 
 
 def _told(rows: Sequence[Row], episodes: Episodes) -> dict[str, object]:
-    """What a page says of its episodes, beside them."""
+    """The values of a page that are about its episodes."""
     return {
         "outcomes": sorted({row.outcome for row in rows}),
         "task_columns": [(column.heading, column.number) for column in OF_TASK],
@@ -128,7 +128,7 @@ def _told(rows: Sequence[Row], episodes: Episodes) -> dict[str, object]:
 
 
 def _values(figures: EpisodesReport) -> dict[str, Any]:
-    """What the page of a run or a series says of its figures."""
+    """The values of the page of a run or a series that are about its figures."""
     first, summary = figures.parts[0], figures.every
     seeds = ", ".join(str(run.seed) for run in figures.parts)
     if isinstance(figures, RunReport):
