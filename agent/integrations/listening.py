@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Container
 
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
+from aiohttp.typedefs import Middleware
 
 from housequest.agent.integrations.names import OwnNames
 from housequest.worlds.errors import ConfigurationError
@@ -21,7 +22,7 @@ MOST_STRANGERS = 64
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def guard(names: OwnNames) -> Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]:
+def guard(names: OwnNames) -> Middleware:
     """A middleware, to be the first, that refuses requests under other names and from pages of others."""
 
     @web.middleware

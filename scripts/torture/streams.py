@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from scripts.torture.endpoint import Call, Lie
 from scripts.torture.endpoints import PATIENCE
@@ -61,7 +62,7 @@ def _deltas(call: Call, size: int = 5, **beside: object) -> list[bytes]:
     about = {"id": "chatcmpl-0", "object": "chat.completion.chunk", "created": 0, "model": "m"}
     parts = [text[at : at + size] for at in range(0, len(text), size)]
     made = [{**about, "choices": [{"index": 0, "delta": {"content": part}, "finish_reason": None, **beside}]} for part in parts]
-    end = {**about, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    end: dict[str, Any] = {**about, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
     return [*map(_event, (*made, end, {**about, "choices": [], "usage": whole["usage"]})), _event(b"[DONE]")]
 
 
@@ -125,7 +126,7 @@ def _thinking(call: Call) -> Pieces:
 
 def _tokens(call: Call) -> Pieces:
     """The probabilities of thousands of tokens beside each word."""
-    tops = [{"token": f"t{number}", "logprob": -1.0, "top_logprobs": []} for number in range(2_000)]
+    tops: list[dict[str, Any]] = [{"token": f"t{number}", "logprob": -1.0, "top_logprobs": []} for number in range(2_000)]
     yield from _deltas(call, 5, logprobs={"content": tops})
 
 

@@ -179,6 +179,7 @@ def _run(folder: Path, line: str, home: Path, *, largest: int | None = None, ful
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
     out, err = (streams[name].detach().getvalue().decode() for name in ("stdout", "stderr"))  # type: ignore[attr-defined]
+    assert isinstance(end.value.code, int)
     return Done(end.value.code, out, err)
 
 

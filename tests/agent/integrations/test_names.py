@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
@@ -103,7 +103,7 @@ def _routes(app: Any) -> list[tuple[str, str]]:
 
 
 @contextmanager
-def _started(folder: Path, *arguments: str) -> Iterator[str]:
+def _started(folder: Path, *arguments: str) -> Generator[str]:
     """What the command says once it serves."""
     process = subprocess.Popen(
         [*COMMAND, *arguments], cwd=folder, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
@@ -128,9 +128,8 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Serv
         token = re.search(r"token=(\S+)", browser)
         assert len(ports) == 2
         assert token is not None
-        routes = [
-            (method, route.path) for route in http_app(make_server(GameHost(HostOptions(world)))).routes for method in METHODS
-        ]  # pyright: ignore[reportAttributeAccessIssue]
+        app: Any = http_app(make_server(GameHost(HostOptions(world))))
+        routes = [(method, str(route.path)) for route in app.routes for method in METHODS]
         yield {
             "env-server": Server(ports[0], _routes(EnvServer(Sessions(ServedTasks(world, "demo")), OWN).app)),
             "mcp": Server(ports[1], routes),
