@@ -13,14 +13,17 @@ from itertools import zip_longest
 from types import MappingProxyType
 
 from housequest.knowledge.judging import FactReader, Moment, command_pattern, compile_fact, distinct
-from housequest.knowledge.rules import WITNESSES, Check, Evidence, Fact, Interval, Origin, Rule, Term, wilson
+from housequest.knowledge.rules import WITNESSES, Check, Evidence, Fact, Interval, Origin, Rule, RuleScope, Term, wilson
+from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.household.base import CommandForm, Commands
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.household.counts import Counts
 from housequest.worlds.text import percentage, with_article
 
-FEWEST = 10
-"""Least number of counted objects of a kind for a rule about where they lie."""
+FEWEST, FEWEST_AT_HOME = 10, 2
+"""Least number of counted objects of a kind for a rule about where they lie, in any house and in one home."""
+LEAST_AT_HOME = 0.15
+"""A place in a home is a habit if at least this share of a kind of thing was there."""
 PLACES = 3
 MOST_KINDS = 12
 _EMPTY, _FREE = Fact("holding", Term("nothing")), Fact("free")
@@ -32,11 +35,13 @@ class Mined:
 
     locations: tuple[Location, ...] = ()
     preconditions: tuple[Rule, ...] = ()
+    scope: RuleScope = "world"
 
     def rules(self, name: str, splits: tuple[str, ...] = ()) -> tuple[Rule, ...]:
         """The counts as candidate rules; ``name`` is that of the run they come from, over tasks of ``splits``."""
         origin = Origin("run", name, splits)
-        lying = (place_rule(each, origin) for each in self.locations if each.number >= FEWEST)
+        least = FEWEST if self.scope == "world" else FEWEST_AT_HOME
+        lying = (replace(place_rule(each, origin), scope=self.scope) for each in self.locations if each.number >= least)
         return (*lying, *(replace(rule, origin=origin) for rule in self.preconditions))
 
     def shown_by(self, records: Mined) -> Mined:
@@ -50,9 +55,10 @@ class Mined:
         return replace(self, locations=tuple(map(shown, self.locations)))
 
 
-def mine(moments: Iterable[Moment], commands: Commands, least: int = 5) -> Mined:
-    """Count over ``moments``, each origin once, what ``commands`` need; a need takes at least ``least`` refusals."""
-    seen = Sightings()
+def mine(moments: Iterable[Moment], commands: Commands, least: int = 5, *, scope: RuleScope = "world") -> Mined:
+    """Count over ``moments``, each origin once, what ``commands`` need; a need takes at least ``least`` refusals. With the
+    ``scope`` of a household they are days of one home, whose places are counted by name."""
+    seen = Sightings(by_name=scope == "household")
     forms = [_CommandCounts(form) for form in commands.forms]
     by_verb: dict[str, list[_CommandCounts]] = {}
     for form in forms:
@@ -62,7 +68,22 @@ def mine(moments: Iterable[Moment], commands: Commands, least: int = 5) -> Mined
         for form in by_verb.get(_verb(now.command.strip()), ()):
             form.add(now)
     needs = (need for alike in by_verb.values() for form in alike for need in form.needs(least, alone=len(alike) == 1))
-    return Mined(tuple(seen.locations()), tuple(needs))
+    return Mined(tuple(seen.locations()), tuple(needs), scope)
+
+
+def scope_of(splits: Iterable[str], homes: Sequence[str]) -> RuleScope:
+    """The scope of what is counted over tasks of these ``splits``, given the names of a world's kinds of home.
+
+    Raises:
+        ConfigurationError: They mix a home with something else, so that its habits would be mistaken for the world's.
+    """
+    found = dict.fromkeys(splits)
+    at_home = [split for split in found if split.partition(":")[0] in homes]
+    if at_home and len(found) > 1:
+        raise ConfigurationError(
+            f"{at_home[0]} is a home with habits of its own; count its days alone, apart from other games."
+        )
+    return "household" if at_home else "world"
 
 
 def mine_table(counts: Counts) -> Mined:
@@ -112,7 +133,7 @@ def _verb(command: str) -> str:
 
 @dataclass
 class _House:
-    """The receptacles in a house by name, with their kinds; those looked into; and the kind of place where each object lay.
+    """The receptacles in a house by name, with their kinds; those looked into; and the receptacle where each object lay.
 
     An object counts once a house, where it was first seen, which may be the opening; later sightings and moves are ignored.
     With its place goes the step that showed it; the opening is no step.
@@ -133,14 +154,15 @@ class _House:
                 self.looked.add(receptacle.name)
                 for name in receptacle.contents:
                     if name not in known:
-                        self.found.setdefault(name, (receptacle.kind, step))
+                        self.found.setdefault(name, (receptacle.name, step))
 
 
 class Sightings:
-    """The places where things were seen, over moments of many houses."""
+    """The places where things were seen, over moments of many houses; ``by_name`` over days of one home."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, by_name: bool = False) -> None:
         self._houses: dict[str, _House] = {}
+        self._by_name = by_name
 
     def add(self, moment: Moment) -> None:
         house = self._houses.setdefault(moment.house, _House())
@@ -159,12 +181,16 @@ class Sightings:
         standing, looked = Counter[str](), Counter[str]()
         found: dict[str, dict[str, list[str | None]]] = {}
         for house in self._houses.values():
-            standing.update(house.standing.values())
-            looked.update(house.standing[name] for name in house.looked)
+            called = {name: name if self._by_name else kind for name, kind in house.standing.items()}
+            standing.update(called.values())
+            looked.update(called[name] for name in house.looked)
             for name, (place, step) in house.found.items():
-                found.setdefault(kind(name), {}).setdefault(place, []).append(step)
+                found.setdefault(kind(name), {}).setdefault(called[place], []).append(step)
         for thing, steps in sorted(found.items()):
             seen = Counter({place: len(each) for place, each in steps.items()})
+            if self._by_name:
+                # What was seen once may lie anywhere.
+                seen = Counter({place: number for place, number in seen.items() if number > 1}) or seen
             yield _location(thing, seen, {place: seen[place] * standing[place] / looked[place] for place in seen}, steps)
 
 
@@ -289,7 +315,7 @@ def _candidates(variables: tuple[str, ...]) -> Iterator[Fact]:
         yield Fact("in", terms["object"], terms["receptacle"])
 
 
-_PLACE = r"an? (\S+) (?:first )?\((\d{1,3}) %"
+_PLACE = r"(?:an? )?(\S+(?: \d+)?) (?:first )?\((\d{1,3}) %"
 _SENTENCE = re.compile(
     rf"To find an? (?P<thing>\S+), try {_PLACE} are there\).*; (?P<number>\d[\d,]{{0,14}}) were counted\.", re.ASCII
 )
@@ -318,7 +344,8 @@ class Location:
     def likeliest(self) -> tuple[PlaceShare, ...]:
         """The first few places; after the first, one with a share near zero is of no use."""
         first, *others = self.places[:PLACES]
-        return (first, *(place for place in others if place.share >= 0.05))
+        least = LEAST_AT_HOME if first.receptacle[-1:].isdecimal() else 0.05
+        return (first, *(place for place in others if place.share >= least))
 
     @property
     def witnesses(self) -> tuple[str, ...]:
@@ -329,8 +356,8 @@ class Location:
     @property
     def sentence(self) -> str:
         first, *others = self.likeliest
-        then = " or ".join(f"{with_article(each.receptacle)} ({percentage(each.share)} %)" for each in others)
-        try_first = f"try {with_article(first.receptacle)} first ({percentage(first.share)} % are there)"
+        then = " or ".join(f"{_called(each.receptacle)} ({percentage(each.share)} %)" for each in others)
+        try_first = f"try {_called(first.receptacle)} first ({percentage(first.share)} % are there)"
         tried = f"{try_first}, then {then}" if then else try_first
         return f"To find {with_article(self.thing)}, {tried}; {self.number:,} were counted."
 
@@ -340,6 +367,10 @@ class Location:
             for each in self.likeliest
         )
         return f"{', '.join(listed)}, n={self.number}"
+
+
+def _called(place: str) -> str:
+    return place if place[-1:].isdecimal() else with_article(place)
 
 
 def read_sentence(statement: str) -> Location | None:

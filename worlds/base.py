@@ -295,6 +295,7 @@ class WorldInfo:
     task_types: Mapping[str, str] = field(default_factory=dict[str, str])  # in display order, each with a short word for it
     published_splits: Mapping[str, int] = field(default_factory=dict[str, int])  # with their number of tasks, installed or not
     endless_splits: tuple[str, ...] = ()  # they make a task for each seed (``SPLIT:SEED``); `World.splits` leaves them out
+    homes: tuple[str, ...] = ()  # families of splits: ``HOME:SEED`` is one home, whose tasks are its days
     default_splits: Mapping[Purpose, str] = field(default_factory=dict[Purpose, str])  # if not the first split
     first_task: str | None = None  # the task for a person's first game; None for the first one of the split to play
     get_data: str = ""  # how to get the published splits: one sentence for people

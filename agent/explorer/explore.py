@@ -23,7 +23,7 @@ from housequest.agent.explorer import distiller, plan
 from housequest.agent.explorer.filtering import LearningModel, ModelJudge, filter_rules
 from housequest.agent.models.registry import make_model
 from housequest.agent.roles.base import load_prompt
-from housequest.knowledge.mining import mine
+from housequest.knowledge.mining import mine, scope_of
 from housequest.knowledge.rulebook import Rulebook, library, save
 from housequest.knowledge.rules import Origin, Rule
 from housequest.worlds.errors import ConfigurationError, KnowledgeError, ModelError
@@ -103,7 +103,8 @@ class _Learning:
         try:
             if asker is None:
                 origin, parts, judges = Origin("run", run, played), list[distiller.Chunk](), None
-                mined = mine(recorded_moments([self.place.path]), self._commands).rules(run, played)
+                scope = scope_of((task.split for task in tasks), world.info.homes)
+                mined = mine(recorded_moments([self.place.path]), self._commands, scope=scope).rules(run, played)
                 gathered = distiller.Candidates([distiller.CandidateRule(rule, rule.evidence.witnesses) for rule in mined])
             else:
                 origin = Origin("model", f"{asker.name[:140]} over {run}", played)

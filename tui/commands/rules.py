@@ -73,8 +73,10 @@ def mine(
 
         runs = list(dict.fromkeys(episode.run for episode in episodes))
         named = " ".join(runs) if sum(map(len, runs)) <= LONGEST else f"{runs[0][:LONGEST]} and {len(runs) - 1} more"
-        lived = mining.mine(counted(), reader.commands, min_refusals)
-        played = lived.rules(named, as_splits(tasks, world_class(world).info.endless_splits))
+        info = world_class(world).info
+        scope = mining.scope_of((split for split, _ in tasks), info.homes)
+        lived = mining.mine(counted(), reader.commands, min_refusals, scope=scope)
+        played = lived.rules(named, as_splits(tasks, info.endless_splits))
     if counts:
         shipped = reader.counts()
         source = shipped.source

@@ -28,7 +28,7 @@ from housequest.worlds.alfworld.engine.native import VERSION, NativeEnv
 from housequest.worlds.alfworld.engine.planner import plan
 from housequest.worlds.alfworld.expert import HouseholdExpertSettings, make_expert
 from housequest.worlds.alfworld.games import DEFAULT_SPLITS, FILE, GET_DATA, PUBLISHED
-from housequest.worlds.alfworld.houses.home import days_of
+from housequest.worlds.alfworld.houses.home import FAMILIES, days_of
 from housequest.worlds.alfworld.houses.house import GeneratedHouses, House, read_habits
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import Env, Policy, Task, WorldInfo
@@ -104,6 +104,7 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
         task_types={type: form for form, type in TYPES.items()},
         published_splits=PUBLISHED,
         endless_splits=(GENERATED,),
+        homes=FAMILIES,
         default_splits=DEFAULT_SPLITS,
         first_task=f"{GENERATED}:690",
         get_data=GET_DATA,
