@@ -5,6 +5,7 @@ order or by name instead."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,6 +53,12 @@ class HouseholdExpert(Expert[HouseholdExpertMemory]):
         self.counts = counts if search == "counts" else None
         self.prior = prior or counts
         self._objects = counts.objects()
+
+    def searching_by(self, prior: Prior, /) -> HouseholdExpert:
+        """The same expert with other chances, if it searches by chances at all."""
+        other = copy(self)
+        other.prior = prior
+        return other if self.counts else self
 
     def begin(self, goal: str, observation: Observation) -> HouseholdExpertMemory:
         belief = belief_after(self.household, observation)

@@ -11,12 +11,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
-from housequest.worlds.base import Env, Observation, Step
+from housequest.worlds.base import Env, Observation, Policy, Step
 from housequest.worlds.env import Wrapper
 from housequest.worlds.household.belief import Belief
-from housequest.worlds.household.counts import Counts, SearchPrior, salt_of
+from housequest.worlds.household.counts import Counts, Prior, SearchPrior, salt_of
 from housequest.worlds.household.goals import Goal, Skill, Topic
 
 MAX_FAILED = 200
@@ -144,6 +144,15 @@ class BelievingEnv(Wrapper):
         answer = with_belief(self.household, step.observation, self._before, command)
         self._before = answer.belief
         return replace(step, observation=answer)
+
+
+@runtime_checkable
+class PriorSearch(Protocol):
+    """A policy that looks into places by chances, and can be given others."""
+
+    def searching_by(self, prior: Prior, /) -> Policy:
+        """The same policy with these chances; memories fit both."""
+        ...
 
 
 class Move(NamedTuple):

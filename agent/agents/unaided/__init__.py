@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from housequest.agent.base import Agent
 
 
-@declare_agent("expert", "the world's own player, without a language model", settings=None, needs=(), takes=())
+@declare_agent("expert", "the world's own player, without a language model", settings=None, needs=(), takes=("rules",))
 def expert(parts: AgentParts[Mapping[str, Any]]) -> Agent:
     from housequest.agent.agents.unaided.players import PolicyAgent
     from housequest.worlds.env import expert_of
 
     chance = {"seed": parts.seed} if parts.settings.get("search") == "random" else {}
-    return PolicyAgent(expert_of(parts.world, **{**chance, **parts.settings}))
+    return PolicyAgent(expert_of(parts.world, **{**chance, **parts.settings}), parts.world.household)
 
 
 @declare_agent("human", "you, typing", needs=(), takes=())

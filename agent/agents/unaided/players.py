@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
+
 from housequest.agent.base import Act, AskPerson, Decision, Emitter, GiveUp, Grants, Leave, Memory, Turn
 from housequest.agent.roles.base import clean
 from housequest.agent.roles.messages import emit_rules, emit_thought
+from housequest.agent.skills.searching import ToldPrior
 from housequest.worlds.base import Observation, Policy
+from housequest.worlds.household.base import Household, PriorSearch
 
 
 class PolicyAgent:
-    """Plays by a ``Policy``, whose state is its memory. Calls a step: 0; ignores hints and rules."""
+    """Plays by a ``Policy``, whose state is its memory. Calls a step: 0; ignores hints, and all rules but those that say where
+    things are, by which a policy of a household searches."""
 
     name = "expert"
 
-    def __init__(self, policy: Policy) -> None:
-        self._policy = policy
+    def __init__(self, policy: Policy, household: Household | None = None) -> None:
+        self._policy, self._household = policy, household
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> Memory:
         del grants
@@ -23,11 +28,25 @@ class PolicyAgent:
     async def decide(self, memory: Memory, turn: Turn, emit: Emitter) -> tuple[Decision, Memory]:
         for transition in turn.transitions:
             memory = self._policy.observe(memory, transition.command, transition.observation)
-        command, thought, memory = self._policy.decide(memory)
+        told = self._told(turn)
+        policy = self._policy if told is None or not isinstance(self._policy, PriorSearch) else self._policy.searching_by(told)
+        command, thought, memory = policy.decide(memory)
         if command is None:
             return GiveUp(thought), memory
+        if told is not None and turn.belief is not None:
+            # The thought of a search names what is looked for.
+            said = (told.says_of_command(thing, command, turn.belief) for thing in re.findall("[a-z]+", thought))
+            if (rule := next(filter(None, said), None)) is not None:
+                emit_rules((rule,), (), emit)
+                thought = f"{thought} ({rule.statement})"
         emit_thought(self.name, thought, emit)
         return Act(command), memory
+
+    def _told(self, turn: Turn) -> ToldPrior | None:
+        if self._household is None or turn.belief is None or not any(rule.kind == "location" for rule in turn.rules):
+            return None
+        counts = self._household.counts()
+        return ToldPrior(counts, counts, turn.rules, turn.belief)
 
 
 class Human:
