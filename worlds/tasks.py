@@ -30,11 +30,12 @@ def read_split(text: str, endless: Sequence[str], usual: range = HELD_OUT) -> tu
     """A split and, of one without end, the seeds of its tasks: ``SPLIT`` (the ``usual`` ones), ``SPLIT:FIRST`` (from there on),
     or ``SPLIT:FIRST..LAST``. Raises ``ConfigurationError``.
     """
-    split, colon, seeds = text.partition(":")
-    if split not in endless:
+    split = next((each for each in endless if text == each or text.startswith(f"{each}:")), None)
+    if split is None:
         return text, None
-    if not colon:
+    if text == split:
         return split, usual
+    seeds = text.removeprefix(f"{split}:")
     if (match := _SEEDS.fullmatch(seeds)) is None:
         raise ConfigurationError(
             f"{shown(text)} is no split; give {split}, {split}:SEED to begin there, or {split}:FIRST..LAST for those houses."
@@ -60,7 +61,7 @@ def as_splits(tasks: Iterable[tuple[str, int]], endless: Sequence[str]) -> tuple
         numbers.setdefault(split, set()).add(number)
     found: list[str] = []
     for split, those in sorted(numbers.items()):
-        if split not in endless:
+        if split not in endless and ":" not in split:  # a home's split has a seed, and its days are numbered
             found.append(split)
             continue
         ordered = sorted(those)

@@ -19,6 +19,7 @@ from housequest.worlds.errors import ConfigurationError, TaskNotFound
 from housequest.worlds.household.belief import kind
 from housequest.worlds.household.goals import APPLIANCES
 from housequest.worlds.registry import make_world
+from housequest.worlds.tasks import as_splits, covers
 
 
 @pytest.fixture(scope="module")
@@ -136,3 +137,11 @@ def test_who_knows_the_habits_wins_where_others_do_not(world: World) -> None:
     assert won["ceiling"] >= 38
     assert won["floor"] <= 30
     assert steps["ceiling"] < 0.5 * steps["floor"]
+
+
+def test_days_of_a_home_are_named_as_ranges() -> None:
+    """Rules learned on some days of a home say nothing of the others."""
+    lived = as_splits([("household:7", day) for day in (1, 2, 3, 9)], ("generated",))
+    assert lived == ("household:7:1..3", "household:7:9..9")
+    assert [covers(lived, "household:7", day) for day in (1, 3, 4, 9)] == [True, True, False, True]
+    assert not covers(lived, "household:8", 1)
