@@ -10,12 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import accumulate, groupby
+from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.color import Color
 from rich.style import Style
 
-from housequest.tui.commands.cast import Cell, Rows
+if TYPE_CHECKING:
+    from textual.strip import Strip
 
+Cell = tuple[str, Style]
+"""A character and its style; the right half of a wide character is empty."""
+Rows = Sequence[Sequence[Cell]]
 _WIDE, _HIGH, _FONT = 8.4, 17, 14
 """Pixels of a cell, and of the font."""
 _EDGE, _BAR = 12, 30
@@ -24,6 +30,19 @@ _DOTS = ("#ff5f57", "#febc2e", "#28c840")
 _FONTS = "'Fira Code', 'DejaVu Sans Mono', Menlo, Consolas, monospace"
 _BLOCKS = {"█": (0, 0, 1, 1), "▀": (0, 0, 1, 0.5), "▄": (0, 0.5, 1, 0.5), "▌": (0, 0, 0.5, 1), "▐": (0.5, 0, 0.5, 1)}
 """Characters that are rectangles: left, top, width and height as shares of a cell."""
+
+
+def cells(strip: Strip) -> list[Cell]:
+    """A row of the screen cell by cell."""
+    row: list[Cell] = []
+    for segment in strip:
+        style = segment.style or Style.null()
+        for character in segment.text:
+            if width := cell_len(character):
+                row += [(character, style), *[("", style)] * (width - 1)]
+            elif row:
+                row[-1] = (row[-1][0] + character, row[-1][1])
+    return row
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from textual.pilot import Pilot
     from textual.screen import Screen
 
-    from housequest.tui.commands.cast import Rows
     from housequest.tui.episode.state import EpisodeMoment
     from housequest.tui.episode.view import ViewMode
     from housequest.tui.play.screen import PlayScreen
+    from scripts.film import Rows
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 SCREENS: dict[str, ViewMode] = {"screen.svg": "off", "view.svg": "house"}
@@ -353,7 +353,7 @@ async def _settle(app: App[None], pilot: Pilot[None]) -> None:
 
 def _shown(app: App[None]) -> Rows:
     """What stands on the screen, cell by cell."""
-    from housequest.tui.commands.cast import cells
+    from scripts.film import cells
 
     return [cells(strip) for strip in app.screen._compositor.render_strips()]  # pyright: ignore[reportPrivateUsage]
 

@@ -207,7 +207,7 @@ def write_pages(turns: int, pages: Iterable[tuple[Path, bytes]]) -> None:
     """Write ``pages`` to their files, the one to open last; making them draws so many ``turns``."""
     if turns > MANY:
         note(f"Drawing the house at each of {turns:,} turns, which takes a while.")
-    written = 0
+    written, said = 0, ""
     for number, (path, content) in enumerate(pages, start=1):
         atomic_write(path, content, sync=False)
         written += len(content)
