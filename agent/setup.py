@@ -120,10 +120,15 @@ def set_up(
     acting = registry.acting_agent(agent, kept)
     if "admissible" in registry.agent_spec(acting).needs and "admissible" not in settings.grant:
         raise ConfigurationError(needs_admissible(acting))
-    shown = "rules" in registry.agent_spec(agent).takes or agent == HUMAN
+    takes = registry.agent_spec(agent).takes
+    places = "places" in takes and world.household is not None
+    shown = "rules" in takes or places or agent == HUMAN
     if rules is None and settings.rules:
         # An unreadable book is always refused; a book of another world only if its rules would be shown.
         rules = read_rules(settings.rules, settings.rules_budget, world.name if shown else None)
+    if rules is not None and places:
+        told = tuple(rule for rule in rules.rules if rule.kind == "location")
+        rules = replace(rules, rules=told) if told else None
     if not shown:
         rules = None
     # A person has the screen's own view.

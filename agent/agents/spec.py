@@ -139,7 +139,7 @@ def _unmade(parts: AgentParts[Any]) -> Agent:
 
 
 Need = Literal["model", "household", "admissible"]
-Take = Literal["rules", "images", "skills", "camera"]
+Take = Literal["rules", "places", "images", "skills", "camera"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +190,9 @@ class AgentSpec:
         roles: The roles in which it asks its model.
         needs: ``model``: a language model. ``household``: it only plays households, and worlds that ``takes`` names.
             ``admissible``: the admissible commands must be granted.
-        takes: ``rules``: rules can change what it does. ``images``: its model gets the picture of a turn. ``skills``: it also
-            plays worlds whose commands are whole skills (`World.skills`). ``camera``: it also plays worlds that show pictures.
+        takes: ``rules``: rules can change what it does. ``places``: of rules, in a household, those that say where things are.
+            ``images``: its model gets the picture of a turn. ``skills``: it also plays worlds whose commands are whole skills
+            (`World.skills`). ``camera``: it also plays worlds that show pictures.
         unless: The setting that lifts a need or a take: ``{"model": "planner=oracle"}``, or ``{"images": "exemplars"}`` for any
             value.
         wraps: The agents that it can play through; its setting ``acting`` chooses one.

@@ -85,10 +85,15 @@ def test_signals_are_heard_in_the_event_loop_and_handed_back() -> None:
                 await asyncio.wait_for(done.wait(), PATIENCE)
                 heard.append(number.name)
 
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    asyncio.run(listen())
-    assert heard == ["SIGINT", "SIGTERM"]
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+    # A shell starts background jobs with an ignored SIGINT.
+    given = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+        asyncio.run(listen())
+        assert heard == ["SIGINT", "SIGTERM"]
+        assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+    finally:
+        signal.signal(signal.SIGINT, given)
 
 
 def test_a_signal_that_is_ignored_stays_ignored() -> None:

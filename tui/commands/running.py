@@ -263,7 +263,7 @@ def announce(specs: Sequence[RunSpec], budget: Budget, rules: str | None = None)
     for remark in dict.fromkeys(remark for spec in specs for remark in (*_remarks(spec), *spec.setup.destinations())):
         terminal.note(remark)
     if rules is not None and specs[0].config.rules is None:
-        terminal.note(f"The agent {specs[0].config.agent!r} takes no rules; it plays without {shown(rules)}.")
+        terminal.note(f"The agent {specs[0].config.agent!r} takes none of these rules; it plays without {shown(rules)}.")
 
 
 def check_price(budget: Budget, model: str | None, prices: Prices | None) -> None:

@@ -32,7 +32,7 @@ def play_game(game: ChosenGame, record: Path | None = None) -> events.Ended:
     raise before it begins, and ``InUse`` if another window plays in that file."""
     setup = game.open()
     if game.settings.rules and setup.rules is None:
-        terminal.note(f"The agent {game.agent!r} takes no rules; it plays without {shown(game.settings.rules)}.\n")
+        terminal.note(f"The agent {game.agent!r} takes none of these rules; it plays without {shown(game.settings.rules)}.\n")
     for sentence in setup.destinations():
         terminal.note(f"{sentence}\n")
     with ExitStack() as files:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from housequest.agent.base import Agent
 
 
-@declare_agent("expert", "the world's own player, without a language model", settings=None, needs=(), takes=("rules",))
+@declare_agent("expert", "the world's own player, without a language model", settings=None, needs=(), takes=("places",))
 def expert(parts: AgentParts[Mapping[str, Any]]) -> Agent:
     from housequest.agent.agents.unaided.players import PolicyAgent
     from housequest.worlds.env import expert_of

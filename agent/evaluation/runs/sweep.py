@@ -298,8 +298,8 @@ def plan_measurement(settings: Settings, name: str, ids: Sequence[str] = (), *, 
     rules or the book has none to show.
     """
     agent = settings.agent or DEFAULT_AGENT
-    if "rules" not in agent_spec(agent).takes:
-        able = ", ".join(each for each in agent_names() if "rules" in agent_spec(each).takes)
+    if {"rules", "places"}.isdisjoint(agent_spec(agent).takes):
+        able = ", ".join(each for each in agent_names() if not {"rules", "places"}.isdisjoint(agent_spec(each).takes))
         raise ConfigurationError(f"The agent {agent!r} takes no rules; measure with one of: {able}.")
     book = library().open(name).require_world(settings.world, "Measure a book for {world}.")
     measured = tuple(dict.fromkeys(book.rule(each) for each in ids)) or accepted(book.rules)

@@ -35,6 +35,7 @@ from housequest.worlds.registry import make_world
 from tests.agent.agents.test_agents import FIRST, KEEP, WON, planned, react_script
 from tests.agent.episodes.attending import Back, Moody, Other, Person
 from tests.agent.episodes.test_episode import Reciter
+from tests.agent.episodes.test_rewind import Uncopied
 from tests.agent.playing import ANYWHERE, CHATTING, EVERY, PLANNERS, SCORING
 from tests.backends.policy import Solver
 from tests.backends.server import Messages, Server, answer
@@ -244,7 +245,7 @@ def test_a_person_who_does_everything(house: World, name: str, copied: bool, eve
 
     def env() -> Env:
         opened = house.open(house.task("example:1"))
-        return opened if copied else Wrapper(opened)
+        return opened if copied else Uncopied(opened)
 
     def moody(person: Person) -> Model:
         if any(isinstance(event.body, Intervened) and event.body.action == "model" for event in person.heard):

@@ -106,6 +106,7 @@ def test_a_rule_is_told_of_where_a_prompt_shows_it_and_nowhere_else(world: World
     every = tuple(rule.statement for rule in offered.rules)
     model = make_model("builtin") if name == "builtin" else Moody(Solver())
     told, shown = set[str](), set[str]()
+    by_code = {rule.statement for rule in choice.rules if rule.kind == "location"}
 
     def listen(event: Event | CallTiming) -> None:
         match event.body if isinstance(event, Event) else None:
@@ -116,7 +117,8 @@ def test_a_rule_is_told_of_where_a_prompt_shows_it_and_nowhere_else(world: World
             case ModelCall(added=added):
                 text = "\n".join(message.content for message in added if message.role == "user")
                 shown.update(rule for rule in every if rule[:LONGEST_LINE] in text)
-                assert shown == told
+                # Code reads where things are for the built-in model, and says so when that decides.
+                assert shown == told - (by_code if name == "builtin" else set())
             case _:
                 pass
 

@@ -156,7 +156,7 @@ def test_rules_that_cannot_be_read(call: Run, tmp_path: Path) -> None:
 def test_who_takes_no_rules_says_so(call: Run, tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text("format: 0.2\nworld: scripted\nrules:\n- The key opens the box.\n")
     done = call("play", *SCRIPTED, "--agent", "expert", "--rules", "rules.yaml")
-    assert "The agent 'expert' takes no rules; it plays without 'rules.yaml'." in done.stderr
+    assert "The agent 'expert' takes none of these rules; it plays without 'rules.yaml'." in done.stderr
     assert "is shown" not in done.stdout
     by_hand = call("play", *SCRIPTED, "--agent", "human", "--rules", "rules.yaml", input=":quit\n")
     assert "the agent is shown 1 rule" in by_hand.stdout

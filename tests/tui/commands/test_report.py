@@ -99,6 +99,6 @@ def test_what_does_not_go_together(arguments: tuple[str, ...], call: Run, played
 def test_a_table_that_cannot_be_written_is_named(call: Run, played: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("here already")
     done = call("report", played, "--csv", "file/table.csv")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "file" in done.stderr
     assert "Traceback" not in done.stderr

@@ -260,7 +260,7 @@ def test_a_dry_run_says_how_many_rules_and_tokens(book: Path, call: Run) -> None
     assert lines[3].startswith("By its goal an episode begins with ")
     assert "Rules: " not in call(*asked, "--rules", "none").stdout
     told = call("eval", "--split", "generated", "--limit", "3", "--agent", "expert", "--rules", "book.yaml", "--dry-run")
-    assert "The agent 'expert' takes no rules; it plays without 'book.yaml'." in told.stderr
+    assert "The agent 'expert' takes none of these rules; it plays without 'book.yaml'." in told.stderr
     assert "Rules: " not in told.stdout
     frozen = json.loads(call(*asked, "--rules", "book.yaml", "--rules-budget", "77", "--json").stdout)
     assert frozen["configuration"]["rules"]["budget"] == 77

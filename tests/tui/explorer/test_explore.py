@@ -253,7 +253,7 @@ def test_a_dry_run_says_what_rules_the_agent_is_told(call: Run, tmp_path: Path) 
     model = "openai:x@http://127.0.0.1:9/v1"
     assert "at most about 77 tokens" in call(*asked, "--agent", "react", "--model", model).stdout
     told = call(*asked, "--agent", "expert")
-    assert "The agent 'expert' takes no rules" in told.stderr
+    assert "The agent 'expert' takes none of these rules" in told.stderr
     assert "Rules: " not in told.stdout
 
 

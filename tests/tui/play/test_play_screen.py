@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from textual.pilot import Pilot
@@ -25,6 +25,7 @@ from housequest.tui.play.session import PlayMode
 from housequest.tui.theme import DARK, LIGHT
 from housequest.worlds.base import Env, Step, Task, World
 from housequest.worlds.env import Wrapper
+from housequest.worlds.errors import Unsupported
 from housequest.worlds.paths import state_folder
 from housequest.worlds.registry import make_world
 from tests.backends.policy import Solver
@@ -319,6 +320,9 @@ class Slow(Wrapper):
         self.gate.wait()
         self.happened.append("stepped")
         return super().step(command)
+
+    def copy(self) -> Self:
+        raise Unsupported("It cannot be copied.")
 
 
 class SlowWorld:
