@@ -20,13 +20,11 @@ from typing import Any
 
 from housequest.agent.roles.messages import numbered
 from housequest.agent.skills import naming
-from housequest.knowledge.mining import read_sentence
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Transition
 from housequest.worlds.household.base import Commands
 from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
 from housequest.worlds.household.goals import APPLIANCES, PLACES, Treatment
-from housequest.worlds.text import with_article
 
 MOST_RULES = 4
 MOST_HINTS = 2
@@ -109,7 +107,7 @@ def is_brief_prompt(prompt: str) -> bool:
 def planning(goal: str, belief: Belief, rules: Iterable[Rule], hints: Sequence[str], failed: Sequence[Sequence[str]]) -> str:
     """The reasoner's prompt. Only training shows plans that ``failed``: in games, reading the goal again does better."""
     lines = [f"Goal: {_line(goal)}", f"Places: {' '.join(belief.kinds)}"]
-    lines += [f"Rule: {_line(_as_trained(rule))}" for rule in relevant_rules(goal, belief, rules)]
+    lines += [f"Rule: {_line(rule.statement)}" for rule in relevant_rules(goal, belief, rules)]
     lines += [f"Hint: {_line(hint)}" for hint in hints[-MOST_HINTS:]]
     lines += [f"Failed: {'; '.join(steps)[:LONGEST_LINE]}" for steps in failed[-MOST_FAILED:]]
     return "\n".join(lines)
@@ -194,15 +192,10 @@ def _parts(plan: Sequence[str]) -> re.Match[str] | None:
 
 
 def relevant_rules(goal: str, belief: Belief, rules: Iterable[Rule]) -> list[Rule]:
-    """The first few rules that share a word with the goal, except for furniture and everyday words."""
-    wanted = _words(goal).difference(belief.kinds)
-    return [rule for rule in rules if not wanted.isdisjoint(_words(_as_trained(rule)))][:MOST_RULES]
-
-
-def _as_trained(rule: Rule) -> str:
-    """``rule`` in words that small models learned: for shares, "is most often in"."""
-    location = read_sentence(rule.statement)
-    return f"{with_article(location.thing).capitalize()} is most often in {location}." if location else rule.statement
+    """The first few rules that share a word with the goal, except for furniture and everyday words. Location rules are left
+    out: code reads them better than a small network (`housequest.agent.skills.searching`)."""
+    wanted, others = _words(goal).difference(belief.kinds), (rule for rule in rules if rule.kind != "location")
+    return [rule for rule in others if not wanted.isdisjoint(_words(rule.statement))][:MOST_RULES]
 
 
 def _words(text: str) -> set[str]:

@@ -232,9 +232,7 @@ class BriefPrompting:
         state = memory.state
         assert state is not None
         state = replace(state, hints=state.hints + turn.hints, repeated=0, turns=0)
-        # Code reads location rules better than a small network does (`_search`).
-        others = [rule for rule in turn.rules if rule.kind != "location"]
-        rules = brief.relevant_rules(memory.goal, state.belief, others)
+        rules = brief.relevant_rules(memory.goal, state.belief, turn.rules)
         messages.emit_rules(rules, (), emit)
         text = brief.planning(memory.goal, state.belief, rules, state.hints, ())
         if not memory.plan or turn.hints:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, pairwise
@@ -125,11 +124,10 @@ def test_the_actor_is_told_the_plan_and_what_belief_makes_of_what_was_seen() -> 
     )
 
 
-def test_a_mined_rule_is_told_in_the_words_that_were_trained_on() -> None:
+def test_where_things_are_is_left_to_code() -> None:
     rules = mine_table(load_counts()).rules("train")
-    text = brief.planning("first try to put a mug in cabinet.", after().belief, rules, (), ())
-    (mug,) = (line for line in text.split("\n") if line.startswith("Rule: "))
-    assert re.fullmatch(r"Rule: A mug is most often in ([a-z]+ \d+ % \(\d+-\d+\), ){1,3}n=\d+\.", mug)
+    assert any(rule.kind == "location" and "mug" in rule.objects for rule in rules)
+    assert "Rule: " not in brief.planning("first try to put a mug in cabinet.", after().belief, rules, (), ())
 
 
 def test_the_reasoner_is_told_goal_places_rules_that_matter_hints_and_what_failed() -> None:
