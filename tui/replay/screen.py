@@ -190,6 +190,11 @@ class ReplayScreen(PaneScreen, keys="replay"):
     def _at_end(self) -> bool:
         return self.place == len(self.stops) - 1
 
+    @property
+    def _goes_on(self) -> bool:
+        """True if the game is played now and not over; its window holds the record until it is left."""
+        return self._live and not (self.stops and self._recording.state.moments[self.stops[-1].id].ended)
+
     @work(group="read", exclusive=True)
     async def action_read(self) -> None:
         """Read the record, and again whenever it has grown, until its episode has ended."""
@@ -230,7 +235,7 @@ class ReplayScreen(PaneScreen, keys="replay"):
                 self.begin_view()
         if self.view.pictured:
             self._look_again(recording)
-        if (self._live if first else at_end) and len(self.stops) > turns:
+        if (self._goes_on if first else at_end) and len(self.stops) > turns:
             self.place = len(self.stops) - 1
         self._show(self.place)
         # The turn it was asked to open at, once.
@@ -261,7 +266,7 @@ class ReplayScreen(PaneScreen, keys="replay"):
         if self._said:
             lines.append(Content.styled(self._said, "$new"))
         elif self.stops and self._at_end:
-            lines.append(_LIVE if self._live else _ending(self._moment.ended, self._failure))
+            lines.append(_LIVE if self._goes_on else _ending(self._moment.ended, self._failure))
         self.set_class(bool(lines), "noted")
         self.query_one("#replay-note", Static).update(Content("\n").join(lines))
 
@@ -274,7 +279,9 @@ class ReplayScreen(PaneScreen, keys="replay"):
             self._pause()
         self.view.pace = None if self._still else self._speed
         self.panes.show(
-            self._recording.state.at(self.stops[self.place].id), "LIVE" if self._live else "REPLAY", watched=not self._live
+            self._recording.state.at(self.stops[self.place].id),
+            "LIVE" if self._goes_on else "REPLAY",
+            watched=not self._goes_on,
         )
         self._note()
         self._show_timeline()

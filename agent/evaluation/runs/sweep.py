@@ -307,6 +307,8 @@ def plan_measurement(settings: Settings, name: str, ids: Sequence[str] = (), *, 
         raise ConfigurationError(
             f"{book.path} has no accepted rules, and agents see only those; accept some, or name a candidate by its id."
         )
+    if "rules" not in agent_spec(agent).takes and all(rule.kind != "location" for rule in measured):
+        raise ConfigurationError(f"The agent {agent!r} takes none of these rules, but those of the kind location.")
     usual = accepted(book.rules)
     others = () if alone or not ids else tuple(rule for rule in usual if rule not in measured)
     together = tuple(rule for rule in book.rules if rule in measured or rule in others)

@@ -132,7 +132,7 @@ def test_a_dry_run_plays_nothing(book: Path, call: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("book.yaml", "--agent", "expert"), "The agent 'expert' takes no rules"),
+        (("book.yaml", "knack", "--agent", "expert"), "The agent 'expert' takes none of these rules"),
         (("book.yaml", "--agent", "human"), "The agent 'human' takes no rules"),
         (("book.yaml", "--agent", "nobody"), "There is no agent named 'nobody'"),
         (("book.yaml", "--agent", "react", "--split", "example"), "needs a language model"),
