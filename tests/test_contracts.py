@@ -11,6 +11,7 @@ from housequest.agent.skills.skill import ControllerState
 from housequest.worlds import base
 from housequest.worlds.base import Env, World
 from housequest.worlds.registry import world_class, world_names
+from tests.parts import WHOLE
 
 
 def members(contract: type) -> set[str]:
@@ -23,6 +24,7 @@ def test_a_world_and_an_env_have_few_members() -> None:
     assert len(members(Env)) <= 8, sorted(members(Env))
 
 
+@WHOLE
 def test_what_only_some_worlds_have_is_no_member_of_a_world() -> None:
     protocols = (base.HasExpert, base.Solvable, base.Explaining, base.Sandboxed, base.Skilled, base.Drawable)
     for protocol in (*protocols, base.Demonstrated, base.Replayed):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from scripts.parts import ROOT
+from tests.parts import WHOLE
 from tests.without_posix import MODULES, NAMES
 
 ELSEWHERE = {
@@ -49,6 +50,7 @@ def asked(tree: ast.Module) -> Iterator[str]:
                 pass
 
 
+@WHOLE
 def test_only_one_module_asks_which_system_runs() -> None:
     found = {place: names for place, tree in sources() if (names := set(asked(tree)))}
     assert found == ELSEWHERE | MAY_END
