@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from housequest.agent.skills.naming import denied_places, mentions, numbers_after
 from housequest.knowledge.mining import read_sentence
@@ -27,21 +28,15 @@ _SHARE = re.compile(r"[^.;()]{0,30}\((\d{1,3}) %", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class ToldPlaces:
-    """One rule about where a kind of thing is kept: the share of each receptacle by name, which add up to at most 1."""
+    """A rule about where something is kept: the share of each receptacle by name, and the sightings that it counts for."""
 
     rule: Rule
     shares: Mapping[str, float]
-
-    @property
-    def weight(self) -> float:
-        """The sightings that it counts for."""
-        location = read_sentence(self.rule.statement)
-        if self.rule.scope == "world":
-            return WORLD
-        return float(location.number if location else BY_HAND)
+    weight: float
 
 
-def read_told(rule: Rule, places: Sequence[str]) -> ToldPlaces | None:
+@lru_cache(4096)  # a game asks about the same rules at every step
+def read_told(rule: Rule, places: tuple[str, ...]) -> ToldPlaces | None:
     """Read the ``places`` that a location rule names in order of likelihood; None if it names none of them.
 
     Args:
@@ -66,7 +61,9 @@ def read_told(rule: Rule, places: Sequence[str]) -> ToldPlaces | None:
     for at, (some, share) in enumerate(said):
         for name in some:
             shares[name] = shares.get(name, 0.0) + (in_order.get(at, 0.0) if silent else share or 0.0) / len(some)
-    return ToldPlaces(rule, {name: min(1.0, share) for name, share in shares.items() if share})
+    location = read_sentence(rule.statement)
+    weight = WORLD if rule.scope == "world" else float(location.number if location else BY_HAND)
+    return ToldPlaces(rule, {name: min(1.0, share) for name, share in shares.items() if share}, weight)
 
 
 class ToldPrior:
@@ -85,7 +82,7 @@ class ToldPrior:
 
     def __init__(self, before: Prior, counts: Counts, rules: Iterable[Rule], belief: Belief) -> None:
         self._before, self._counts = before, counts
-        places = [one.name for one in belief.receptacles]
+        places = tuple(one.name for one in belief.receptacles)
         self._told: dict[str, list[ToldPlaces]] = {}
         for rule in rules:
             if rule.kind == "location" and (told := read_told(rule, places)) is not None:

@@ -112,7 +112,9 @@ def test_the_built_in_model_searches_by_code_where_a_rule_tells() -> None:
     task = next(one for one in (world.task(f"generated:{seed}") for seed in range(1_000_000, 1_000_040)) if "egg" in one.goal)
     env = world.open(task)
     try:
-        last = sorted(one.name for one in household("alfworld").begin(env.reset().observation).receptacles)[-1]  # type: ignore[union-attr]
+        reader = household("alfworld")
+        assert reader is not None
+        last = sorted(one.name for one in reader.begin(env.reset().observation).receptacles)[-1]
         rule = location(f"Eggs are kept in {last}.", "egg", scope="household")
         config = EpisodeConfig(world, max_turns=3, rules=RuleBudget((rule,)))
         agent = make_agent("reasoner-actor", world=world, model=make_model("builtin"))

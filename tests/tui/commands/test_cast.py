@@ -20,6 +20,7 @@ from housequest.tui.episode.recording import read_recording
 from housequest.tui.home.catalogue import RecentChoices, load_recent, save_recent
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.worlds.rooms.view import Drawing
+from scripts.film import cells
 from tests.tui.conftest import COMMAND, Run, environment
 from tests.tui.recorded import Said, play, rewound, step, write
 from tests.tui.recorded import started as start
@@ -81,19 +82,6 @@ class Terminal:
                 assert 30 <= int(code) <= 49 or 90 <= int(code) <= 107
                 ink, paper = (code, paper) if code[-2:-1] in "39" else (ink, code)
         self._pen = attributes, ink, paper
-
-
-def cells(strip: Strip) -> list[tuple[str, Style]]:
-    """A row of the screen cell by cell; the right half of a wide character is empty."""
-    row: list[tuple[str, Style]] = []
-    for segment in strip:
-        style = segment.style or Style.null()
-        for character in segment.text:
-            if width := cell_len(character):
-                row += [(character, style), *[("", style)] * (width - 1)]
-            elif row:
-                row[-1] = (row[-1][0] + character, row[-1][1])
-    return row
 
 
 def look(strips: list[Strip]) -> list[list[Look]]:
