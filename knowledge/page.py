@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, TypeAlias, cast
 
-from housequest.knowledge.rules import Check, Edit, Evidence, Name, Origin, Rule
+from housequest.knowledge.rules import Check, Edit, Evidence, MeasuredChange, Name, Origin, Rule, Worth
 from housequest.worlds.errors import KnowledgeError, shown, unquoted
 from housequest.worlds.paths import FORMAT, Format
 from housequest.worlds.registry import DEFAULT_WORLD
@@ -26,7 +26,7 @@ _ALWAYS = {"status", "source", "supports", "contradicts"}
 _FORMAT = f"`format: {FORMAT}`"
 _NEVER_NULL = {"id", "statement", "world"}
 
-Plain: TypeAlias = "str | int | datetime.date | list[Plain] | dict[str, Plain] | None"
+Plain: TypeAlias = "str | int | float | datetime.date | list[Plain] | dict[str, Plain] | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +307,7 @@ def _styled(value: Plain) -> Any:
     return styled
 
 
-def _record(value: Rule | Origin | Evidence | Edit) -> dict[str, Plain]:
+def _record(value: Rule | Origin | Evidence | Worth | MeasuredChange | Edit) -> dict[str, Plain]:
     """The fields of ``value`` that are written: those that differ from their defaults, and some always."""
     named = [(one, getattr(value, one.name)) for one in fields(value)]
     return {one.name: _written(each) for one, each in named if one.name in _ALWAYS or each != one.default}
@@ -315,7 +315,7 @@ def _record(value: Rule | Origin | Evidence | Edit) -> dict[str, Plain]:
 
 def _written(value: object) -> Plain:
     match value:
-        case Origin() | Evidence() | Edit():
+        case Origin() | Evidence() | Worth() | MeasuredChange() | Edit():
             return _record(value)
         case tuple():
             return [_written(each) for each in cast("tuple[object, ...]", value)]

@@ -289,7 +289,7 @@ def renew(book: Rulebook, counted: Iterable[Rule], *, accept: bool) -> Renewal:
         elif not is_counted(old):
             fate = "left"
         else:
-            rule = replace(rule, status=old.status, by=old.by, history=old.history)
+            rule = replace(rule, status=old.status, by=old.by, history=old.history).following(old)
             fate = "renewed"
         if accept and rule.standing == "supported":
             rule = rule.judged("accepted", "evidence")

@@ -255,6 +255,7 @@ DecidedBy = Literal["person", "filter", "evidence"]
 RuleVerdict = Literal["accepted", "rejected"]
 Source = Literal["person", "run", "model"]
 EditKind = Literal["accepted", "rejected", "edited", "merged", "disputed"]
+Beside = Literal["book", "nothing"]
 RuleField = Literal["statement", "kind", "scope", "types", "objects", "check", "evidence", "status"]
 Standing = Literal["supported", "contradicted", "undecided"]
 KINDS: tuple[RuleKind, ...] = get_args(RuleKind)
@@ -270,6 +271,7 @@ MOST_WORDS = 100
 LONGEST_WAS = MOST_WORDS * (LONGEST_WORD + 2)
 """Most characters of a field's old value; the longest fields are lists of words."""
 MOST_EDITS = 1_000
+MOST_MEASURED = 20
 _JOINERS = {"\u200c", "\u200d"}
 
 
@@ -328,6 +330,7 @@ Words = tuple[Word, ...]
 Witnesses = Annotated[Words, Before(_first_ones)]
 _FEW = {"max_length": MOST_WORDS}
 _COUNT = {"ge": 0, "le": 10**12}
+_FINITE = {"allow_inf_nan": False, "ge": -1e9, "le": 1e9}
 _WITNESS = re.compile(r"[^/]+/[0-9]{4,}-(?P<split>[a-z_]+)-((?P<seed>[0-9]+)|[^/]+)/[0-9]+", re.ASCII)
 
 
@@ -376,6 +379,63 @@ class Edit:
     date: Annotated[datetime.date | None, Before(_day)] = None
 
 
+@dataclass(frozen=True, slots=True)
+class MeasuredChange:
+    """The mean of paired differences, with its 95 % interval; without ``low`` and ``high`` if they do not tell a spread."""
+
+    value: float = field(metadata=_FINITE)
+    low: float | None = field(default=None, metadata=_FINITE)
+    high: float | None = field(default=None, metadata=_FINITE)
+
+    def told(self, unit: str, scale: float = 1.0) -> str:
+        """The change in words, such as ``-2.1 steps, 95 % -3.0 to -1.2``; ``scale`` makes points of shares."""
+        value, low, high = (None if end is None else end * scale for end in (self.value, self.low, self.high))
+        interval = "" if low is None or high is None else f", 95 % {low:+.1f} to {high:+.1f}"
+        return f"{value:+.1f} {unit}{interval}"
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """The difference that a rule made, over the ``games`` that it can change, played without and with it.
+
+    It was added to the other accepted rules of its ``beside`` book, or to nothing. ``splits`` name all the games, as in
+    `Origin`; ``agent`` and ``model`` played them. ``steps`` are those of an episode, in which a game that is not won counts
+    its limit, and ``success`` is a share.
+    """
+
+    steps: MeasuredChange
+    success: MeasuredChange
+    games: int = field(metadata=_COUNT)
+    beside: Beside = "book"
+    splits: Words = field(default=(), metadata=_FEW)
+    agent: Word = ""
+    model: Word = ""
+
+    @property
+    def costs(self) -> bool:
+        """True if the rule takes steps or success away, by the whole of an interval."""
+        steps, success = self.steps, self.success
+        return (steps.low is not None and steps.low > 0) or (success.high is not None and success.high < 0)
+
+    @property
+    def pays(self) -> bool:
+        """True if the rule saves steps or brings success, by the whole of an interval, and costs nothing."""
+        steps, success = self.steps, self.success
+        saves = (steps.high is not None and steps.high < 0) or (success.low is not None and success.low > 0)
+        return saves and not self.costs
+
+    def __str__(self) -> str:
+        return self.steps.told("steps")
+
+    @property
+    def sentence(self) -> str:
+        """All of it in a line."""
+        player = " with ".join(filter(None, (self.agent, self.model)))
+        to = "added to the other rules" if self.beside == "book" else "alone"
+        played = f"{self.games:,} game{'s' * (self.games != 1)} of {', '.join(self.splits)} by {player}, {to}"
+        return f"{self}; success {self.success.told('points', 100)}; in {played}"
+
+
 _IN_BOOKS = {"exclude": True}
 
 
@@ -396,6 +456,7 @@ class Rule:
     scope: RuleScope = field(default="world", metadata={"exclude_if": "world".__eq__})
     check: Annotated[Check | None, Before(_checked)] = field(default=None, metadata=_IN_BOOKS)
     evidence: Evidence = field(default=Evidence(), metadata=_IN_BOOKS)
+    worth: tuple[Worth, ...] = field(default=(), metadata={**_IN_BOOKS, "max_length": MOST_MEASURED})
     history: tuple[Edit, ...] = field(default=(), metadata={**_IN_BOOKS, "max_length": MOST_EDITS})
 
     @property
@@ -410,6 +471,21 @@ class Rule:
         ends = wilson(supports, supports + contradicts)
         return "supported" if ends.low > 0.5 else "contradicted" if ends.high < 0.5 else "undecided"
 
+    @property
+    def measured(self) -> Worth | None:
+        """The last of its measured worths, beside the other rules of its book if there is one; None if it was not measured."""
+        return next((each for each in reversed(self.worth) if each.beside == "book"), self.worth[-1] if self.worth else None)
+
+    def valued(self, found: Iterable[Worth]) -> Rule:
+        """The rule with new measurements of its worth, in place of those over the same games by the same agent."""
+        new = {_measurement(each): each for each in found}
+        kept = (each for each in self.worth if _measurement(each) not in new)
+        return replace(self, worth=(*kept, *new.values())[-MOST_MEASURED:])
+
+    def following(self, before: Rule) -> Rule:
+        """The rule with the measured worth of the rule that it takes the place of, if agents are told the same."""
+        return replace(self, worth=before.worth if _told(self) == _told(before) else ())
+
     def judged(self, status: RuleVerdict, by: DecidedBy = "person") -> Rule:
         """The rule accepted or rejected; unchanged if it already is."""
         if (self.status, self.by) == (status, by):
@@ -419,8 +495,8 @@ class Rule:
     def edited(self, wanted: Rule, by: DecidedBy = "person") -> Rule:
         """The rule with the statement, kind, types, objects and check of ``wanted``; its history records each change.
 
-        Counted evidence is dropped if the check changes. If evidence or a model had judged the rule, a new statement, kind or
-        check makes it a candidate again.
+        Counted evidence is dropped if the check changes, and measured worth if agents are told something else. If evidence or
+        a model had judged the rule, a new statement, kind or check makes it a candidate again.
         """
         rule = replace(
             wanted, id=self.id, status=self.status, by=self.by, origin=self.origin, evidence=self.evidence, history=self.history
@@ -430,6 +506,7 @@ class Rule:
         judged = (self.statement, self.kind, self.check)
         if self.by != "person" and self.status != "candidate" and (rule.statement, rule.kind, rule.check) != judged:
             rule = replace(rule, status="candidate", by="person")
+        rule = rule.following(self)
         before, after = _said(self), _said(rule)
         edits = (Edit("edited", name, by, before[name]) for name in before if before[name] != after[name])
         return replace(rule, history=(*self.history, *edits))
@@ -449,12 +526,22 @@ class Rule:
     def including(self, others: Sequence[Rule], by: DecidedBy = "person") -> Rule:
         """The rule after merging ``others`` into it, with their types and objects."""
         together = (self, *others)
-        return replace(
+        rule = replace(
             self,
             types=_united([rule.types for rule in together]),
             objects=_united([rule.objects for rule in together]),
             history=(*self.history, *(Edit("merged", by=by, was=other.statement) for other in others)),
         )
+        return rule.following(self)
+
+
+def _measurement(worth: Worth) -> tuple[object, ...]:
+    return worth.beside, worth.splits, worth.agent, worth.model
+
+
+def _told(rule: Rule) -> tuple[object, ...]:
+    """The fields by which agents are told a rule, or not."""
+    return rule.statement, rule.kind, rule.scope, rule.types, rule.objects
 
 
 def _said(rule: Rule) -> dict[RuleField, str]:

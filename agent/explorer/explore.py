@@ -255,6 +255,7 @@ def add_to_book(into: str, rules: Sequence[Rule], origin: Origin, world: str, at
 
     def kept(rule: Rule) -> Rule:
         before = present.get(rule.id, rule)
+        rule = rule.following(before)
         as_written = replace(rule, status=before.status, by=before.by, evidence=before.evidence, history=before.history)
         return rule if before.origin == origin and before.status == "candidate" and before == as_written else before
 

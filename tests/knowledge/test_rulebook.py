@@ -21,10 +21,12 @@ from housequest.knowledge.rules import (
     Edit,
     EditKind,
     Evidence,
+    MeasuredChange,
     Origin,
     Rule,
     RuleField,
     Source,
+    Worth,
     parse_check,
 )
 from housequest.worlds.errors import KnowledgeError
@@ -358,6 +360,9 @@ TEXTS = st.lists(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=
 WORDS = st.lists(TEXTS, max_size=3).map(tuple)
 CHECKS = st.sampled_from([None, HEAT.check, parse_check('look; then says "a: b # c"')])
 EVIDENCE = st.builds(Evidence, st.integers(1, 99), st.integers(0, 99), WORDS, WORDS)
+NUMBERS = st.floats(-1e6, 1e6)
+CHANGES = st.builds(MeasuredChange, NUMBERS) | st.builds(MeasuredChange, NUMBERS, NUMBERS, NUMBERS)
+WORTHS = st.builds(Worth, CHANGES, CHANGES, st.integers(0, 99), st.sampled_from(["book", "nothing"]), WORDS, TEXTS)
 EDITS = st.builds(
     Edit,
     st.sampled_from(get_args(EditKind)),
@@ -378,6 +383,7 @@ RULES = st.builds(
     origin=st.builds(Origin, st.sampled_from(get_args(Source)), st.just("") | TEXTS),
     check=CHECKS,
     evidence=st.just(Evidence()) | EVIDENCE,
+    worth=st.lists(WORTHS, max_size=2).map(tuple),
     history=st.lists(EDITS, max_size=3).map(tuple),
 )
 
