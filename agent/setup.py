@@ -120,17 +120,10 @@ def set_up(
     acting = registry.acting_agent(agent, kept)
     if "admissible" in registry.agent_spec(acting).needs and "admissible" not in settings.grant:
         raise ConfigurationError(needs_admissible(acting))
-    takes = registry.agent_spec(agent).takes
-    places = "places" in takes and world.household is not None
-    shown = "rules" in takes or places or agent == HUMAN
     if rules is None and settings.rules:
         # An unreadable book is always refused; a book of another world only if its rules would be shown.
-        rules = read_rules(settings.rules, settings.rules_budget, world.name if shown else None)
-    if rules is not None and places:
-        told = tuple(rule for rule in rules.rules if rule.kind == "location")
-        rules = replace(rules, rules=told) if told else None
-    if not shown:
-        rules = None
+        rules = read_rules(settings.rules, settings.rules_budget, world.name if _takes(agent, world) else None)
+    rules = taken(rules, agent, world)
     # A person has the screen's own view.
     grants = frozenset(settings.grant) - ({VIEW} if agent == HUMAN else set())
     setup = Setup(
@@ -147,6 +140,22 @@ def set_up(
         configured=settings,
     )
     return _able_to_see(setup)
+
+
+def _takes(agent: str, world: World) -> registry.Take | None:
+    takes = registry.agent_spec(agent).takes
+    if "places" in takes and world.household is not None:
+        return "places"
+    return "rules" if "rules" in takes or agent == HUMAN else None
+
+
+def taken(rules: RuleBudget | None, agent: str, world: World) -> RuleBudget | None:
+    """Those of ``rules`` that this agent takes: all, the location rules alone, or None."""
+    takes = _takes(agent, world)
+    if rules is None or takes == "rules":
+        return rules
+    told = tuple(rule for rule in rules.rules if rule.kind == "location") if takes == "places" else ()
+    return replace(rules, rules=told) if told else None
 
 
 def _able_to_see(setup: Setup) -> Setup:

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from hashlib import sha256
 from heapq import nsmallest
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
@@ -58,9 +59,9 @@ def topic_of(goal: str, granted: str | None = None, belief: Belief | None = None
 class RuleBudget:
     """The ``rules`` that an agent may be shown, in book order, in a ``budget`` of tokens for an episode (None: show all).
 
-    A run's record keeps it. ``file`` names the book and ``sha256`` its content; rules without an id come from no book and are
-    always shown. ``part`` says which of the book's rules if not all accepted ones, and ``learned_from`` the splits and ranges
-    that they were learned from, as far as the book says.
+    A run's record keeps it. ``file`` names the book and ``sha256`` is of what these rules tell; rules without an id come from
+    no book and are always shown. ``part`` says which of the book's rules if not all accepted ones, and ``learned_from`` the
+    splits and ranges that they were learned from, as far as the book says.
     """
 
     rules: tuple[Rule, ...]
@@ -81,7 +82,9 @@ class RuleBudget:
         """The given ``rules`` of ``book``."""
         rules = tuple(rules)
         learned = {split for rule in rules for split in rule.origin.over(rule.evidence.witnesses)}
-        return cls(rules, budget, book.path.name, book.read or "", part, tuple(sorted(learned)))
+        # Neither a comment nor what was measured in between makes it another run.
+        digest = sha256(repr([(rule.id, *rule.told) for rule in rules]).encode("utf-8", "backslashreplace"))
+        return cls(rules, budget, book.path.name, digest.hexdigest(), part, tuple(sorted(learned)))
 
     @property
     def label(self) -> str | None:
@@ -92,6 +95,14 @@ class RuleBudget:
     def cost(self) -> int:
         return sum(estimated_tokens(rule.statement) for rule in self.rules)
 
+    def possible(self, topic: Topic) -> tuple[Rule, ...]:
+        """The rules that may be shown at some time of an episode about ``topic``; the others change nothing in it."""
+        return tuple(
+            rule
+            for rule in self.rules
+            if not rule.id or (_of_type(rule, topic) and (rule.kind != "location" or _of_things(rule, topic)))
+        )
+
     def select(self, topic: Topic, belief: Belief | None = None, shown: Sequence[Rule] = ()) -> tuple[Rule, ...]:
         """The rules to show now in an episode about ``topic``, in book order, given those already ``shown``.
 
@@ -99,14 +110,10 @@ class RuleBudget:
         rule about other things waits until one of them is held or nearby; part of the budget is reserved for this. Location
         rules are shown only for things that the task names.
         """
-        rules, limit = self.rules, self.cost if self.budget is None else self.budget
+        rules, limit = self.possible(topic), self.cost if self.budget is None else self.budget
         ranked = sorted((rank, place) for place, rule in enumerate(rules) if (rank := _rank(rule, topic)) is not None)
         # Things that the task does not name may come up later.
-        waiting = [
-            place
-            for place, rule in enumerate(rules)
-            if rule.kind != "location" and _of_type(rule, topic) and not _of_things(rule, topic)
-        ]
+        waiting = [place for place, rule in enumerate(rules) if rule.id and not _of_things(rule, topic)]
         reserved = min(int(limit * RESERVED), sum(estimated_tokens(rules[place].statement) for place in waiting))
         near = _at_hand(belief) if belief is not None else frozenset[str]()
         come_up = (place for place in waiting if not near.isdisjoint(_kinds(rules[place])))

@@ -398,16 +398,17 @@ class MeasuredChange:
 class Worth:
     """The difference that a rule made, over the ``games`` that it can change, played without and with it.
 
-    It was added to the other accepted rules of its ``beside`` book, or to nothing. ``splits`` name all the games, as in
-    `Origin`; ``agent`` and ``model`` played them. ``steps`` are those of an episode, in which a game that is not won counts
-    its limit, and ``success`` is a share.
+    It was added to the other accepted rules of its book, or to nothing (``beside``). The games are those of ``split``, with
+    the numbers ``tasks`` if it has no end; ``agent`` and ``model`` played them. ``steps`` are those of an episode, in which a
+    game that is not won counts its limit, and ``success`` is a share.
     """
 
     steps: MeasuredChange
     success: MeasuredChange
     games: int = field(metadata=_COUNT)
     beside: Beside = "book"
-    splits: Words = field(default=(), metadata=_FEW)
+    split: Word = ""
+    tasks: Word = ""
     agent: Word = ""
     model: Word = ""
 
@@ -432,7 +433,8 @@ class Worth:
         """All of it in a line."""
         player = " with ".join(filter(None, (self.agent, self.model)))
         to = "added to the other rules" if self.beside == "book" else "alone"
-        played = f"{self.games:,} game{'s' * (self.games != 1)} of {', '.join(self.splits)} by {player}, {to}"
+        where = ":".join(filter(None, (self.split, self.tasks)))
+        played = f"{self.games:,} game{'s' * (self.games != 1)} of {where} by {player}, {to}"
         return f"{self}; success {self.success.told('points', 100)}; in {played}"
 
 
@@ -472,19 +474,24 @@ class Rule:
         return "supported" if ends.low > 0.5 else "contradicted" if ends.high < 0.5 else "undecided"
 
     @property
+    def told(self) -> tuple[object, ...]:
+        """The fields that an agent is shown, or by which it is shown the rule."""
+        return self.statement, self.kind, self.scope, self.types, self.objects
+
+    @property
     def measured(self) -> Worth | None:
         """The last of its measured worths, beside the other rules of its book if there is one; None if it was not measured."""
         return next((each for each in reversed(self.worth) if each.beside == "book"), self.worth[-1] if self.worth else None)
 
     def valued(self, found: Iterable[Worth]) -> Rule:
-        """The rule with new measurements of its worth, in place of those over the same games by the same agent."""
+        """The rule with new measurements of its worth, in place of those over the same split by the same agent."""
         new = {_measurement(each): each for each in found}
         kept = (each for each in self.worth if _measurement(each) not in new)
         return replace(self, worth=(*kept, *new.values())[-MOST_MEASURED:])
 
     def following(self, before: Rule) -> Rule:
         """The rule with the measured worth of the rule that it takes the place of, if agents are told the same."""
-        return replace(self, worth=before.worth if _told(self) == _told(before) else ())
+        return replace(self, worth=before.worth if self.told == before.told else ())
 
     def judged(self, status: RuleVerdict, by: DecidedBy = "person") -> Rule:
         """The rule accepted or rejected; unchanged if it already is."""
@@ -536,12 +543,7 @@ class Rule:
 
 
 def _measurement(worth: Worth) -> tuple[object, ...]:
-    return worth.beside, worth.splits, worth.agent, worth.model
-
-
-def _told(rule: Rule) -> tuple[object, ...]:
-    """The fields by which agents are told a rule, or not."""
-    return rule.statement, rule.kind, rule.scope, rule.types, rule.objects
+    return worth.beside, worth.split, worth.agent, worth.model
 
 
 def _said(rule: Rule) -> dict[RuleField, str]:

@@ -133,3 +133,18 @@ def test_the_budget_holds_and_nothing_is_told_twice(
 
 def test_a_token_is_four_bytes() -> None:
     assert [estimated_tokens(text) for text in ("", "a" * 5, "a" * 6, "é" * 3, "\ud800")] == [1, 2, 3, 3, 1]
+
+
+@given(
+    _RULES, st.integers(1, 80), st.text(max_size=40), st.sampled_from(["heat_then_place", None]), st.lists(_BELIEFS, max_size=4)
+)
+def test_a_rule_that_cannot_be_shown_makes_no_difference(
+    rules: list[Rule], budget: int, goal: str, granted: str | None, beliefs: list[Belief | None]
+) -> None:
+    task, choice = topic_of(f"{goal} heat egg", granted, None, HOUSEHOLD), RuleBudget(tuple(rules), budget)
+    fewer = replace(choice, rules=choice.possible(task))
+    said: tuple[Rule, ...] = ()
+    for belief in beliefs:
+        chosen = choice.select(task, belief, said)
+        assert chosen == fewer.select(task, belief, said)
+        said += chosen

@@ -362,7 +362,7 @@ CHECKS = st.sampled_from([None, HEAT.check, parse_check('look; then says "a: b #
 EVIDENCE = st.builds(Evidence, st.integers(1, 99), st.integers(0, 99), WORDS, WORDS)
 NUMBERS = st.floats(-1e6, 1e6)
 CHANGES = st.builds(MeasuredChange, NUMBERS) | st.builds(MeasuredChange, NUMBERS, NUMBERS, NUMBERS)
-WORTHS = st.builds(Worth, CHANGES, CHANGES, st.integers(0, 99), st.sampled_from(["book", "nothing"]), WORDS, TEXTS)
+WORTHS = st.builds(Worth, CHANGES, CHANGES, st.integers(0, 99), st.sampled_from(["book", "nothing"]), TEXTS, TEXTS)
 EDITS = st.builds(
     Edit,
     st.sampled_from(get_args(EditKind)),

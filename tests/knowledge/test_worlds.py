@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.config import configure
+from housequest.agent.evaluation.runs.measurement import plan_measurement
 from housequest.agent.evaluation.runs.spec import make_run_spec
-from housequest.agent.evaluation.runs.sweep import plan_measurement
 from housequest.agent.setup import set_up
 from housequest.knowledge.rulebook import RuleLibrary, read_book, save
 from housequest.knowledge.rules import Rule

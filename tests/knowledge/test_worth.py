@@ -15,9 +15,9 @@ from housequest.tui.desk.rule_text import rule_lines, rule_table
 from housequest.worlds.errors import KnowledgeError
 
 NONE = MeasuredChange(0.0)
-SAVES = Worth(MeasuredChange(-2.1, -3.0, -1.2), NONE, 12, "book", ("generated:5..99",), "expert")
+SAVES = Worth(MeasuredChange(-2.1, -3.0, -1.2), NONE, 12, "book", "generated", "5..99", "expert")
 COSTS = Worth(
-    MeasuredChange(3.5, 1.1, 6.5), MeasuredChange(-0.1, -0.2, 0.05), 40, "nothing", ("valid_seen",), "react", "builtin"
+    MeasuredChange(3.5, 1.1, 6.5), MeasuredChange(-0.1, -0.2, 0.05), 40, "nothing", "valid_seen", "", "react", "builtin"
 )
 MUG = Rule("mug", "Mugs are in drawer 7.", "location", objects=("mug",), worth=(SAVES, COSTS))
 

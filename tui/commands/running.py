@@ -12,23 +12,28 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Se
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import typer
 
 from housequest.agent.config import Prices, Settings, configure
 from housequest.agent.evaluation.parts import family_named, read_cluster
 from housequest.agent.evaluation.render.comparison import measured
+from housequest.agent.evaluation.render.worth import WorthReport
 from housequest.agent.evaluation.runs import sweep as sweeps
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Interrupted, Stopped, read_budget
 from housequest.agent.evaluation.runs.estimate import estimate
 from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.measurement import plan_each, plan_measurement
 from housequest.agent.evaluation.runs.shard import read_shard
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.evaluation.runs.usage import money, price_tables
 from housequest.agent.processes import Pool, processors
 from housequest.knowledge.choosing import estimated_tokens, topic_of
+from housequest.knowledge.rulebook import library
+from housequest.knowledge.rulebook import save as save_book
+from housequest.knowledge.rules import RuleStatus
 from housequest.tui import terminal
 from housequest.tui.text import percentage, plural
 from housequest.worlds.errors import ConfigurationError, shown
@@ -136,7 +141,7 @@ def evaluate_sweep(file: Path, call: EvalCall) -> None:
 def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool) -> None:
     """Play the same tasks without and with rules of the book ``name``, or go on with that, and print what they are worth."""
     settings = configure(call.flags)
-    plan = sweeps.plan_measurement(settings, name, ids, alone=alone)
+    plan = plan_measurement(settings, name, ids, alone=alone)
     rules = plan.rules
     whose = f"{rules[0].id} of {plan.book}" if len(rules) == 1 else f"{len(rules)} rules of {plan.book}"
     folder = sweeps.SweepFolder(call.folder(plan.default_folder))
@@ -166,6 +171,53 @@ def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool)
         runs = " ".join(str(arm.runs[0].folder.path) for arm in comparison.arms)
         terminal.print_lines(["", f"The runs: housequest compare {runs}"])
     terminal.finish(1 if any(each.outcome == "error" for side in comparison.results for each in side) else 0)
+
+
+class EachRules(NamedTuple):
+    """The rules of a ``book`` to measure by themselves: those with ``ids``, or of a ``status``, in so many ``games`` each."""
+
+    book: str
+    ids: tuple[str, ...]
+    status: str | None
+    games: int | None
+    save: bool
+
+
+def measure_each(wanted: EachRules, call: EvalCall) -> None:
+    """Play what tells the worth of each rule, or go on with that; print it, and save it in the book if that is wanted."""
+    if call.how.shard is not None:
+        raise ConfigurationError("--shard: with --each most runs are of a few games; leave it out, or play with --cluster.")
+    settings, status = configure(call.flags), cast("RuleStatus", wanted.status or "accepted")
+    plan = plan_each(settings, wanted.book, wanted.ids, status, wanted.games)
+    folder = sweeps.SweepFolder(call.folder(plan.default_folder))
+    announce([trial.spec for trial in plan.trials], call.budget)
+    number = sum(len(trial.spec.selection.tasks) for trial in plan.trials)
+    what = f"{plural(len(plan.each), 'rule')} of {plan.book.path.name}: {plural(number, 'episode')} in {len(plan.trials)} runs"
+    if call.dry_run:
+        lines = [f"Would measure {what}, into {folder.path}", ""]
+        for trial in plan.trials:
+            lines.append(f"{trial.arm}: {trial.spec.selection} ({trial.spec.config.split})")
+        lines += ["", f"The first run: {about_cost(plan.trials[0].spec, folder.path / plan.trials[0].folder)}"]
+        manifests = {trial.arm: trial.spec.manifest.model_dump(mode="json") for trial in plan.trials}
+        terminal.print_result(manifests, lines, as_json=call.as_json)
+        return
+    plan.begin(folder)
+    terminal.note(f"Measuring {what}, into {folder.path}")
+    of = len(plan.trials)
+    _play_all(plan.trials, lambda at, trial: f"{at} of {of}, {trial.arm}: {trial.spec.selection}", folder.path, call)
+    found = WorthReport(plan, folder)
+    terminal.print_report(found, as_json=call.as_json)
+    if wanted.save:
+        book = library().editable(wanted.book)
+        current = {rule.id: rule for rule in book.rules}
+        measured = ((current.get(each.rule.id), each) for each in found.each if each.rule and each.ways)
+        saved = save_book(
+            book.put(
+                rule.valued(each.ways.values()) for rule, each in measured if rule and each.rule and rule.told == each.rule.told
+            )
+        )
+        terminal.note(f"{'Your own copy is' if book.read is None else 'Saved'} {saved.path}")
+    terminal.finish(1 if found.errors else 0)
 
 
 def _would_play(settings: Settings, spec: RunSpec, folder: Path) -> Iterator[str]:

@@ -59,6 +59,10 @@ def measure(
     book: str,
     ids: list[str] | None = None,
     alone: bool = False,
+    each: bool = False,
+    status: str | None = None,
+    games: int | None = None,
+    save: bool = False,
     retry_errors: bool = False,
     budget: list[str] | None = None,
     shard: str | None = None,
@@ -67,16 +71,26 @@ def measure(
     dry_run: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Measure what a rule, or a whole book, is worth in success and in steps. The same tasks are played without and with it.
+    """Measure what rules are worth in success and in steps. The same tasks are played without and with them.
 
-    Both runs get the other accepted rules of the book, unless --alone is given. If interrupted, the same command resumes.
+    Both runs get the other accepted rules of the book, unless --alone is given. With --each, every rule is measured by itself,
+    over games that it can change; --status candidate tries candidates before you accept them. If interrupted, the same command
+    resumes.
     """
-    from housequest.tui.commands.running import EvalCall, measure_rules, read_how
+    from housequest.tui.commands.running import EachRules, EvalCall, measure_each, measure_rules, read_how
 
+    given = {"--status": status, "--games": games, "--save": save}
+    if not each and (flag := next((flag for flag, value in given.items() if value), None)) is not None:
+        raise ConfigurationError(f"{flag} is for --each, which measures every rule by itself; give --each too.")
+    if each and alone:
+        raise ConfigurationError("--alone: --each measures every rule alone, too; leave --alone out.")
     if alone and not ids:
         raise ConfigurationError("--alone: no rule is named; give its id, or leave it out to measure the whole book.")
     call = EvalCall(flags, *read_how(budget, retry_errors, shard, cluster), out, dry_run, as_json)
-    measure_rules(book, ids or (), call, alone=alone)
+    if each:
+        measure_each(EachRules(book, tuple(ids or ()), status, games, save), call)
+    else:
+        measure_rules(book, ids or (), call, alone=alone)
 
 
 @options.described

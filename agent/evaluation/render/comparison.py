@@ -34,8 +34,9 @@ from housequest.agent.evaluation.render.report import ceiling_data, ceiling_word
 from housequest.agent.evaluation.render.table import Report, Section, Table, Warned, wrapped
 from housequest.agent.evaluation.runs.files import SelectedTask, few, flattened
 from housequest.agent.evaluation.runs.folder import Result
+from housequest.agent.evaluation.runs.measurement import Measurement
 from housequest.agent.evaluation.runs.spec import Manifest
-from housequest.agent.evaluation.runs.sweep import Measurement, SweepFolder
+from housequest.agent.evaluation.runs.sweep import SweepFolder
 from housequest.agent.evaluation.runs.usage import money
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.text import many, printable

@@ -25,7 +25,7 @@ from housequest.agent.episodes.loop import VIEW
 from housequest.agent.evaluation.runs.files import Frozen, SelectedTask, differences
 from housequest.agent.models.registry import file_digest
 from housequest.agent.protocols import PROTOCOLS
-from housequest.agent.setup import HUMAN, Setup, set_up
+from housequest.agent.setup import HUMAN, Setup, set_up, taken
 from housequest.knowledge.choosing import RuleBudget
 from housequest.worlds.base import Task, World
 from housequest.worlds.errors import ConfigurationError, nearest, shown
@@ -168,6 +168,22 @@ class RunSpec:
         model = config.model and (config.model.partition(":")[2] or config.model)
         return default_folder(self.manifest, config.split, config.agent, model)
 
+    def over(self, tasks: Sequence[Task], rules: RuleBudget | None) -> RunSpec:
+        """The run of these ``tasks`` of its split, with the ``rules`` among these that its agent takes; this one has none."""
+        rules = taken(rules, self.config.agent, self.setup.world)
+        types = tuple(sorted({task.type for task in tasks})) if self.config.types else ()
+        config = self.config.model_copy(update={"types": types, "limit": None, "sample": None, "rules": rules})
+        manifest = self.manifest.model_copy(
+            update={
+                "configuration": config,
+                "missing": (),
+                "learned_from": self.manifest.learned_from | _learned_by(rules),
+                "tasks": tuple(map(SelectedTask.of, tasks)),
+            }
+        )
+        selection = self.selection._replace(tasks=tuple(tasks), missing=(), first=False)
+        return RunSpec(manifest, replace(self.setup, rules=rules), selection)
+
 
 class SeriesPosition(NamedTuple):
     """The place of a run in a series: which ``repeat`` and which ``attempt`` it is, from 1. An attempt after the first plays
@@ -275,10 +291,14 @@ def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTas
         prompts=prompts,
         of=of,
         learned_from=(learned_from(config.agent, config.settings, model) if config.world == DEFAULT_WORLD else {})
-        | ({config.rules.file: config.rules.learned_from} if config.rules and config.rules.learned_from else {}),
+        | _learned_by(config.rules),
         tasks=tasks,
         versions={"python": platform.python_version(), "openai": installed_version("openai")},
     )
+
+
+def _learned_by(rules: RuleBudget | None) -> dict[str, tuple[str, ...]]:
+    return {rules.file: rules.learned_from} if rules and rules.learned_from else {}
 
 
 class Selection(NamedTuple):

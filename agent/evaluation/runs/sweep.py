@@ -1,9 +1,9 @@
-"""Several runs in one folder: sweeps, series, and measurements of rules.
+"""Several runs in one folder: sweeps and series.
 
 In a series each task is played several times (``repeat``), or lost ones are played again (``retry_lost``). Each run
 is one like any other, in its own folder below the series', so whatever holds for runs holds for it; the first is the run that
-the same command would play without repeats or retries. A measurement plays the same tasks without and with rules. A sweep has
-several agents, models, rulebooks and seeds, read as one table. Its file is YAML::
+the same command would play without repeats or retries. A sweep has several agents, models, rulebooks and seeds, read as one
+table. Its file is YAML::
 
     common:                           # settings of every arm, named as in housequest.toml
       split: valid_seen
@@ -33,28 +33,25 @@ from functools import cached_property
 from hashlib import sha256
 from itertools import islice, product
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, cast
+from typing import Annotated, Literal, cast
 
 from pydantic import Field
 
-from housequest.agent.agents.spec import DEFAULT_AGENT, agent_names, agent_spec
+from housequest.agent.agents.spec import DEFAULT_AGENT
 from housequest.agent.base import Attempt
 from housequest.agent.config import Settings, SettingsSource, configure
 from housequest.agent.episodes.events import ParseFailed, Stepped, Thought, branch
 from housequest.agent.episodes.record import read_episode
-from housequest.agent.evaluation.runs.files import Frozen, SelectedTask, few, file_of, parsed, read_bytes
+from housequest.agent.evaluation.runs.files import Frozen, SelectedTask, file_of, parsed, read_bytes
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import FIRST, RunSpec, SeriesPosition, make_run_spec, slug
 from housequest.agent.models.registry import beside
 from housequest.knowledge.choosing import RuleBudget
-from housequest.knowledge.rulebook import library
-from housequest.knowledge.rules import Rule, accepted
 from housequest.worlds.base import Transition
-from housequest.worlds.errors import ConfigurationError, nearest, shown, unquoted
+from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.paths import FORMAT, Format, atomic_write, remove_unfinished
 from housequest.worlds.validation import parse_yaml
 
-WITHOUT, WITH = "without", "with"
 REFLECTION = "reflection"
 """The role whose thought says what went wrong in the attempt before."""
 LARGEST_FILE = 1 << 18
@@ -69,8 +66,9 @@ SETTINGS = (
 
 @dataclass(frozen=True)
 class ArmRun:
-    """One arm with one seed: a run in its own ``folder`` below the sweep's, at its ``place`` in a series, with these ``rules``
-    in place of those of its settings.
+    """One arm with one seed: a run in its own ``folder`` below the sweep's, at its ``place`` in a series.
+
+    ``rules`` take the place of those of its settings; ``made`` is the run, if it was resolved before.
     """
 
     arm: str
@@ -79,11 +77,12 @@ class ArmRun:
     settings: Settings
     place: SeriesPosition = field(default=FIRST, kw_only=True)
     rules: RuleBudget | None = field(default=None, kw_only=True)
+    made: RunSpec | None = field(default=None, kw_only=True)
 
     @cached_property
     def spec(self) -> RunSpec:
         """The run, resolved when first asked for. Raises ``ConfigurationError`` and ``KnowledgeError``."""
-        return make_run_spec(self.settings, rules=self.rules, place=self.place)
+        return self.made or make_run_spec(self.settings, rules=self.rules, place=self.place)
 
 
 class ArmRecord(Frozen):
@@ -269,65 +268,6 @@ def _values(value: object, where: str, known: tuple[str, ...] = SETTINGS) -> dic
         if key == "set" and not isinstance(item, dict):
             raise ConfigurationError(f"{where}: set is not a table; write it like {{on_subgoal: off}}.")
     return {key: [item] if key in ("type", "grant") and isinstance(item, str) else item for key, item in table.items()}
-
-
-class Measurement(NamedTuple):
-    """Two runs, ``trials``, without and with the ``rules`` of ``book``, and alike in everything else."""
-
-    book: str
-    rules: tuple[Rule, ...]
-    trials: tuple[ArmRun, ArmRun]
-
-    @property
-    def default_folder(self) -> Path:
-        """The default folder; the same measurement always gets the same name."""
-        manifests = (trial.spec.manifest.model_dump_json(exclude={"versions"}) for trial in self.trials)
-        digest = sha256("\n".join(manifests).encode()).hexdigest()[:8]
-        return Path("runs") / f"measure-{slug(Path(self.book).stem, 40)}-{digest}"
-
-    def begin(self, folder: SweepFolder) -> None:
-        """Write the sweep's manifest to ``folder``. Raises ``ConfigurationError`` where it holds something else."""
-        if folder.begun and {run.folder for run in folder.contents().runs} != {WITHOUT, WITH}:
-            raise ConfigurationError(f"{folder.path} holds a sweep of other runs; give --out a new folder.")
-        folder.begin(self.trials)
-
-
-def plan_measurement(settings: Settings, name: str, ids: Sequence[str] = (), *, alone: bool = False) -> Measurement:
-    """Plan to measure the rules ``ids`` of the book ``name``, together with its other accepted rules or ``alone``. Without ids
-    the whole book is measured against no rules. Raises ``KnowledgeError``, and ``ConfigurationError`` where the agent takes no
-    rules or the book has none to show.
-    """
-    agent = settings.agent or DEFAULT_AGENT
-    if {"rules", "places"}.isdisjoint(agent_spec(agent).takes):
-        able = ", ".join(each for each in agent_names() if not {"rules", "places"}.isdisjoint(agent_spec(each).takes))
-        raise ConfigurationError(f"The agent {agent!r} takes no rules; measure with one of: {able}.")
-    book = library().open(name).require_world(settings.world, "Measure a book for {world}.")
-    measured = tuple(dict.fromkeys(book.rule(each) for each in ids)) or accepted(book.rules)
-    if not measured:
-        raise ConfigurationError(
-            f"{book.path} has no accepted rules, and agents see only those; accept some, or name a candidate by its id."
-        )
-    if "rules" not in agent_spec(agent).takes and all(rule.kind != "location" for rule in measured):
-        raise ConfigurationError(f"The agent {agent!r} takes none of these rules, but those of the kind location.")
-    usual = accepted(book.rules)
-    others = () if alone or not ids else tuple(rule for rule in usual if rule not in measured)
-    together = tuple(rule for rule in book.rules if rule in measured or rule in others)
-    settings = settings.model_copy(update={"agent": agent, "rules": None})
-
-    def trial(arm: str, rules: tuple[Rule, ...]) -> ArmRun:
-        part = f"{few([unquoted(rule.id) for rule in rules])} alone" if alone else _part(rules, usual)
-        told = RuleBudget.of_book(book, rules, settings.rules_budget, part) if rules else None
-        return ArmRun(arm, settings.seed or 0, arm, settings, rules=told)
-
-    return Measurement(book.path.name, measured, (trial(WITHOUT, others), trial(WITH, together)))
-
-
-def _part(rules: Sequence[Rule], usual: Sequence[Rule]) -> str:
-    """The difference of ``rules`` from the ``usual`` rules of their book, in words."""
-    more = [unquoted(rule.id) for rule in rules if rule not in usual]
-    missing = [unquoted(rule.id) for rule in usual if rule not in rules]
-    parts = (f"and {few(more)}" if more else "", f"without {few(missing)}" if missing else "")
-    return " ".join(filter(None, parts))
 
 
 def series_kind(settings: Settings) -> SeriesKind | None:

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.config import configure
-from housequest.agent.evaluation.runs.sweep import plan_measurement
+from housequest.agent.evaluation.runs.measurement import plan_measurement
 from tests.backends.policy import react
 from tests.backends.server import Messages, Server, serve
 from tests.tui.conftest import Run
 
 pytestmark = pytest.mark.heavy
 
+SPOILT = "Whoever hears this can play no more."
 KNACK = "Whoever knows this rule can play."
 BOOK = f"""\
 format: 0.2
@@ -28,8 +29,8 @@ rules:
 
 def knowing(messages: Messages) -> str:
     """Plays as the expert does if it is told the knack, and else looks around."""
-    told = any(KNACK in message["content"] for message in messages)
-    return react(messages) if told else "Thought: what now?\nAction: look"
+    told, spoilt = (any(said in message["content"] for message in messages) for said in (KNACK, SPOILT))
+    return react(messages) if told and not spoilt else "Thought: what now?\nAction: look"
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +87,35 @@ def test_what_a_budget_cut_short_is_gone_on_with(book: Path, call: Run, server: 
     assert "holds a run of another configuration" in changed.stderr
 
 
+def test_each_rule_is_measured_and_its_worth_saved_in_the_book(book: Path, call: Run, server: Server) -> None:
+    book.write_text(BOOK.replace(", status: candidate", "") + f"- {{id: bad, statement: {SPOILT}, status: candidate}}\n")
+    line = (*asked(server)[:3], "--each", "--save", *asked(server)[4:])
+    first = call(*line, "--json")
+    assert first.returncode == 0, first.stderr
+    found = json.loads(first.stdout)
+    by_id = {each["id"]: each for each in found["rules"]}
+    assert [by_id[id]["games"] for id in ("knack", "plain")] == [3, 3]
+    assert by_id["knack"]["beside"]["book"]["success"]["value"] == by_id["knack"]["beside"]["nothing"]["success"]["value"] == 1
+    assert by_id["knack"]["beside"]["book"]["steps"]["interval"][1] < 0
+    assert by_id["plain"]["beside"]["nothing"]["steps"] == {"value": 0, "interval": None}
+    assert found["played"] < 3 * 2 * 4, "arms share episodes"
+    # The worth in the book does not make it another measurement.
+    calls = len(server.requests)
+    again = call(*line)
+    assert again.returncode == 0, again.stderr
+    assert len(server.requests) == calls
+    assert "They changed nothing in any game" in again.stdout
+    assert "  worth: -" in call("rules", "show", "book.yaml", "knack").stdout
+    # A candidate is tried beside the accepted rules before anybody accepts it.
+    tried = ("rules", "measure", "book.yaml", "--each", "--status", "candidate", "--save", *asked(server)[4:-1])
+    held = call(*(part if part != "generated" else "generated:1000000" for part in tried), "runs/held")
+    assert (held.returncode, "is for evaluation" in held.stderr) == (2, True)
+    bad = call(*tried, "runs/tried")
+    assert bad.returncode == 0, bad.stderr
+    assert "! They cost (1): bad." in bad.stdout
+    assert "COSTS" in call("rules", "list", "book.yaml").stdout
+
+
 @pytest.mark.heavy
 def test_shards_measure_what_one_machine_does(book: Path, call: Run, server: Server) -> None:
     *line, _ = asked(server)
@@ -139,9 +169,12 @@ def test_a_dry_run_plays_nothing(book: Path, call: Run, tmp_path: Path) -> None:
         (("book.yaml", "knak", "--model", "openai:x"), "Did you mean 'knack'"),
         (("empty.yaml", "--model", "openai:x"), "has no accepted rules"),
         (("book.yaml", "--alone", "--model", "openai:x"), "no rule is named"),
+        (("book.yaml", "--save", "--model", "openai:x"), "--save is for --each"),
+        (("book.yaml", "--each", "--alone", "--model", "openai:x"), "leave --alone out"),
+        (("book.yaml", "--each", "--shard", "1/2", "--model", "openai:x"), "leave it out"),
         (("nowhere", "--model", "openai:x"), "There is no rulebook 'nowhere'"),
     ],
-    ids=range(8),
+    ids=range(11),
 )
 def test_what_cannot_be_measured_is_told(arguments: tuple[str, ...], reason: str, book: Path, call: Run) -> None:
     (book.parent / "empty.yaml").write_text("format: 0.2\nrules:\n- {statement: perhaps, status: candidate}\n")
