@@ -206,7 +206,7 @@ class RuleLibrary:
             for folder in (self.own, self.shipped):
                 if (path := folder / f"{name}{SUFFIX}").is_file():
                     return path
-            if not Path(name).exists():
+            if not _in_the_way(name):
                 known = self.names()
                 listed = f"there are {', '.join(known)}" if known else "there is none yet"
                 raise KnowledgeError(f"There is no rulebook {shown(name)}; {listed}.{nearest(name, known)} Or give a file.")
@@ -232,7 +232,7 @@ class RuleLibrary:
         if not name or not name.isprintable():
             raise KnowledgeError(f"{shown(name)} is not the name of a rulebook; give letters and digits, or a file.")
         path = Path(name)
-        if _NAME.fullmatch(name) and not path.exists() and name not in self.names():
+        if _NAME.fullmatch(name) and not _in_the_way(name) and name not in self.names():
             return new_book(self.own / f"{name}{SUFFIX}", world)
         path = self.find(name)
         if not path.exists() and not path.is_symlink():
@@ -241,6 +241,12 @@ class RuleLibrary:
 
     def is_shipped(self, path: Path) -> bool:
         return path.parent == self.shipped
+
+
+def _in_the_way(name: str) -> bool:
+    """True if a file has the name of a book; a folder, such as a run's, is none."""
+    path = Path(name)
+    return path.exists() and not path.is_dir()
 
 
 def is_book_name(text: str) -> bool:

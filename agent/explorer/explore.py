@@ -71,12 +71,12 @@ async def explore(
         manifest = RunFolder(run).manifest()
         plan.refuse_evaluation(manifest.configuration.split, manifest.tasks, "--evidence")
     # Refuse an unreadable book before playing.
-    library().writable(target.into, exploration.run.config.world)
+    book = library().writable(target.into, exploration.run.config.world)
     place = plan.ExplorationFolder(folder)
     place.begin_exploration(exploration)
     before = place.report()
     same = before is not None and (before.into, before.accept, before.besides) == (target.into, target.accept, target.names)
-    if before is not None and same and not before.left(retry_errors=options.retry_errors):
+    if before is not None and same and book.read and not before.left(retry_errors=options.retry_errors):
         return before
     summary = await run_batch(exploration.run, folder, options, budget)
     with stopped_when_full(folder), place.locked():
@@ -249,7 +249,7 @@ def judged(kept: distiller.CandidateRule, accept: plan.Acceptance) -> Rule:
 def add_to_book(into: str, rules: Sequence[Rule], origin: Origin, world: str, attempts: int = 3) -> Rulebook:
     """Add ``rules`` from ``origin`` to the book ``into``, and return the saved book. Rules that this exploration wrote before
     are judged again if they are still unchanged candidates, and otherwise left alone. Saving is retried if somebody else saves
-    the same book. Raises ``KnowledgeError`` if it cannot be saved."""
+    the same book, and a new book is saved even if it stays empty. Raises ``KnowledgeError`` if it cannot be saved."""
     book = library().writable(into, world)
     present = {rule.id: rule for rule in book.rules}
 
@@ -261,7 +261,7 @@ def add_to_book(into: str, rules: Sequence[Rule], origin: Origin, world: str, at
 
     after = book.put(list(map(kept, rules)))
     try:
-        return book if after is book else save(after)
+        return book if after is book and book.read else save(after)
     except KnowledgeError:
         if attempts == 1:
             raise

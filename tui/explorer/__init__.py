@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from housequest.knowledge.rulebook import library
 from housequest.tui import terminal
 from housequest.tui.commands import options
 from housequest.tui.desk.rule_text import STANDING_MARKS
@@ -122,7 +123,7 @@ def report_lines(report: ExplorationReport, folder: Path) -> Iterator[str]:
     yield f"found     {len(report.found)} of {plural(report.proposed, 'proposed rule')}{f': {by_status}' if by_status else ''}"
     if report.besides:
         yield f"evidence  from {', '.join(report.besides)} too"
-    yield f"book      {report.into}"
+    yield f"book      {report.into}, in {library().find(report.into)}"
     yield f"folder    {folder}"
     if report.found:
         head = ("id", "status", "kind", "for/against", "", "statement")

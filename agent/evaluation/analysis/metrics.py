@@ -185,7 +185,8 @@ class PlayedTask:
 @dataclass(frozen=True, slots=True)
 class EpisodeFigure:
     """A figure of each finished episode, None where it is unknown. ``share``: it lies in [0, 1]. ``sums``: it is two terms, of
-    whose sums the figure of several episodes is the ratio. ``short`` heads its column, if that is not the ``label``.
+    whose sums the figure of several episodes is the ratio. ``short`` heads its column, if that is not the ``label``. ``by`` is
+    a fact about the task that it takes, None if that is unknown: how an episode ended must not decide whether it is counted.
     """
 
     key: str
@@ -194,6 +195,7 @@ class EpisodeFigure:
     value: Callable[[PlayedTask], Any]
     sums: bool = False
     short: str = ""
+    by: Callable[[PlayedTask], Any] = bool
 
     @classmethod
     def of(cls, metric: Metric) -> EpisodeFigure:
@@ -213,7 +215,12 @@ GOAL = EpisodeFigure("goal_conditions", "goal conditions (GC)", True, lambda eac
 SHARES = (
     GOAL,
     EpisodeFigure(
-        "success_by_path", "success by path (SR/path)", True, lambda each: each.weighted(float(each.won)), short="SR/path"
+        "success_by_path",
+        "success by path (SR/path)",
+        True,
+        lambda each: each.weighted(float(each.won)),
+        short="SR/path",
+        by=attrgetter("weight"),
     ),
     EpisodeFigure(
         "goal_conditions_by_path",
@@ -221,6 +228,7 @@ SHARES = (
         True,
         lambda each: each.weighted(each.goal),
         short="GC/path",
+        by=attrgetter("weight"),
     ),
 )
 """Figures of worlds whose benchmark computes no metrics of its own."""

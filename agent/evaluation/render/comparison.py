@@ -335,7 +335,10 @@ class PairedMean(NamedTuple):
         """The means over ``pairs``, of which some may lack the figure; None where all do. Without an ``interval``, it is a
         bootstrap's."""
         both = [(figure.mean(pair.first), figure.mean(pair.second)) for pair in pairs]
-        known: list[tuple[Any, Any]] = [each for each in both if None not in each]
+        told = [all(figure.by(each) is not None for each in (*pair.first, *pair.second)) for pair in pairs]
+        known: list[tuple[Any, Any]] = [
+            each for each, all_told in zip(both, told, strict=True) if all_told and None not in each
+        ]
         if not known:
             return None
         ours, theirs = zip(*known, strict=True)

@@ -134,6 +134,20 @@ def test_candidates_of_an_exploration_are_accepted_by_evidence_later(call: Run, 
     assert {statement for statement, rule in rules("explored").items() if rule.status == "accepted"} == {GOOD, THERE}
 
 
+@pytest.mark.heavy
+def test_the_book_that_it_names_is_there(call: Run) -> None:
+    # Nothing was found, a folder has the name, and the book was taken away after it was reported.
+    play = ("explore", "--agent", "expert", "--split", "generated", "--into", "expl", "--out", "expl")
+    for _ in range(2):
+        done = call(*play, "--episodes", "1")
+        assert done.returncode == 0, done.stderr
+        path = library().find("expl")
+        assert f"book      expl, in {path}" in done.stdout
+        assert path.is_file()
+        assert call("rules", "list", "expl").returncode == 0
+        path.unlink()
+
+
 def test_killed_when_the_book_was_saved_and_the_report_was_not(call: Run, tmp_path: Path, server: Server) -> None:
     line = command(server, "--into", "mine.yaml", "--accept", "evidence")
     whole = call(*line)

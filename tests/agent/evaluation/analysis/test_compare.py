@@ -139,6 +139,14 @@ def test_the_figures_of_a_report_are_paired_with_what_is_known_of_paths_and_pric
     assert "Without 1 task where one of them lacks the figure" in comparison.text()
 
 
+def test_games_whose_path_is_unknown_are_left_out_however_they_ended(tmp_path: Path) -> None:
+    # Else the few that were lost, of which it is known that they weigh 0, would be all that a figure is made of.
+    first = run(tmp_path / "a", [Lived(1), Lived(2), Lived(3, "lost")])
+    comparison = paired(first, run(tmp_path / "b", [Lived(1), Lived(2), Lived(3, "lost")]))
+    assert not {"success_by_path", "goal_conditions_by_path"} & {each.figure.key for each in comparison.figures}
+    assert "SR/path" not in comparison.text()
+
+
 def test_why_either_did_not_win_is_counted(tmp_path: Path) -> None:
     first = run(tmp_path / "a", [Lived(1), Lived(2, "error"), Lived(3, "lost")])
     second = run(tmp_path / "b", [Lived(1, "lost"), Lived(2), Lived(3)])
