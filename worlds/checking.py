@@ -9,7 +9,7 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
+from itertools import cycle, islice
 from typing import Any, NamedTuple, TypeVar
 
 from housequest.worlds.base import (
@@ -34,13 +34,16 @@ from housequest.worlds.env import sandbox, steps_of, unwrapped
 from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported, shown
 from housequest.worlds.options import read_options
 from housequest.worlds.rooms.room import reached
+from housequest.worlds.shared import WAIT, Seat, Shareable, Shared
 
 LONGEST_TEXT = 50_000  # characters of an observation at most
+LONGEST_NEWS = 1_000
 _EXPERT_STEPS = 100
+_PLAYERS = ("Ann", "Bob", "Cleo", "Dan")
 _ODD = ("", "dance wildly", "\0", "\ud800", "look " * 10_000, "..", "\u202elook")
 Wrap = Callable[[Env], Env]
 T = TypeVar("T")
-_OF_WORLDS = (HasExpert, Solvable, Explaining, Sandboxed, Skilled, Drawable, Demonstrated, Replayed)
+_OF_WORLDS = (HasExpert, Solvable, Explaining, Sandboxed, Skilled, Drawable, Demonstrated, Replayed, Shareable)
 _OF_ENVS = (Pictured, Reaching)
 
 
@@ -87,6 +90,36 @@ def _wander(env: Env, seed: int, steps: int = 40) -> list[tuple[str, Step]]:
         command = dice.choice(env.admissible_commands() or ("look",)) if dice.random() < 0.8 else "dance wildly"
         played.append((command, env.step(command)))
     return played
+
+
+def _state(shared: Shared) -> dict[str, tuple[object, ...]]:
+    """The commands of each player now, and its news."""
+    return {player: (shared.admissible_commands(player), shared.news(player)) for player in shared.players}
+
+
+def _shared_play(shared: Shared, other: Shared, dice: random.Random, steps: int = 40) -> Iterator[str]:
+    """The faults found by playing two houses alike, their players in a random order."""
+    before = _state(shared)
+    for _ in range(steps):
+        player = dice.choice(shared.players)
+        listed = shared.admissible_commands(player) or ()
+        command = dice.choice((*listed, WAIT, "dance wildly")) if dice.random() < 0.8 else WAIT
+        step, again = shared.step(player, command), other.step(player, command)
+        after = _state(shared)
+        if step != again or [other.news(one) for one in shared.players] != [after[one][1] for one in shared.players]:
+            yield f"{shown(command)} has other answers or news in a second house,"
+        if not step.observation.accepted and command in (*listed, WAIT):
+            yield f"{shown(command)} is listed as admissible, or is {WAIT}, and refused"
+        idle = not step.observation.accepted or command == WAIT
+        if idle and any(after[one] != before[one] for one in shared.players if one != player):
+            yield f"{shown(command)} changes what others can do or hear"
+        for reader, sentence in ((one, sentence) for one in shared.players for sentence in shared.news(one)):
+            others = tuple(f"{each} " for each in shared.players if each != reader)
+            if not sentence.startswith(others) or not sentence.isprintable() or len(sentence) > LONGEST_NEWS:
+                yield f"news are not a short sentence about another player ({shown(sentence)}),"
+        if step.done:
+            return
+        before = after
 
 
 def _raises(error: type[Exception], call: Callable[[], object]) -> str:
@@ -391,6 +424,42 @@ class _Check:
                 yield f"the sandbox of {shown(task.id)} opens otherwise than the game"
             env.close()
 
+    def alone(self) -> Iterator[str]:
+        world = self.world
+        for task, env, first in self.played() if isinstance(world, Shareable) else ():
+            shared = _supported(lambda task=task: world.share(task, _PLAYERS[:1]))
+            if shared is None:
+                return
+            seat = self._wrap(Seat(shared, _PLAYERS[0]))
+            if seat.reset() != first:
+                yield f"alone in a shared house, {shown(task.id)} opens otherwise"
+            for command, step in _wander(env, 13):
+                if seat.step(command) != step:
+                    yield f"alone in a shared house, {shown(command)} has another answer in {shown(task.id)}"
+            if (
+                _state(shared) != {_PLAYERS[0]: (env.admissible_commands(), ())}
+                or shared.goal_conditions() != env.goal_conditions()
+            ):
+                yield f"alone in a shared house, {shown(task.id)} differs after the same commands"
+
+    def company(self) -> Iterator[str]:
+        world = self.world
+        for number, task in zip((2, 3, 4), cycle(self.tasks), strict=False) if isinstance(world, Shareable) else ():
+            players, where = _PLAYERS[:number], f"in the shared house of {shown(task.id)}"
+            shared, other = (_supported(lambda task=task, players=players: world.share(task, players)) for _ in range(2))
+            if shared is None or other is None:
+                return
+            openings = shared.reset()
+            if shared.players != players or {*openings} != {*players} or other.reset() != openings:
+                yield f"the players are not those who were named, each with the same opening every time, {where}"
+            yield from (f"{wrong} {where}" for wrong in _shared_play(shared, other, random.Random(number)))
+            copy, before = _supported(shared.copy), _state(shared)
+            for seat in (Seat(copy, player) for player in players) if copy else ():
+                _wander(seat, 14, 8)
+            if _state(shared) != before:
+                yield f"stepping a copy changes its original, {where}"
+            shared.close()
+
     def household(self) -> Iterator[str]:
         household = self.world.household
         if household is None:
@@ -451,6 +520,8 @@ _DEMANDS: dict[str, Callable[[_Check], Iterator[str]]] = {
     "No walk that wins is shorter than the shortest": _Check.shortest,
     "A diagnosis leaves the game as it is": _Check.diagnosis,
     "The sandbox plays the same game": _Check.sandbox,
+    "One player alone in a shared house plays the same game": _Check.alone,
+    "In company games are repeatable, copies independent, and news are sentences about others": _Check.company,
     "A household's texts are read into beliefs, whatever they are": _Check.household,
     "A room that it offers has what the household reads, and a way to each place": _Check.room,
 }

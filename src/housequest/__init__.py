@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     )
     from housequest.worlds.options import option
     from housequest.worlds.registry import make_world, world_names
+    from housequest.worlds.shared import Seat, Shareable, Shared
 
 __version__ = "0.2.0"
 
@@ -77,6 +78,7 @@ _MODULES = {
     ),
     "housequest.worlds.options": ("option",),
     "housequest.worlds.registry": ("make_world", "world_names"),
+    "housequest.worlds.shared": ("Seat", "Shareable", "Shared"),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -85,10 +87,10 @@ __all__ = [
     "Act", "Agent", "AgentParts", "AgentRoles", "AgentSources", "AgentSpec", "CallOptions", "Capabilities", "Completion",
     "ConfigurationError", "Decision", "Emitter", "Env", "EpisodeConfig", "EpisodeRecorder", "Event", "GameError", "GiveUp",
     "Grants", "HousequestError", "Idle", "Image", "Message", "Model", "ModelError", "ModelProvider", "Observation",
-    "OrderError", "ParseFailure", "Policy", "Request", "Scores", "Step", "Task", "TaskNotFound", "Transition", "Turn",
-    "Unsupported", "World", "WorldError", "WorldInfo", "agent_names", "check_agent", "check_model", "check_world",
-    "declare_agent", "evaluate", "make_agent", "make_model", "make_world", "option", "play", "read_episode", "report",
-    "run_episode", "world_names",
+    "OrderError", "ParseFailure", "Policy", "Request", "Scores", "Seat", "Shareable", "Shared", "Step", "Task",
+    "TaskNotFound", "Transition", "Turn", "Unsupported", "World", "WorldError", "WorldInfo", "agent_names", "check_agent",
+    "check_model", "check_world", "declare_agent", "evaluate", "make_agent", "make_model", "make_world", "option", "play",
+    "read_episode", "report", "run_episode", "world_names",
 ]
 # fmt: on
 

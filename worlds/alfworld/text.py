@@ -150,6 +150,10 @@ class _Reading(BeliefBuilder):
             self.change(target, contents=(*contents, name))
         self.carried = ()
 
+    def gave(self, found: re.Match[str]) -> None:
+        self.carried = ()
+        self.learn(found["item"], where=None)
+
     def carrying(self, found: re.Match[str]) -> None:
         self.carried = ()
         self.hold(*_names(found["list"])[:1])
@@ -210,6 +214,7 @@ _FORMS: tuple[tuple[str, Callable[[_Reading, re.Match[str]], None]], ...] = (
     (rf"You (?P<how>open|close) the {_PLACE}\. ?(?P<rest>.*)", _Reading.opened),
     (rf"You pick up the {_ITEM} from the {_PLACE}\.", _Reading.took),
     (rf"You move the {_ITEM} to the {_PLACE}\.", _Reading.moved),
+    (rf"You give the {_ITEM} to ", _Reading.gave),
     (r"You are in the middle of a room\.", _Reading.middle),
     (_FACING.pattern, _Reading.facing),
     (rf"You are carrying: {_LIST}\.", _Reading.carrying),
@@ -332,7 +337,7 @@ _shipped_counts = cache(lambda: read_counts(COUNTS_FILE))
 COMMANDS = Commands.read(Path(__file__).with_name("commands.json"))
 
 
-class _AlfworldHousehold:
+class _AlfworldHousehold(Household):
     task_types: tuple[str, ...] = TASK_TYPES
     commands = COMMANDS
     terms = Terms()

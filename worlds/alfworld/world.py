@@ -26,6 +26,7 @@ from housequest.worlds.alfworld.engine.game import (
 )
 from housequest.worlds.alfworld.engine.native import VERSION, NativeEnv
 from housequest.worlds.alfworld.engine.planner import plan
+from housequest.worlds.alfworld.engine.shared import SharedNative
 from housequest.worlds.alfworld.expert import HouseholdExpertSettings, make_expert
 from housequest.worlds.alfworld.games import DEFAULT_SPLITS, FILE, GET_DATA, PUBLISHED
 from housequest.worlds.alfworld.houses.home import FAMILIES, days_of
@@ -33,7 +34,7 @@ from housequest.worlds.alfworld.houses.house import GeneratedHouses, House, read
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import Env, Policy, Task, WorldInfo
 from housequest.worlds.env import unwrapped
-from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound, shown
+from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound, Unsupported, shown
 from housequest.worlds.household.counts import Counts
 from housequest.worlds.household.goals import TYPES
 from housequest.worlds.household.world import EXAMPLE, GENERATED, HouseholdWorld
@@ -43,6 +44,7 @@ from housequest.worlds.registry import load_plugin, plugins
 from housequest.worlds.rooms.furnish import Located, furnish
 from housequest.worlds.rooms.plans import make_up
 from housequest.worlds.rooms.room import Holder, Point, Room, Situation, kind_of, read_place, read_point
+from housequest.worlds.shared import Seat, Shared
 from housequest.worlds.tasks import GoalSource, parse_goal_source
 
 _NAME = "alfworld"
@@ -184,6 +186,13 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
         known = self._known(task)
         return self.sandbox(known) if self._engine is None else self._engine.open(known, self._game(known), self._file(known))
 
+    def share(self, task: Task, players: Sequence[str]) -> Shared:
+        if self._engine is not None:
+            raise Unsupported(f"Only the native engine plays with several players, not {self.engine}.")
+        known = self._known(task)
+        days = self._days(known.split)
+        return SharedNative(known, self._game(known), players, days.home.room_of if days else None)
+
     def explained(self, env: Env) -> Env:
         return Diagnosed(env)
 
@@ -202,6 +211,8 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
     def situation(self, env: Env, room: Room) -> Situation | None:
         """Hidden: the whole state of the native engine; None for textworld, which does not show its own."""
         inner = unwrapped(env)
+        if isinstance(inner, Seat) and isinstance(inner.shared, SharedNative):
+            inner = inner.shared.envs[inner.player]
         return situation(inner.game, inner.state, room) if isinstance(inner, NativeEnv) else None
 
     def source(self, task: Task) -> tuple[str, str]:

@@ -84,11 +84,15 @@ class GraphEnv(StateEnv[GraphState]):
 
     def admissible_commands(self) -> tuple[str, ...]:
         graph, near = self.state.graph, household.examinable(self.state.graph, self.state.seen)
-        acts = (household.written(graph, action) for action in possible(self.state, near))
+        acts = (household.written(graph, action) for action in possible(self.believed(), self.state.seen, near))
         return tuple(sorted(("look", "inventory", *(f"examine {graph.apartment.names[id]}" for id in near), *acts)))
 
     def goal_conditions(self) -> tuple[int, int]:
         return met(self.goal, self.state.graph)
+
+    def believed(self) -> Graph:
+        """The graph by which commands are listed: the true one, since nobody else changes it."""
+        return self.state.graph
 
     def _opening(self, state: GraphState) -> str:
         return household.told_opening(state.graph)
@@ -108,10 +112,9 @@ _USES: tuple[Verb, ...] = ("grab", "open", "close", "switch on", "switch off")
 _PUTS: tuple[Verb, ...] = ("put in", "put on")
 
 
-def possible(state: GraphState, near: frozenset[int]) -> Iterator[Action]:
-    """The actions that are possible now; ``near`` are the things in reach and in sight."""
-    graph = state.graph
-    tried = [Action("walk to", id) for id in state.seen]
+def possible(graph: Graph, seen: frozenset[int], near: frozenset[int]) -> Iterator[Action]:
+    """The actions that are possible now, of the things ``seen`` and of those ``near``, which are in reach and in sight."""
+    tried = [Action("walk to", id) for id in seen]
     tried += [Action(verb, id) for id in near for verb in _USES]
     tried += [Action(verb, held, id) for id in near for held in graph.held for verb in _PUTS]
     yield from (action for action in tried if problem(graph, action) is None)

@@ -205,6 +205,11 @@ class Changes:
         kept: Placed = frozenset((how, other) for how, other in self.placed.get(id, frozenset()) if not nodes[other].room)
         self.placed[id] = kept | within(room)
 
+    def release(self, id: int) -> None:
+        """Take a thing out of the hands."""
+        right, left = self.hands
+        self.hands = (None if right == id else right, None if left == id else left)
+
     def part(self, id: int, but: frozenset[int] = frozenset()) -> None:
         """Make a thing close to nothing ``but`` these."""
         for other in self.close.get(id, frozenset()) - but:
@@ -311,8 +316,7 @@ def after(graph: Graph, action: Action) -> Graph:
             assert where is not None
             there: Placed = frozenset({("INSIDE" if verb == "put in" else "ON", where)})
             changes = Changes(graph)
-            right, left = graph.hands
-            changes.hands = (None if right == id else right, None if left == id else left)
+            changes.release(id)
             changes.placed[id] = graph.placed[id] | there
             changes.join(graph.robot, (where,))
             changes.join(id, (where,))

@@ -71,6 +71,14 @@ def beside(graph: Graph, id: int, seen: frozenset[int]) -> tuple[list[int], list
     return on, inside
 
 
+def standing_at(graph: Graph) -> str:
+    """The name of the furniture in its room that the robot is close to, else of the room."""
+    names, here = graph.apartment.names, graph.room_of(graph.robot)
+    assert here is not None
+    near = (id for id in sorted(graph.close.get(graph.robot, ())) if id in names and graph.node(id).furniture)
+    return names[next((id for id in near if graph.room_of(id) == here), here)]
+
+
 MANUAL: str = WORDS["commands"]["manual"]  # The forms of the commands.
 NO_COMMAND = f"This is no command. There are: {', '.join(MANUAL.splitlines())}."
 _LONGEST = 200
@@ -262,6 +270,9 @@ class _Reading(BeliefBuilder):
             case "put":
                 self.carried = tuple(name for name in self.carried if name != one)
                 self._lies(one, said["where"], ())
+            case "gave":
+                self.carried = tuple(name for name in self.carried if name != one)
+                self.learn(one, where=None)
             case "state":
                 states = said["list"].split(" and ")
                 if one in self.places and not {"open", "closed"}.isdisjoint(states):

@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from housequest.worlds.base import Env, Metric, Observation, Policy, Purpose, Task, WorldInfo
 from housequest.worlds.env import unwrapped
-from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.errors import ConfigurationError, Unsupported, shown
 from housequest.worlds.graphs import houses
 from housequest.worlds.graphs.env import FORMS, TURNS, GraphEnv, GraphSkillEnv, plan, skills_in
 from housequest.worlds.graphs.files import TaskFile, WahTask, read_apartment, read_tasks
 from housequest.worlds.graphs.goals import GraphGoal, Wanted, modern, read_sentence, sentence, spoken
 from housequest.worlds.graphs.graph import Classes, Graph
-from housequest.worlds.graphs.household import HOUSEHOLD, MANUAL, GraphHousehold, lies
+from housequest.worlds.graphs.household import HOUSEHOLD, MANUAL, GraphHousehold, lies, standing_at
+from housequest.worlds.graphs.shared import SharedGraph
 from housequest.worlds.household.base import Expert, ExpertMemory, ExpertSettings, Household, Move, belief_after
 from housequest.worlds.household.belief import Receptacle, by_name, kind
 from housequest.worlds.household.counts import SearchPrior, drawn
@@ -32,6 +33,7 @@ from housequest.worlds.household.goals import skill_words
 from housequest.worlds.household.world import EXAMPLE, GENERATED, HouseholdWorld
 from housequest.worlds.options import option, read_options
 from housequest.worlds.paths import read_file, sha256_of
+from housequest.worlds.shared import Seat, Shared
 from housequest.worlds.tasks import MadeUpTasks, parse_goal_source, plain_sentence
 from housequest.worlds.text import with_article
 
@@ -140,6 +142,11 @@ class GraphWorld(HouseholdWorld[GeneratedApartments]):
         graph, goal = self._begun(task)
         return (GraphSkillEnv if self.info.skills else GraphEnv)(self.task(task.id), graph, goal)
 
+    def share(self, task: Task, players: Sequence[str]) -> Shared:
+        if self.info.skills:
+            raise Unsupported("A robot that knows where everything is plays alone; leave skills=oracle out.")
+        return SharedGraph(self.task(task.id), *self._begun(task), players)
+
     def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
         if self.info.skills:
             return None
@@ -151,6 +158,8 @@ class GraphWorld(HouseholdWorld[GeneratedApartments]):
 
     def situation(self, env: Env, room: Room) -> Situation | None:
         inner = unwrapped(env)
+        if isinstance(inner, Seat) and isinstance(inner.shared, SharedGraph):
+            inner = inner.shared.envs[inner.player]
         return situation(inner.state.graph, room) if isinstance(inner, GraphEnv) else None
 
     def skills_at(self, opening: str) -> tuple[str, ...]:
@@ -233,15 +242,14 @@ def situation(graph: Graph, room: Room) -> Situation:
     """Hidden: the whole state. The robot stands before furniture that it is close to, else in the middle of its room."""
     from housequest.worlds.rooms.room import Holder, Situation
 
-    names, here = graph.apartment.names, graph.room_of(graph.robot)
+    names = graph.apartment.names
     contents: dict[str, list[str]] = {one.name: [] for one in room.fixtures}
     for id, name in names.items():
         lain, inside = lies(graph, id), graph.room_of(id)
         where = lain[1] if lain is not None else inside
         if graph.node(id).carried and where is not None and names[where] in contents and id not in graph.held:
             contents[names[where]].append(name)
-    near = (id for id in sorted(graph.close.get(graph.robot, ())) if id in names and graph.node(id).furniture)
-    at = next((names[id] for id in near if graph.room_of(id) == here), None if here is None else names[here])
+    at = standing_at(graph)
     holders: list[Holder] = []
     for name, lying in contents.items():
         id = graph.apartment.named[name]

@@ -18,6 +18,7 @@ from housequest.worlds.env import Wrapper
 from housequest.worlds.household.belief import Belief
 from housequest.worlds.household.counts import Counts, Prior, SearchPrior, salt_of
 from housequest.worlds.household.goals import Goal, Skill, Topic
+from housequest.worlds.household.news import heard
 
 MAX_FAILED = 200
 
@@ -79,6 +80,10 @@ class Household(Protocol):
     def update(self, belief: Belief, command: str, observation: Observation, /) -> Belief:
         """The belief after ``command`` was answered; any text at all gives a belief."""
         ...
+
+    def hear(self, belief: Belief, news: Sequence[str], /) -> Belief:
+        """The belief after a turn has brought ``news`` of other players; any text at all gives a belief."""
+        return heard(belief, news)
 
     def refused(self, observation: Observation, /) -> bool:
         """True if the world refused the command."""

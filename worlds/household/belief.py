@@ -72,6 +72,18 @@ class Item:
         return bool(self.clean) if treatment == "clean" else self.heat == ADJECTIVES[treatment]
 
 
+@dataclass(frozen=True, slots=True)
+class Other:
+    """Another player in the house, as far as news told of it. ``at`` is the receptacle where it stands, for ``turns`` now; None
+    in the middle of a room and out of sight. ``looked`` are the places that it has looked into."""
+
+    name: str
+    at: str | None = None
+    carried: tuple[str, ...] = ()
+    turns: int = 0
+    looked: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Belief:
     """Everything known: receptacles in the order of the opening, items in the order they were first seen. ``at`` is the
@@ -80,7 +92,7 @@ class Belief:
     receptacles: the first is known not to be at the location of the second. It depends on how this was found out, so
     comparisons ignore it. ``in_one_place``: in this world, a thing is only where it was seen last. ``rooms`` are the
     receptacles that are rooms, in a home of several: each holds its furniture, as far as that was seen, and the things on its
-    floor."""
+    floor. ``others`` are the other players that news told of."""
 
     receptacles: tuple[Receptacle, ...] = ()
     items: tuple[Item, ...] = ()
@@ -91,6 +103,7 @@ class Belief:
     hands: int = 1
     in_one_place: bool = False
     rooms: tuple[str, ...] = ()
+    others: tuple[Other, ...] = ()
 
     @cached_property
     def places(self) -> Mapping[str, Receptacle]:
@@ -240,6 +253,7 @@ class BeliefBuilder:
         self.items = dict(belief.things)
         self.at, self.beside, self.apart = belief.at, belief.beside, belief.apart
         self.carried, self.rooms = belief.carried, belief.rooms
+        self.others = {one.name: one for one in belief.others}
 
     def change(self, name: str, **known: Any) -> None:
         """Update the receptacle of this name, if there is one."""
@@ -268,6 +282,7 @@ class BeliefBuilder:
             beside=self.beside,
             apart=self.apart,
             rooms=self.rooms,
+            others=tuple(self.others.values()),
         )
 
 

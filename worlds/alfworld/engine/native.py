@@ -217,7 +217,7 @@ class NativeEnv(StateEnv[State]):
         self._commands: dict[str, GroundAction] | None = None
 
     def reset(self) -> Step:
-        self._enter(self.game.start)
+        self.enter(self.game.start)
         return self._answer(self.game.start, Observation(opening(self.game)))
 
     def step(self, command: str) -> Step:
@@ -227,7 +227,7 @@ class NativeEnv(StateEnv[State]):
             return self._answer(state, Observation(REFUSED, accepted=False))
         changed, text = perform(self.game, state, action)
         if changed is not state:
-            self._enter(changed)
+            self.enter(changed)
         return self._answer(changed, Observation(text))
 
     def admissible_commands(self) -> tuple[str, ...]:
@@ -239,7 +239,8 @@ class NativeEnv(StateEnv[State]):
     def close(self) -> None:
         """Do nothing: the state can still be looked at."""
 
-    def _enter(self, state: State) -> None:
+    def enter(self, state: State) -> None:
+        """Play on in this state."""
         self._state = state
         self._commands = None
 

@@ -68,12 +68,15 @@ class Home:
         dice, rooms = self._dice("home"), {name: room.games for name, room in known.rooms.items()}
         self.rooms = (dice.pick(rooms),) if light else tuple(rooms)
         self._counted = [known.rooms[name] for name in self.rooms]
-        self.receptacles = self._stand(dice)
+        standing = self._stand(dice)
+        self.receptacles = tuple(one for one, _ in standing)
         # The game counts the names of a kind down from its lowest id.
         left = Counter(one.kind for one in self.receptacles)
         self._named: dict[str, PlacedReceptacle] = {}
-        for one in self.receptacles:
-            self._named[f"{one.kind} {left[one.kind]}"] = one
+        self.room_of: dict[str, str] = {}  # the room of each receptacle by name, which no text tells
+        for one, room in standing:
+            name = f"{one.kind} {left[one.kind]}"
+            self._named[name], self.room_of[name] = one, room
             left[one.kind] -= 1
         looks = (look for room in self._counted for look in room.goals.get(TYPES["light"], {}).values())
         self._lamps = {lamp for look in looks for lamp in look}
@@ -113,18 +116,19 @@ class Home:
     def _dice(self, what: str) -> Dice:
         return Dice(f"housequest {FAMILIES[self.light]} {VERSION} {self.seed} {what}")
 
-    def _stand(self, dice: Dice) -> tuple[PlacedReceptacle, ...]:
-        openable: dict[str, list[bool]] = {}
-        for room in self._counted:
+    def _stand(self, dice: Dice) -> list[tuple[PlacedReceptacle, str]]:
+        """Draw the receptacles, each with its room."""
+        drawn: dict[str, list[tuple[bool, str]]] = {}
+        for name, room in zip(self.rooms, self._counted, strict=True):
             for kind, known in sorted(room.receptacles.items()):
-                each = openable.setdefault(kind, [])
-                each += (dice.happens(known.openable, known.number) for _ in range(dice.pick(numbers_of(room, kind))))
+                for _ in range(dice.pick(numbers_of(room, kind))):
+                    drawn.setdefault(kind, []).append((dice.happens(known.openable, known.number), name))
         found = [
-            PlacedReceptacle(thing_id(kind, number), kind, opens)
-            for kind, each in sorted(openable.items())
-            for number, opens in enumerate(each)
+            (PlacedReceptacle(thing_id(kind, number), kind, opens), room)
+            for kind, each in sorted(drawn.items())
+            for number, (opens, room) in enumerate(each)
         ]
-        return tuple(replace(one, place=f"loc_bar_{number:03}") for number, one in enumerate(found, start=1))
+        return [(replace(one, place=f"loc_bar_{number:03}"), room) for number, (one, room) in enumerate(found, start=1)]
 
     def _habits(self, dice: Dice, known: Counts) -> dict[str, dict[str, float]]:
         """Draw the places of each kind of thing that can be carried, and of lamps, by name, with their weights."""

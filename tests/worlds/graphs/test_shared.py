@@ -1,0 +1,292 @@
+"""Several players in one apartment: alone nothing differs; together nothing is doubled, and no answer tells what is unseen."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from housequest.worlds.base import Observation, Task
+from housequest.worlds.env import unwrapped
+from housequest.worlds.errors import Unsupported
+from housequest.worlds.graphs.env import GraphEnv
+from housequest.worlds.graphs.files import parse_apartment
+from housequest.worlds.graphs.goals import Condition, GraphGoal
+from housequest.worlds.graphs.graph import Graph
+from housequest.worlds.graphs.household import HOUSEHOLD, visible
+from housequest.worlds.graphs.houses import make_apartment
+from housequest.worlds.graphs.shared import SharedGraph
+from housequest.worlds.graphs.world import GraphWorld
+from housequest.worlds.shared import WAIT, Seat
+from tests.worlds.graphs.apartments import random_graph
+from tests.worlds.graphs.tables import home, written
+
+PLAYERS = ("Ann", "Bob", "Cleo", "Dan")
+NEVER = GraphGoal((Condition("on", "unicorn", "sofa", 1),))
+
+
+def shared_graph(graph: Graph, number: int) -> SharedGraph:
+    return SharedGraph(Task("t", "household-graph", "x", 1, "setup_table", "do it."), graph, NEVER, PLAYERS[:number])
+
+
+def any_graph(seed: int) -> Graph:
+    return random_graph(Random(seed)) if seed % 2 else make_apartment(seed).graph
+
+
+def drawn(shared: SharedGraph, player: str, dice: Random) -> str:
+    """A command: mostly one that does something, now and then a plausible one that may be refused."""
+    listed = shared.admissible_commands(player) or ()
+    if dice.random() < 0.15:
+        names = sorted(shared.envs[player].state.graph.apartment.named)
+        return f"{dice.choice(('grab', 'walk to', 'open', 'examine', 'switch on'))} {dice.choice(names)}"
+    acting = [one for one in listed if not one.startswith(("walk to", "examine", "look", "inventory"))]
+    return dice.choice(acting if acting and dice.random() < 0.6 else listed)
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=20)
+def test_one_player_plays_the_game_of_before(seed: int) -> None:
+    same_alone(seed, 40)
+
+
+@pytest.mark.heavy
+def test_one_player_plays_the_game_of_before_for_20000_steps() -> None:
+    for seed in range(200):
+        same_alone(seed, 100)
+
+
+def same_alone(seed: int, steps: int) -> None:
+    graph, dice = any_graph(seed), Random(seed)
+    shared = shared_graph(graph, 1)
+    env, seat = GraphEnv(shared.task, graph, NEVER), Seat(shared, "Ann")
+    assert seat.reset() == env.reset()
+    for _ in range(steps):
+        command = drawn(shared, "Ann", dice)
+        assert seat.step(command) == env.step(command), command
+    assert seat.admissible_commands() == env.admissible_commands()
+    assert shared.envs["Ann"].state.seen == env.state.seen
+
+
+@pytest.mark.parametrize("number", [2, 3, 4])
+@pytest.mark.parametrize("seed", range(4))
+def test_what_somebody_holds_is_nobody_elses(seed: int, number: int) -> None:
+    shared, dice = shared_graph(any_graph(seed), number), Random(seed)
+    shared.reset()
+    for turn in range(60):
+        player = shared.players[turn % number]
+        before = {one: shared.figure(one).carried for one in shared.players}
+        command = drawn(shared, player, dice)
+        step = shared.step(player, command)
+        graphs = {one: env.state.graph for one, env in shared.envs.items()}
+        held = [id for graph in graphs.values() for id in graph.held]
+        assert len(held) == len(set(held))
+        for one, graph in graphs.items():
+            theirs = {id for other in graphs.values() if other is not graph for id in (*other.held, *map_load(other))}
+            assert theirs.isdisjoint(visible(graph))
+            assert graph.states == graphs[player].states
+            shown = {id: graph.placed[id] for id in graph.placed if id not in graph.held}
+            assert all(graphs[player].placed[id] == where for id, where in shown.items() if id in graphs[player].placed)
+            if one != player and shared.figure(one).carried != before[one]:
+                assert re.fullmatch(rf"give \S+ \d+ to {one}", command)
+        if step.observation.accepted and command.startswith("give"):
+            assert len(shared.figure(player).carried) == len(before[player]) - 1
+
+
+def map_load(graph: Graph) -> set[int]:
+    return {id for one in graph.held for id in graph.load(one)}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_listed_commands_are_accepted_in_company(seed: int) -> None:
+    shared, dice = shared_graph(any_graph(seed), 3), Random(seed)
+    shared.reset()
+    for turn in range(20):
+        player = shared.players[turn % 3]
+        listed = shared.admissible_commands(player) or ()
+        for command in dice.sample(listed, min(8, len(listed))):
+            answer = shared.copy().step(player, command).observation
+            assert answer.accepted, (command, answer.text)
+        shared.step(player, drawn(shared, player, dice))
+
+
+def rooms(shared: SharedGraph) -> dict[str, str | None]:
+    return {player: shared.figure(player).room for player in shared.players}
+
+
+def test_what_happens_out_of_sight_changes_nothing_for_a_player() -> None:
+    """While Bob is never in Ann's room, neither news, nor lists, nor refusals, nor where Ann walks to tell of it."""
+    moved = 0
+    for seed in range(0, 12, 2):
+        shared, dice = shared_graph(make_apartment(seed).graph, 2), Random(seed)
+        shared.reset()
+        for _ in range(30):  # both look round, and Ann sees things
+            for player in PLAYERS[:2]:
+                walks = [one for one in shared.admissible_commands(player) or () if one.startswith(("walk to", "open"))]
+                shared.step(player, dice.choice(walks))
+        if rooms(shared)["Ann"] == rooms(shared)["Bob"]:
+            continue
+        shared.step("Ann", WAIT)
+        still, ann = shared.copy(), shared.envs["Ann"].state.graph
+        names = sorted(ann.apartment.named)
+        for _ in range(30):
+            tried = shared.copy()
+            command = drawn(tried, "Bob", dice)
+            tried.step("Bob", command)
+            if rooms(tried)["Bob"] != rooms(shared)["Ann"]:
+                shared = tried
+        placed = (one.envs["Bob"].state.graph.placed for one in (shared, still))
+        before, after = placed
+        changed = {id for id in ann.apartment.names if before.get(id) != after.get(id)}
+        assert shared.news("Ann") == still.news("Ann") == ()
+        assert shared.admissible_commands("Ann") == still.admissible_commands("Ann")
+        for name in dice.sample(names, 20):
+            for command in (f"grab {name}", f"open {name}", f"examine {name}", f"put {name} on {names[0]}"):
+                assert shared.copy().step("Ann", command) == still.copy().step("Ann", command), command
+            there, as_it_was = shared.copy(), still.copy()
+            answers = [one.step("Ann", f"walk to {name}").observation for one in (there, as_it_was)]
+            assert answers[0].accepted == answers[1].accepted
+            assert rooms(there)["Ann"] == rooms(as_it_was)["Ann"], "where it is walked to is where it was last seen"
+        moved += len(changed)
+    assert moved > 5
+
+
+@pytest.mark.parametrize("number", [2, 3, 4])
+@pytest.mark.parametrize("seed", [2, 4])
+def test_news_are_true_and_only_about_what_is_in_sight(seed: int, number: int) -> None:
+    shared, dice = shared_graph(make_apartment(seed).graph, number), Random(seed)
+    shared.reset()
+    heard = set[str]()
+    for turn in range(150):
+        player = shared.players[turn % number]
+        before = {one: shared.figure(one) for one in shared.players}
+        could = {one: seen_names(shared, one) for one in shared.players}
+        told = {one: () if one == player else shared.news(one) for one in shared.players}
+        command = drawn(shared, player, dice)
+        if dice.random() < 0.2:
+            command = f"walk to {before[dice.choice(shared.players)].room}"
+        shared.step(player, command)
+        after = {one: shared.figure(one) for one in shared.players}
+        for reader in shared.players:
+            for sentence in shared.news(reader)[len(told[reader]) :]:
+                who, _, rest = sentence.partition(" ")
+                assert who in shared.players
+                assert who != reader
+                heard.add(rest.split()[0])
+                if rest == "goes out of sight.":
+                    assert who == player
+                    assert before[who].room == before[reader].room != after[who].room
+                    continue
+                assert after[who].room == after[reader].room
+                named = set(re.findall(r"[\w-]+ \d+", rest))
+                known = could[reader] | seen_names(shared, reader) | {*before[who].carried, *after[who].carried}
+                assert named <= known | {after[who].at, str(after[who].room)}
+                assert "you see" not in sentence
+    assert heard >= {"stands", "goes", "grabs"}
+
+
+def seen_names(shared: SharedGraph, player: str) -> set[str]:
+    graph = shared.envs[player].state.graph
+    return {graph.apartment.names[id] for id in visible(graph)}
+
+
+def test_what_was_taken_away_is_looked_for_where_it_was() -> None:
+    graph = parse_apartment(written(home()), "home")
+    shared = shared_graph(graph, 2)
+    shared.reset()
+    for player, command in (
+        ("Ann", "walk to livingroom 1"),
+        ("Bob", "walk to plate 1"),
+        ("Bob", "grab plate 1"),
+        ("Bob", "walk to fridge 1"),
+        ("Bob", "open fridge 1"),
+        ("Bob", "put plate 1 in fridge 1"),
+        ("Bob", "close fridge 1"),
+    ):
+        assert shared.step(player, command).observation.accepted, command
+    assert shared.news("Ann") == ()
+    assert "walk to plate 1" in (shared.admissible_commands("Ann") or ())
+    assert shared.step("Ann", "grab plate 1").observation.text == "You are not close to the plate 1; go to it first."
+    told = shared.step("Ann", "walk to plate 1").observation
+    assert told == Observation(
+        "You walk to the kitchentable 1. You are in the kitchen 1. Its furniture: a dishwasher 1 (closed, off), a fridge 1 "
+        "(closed, on) and a kitchentable 1."
+    )
+    assert shared.news("Ann") == ("Bob stands at the fridge 1 and carries nothing.",)
+    assert shared.step("Ann", "walk to plate 1").observation.text == "There is no way to the plate 1."
+    shared.step("Bob", "open fridge 1")
+    assert shared.news("Ann") == ("Bob opens the fridge 1.",)
+    assert "walk to plate 1" in (shared.admissible_commands("Ann") or ())
+
+
+def test_a_thing_is_given_with_what_lies_on_it() -> None:
+    shared = shared_graph(parse_apartment(written(home()), "home"), 3)
+    shared.reset()
+    for command in ("walk to plate 1", "grab plate 1"):
+        shared.step("Ann", command)
+    answers = {
+        "give plate 1 to Bob": "Bob is not here; go to the same place first.",
+        "give plate 2 to Bob": "You do not hold the plate 2.",
+        "give plate 1 to Zed": "There is no Zed to give it to.",
+    }
+    for command, answer in answers.items():
+        assert shared.step("Ann", command).observation == Observation(answer, accepted=False)
+    shared.step("Bob", "walk to kitchentable 1")
+    before = HOUSEHOLD.hear(HOUSEHOLD.begin(Observation("")), shared.news("Bob"))
+    assert shared.step("Ann", "give plate 1 to Bob").observation.text == "You give the plate 1 to Bob."
+    assert shared.news("Bob") == ("Ann gives the plate 1 to you.",)
+    assert HOUSEHOLD.hear(before, shared.news("Bob")).carried == ("plate 1",)
+    assert shared.news("Cleo")[-2:] == (
+        "Ann gives the plate 1 to Bob.",
+        "Bob stands at the kitchentable 1 and carries a plate 1.",
+    )
+    assert "a cupcake 1" not in shared.step("Ann", "look").observation.text
+    for command in ("walk to livingroom 1", "walk to sofa 1", "put plate 1 on sofa 1"):
+        assert shared.step("Bob", command).observation.accepted
+    assert "On the plate 1, you see a cupcake 1." in shared.step("Ann", "walk to livingroom 1").observation.text
+
+
+def test_no_sentence_of_news_is_read_as_an_answer() -> None:
+    shared, dice = shared_graph(make_apartment(4).graph, 3), Random(4)
+    belief = HOUSEHOLD.begin(shared.reset()["Ann"].observation)
+    for turn in range(150):
+        player = shared.players[turn % 3]
+        shared.step(player, drawn(shared, player, dice))
+        for sentence in shared.news("Ann"):
+            assert HOUSEHOLD.update(belief, "look", Observation(sentence)) == belief
+
+
+def test_copies_go_their_own_ways() -> None:
+    shared, dice = shared_graph(make_apartment(8).graph, 2), Random(8)
+    shared.reset()
+    copy = shared.copy()
+    done = [(player, drawn(copy, player, dice)) for player in PLAYERS[:2]]
+    answers = []
+    for player in PLAYERS[:2] * 30:
+        command = drawn(copy, player, dice)
+        done.append((player, command))
+        answers.append((copy.step(player, command), copy.news("Bob")))
+    assert [(shared.step(player, command), shared.news("Bob")) for player, command in done[2:]] == answers
+
+
+def test_a_robot_that_knows_all_plays_alone() -> None:
+    world = GraphWorld(skills="oracle")
+    with pytest.raises(Unsupported, match="leave skills=oracle out"):
+        world.share(world.task("example:1"), PLAYERS[:2])
+
+
+def test_a_situation_is_of_the_body_that_sits_there() -> None:
+    world = GraphWorld()
+    task = world.task("example:1")
+    shared, room = world.share(task, PLAYERS[:2]), world.room(task)
+    shared.reset()
+    place = next(one for one in shared.admissible_commands("Bob") or () if one.startswith("walk to")).removeprefix("walk to ")
+    shared.step("Bob", f"walk to {place}")
+    seats = [Seat(shared, player) for player in shared.players]
+    assert all(unwrapped(seat) is seat for seat in seats)
+    ann, bob = (world.situation(seat, room) for seat in seats)
+    assert ann is not None
+    assert bob is not None
+    assert ann.at != bob.at
