@@ -426,7 +426,9 @@ class _Check:
 
     def alone(self) -> Iterator[str]:
         world = self.world
-        for task, env, first in self.played() if isinstance(world, Shareable) else ():
+        if not isinstance(world, Shareable):
+            return
+        for task, env, first in self.played():
             shared = _supported(lambda task=task: world.share(task, _PLAYERS[:1]))
             if shared is None:
                 return
@@ -444,7 +446,9 @@ class _Check:
 
     def company(self) -> Iterator[str]:
         world = self.world
-        for number, task in zip((2, 3, 4), cycle(self.tasks), strict=False) if isinstance(world, Shareable) else ():
+        if not isinstance(world, Shareable):
+            return
+        for number, task in zip((2, 3, 4), cycle(self.tasks), strict=False):
             players, where = _PLAYERS[:number], f"in the shared house of {shown(task.id)}"
             shared, other = (_supported(lambda task=task, players=players: world.share(task, players)) for _ in range(2))
             if shared is None or other is None:

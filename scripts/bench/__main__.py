@@ -38,6 +38,7 @@ PARTS = (
     "alfred_plans",
     "embodied",
     "graphs",
+    "together",
 )
 
 

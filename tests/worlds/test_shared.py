@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
+from housequest.worlds.alfworld.engine.game import Game
 from housequest.worlds.alfworld.engine.shared import SharedNative
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Env, Step, Task, World
@@ -111,8 +112,8 @@ class Rude(SharedNative):
 
 
 class Crowded(SharedNative):
-    def __init__(self, task: Task, game: object, players: Sequence[str], rooms: object = None) -> None:
-        super().__init__(task, game, (*players, "Zed") if len(players) > 1 else players, rooms)  # type: ignore[arg-type]
+    def __init__(self, task: Task, game: Game, players: Sequence[str], rooms: Mapping[str, str] | None = None) -> None:
+        super().__init__(task, game, (*players, "Zed") if len(players) > 1 else players, rooms)
 
 
 BROKEN: dict[type[SharedNative], str] = {
@@ -124,7 +125,7 @@ BROKEN: dict[type[SharedNative], str] = {
 }
 
 
-def sharing(make: Callable[..., Shared]) -> World:
+def sharing(make: type[SharedNative]) -> World:
     class Sharing(AlfworldWorld):
         def share(self, task: Task, players: Sequence[str]) -> Shared:
             shared = super().share(task, players)
@@ -134,7 +135,7 @@ def sharing(make: Callable[..., Shared]) -> World:
     return Sharing()
 
 
-@pytest.mark.parametrize("make", BROKEN, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", BROKEN, ids=[make.__name__ for make in BROKEN])
 def test_a_shared_house_that_breaks_the_contract_is_told_how(make: type[SharedNative]) -> None:
     assert BROKEN[make] in "\n".join(check_world(sharing(make)).broken)
 

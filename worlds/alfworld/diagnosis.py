@@ -14,6 +14,7 @@ from housequest.worlds.errors import nearest, shown, unquoted
 from housequest.worlds.household.base import BelievingEnv
 from housequest.worlds.household.belief import Belief, Openness, kind
 from housequest.worlds.household.goals import APPLIANCES, KNIVES
+from housequest.worlds.household.news import read_gift
 
 MAX_COMMAND = 1_000
 MAX_CHOICES = 6
@@ -32,6 +33,8 @@ def explain(belief: Belief, command: str) -> str | None:
     tidy = " ".join(bare.lower().split())
     if not tidy:
         return "The command is empty; `look` and `inventory` always work."
+    if belief.others and (gift := read_gift(bare)):
+        return next(_Reasons(belief).give(*gift), None)
     verb = tidy.partition(" ")[0]
     if verb not in _PATTERNS:
         hint = nearest(verb, tuple(_PATTERNS))
@@ -123,6 +126,17 @@ class _Reasons:
                 yield f"The {object} cannot be sliced here."
             case _:
                 return
+
+    def give(self, thing: str, name: str) -> Iterator[str]:
+        """The reasons why a thing could not be given to another player."""
+        yield from self._unheld(thing)
+        other = next((one for one in self.belief.others if one.name == name), None)
+        if other is None:
+            yield f"Nobody else called {name} is known here; there is {' and '.join(one.name for one in self.belief.others)}."
+        elif not self.belief.is_here(other.at or ""):
+            yield f"{name} is not here; things are given at the same place."
+        elif other.carried:
+            yield f"{name} has no free hand; it holds the {other.carried[0]}."
 
     def _stuck(self, name: str, already: str) -> Iterator[str]:
         openness = self._openness(name)

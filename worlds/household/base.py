@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 from housequest.worlds.base import Env, Observation, Policy, Step
-from housequest.worlds.env import Wrapper
+from housequest.worlds.env import Wrapper, unwrapped
 from housequest.worlds.household.belief import Belief
 from housequest.worlds.household.counts import Counts, Prior, SearchPrior, salt_of
 from housequest.worlds.household.goals import Goal, Skill, Topic
 from housequest.worlds.household.news import heard
+from housequest.worlds.shared import Seat
 
 MAX_FAILED = 200
 
@@ -143,6 +144,9 @@ class BelievingEnv(Wrapper):
         return self._read(self.env.reset())
 
     def step(self, command: str) -> Step:
+        seat = unwrapped(self.env)
+        if self.household and self._before and isinstance(seat, Seat):
+            self._before = self.household.hear(self._before, seat.news())
         return self._read(self.env.step(command), command)
 
     def _read(self, step: Step, command: str = "") -> Step:

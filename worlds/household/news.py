@@ -143,6 +143,9 @@ class _Hearing(BeliefBuilder):
             for name, place in self.places.items():
                 if thing in (place.contents or ()):
                     self.change(name, contents=tuple(one for one in place.contents or () if one != thing))
+            for name, item in self.items.items():
+                if thing in (item.inside or ()):
+                    self.learn(name, inside=tuple(one for one in item.inside or () if one != thing))
 
     def _loses(self, who: str, thing: str) -> None:
         self._know(who, carried=tuple(one for one in self._other(who).carried if one != thing))

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import replace
-from typing import Generic, NamedTuple, Self, TypeVar
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 from housequest.worlds.base import Env, Observation, Step, Task
 from housequest.worlds.household import news
@@ -19,7 +19,17 @@ from housequest.worlds.household.belief import names
 from housequest.worlds.shared import WAIT, checked_players, known_player
 
 MOST_NEWS = 50  # sentences kept for a player who does nothing; the oldest are dropped
-E = TypeVar("E", bound=Env)
+
+
+class CopiedEnv(Env, Protocol):
+    """An env whose copy is of its own class."""
+
+    def copy(self) -> Self:
+        """An independent env in the same state."""
+        ...
+
+
+E = TypeVar("E", bound=CopiedEnv)
 
 
 class Figure(NamedTuple):

@@ -297,7 +297,8 @@ def test_a_thing_is_given_at_the_same_place_to_a_free_hand() -> None:
     assert [one for one in shared.admissible_commands("Ann") or () if one.startswith("give")] == [f"give {thing} to Bob"]
     for wrong in (f"give {thing} to Cleo", f"give {thing} to Ann", f"give {thing} to Zed", f"give {other} to Bob"):
         assert shared.step("Ann", wrong).observation == Observation("Nothing happens.", accepted=False)
-    shared.step("Bob", WAIT), shared.step("Cleo", WAIT)
+    for player in ("Bob", "Cleo"):
+        shared.step(player, WAIT)
     assert shared.step("Ann", f" give {thing} to Bob\n").observation.text == f"You give the {thing} to Bob."
     assert held_by(shared) == {"Ann": None, "Bob": thing, "Cleo": None}
     assert shared.news("Bob")[-1] == f"Ann gives the {thing} to you."
@@ -367,3 +368,23 @@ def test_a_situation_is_of_the_body_that_sits_there() -> None:
     ann, bob = (world.situation(Seat(shared, player), room) for player in ("Ann", "Bob"))
     assert ann and bob
     assert (ann.at, bob.at) == (None, "fridge 1")
+
+
+def test_a_gift_that_was_refused_is_explained_by_what_was_seen() -> None:
+    world = AlfworldWorld()
+    shared = world.share(world.task("example:1"), PLAYERS[:3])
+    ann = world.explained(Seat(shared, "Ann"))
+    ann.reset()
+    shared.step("Bob", "go to countertop 2")
+    for command, why in (
+        ("give egg 1 to Bob", "No 'egg 1' was seen so far."),
+        ("go to countertop 2", None),
+        ("take egg 1 from countertop 2", None),
+        ("give egg 1 to Zed", "Nobody else called Zed is known here; there is Bob and Cleo."),
+        ("give egg 1 to Cleo", "Cleo is not here; things are given at the same place."),
+        ("give egg 1 to Bob", None),
+        ("take spatula 1 from countertop 2", None),
+        ("give spatula 1 to Bob", "Bob has no free hand; it holds the egg 1."),
+        ("give egg 1 to Bob", "You do not hold the egg 1; you hold the spatula 1."),
+    ):
+        assert ann.step(command).observation.explanation == why, command
