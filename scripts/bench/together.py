@@ -1,7 +1,7 @@
 """Several players in one house: the same game and the time it takes, and the rounds of experts that share it.
 
-Experts take turns in an order drawn anew in each round. Gain is the rounds of one alone over the rounds of two, as a ratio of sums
-with a 95 % interval by bootstrap over tasks; a lost game counts all rounds. They do not talk, and none yet divides the work.
+Experts take turns, in an order drawn anew in each round. Gain is the rounds of one alone over those of several, as a ratio of
+sums with a 95 % interval by bootstrap over tasks; a lost game counts all rounds. They do not talk or divide the work.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _alone(data: Path | None) -> Iterator[str]:
                     spent[number] += time.perf_counter() - start
                 differences += answers[0] != answers[1]
             steps, seed = steps + 100, seed + 1
-        yield f"{name}: {steps:,} steps alone through a seat, {differences} differences, {spent[1] / spent[0]:.2f} times the time"
+        yield f"{name}: {steps:,} steps alone through a seat, {differences} differences, {spent[1] / spent[0]:.2f} times as long"
 
 
 class _Played(NamedTuple):
@@ -73,9 +73,10 @@ def _shared(data: Path | None) -> Iterator[str]:
                 low, high = _interval([one.rounds for one in alone], [one.rounds for one in played])
                 gain = sum(one.rounds for one in alone) / sum(one.rounds for one in played)
                 slower = sum(one.rounds > before.rounds for before, one in zip(alone, played, strict=True))
+                lost = sum(one.rounds == MOST_ROUNDS for one in played)
                 yield (
                     f"  {number} experts that {'hear news' if hears else 'know nothing of each other'}: gain {gain:.2f} "
-                    f"[{low:.2f}, {high:.2f}], slower than alone {slower}, not won {sum(one.rounds == MOST_ROUNDS for one in played)}, "
+                    f"[{low:.2f}, {high:.2f}], slower than alone {slower}, not won {lost}, "
                     f"refused {100 * mean(one.refused for one in played):.1f} %"
                 )
 
