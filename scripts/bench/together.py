@@ -51,7 +51,7 @@ def _alone(data: Path | None) -> Iterator[str]:
                     spent[number] += time.perf_counter() - start
                 differences += answers[0] != answers[1]
             steps, seed = steps + 100, seed + 1
-        yield f"{name}: {steps:,} steps alone through a seat, {differences} differences, {spent[1] / spent[0]:.2f} times as long"
+        yield f"{name}: {steps:,} steps through a seat, {differences} differences, {spent[1] / spent[0]:.2f} times as long"
 
 
 class _Played(NamedTuple):

@@ -50,9 +50,13 @@ class CompanyEnv(GraphEnv):
         graph = self.state.graph
         if not self._known:
             return graph
-        certain = self.sight.union(*(graph.load(one) for one in graph.held))
-        last_seen = {id: where for id, where in self._known.items() if id not in certain}
-        return replace(graph, placed={**graph.placed, **last_seen})
+        unseen = self._known.keys() - self.sight.union(*(graph.load(one) for one in graph.held))
+        believed = replace(graph, placed={**graph.placed, **{id: self._known[id] for id in unseen}})
+        # Whether it is within reach goes by its holders, too.
+        near = graph.close.get(graph.robot, frozenset()) - unseen
+        near |= {id for id in unseen if any(other in near for _, other in believed.above(id))}
+        close = {id: graph.close.get(id, frozenset()) - unseen for id in near}
+        return replace(believed, close={**graph.close, **close, graph.robot: near})
 
     def _act(self, state: GraphState, action: Action) -> Step:
         believed, graph = self.believed(), state.graph

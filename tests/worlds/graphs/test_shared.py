@@ -221,6 +221,26 @@ def test_what_was_taken_away_is_looked_for_where_it_was() -> None:
     assert "walk to plate 1" in (shared.admissible_commands("Ann") or ())
 
 
+def test_a_closed_door_does_not_tell_whether_the_thing_is_still_behind_it() -> None:
+    answers = list[list[Observation]]()
+    for taken in (False, True):
+        shared = shared_graph(parse_apartment(written(home()), "home"), 2)
+        shared.reset()
+        filled = ("walk to plate 1", "grab plate 1", "walk to fridge 1", "open fridge 1", "put plate 1 in fridge 1")
+        hidden = ("open dishwasher 1", "put plate 1 in dishwasher 1", "close dishwasher 1")
+        commands = [*(("Ann", one) for one in (*filled, "walk to livingroom 1")), ("Bob", "walk to fridge 1")]
+        commands += [("Bob", "grab plate 1")] if taken else []
+        commands += [("Bob", "close fridge 1"), ("Bob", "walk to dishwasher 1")]
+        commands += [("Bob", one) for one in hidden] if taken else []
+        for player, command in commands:
+            assert shared.step(player, command).observation.accepted, (player, command)
+        asked = ("grab plate 1", "walk to plate 1", "grab plate 1", "examine plate 1", "walk to plate 1")
+        answers.append([shared.step("Ann", command).observation for command in asked])
+    assert answers[0] == answers[1]
+    assert answers[0][1].text.startswith("You walk to the fridge 1. You are in the kitchen 1.")
+    assert answers[0][2].text == "The plate 1 is in the fridge 1, which is closed; open that first."
+
+
 def test_a_thing_is_given_with_what_lies_on_it() -> None:
     shared = shared_graph(parse_apartment(written(home()), "home"), 3)
     shared.reset()
