@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from housequest.knowledge.page import Page, read_page, rewrite
-from housequest.knowledge.rules import Rule
+from housequest.knowledge.rules import Origin, Rule
 from housequest.worlds.errors import KnowledgeError, nearest, shown, unquoted
 from housequest.worlds.locks import InUse, held
 from housequest.worlds.paths import FORMAT, atomic_write, data_folder, open_file, read_bounded, state_folder
@@ -312,7 +312,12 @@ def sealed(rule: Rule) -> Rule:
     says = (rule.id, rule.statement, rule.kind or "", str(rule.check or ""), *rule.types, "", *rule.objects)
     says = says if rule.scope == "world" else (*says, "", rule.scope)
     seal = sha256("\n".join(says).encode("utf-8", "backslashreplace")).hexdigest()[:8]
-    return replace(rule, origin=replace(rule.origin, name=f"{_SEAL.sub('', rule.origin.name)}@{seal}"))
+    return replace(rule, origin=replace(rule.origin, name=f"{unsealed(rule.origin).name}@{seal}"))
+
+
+def unsealed(origin: Origin) -> Origin:
+    """``origin`` without the digest of a rule's content."""
+    return replace(origin, name=_SEAL.sub("", origin.name))
 
 
 def is_counted(rule: Rule) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from housequest.agent.episodes.moments import recorded_moments
@@ -23,11 +24,12 @@ from housequest.agent.explorer import distiller, plan
 from housequest.agent.explorer.filtering import LearningModel, ModelJudge, filter_rules
 from housequest.agent.models.registry import make_model
 from housequest.agent.roles.base import load_prompt
+from housequest.agent.skills.contrary import Kinds, held_by_person, retire, retired_for
 from housequest.knowledge.mining import mine, scope_of
-from housequest.knowledge.rulebook import Rulebook, library, save
+from housequest.knowledge.rulebook import Rulebook, is_counted, library, save, sealed, unsealed
 from housequest.knowledge.rules import Origin, Rule
 from housequest.worlds.errors import ConfigurationError, KnowledgeError, ModelError
-from housequest.worlds.household.base import Commands
+from housequest.worlds.household.base import Household
 from housequest.worlds.paths import atomic_write
 from housequest.worlds.tasks import as_splits
 
@@ -104,8 +106,10 @@ class _Learning:
             if asker is None:
                 origin, parts, judges = Origin("run", run, played), list[distiller.Chunk](), None
                 scope = scope_of((task.split for task in tasks), world.info.homes)
-                mined = mine(recorded_moments([self.place.path]), self._commands, scope=scope).rules(run, played)
-                gathered = distiller.Candidates([distiller.CandidateRule(rule, rule.evidence.witnesses) for rule in mined])
+                mined = mine(recorded_moments([self.place.path]), self._household.commands, scope=scope).rules(run, played)
+                gathered = distiller.Candidates(
+                    [distiller.CandidateRule(sealed(rule), rule.evidence.witnesses) for rule in mined]
+                )
             else:
                 origin = Origin("model", f"{asker.name[:140]} over {run}", played)
                 parts = await self._chunks(episodes, asker)
@@ -115,13 +119,14 @@ class _Learning:
             world, folders = self.exploration.run.config.world, [self.place.path, *self.target.besides]
             book = library().writable(self.target.into, world)
             moments = recorded_moments(folders, lambda error: self.options.say(f"Left out: {error}"), world=world)
-            others = [rule for rule in book.rules if rule.origin != origin]
-            filtered = await filter_rules(gathered.kept, others, moments, judges)
+            others = [rule for rule in book.rules if unsealed(rule.origin) != origin]
+            filtered = await filter_rules(gathered.kept, others, moments, judges, self._kinds)
         finally:
             if asker:
                 await asker.model.aclose()
         rules = [judged(each, self.target.accept) for each in filtered.kept]
-        book = add_to_book(self.target.into, rules, origin, world)
+        book = add_to_book(self.target.into, rules, origin, world, self._kinds)
+        ours = {each.rule.id: book.rule(each.rule.id) for each in filtered.kept}
         used = asker.ledger.used() if asker else Spending()
         return plan.ExplorationReport(
             accept=self.target.accept,
@@ -137,8 +142,13 @@ class _Learning:
             ),
             chunks=len(parts),
             proposed=len(gathered.kept) + len(gathered.dropped),
-            found=tuple(plan.FoundRule.of(book.rule(each.rule.id), each.disputes) for each in filtered.kept),
+            found=tuple(plan.FoundRule.of(ours[each.rule.id], each.disputes) for each in filtered.kept),
             dropped=(*gathered.dropped, *filtered.dropped),
+            retired=tuple(
+                plan.RetiredRule.of(rule, winner)
+                for rule in book.rules
+                if rule.id not in ours and (winner := retired_for(rule, ours)) is not None
+            ),
             checks=tuple(gathered.checks),
             lost=tuple(asker.lost) if asker else (),
             calls=used.calls,
@@ -190,7 +200,10 @@ class _Learning:
         world = self.exploration.run.setup.world
         prompt = load_prompt("housequest.agent.explorer", "distiller")
         return prompt.render(
-            "system", manual=world.info.manual, most=str(distiller.MOST_RULES), checks="\n".join(self._commands.checks)
+            "system",
+            manual=world.info.manual,
+            most=str(distiller.MOST_RULES),
+            checks="\n".join(self._household.commands.checks),
         )
 
     def _asker(self, name: str) -> LearningModel:
@@ -208,10 +221,14 @@ class _Learning:
         )
 
     @property
-    def _commands(self) -> Commands:
+    def _household(self) -> Household:
         household = self.exploration.run.setup.world.household
         assert household is not None  # `plan_exploration` checks this
-        return household.commands
+        return household
+
+    @cached_property
+    def _kinds(self) -> Kinds:
+        return Kinds.of(self._household.counts())
 
     async def _distilled(self, parts: Sequence[distiller.Chunk], asker: LearningModel, origin: Origin) -> distiller.Candidates:
         prompt = load_prompt("housequest.agent.explorer", "distiller")
@@ -246,23 +263,37 @@ def judged(kept: distiller.CandidateRule, accept: plan.Acceptance) -> Rule:
     return rule.judged("accepted" if rule.standing == "supported" else "rejected", "evidence")
 
 
-def add_to_book(into: str, rules: Sequence[Rule], origin: Origin, world: str, attempts: int = 3) -> Rulebook:
-    """Add ``rules`` from ``origin`` to the book ``into``, and return the saved book. Rules that this exploration wrote before
-    are judged again if they are still unchanged candidates, and otherwise left alone. Saving is retried if somebody else saves
-    the same book, and a new book is saved even if it stays empty. Raises ``KnowledgeError`` if it cannot be saved."""
+def add_to_book(into: str, rules: Sequence[Rule], origin: Origin, world: str, kinds: Kinds, attempts: int = 3) -> Rulebook:
+    """Add ``rules`` from ``origin`` to the book ``into``, retire what they exclude (`retire`), and save it.
+
+    A rule that this exploration wrote before gets its new evidence, and is judged again if it is a candidate, or by evidence. A
+    counted rule takes the place of another with its id. What a person changed or judged is left alone. Saving is retried if
+    somebody else saves the same book, and a new book is saved even if it stays empty. Raises ``KnowledgeError`` if it cannot be
+    saved."""
     book = library().writable(into, world)
     present = {rule.id: rule for rule in book.rules}
 
     def kept(rule: Rule) -> Rule:
         before = present.get(rule.id, rule)
         rule = rule.following(before)
+        if unsealed(before.origin) != origin:
+            if not is_counted(before):
+                return before
+            standing = (
+                {} if rule.status != "candidate" else {name: getattr(before, name) for name in ("status", "by", "history")}
+            )
+            return replace(rule, **standing)
         as_written = replace(rule, status=before.status, by=before.by, evidence=before.evidence, history=before.history)
-        return rule if before.origin == origin and before.status == "candidate" and before == as_written else before
+        if before != as_written or held_by_person(before):
+            return before
+        judged_anew = before.status == "candidate" or before.by == rule.by == "evidence"
+        return rule if judged_anew else replace(before, evidence=rule.evidence)
 
     after = book.put(list(map(kept, rules)))
+    after = after.put(retire(after.rules, kinds))
     try:
         return book if after is book and book.read else save(after)
     except KnowledgeError:
         if attempts == 1:
             raise
-        return add_to_book(into, rules, origin, world, attempts - 1)
+        return add_to_book(into, rules, origin, world, kinds, attempts - 1)

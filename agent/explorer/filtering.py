@@ -1,8 +1,9 @@
 """Filters candidate rules, to "eliminate contradictory and duplicated world knowledge" (OPEx, section 3).
 
-Duplicates are merged. Contradictions between candidates are resolved by evidence, then by the model, or left to a person. Rules
-already in the book never change: a candidate that says the same is dropped, and so is one that contradicts a rule with better
-evidence. Other contradictions of the book are left to a person.
+Two rules about one thing always meet, however they are worded. Duplicates are merged. Contradictions between candidates are
+resolved by evidence, then by the model, or left to a person. A candidate that says what the book says is dropped, and so is one
+that contradicts a rule with better evidence. Counted rules with less evidence than a candidate give way to it; other
+contradictions of the book are left to a person.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from housequest.agent.models.base import Message, Model, Timing
 from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Form, Words
 from housequest.agent.roles.base import ReplyError, Role, Sampling, ask, clean, load_prompt, room_beside
 from housequest.agent.roles.reading import json_fields
+from housequest.agent.skills.contrary import Kinds, contrary, held_by_person, strength, subjects
 from housequest.knowledge.judging import Moment, examine
-from housequest.knowledge.rules import Rule, Standing, exclude
+from housequest.knowledge.rulebook import is_counted
+from housequest.knowledge.rules import Rule
 from housequest.worlds.errors import ModelError
 
 T = TypeVar("T")
@@ -200,25 +203,37 @@ JUDGE: Role[dict[int, PairLabel]] = Role("judge", _read_pairs)
 ARBITER: Role[ArbiterVerdict] = Role("arbiter", _read_answer, form=_VERDICT)
 
 
-_WEIGHT: dict[Standing, int] = {"contradicted": 0, "undecided": 1, "supported": 2}
-
-
 async def filter_rules(
-    proposed: Sequence[CandidateRule], book: Sequence[Rule], moments: Iterable[Moment], judges: ModelJudge | None
+    proposed: Sequence[CandidateRule],
+    book: Sequence[Rule],
+    moments: Iterable[Moment],
+    judges: ModelJudge | None,
+    kinds: Kinds | None = None,
 ) -> Candidates:
-    """Filter the ``proposed`` rules for a book with the rules ``book``, with ``moments`` as evidence. Without ``judges``, only
-    rules with equal words count as duplicates."""
-    rules = _Filter(book, proposed, moments)
-    if judges is not None:
-        await rules.reconcile(judges)
+    """Filter the ``proposed`` rules for a book with the rules ``book``.
+
+    Args:
+        proposed: The candidates.
+        book: All other rules of the book.
+        moments: The recorded play that is evidence.
+        judges: The model that compares rules; without it, only rules with equal words count as duplicates.
+        kinds: The world's kinds of thing and place, to read where rules say that things are.
+
+    Returns:
+        The candidates that are kept, and those that are dropped.
+    """
+    rules = _Filter(book, proposed, moments, kinds or Kinds())
+    await rules.reconcile(judges)
     return rules.result()
 
 
 class _Filter:
     """The rules of the book followed by the candidates; positions count through both."""
 
-    def __init__(self, book: Sequence[Rule], proposed: Sequence[CandidateRule], moments: Iterable[Moment]) -> None:
-        self._old = len(book)
+    def __init__(
+        self, book: Sequence[Rule], proposed: Sequence[CandidateRule], moments: Iterable[Moment], kinds: Kinds
+    ) -> None:
+        self._old, self._kinds = len(book), kinds
         self._all = list(map(CandidateRule, book))
         self._gone: set[int] = set()
         self._dropped: list[DroppedRule] = []
@@ -230,7 +245,7 @@ class _Filter:
         for candidate in proposed:
             said = normalized(candidate.rule.statement)
             place = words.get(said, ids.get(candidate.rule.id))
-            if place is None:
+            if place is None or (said not in words and self._renews(candidate.rule, place)):
                 words[said] = len(self._all)
                 self._all.append(candidate)
             else:
@@ -239,13 +254,21 @@ class _Filter:
         examined = [finding.rule.examined(finding.evidence) for finding in findings]
         self._all = [replace(candidate, rule=rule) for candidate, rule in zip(self._all, examined, strict=True)]
 
-    async def _compare(self, judges: ModelJudge) -> list[tuple[int, int]]:
+    def _renews(self, rule: Rule, place: int) -> bool:
+        """True if a counted ``rule`` takes the place of the one with its id: that is as counting wrote it, and has no more
+        evidence."""
+        present = self._all[place].rule
+        return place < self._old and is_counted(present) and is_counted(rule) and strength(rule) >= strength(present)
+
+    async def _compare(self, judges: ModelJudge | None) -> list[tuple[int, int]]:
         """Merge rules that say the same, and return those that contradict each other."""
         rules = [each.rule for each in self._all]
-        pairs = list(similar_pairs(rules, self._old))
-        plain = [(one, other) for one, other in pairs if exclude(rules[one].check, rules[other].check)]
-        asked = [pair for pair in pairs if pair not in set(plain)]
-        said = await judges.compare([(rules[one], rules[other]) for one, other in asked])
+        pairs = [
+            (one, other) for one, other in meeting_pairs(rules, self._old, self._kinds) if rules[one].id != rules[other].id
+        ]
+        plain = [(one, other) for one, other in pairs if contrary(rules[one], rules[other], self._kinds)]
+        asked = [pair for pair in pairs if pair not in set(plain)] if judges is not None else []
+        said = await judges.compare([(rules[one], rules[other]) for one, other in asked]) if judges is not None else []
         labelled = list(zip(asked, said, strict=True))
         # All members of a group share one list.
         groups = {place: [place] for place in range(len(self._all))}
@@ -255,14 +278,14 @@ class _Filter:
                 groups |= dict.fromkeys(groups[other], groups[one])
         for group in (sorted(members) for place, members in groups.items() if place == min(members)):
             # A rule of the book wins; among candidates, the one with the best evidence.
-            best = group[0] if group[0] < self._old else min(group, key=lambda each: (-self._weight(each), each))
+            best = group[0] if group[0] < self._old else max(group, key=lambda each: (self._weight(each), -each))
             for other in group:
                 if other != best and other >= self._old:
                     self._stands_for[other] = best
                     self._gone.add(other)
                     self._merge(self._all[other], best, "in other words, the model says")
-        contrary = {pair for pair, word in labelled if word == "contrary"}
-        return sorted(contrary.union(plain), key=lambda pair: (pair[1], pair[0]))
+        against = {pair for pair, word in labelled if word == "contrary"}
+        return sorted(against.union(plain), key=lambda pair: (pair[1], pair[0]))
 
     def _merge(self, candidate: CandidateRule, place: int, how: str) -> None:
         """Drop ``candidate``, which says the same as the rule at ``place``."""
@@ -277,8 +300,8 @@ class _Filter:
             joined = replace(joined, rule=rule.including([candidate.rule], "filter"))
         self._all[place] = joined
 
-    async def reconcile(self, judges: ModelJudge) -> None:
-        """Merge duplicates. Resolve contradictions by evidence, then by the model; otherwise leave them to a person."""
+    async def reconcile(self, judges: ModelJudge | None) -> None:
+        """Merge duplicates. Resolve contradictions by evidence, then by the model, if any; otherwise leave them to a person."""
         done: set[tuple[int, int]] = set()
         for pair in await self._compare(judges):
             one, other = sorted(self._stands_for.get(place, place) for place in pair)
@@ -288,14 +311,17 @@ class _Filter:
             first, weights = self._all[one].rule, (self._weight(one), self._weight(other))
             if one < self._old and first.status == "rejected":
                 continue
-            if one < self._old and weights[0] > weights[1]:
-                self._lose(other, f"{first.id}, which is in the book, excludes it and has the evidence")
-            elif one < self._old:
-                self._disputed.append((other, one))
+            if one < self._old:
+                held = held_by_person(first)
+                if weights[0][:1] > weights[1][:1] or (weights[0] > weights[1] and not held):
+                    self._lose(other, f"{first.id}, which is in the book, excludes it and has the evidence")
+                elif held or weights[0] == weights[1]:
+                    self._disputed.append((other, one))
+                # Else the book's rule has less evidence, nobody holds it, and it gives way once the other one is accepted.
             elif weights[0] != weights[1]:
                 loser, winner = sorted((one, other), key=self._weight)
                 self._lose(loser, f"{self._all[winner].rule.id} excludes it and has the evidence")
-            elif (right := await judges.decide(self._all[one], self._all[other])) == "unsure":
+            elif judges is None or (right := await judges.decide(self._all[one], self._all[other])) == "unsure":
                 self._disputed += [(one, other), (other, one)]
             else:
                 loser, winner = (other, one) if right == "first" else (one, other)
@@ -311,8 +337,8 @@ class _Filter:
         steps = named_steps(candidate.steps)
         self._dropped.append(DroppedRule(statement=candidate.rule.statement, cause=cause, why=why, steps=steps))
 
-    def _weight(self, place: int) -> int:
-        return _WEIGHT[self._all[place].rule.standing]
+    def _weight(self, place: int) -> tuple[int, int]:
+        return strength(self._all[place].rule)
 
     def result(self) -> Candidates:
         kept: list[CandidateRule] = []
@@ -330,7 +356,7 @@ class _Filter:
 
 
 NEAR = 65.0  # The least similarity, up to 100, for comparing two statements.
-NEIGHBOURS = 5  # A rule is compared with at most this many earlier rules, the most similar ones.
+NEIGHBOURS = 5  # Of rules about no thing, at most this many earlier ones are compared, the most similar ones.
 _WORD = re.compile(r"\w+")
 _ARTICLES = {"a", "an", "the"}
 
@@ -340,22 +366,23 @@ def normalized(statement: str) -> str:
     return " ".join(word for word in _WORD.findall(statement.casefold()) if word not in _ARTICLES)
 
 
-def similar_pairs(rules: Sequence[Rule], old: int) -> Iterator[tuple[int, int]]:
+def meeting_pairs(rules: Sequence[Rule], old: int, kinds: Kinds) -> Iterator[tuple[int, int]]:
     """Pairs of positions in ``rules`` that may be duplicates or contradictions; the first ``old`` are known to differ.
-    Similarity is RapidFuzz's ``token_set_ratio`` over normal words."""
+
+    Rules about one thing meet, and those whose checks have one occasion. A rule about nothing in particular meets those of most
+    similar words, by RapidFuzz's ``token_set_ratio``.
+    """
     from rapidfuzz import fuzz, process
 
     words = [normalized(rule.statement) for rule in rules]
-    checks: dict[str, list[int]] = {}
+    about = [subjects(rule, kinds) for rule in rules]
+    of_thing: dict[str, list[int]] = {}
     for place, rule in enumerate(rules):
-        found: dict[int, None] = {}
+        keys = [*about[place], *([rule.check.occasion] if rule.check else [])]
         if place >= old:
-            nearest = process.extract(
-                words[place], words[:place], scorer=fuzz.token_set_ratio, score_cutoff=NEAR, limit=NEIGHBOURS
-            )
-            found = {other: None for _, _, other in nearest}
-            if rule.check:
-                found |= dict.fromkeys(checks.get(rule.check.occasion, [])[-NEIGHBOURS:])
-        if rule.check:
-            checks.setdefault(rule.check.occasion, []).append(place)
-        yield from ((other, place) for other in sorted(found))
+            found = {other for key in keys for other in of_thing.get(key, ()) if rules[other].id != rule.id}
+            vague = {other: words[other] for other in range(place) if not (about[other] and about[place])}
+            likest = process.extract(words[place], vague, scorer=fuzz.token_set_ratio, score_cutoff=NEAR, limit=NEIGHBOURS)
+            yield from ((other, place) for other in sorted(found.union(other for _, _, other in likest)))
+        for key in keys:
+            of_thing.setdefault(key, []).append(place)

@@ -17,6 +17,7 @@ from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.models.registry import EXAMPLE, file_digest, models_of, parse_model, portable_name
 from housequest.agent.roles.base import template_hashes
+from housequest.agent.skills.contrary import strength
 from housequest.knowledge.examples import evaluates
 from housequest.knowledge.rules import Rule, RuleKind, RuleStatus, Standing
 from housequest.worlds.errors import ConfigurationError, shown
@@ -72,6 +73,22 @@ class FoundRule(files.Frozen):
         )
 
 
+class RetiredRule(files.Frozen):
+    """A rule of the book that was accepted before, and ``why`` it no longer is."""
+
+    id: str
+    statement: str
+    status: RuleStatus
+    why: str
+
+    @classmethod
+    def of(cls, rule: Rule, winner: Rule) -> RetiredRule:
+        """The entry for ``rule``, which ``winner`` excludes."""
+        more = strength(winner) > strength(rule)
+        why = f"{winner.id} excludes it and {'has more evidence' if more else 'is newer'}: {winner.statement}"
+        return cls(id=rule.id, statement=rule.statement, status=rule.status, why=why)
+
+
 class FailedCall(files.Frozen):
     """A call that failed. ``again``: the same command will retry it."""
 
@@ -104,6 +121,7 @@ class ExplorationReport(files.Frozen):
     proposed: int
     found: tuple[FoundRule, ...]
     dropped: tuple[DroppedRule, ...]
+    retired: tuple[RetiredRule, ...] = ()
     checks: tuple[BadCheck, ...] = ()
     lost: tuple[FailedCall, ...] = ()
     calls: int = 0

@@ -53,6 +53,7 @@ def mine(
 ) -> None:
     """Count where things are and what commands need, and put rules into a book. What you wrote or decided there stays."""
     from housequest.agent.episodes.moments import recorded_moments
+    from housequest.agent.skills.contrary import Kinds, retire
 
     if not 1 <= min_refusals <= 1_000_000:
         raise ConfigurationError(f"--min-refusals: {min_refusals} is out of range; give 1 to 1000000.")
@@ -90,11 +91,14 @@ def mine(
         rules.setdefault(rule.id, rule)
     book = library().writable(into, world)
     renewal = renew(book, rules.values(), accept=accept == "evidence")
+    retired = retire(renewal.book.rules, Kinds.of(reader.counts())) if accept == "evidence" else []
+    renewal = renewal._replace(book=renewal.book.put(retired))
     if not dry_run and renewal.book is not book:
         save_book(renewal.book)
     present = {rule.id: rule for rule in renewal.book.rules}
     found = [present.get(id, rule) for id, rule in rules.items()]
-    fates: dict[str, tuple[str, ...]] = {name: getattr(renewal, name) for name in FATES}
+    fates: dict[str, tuple[str, ...]] = {name: getattr(renewal, name) for name in renewal._fields[1:]}
+    fates["retired"] = tuple(rule.id for rule in retired)
     statuses = Counter(present[id].status for id in rules if id in present)
     result = {**over, **fates, "rules": [rule_json(rule) for rule in found]}
     terminal.print_result(result, _mined_lines(over, fates, found, statuses), as_json=as_json)

@@ -129,6 +129,8 @@ def report_lines(report: ExplorationReport, folder: Path) -> Iterator[str]:
         head = ("id", "status", "kind", "for/against", "", "statement")
         yield from ("", *table([head, *map(row, report.found[:LISTED])]), *_more(len(report.found)))
     yield from _section("To be looked at", [f"  {found.id}: {found.note}" for found in report.found if found.note])
+    retired = [f"  {each.id}: {cut(each.statement, LONGEST)}\n    {each.why}" for each in report.retired]
+    yield from _section("Retired in the book", retired)
     unread = [f"  {bad.check}\n    {bad.why}" for bad in report.checks]
     yield from _section("Checks that could not be read, whose rules stay without one", unread)
     failed = [f"  {lost.what}: {lost.why}{' The same command tries it again.' if lost.again else ''}" for lost in report.lost]

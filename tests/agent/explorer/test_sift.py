@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from housequest.agent.explorer.distiller import CandidateRule, Candidates
-from housequest.agent.explorer.filtering import ArbiterVerdict, PairLabel, filter_rules, normalized, similar_pairs
+from housequest.agent.explorer.explore import add_to_book
+from housequest.agent.explorer.filtering import ArbiterVerdict, PairLabel, filter_rules, meeting_pairs, normalized
+from housequest.agent.skills.contrary import Kinds
 from housequest.knowledge.judging import Moment
+from housequest.knowledge.rulebook import Rulebook, library, save, sealed
 from housequest.knowledge.rules import Evidence, Origin, Rule, exclude, parse_check
-from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.alfworld.text import HOUSEHOLD, load_counts
 from housequest.worlds.base import Observation, Transition
 from scripts.walks import Trajectory, moments_of
 
+KINDS = Kinds.of(load_counts())
 OPENING = "Looking quickly around you, you see a drawer 1, and a shelf 1.\n\nYour task is to: look."
 
 
@@ -135,8 +140,8 @@ def test_the_id_of_a_rule_that_a_person_reworded_is_taken() -> None:
 def test_likeness() -> None:
     assert normalized("The mug is IN a fridge!") == normalized("mug is in fridge") != normalized("A mug is not in the fridge")
     rules = [rule(str(n), text) for n, text in enumerate(["A mug is hot.", "Go left.", "A mug is not hot."])]
-    assert list(similar_pairs(rules, 0)) == [(0, 2)]
-    assert list(similar_pairs(rules, 3)) == []
+    assert list(meeting_pairs(rules, 0, Kinds())) == [(0, 2)]
+    assert list(meeting_pairs(rules, 3, Kinds())) == []
     one, other = parse_check("open {x}; then accepted"), parse_check("open {x}; then refused")
     assert exclude(one, other)
     assert not exclude(one, None)
@@ -148,3 +153,63 @@ def test_what_cannot_be_checked_keeps_the_steps_it_was_read_from() -> None:
     found = asyncio.run(filter_rules([CandidateRule(unchecked, ("run/task/1",))], (), moments(), None))
     assert found.kept[0].rule.evidence == Evidence(witnesses=("run/task/1",))
     assert found.kept[0].rule.standing == "undecided"
+
+
+def where(id: str, thing: str, statement: str, **more: Any) -> Rule:
+    return Rule(id, statement, "location", objects=(thing,), **{"status": "candidate", "origin": Origin("model", "m"), **more})
+
+
+def test_rules_about_one_thing_meet_however_they_are_worded() -> None:
+    sentence = "To find a {}, try a countertop first (50 % are there), then a fridge (30 %); 40 were counted."
+    others = [where(thing, thing, sentence.format(thing)) for thing in ("egg", "apple", "mug", "plate", "fork", "knife", "pan")]
+    egg = where("egg-2", "eggs", "Whoever is hungry opens the safe for an egg.")
+    assert list(meeting_pairs([*others, egg], 0, KINDS)) == [(0, 7)]
+    opinion = Opinion()
+    found = asyncio.run(filter_rules([CandidateRule(each) for each in (*others, egg)], (), (), opinion, KINDS))
+    assert found.kept[-1].disputes == ("egg",), "places exclude each other, which no model has to be asked"
+    assert opinion.asked == 1
+
+
+def test_without_a_model_evidence_decides_about_places() -> None:
+    sentence = "To find an egg, try a {} first ({} % are there); {} were counted."
+    few = where("few", "egg", sentence.format("safe", 90, 20), evidence=Evidence(18))
+    many = where("many", "egg", sentence.format("fridge", 90, 200), evidence=Evidence(180))
+    found = asyncio.run(filter_rules([CandidateRule(few), CandidateRule(many)], (), (), None, KINDS))
+    assert kept(found) == ["many"]
+    # In the book, a rule that counting wrote gives way to more evidence; one that a person wrote does not.
+    by_run = replace(few, status="accepted", by="evidence", origin=Origin("run", "a"))
+    assert asyncio.run(filter_rules([CandidateRule(many)], [by_run], (), None, KINDS)).kept[0].disputes == ()
+    mine = replace(few, status="accepted", origin=Origin())
+    assert asyncio.run(filter_rules([CandidateRule(many)], [mine], (), None, KINDS)).kept[0].disputes == ("few",)
+    counted = replace(many, status="accepted", by="evidence")
+    assert kept(asyncio.run(filter_rules([CandidateRule(few)], [counted], (), None, KINDS))) == []
+
+
+def test_newer_counts_take_the_place_of_older_ones_and_what_they_exclude_is_retired() -> None:
+    sentence = "To find an egg, try a {} first ({} % are there); {} were counted."
+
+    def counted(place: str, number: int, run: str) -> tuple[Rule, Origin]:
+        origin = Origin("run", run, ("generated:500000..500099",))
+        rule = where("where-egg", "egg", sentence.format(place, 90, number), evidence=Evidence(number), origin=origin)
+        return sealed(rule).judged("accepted", "evidence"), origin
+
+    def explored(rule: Rule, origin: Origin) -> Rulebook:
+        return add_to_book("eggs", [rule], origin, "alfworld", KINDS)
+
+    model = where("by-model", "egg", "Eggs are in a bed.", status="accepted", by="filter")
+    add_to_book("eggs", [model], Origin("model", "m"), "alfworld", KINDS)
+    first, second = counted("safe", 20, "one"), counted("fridge", 60, "two")
+    book = explored(*first)
+    assert [(each.id, each.status) for each in book.rules] == [("by-model", "rejected"), ("where-egg", "accepted")]
+    assert [rule.statement for rule in explored(*second).rules] == [model.statement, second[0].statement]
+    # The same once more makes the same book, and fewer sightings are no news.
+    text = library().open("eggs").text
+    assert explored(*second).text == text
+    third, origin = counted("fridge", 70, "three")
+    unjudged = replace(third, status="candidate", by="person", history=())
+    assert explored(unjudged, origin).rule("where-egg").judged("accepted", "evidence") == third
+    fewer = asyncio.run(filter_rules([CandidateRule(first[0])], library().open("eggs").rules, (), None, KINDS))
+    assert fewer.kept == []
+    person = library().editable("eggs")
+    save(person.put([replace(person.rule("where-egg"), statement="Eggs are where I say.")]))
+    assert explored(*counted("shelf", 900, "four")).rule("where-egg").statement == "Eggs are where I say."
