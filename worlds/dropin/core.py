@@ -7,11 +7,12 @@ import sys
 import textwrap
 from collections.abc import Mapping
 from copy import deepcopy
+from dataclasses import dataclass
 from functools import partial
 from io import StringIO
 from typing import Any
 
-from housequest.worlds.errors import ConfigurationError, WorldError, nearest, shown
+from housequest.worlds.errors import ConfigurationError, Unsupported, WorldError, nearest, shown
 
 WIDTH = 80  # Columns of a rendering for people.
 INFOS = (
@@ -73,6 +74,29 @@ class EnvInfos:
 
     def __reduce__(self) -> Any:
         return partial(EnvInfos, extras=self.extras, **dict.fromkeys(self.basics, True)), ()
+
+
+@dataclass(slots=True)
+class EntityInfo:
+    """A thing of a game: its id and type in the problem, and its ``name`` in texts and commands, which a demangler sets."""
+
+    id: str
+    type: str
+    name: str
+    definite: str = "the"
+    indefinite: str = "a"
+
+
+@dataclass(frozen=True, slots=True)
+class UntoldValue:
+    """Requested information that is not told here: it can be passed on, and raises ``Unsupported`` when it is looked at."""
+
+    name: str
+
+    def _refuse(self, *_: object) -> Any:
+        raise Unsupported(f"{self.name} is hidden state or grammar, which is not told here.")
+
+    __iter__ = __len__ = __getitem__ = __contains__ = _refuse
 
 
 class GameState(dict[str, Any]):
@@ -178,20 +202,28 @@ class Filter(TextworldWrapper):
 
     def reset(self) -> tuple[str, dict[str, Any]]:
         state = self._wrapped_env.reset()
+        self._step = _stepping(self._wrapped_env)
         self._asked = (*self.request_infos.basics, *(f"extra.{name}" for name in self.request_infos.extras))
         return state["feedback"], self._infos(state)
 
     def step(self, command: str) -> tuple[str, int, bool, dict[str, Any]]:
-        state, score, done = self._wrapped_env.step(command)
+        state, score, done = self._step(command)
         return state["feedback"], score, done, self._infos(state)
 
     def copy(self) -> Filter:
         other = Filter(self._wrapped_env.copy())
-        other._asked = self._asked
+        other._step, other._asked = _stepping(other._wrapped_env), self._asked
         return other
 
     def _infos(self, state: Mapping[str, Any]) -> dict[str, Any]:
         return {name: state.get(name) for name in self._asked}
+
+
+def _stepping(env: Any) -> Any:
+    """The ``step`` of ``env``, without the wrappers that only pass it on."""
+    while type(env).step is TextworldWrapper.step and "step" not in vars(env):
+        env = env._wrapped_env
+    return env.step
 
 
 class Limit(TextworldWrapper):

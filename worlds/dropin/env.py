@@ -8,7 +8,7 @@ and end, and ``infos`` are those of alfworld 0.4.2 over textworld 1.7.0. The int
 - ``infos["extra.expert_plan"]`` is the next command of our own expert, whatever ``env.expert_type`` says (alfworld ignores it
   too). It is always admissible and follows from the commands really executed; at a reset it is a first command, not ``look``.
   No plan wins once the agent holds something that no receptacle of the house takes, such as some teddybears.
-- ``infos`` has no ``facts``, the hidden state that alfworld's expert leaves there.
+- ``infos`` has no ``facts``, the hidden state that alfworld's expert leaves there; requested ones raise when looked at.
 - ``env.domain_randomization`` uses the env's own seed, not Python's global generator.
 - Games of the older grammar (``put X in/on Y``) are refused when they are collected or registered.
 """
@@ -19,18 +19,18 @@ import os
 import random
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from string import Template
 from typing import Any, cast
 
 from housequest.worlds.alfworld.engine.native import REFUSED
 from housequest.worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert
-from housequest.worlds.alfworld.games import GAME_FILE, GET_DATA, TRAJECTORY_FILE
+from housequest.worlds.alfworld.games import GAME_FILE, GET_DATA, LAYOUT, TRAJECTORY_FILE
 from housequest.worlds.base import Observation
 from housequest.worlds.dropin.config import setting
 from housequest.worlds.dropin.core import EnvInfos, GameState, TextworldWrapper, WrongValue
-from housequest.worlds.dropin.games import BatchEnv, SingleEnv, refuse_older
+from housequest.worlds.dropin.games import BatchEnv, SingleEnv, game_logic, refuse_older
 from housequest.worlds.errors import ConfigurationError, GameError, Unsupported, WorldError, nearest, shown
 from housequest.worlds.household.base import MAX_FAILED
 from housequest.worlds.household.goals import TASK_TYPES
@@ -222,15 +222,29 @@ class AlfredTWEnv:
         return kind(self.game_files, infos, 1 if batch_size is None else batch_size, max_episode_steps=limit, wrappers=wrappers)
 
     def get_game_logic(self) -> None:
-        """Read the domain and the grammar that ``logic.domain`` and ``logic.grammar`` name into ``game_logic``."""
+        """Read the domain and the grammar into ``game_logic``: the files ``logic.domain`` and ``logic.grammar``, or without
+        them what the games hold."""
         texts: dict[str, str] = {}
         for name, key in (("pddl_domain", "logic.domain"), ("grammar", "logic.grammar")):
             path = self._path(key)
             try:
                 texts[name] = read_file(Path(path)).decode()
+            except FileNotFoundError as error:
+                texts = game_logic(self._games_there()) or {}
+                if not texts:
+                    raise ConfigurationError(
+                        f"{key} is {shown(path, 400)}, which is not there, and no game is. {GET_DATA}"
+                    ) from error
+                break
             except (OSError, ValueError) as error:
                 raise ConfigurationError(f"{key} is {shown(path, 400)}, which cannot be read: {error}.") from error
         self.game_logic = texts
+
+    def _games_there(self) -> Iterator[str]:
+        """Games, from the split's folder on; subclasses ask for the logic before they have any."""
+        yield from vars(self).get("game_files", ())
+        for folder in (Path(self._path(_FOLDERS[self.train_eval])), alfworld_data() / LAYOUT):
+            yield from map(str, folder.glob(f"**/{GAME_FILE}"))
 
     def _path(self, key: str) -> str:
         # alfworld sets this variable if it is unset; here the environment stays as it is.

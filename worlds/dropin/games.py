@@ -13,16 +13,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, SupportsIndex, cast
 
 from housequest.worlds.alfworld.engine import game as engine
-from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.engine.planner import plan
-from housequest.worlds.alfworld.games import FILE
-from housequest.worlds.base import Step, Task
 from housequest.worlds.dropin import core
-from housequest.worlds.errors import ConfigurationError, GameError, OrderError, Unsupported, nearest, shown
+from housequest.worlds.dropin.playing import Place, RunningGame, UncollectedStep
+from housequest.worlds.errors import ConfigurationError, GameError, OrderError, nearest, shown
 from housequest.worlds.paths import read_file
 
 _GAMES_KEPT = 8_192
@@ -31,29 +30,50 @@ _UNTOLD = ("facts", "win_facts", "fail_facts", "game", "command_templates")
 
 
 class PddlEnv(core.Environment):
-    """One game at a time. Without alfworld's demangler, things have the names of the file, as in textworld. A file that is no
-    game of ALFWorld's present grammar raises ``GameError`` when it is loaded; to request ``facts``, which are hidden state,
-    raises ``Unsupported``."""
+    """One game at a time. Without a demangler, things have the names of the file, as in textworld. A file that is no game
+    of ALFWorld's present grammar raises ``GameError`` when it is loaded. Requested ``facts``, which are hidden state, raise
+    ``Unsupported`` when they are looked at."""
 
     def __init__(self, request_infos: core.EnvInfos | None = None) -> None:
         super().__init__(request_infos)
         self.walkthrough: list[str] | None = None
         self._source: str | Mapping[str, Any] = {}
         self._game: engine.Game | None = None
+        self._infos: dict[str, core.EntityInfo] | None = None
         self._demangled = False
-        self._play: NativeEnv | None = None
+        self._play: RunningGame | None = None
         self._moves = 0
 
     def load(self, path: str | Mapping[str, Any]) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        if untold := [name for name in _UNTOLD if getattr(self.request_infos, name)]:
-            raise Unsupported(f"{untold[0]} cannot be requested: it is hidden state or grammar, which is not told here.")
         if isinstance(path, Mapping):
             self._game = _given(path).game("the given game")
         else:
             self._game = loaded(os.fspath(path))
         self._source = path
         self.walkthrough = None if self._game.walkthrough is None else list(self._game.walkthrough)
-        self._demangled, self._play = False, None
+        self._demangled, self._play, self._infos = False, None, None
+
+    @property
+    def _entity_infos(self) -> dict[str, core.EntityInfo]:
+        """The things that the problem's facts name, by id: other people's demanglers set their names when a game is loaded."""
+        assert self._game is not None
+        if self._infos is None:
+            given = self._source
+            file = _given(given) if isinstance(given, Mapping) else engine.read_game(Path(given))
+            problem = engine.parse_problem(file.problem, self._game.origin)
+            self._infos = {one: core.EntityInfo(one, problem.things[one], one) for one in problem.mentioned()}
+            if self._demangled:
+                for ids, names in zip(self._numbered(), (self._game.objects, self._game.receptacles), strict=True):
+                    for one, name in zip(ids, names, strict=True):
+                        self._infos[one].name = name
+        return self._infos
+
+    def _numbered(self) -> tuple[list[str], list[str]]:
+        """The ids of objects and receptacles, as the game numbers them."""
+        objects, receptacles = (
+            [one.id for one in self._entity_infos.values() if one.type == kind] for kind in ("object", "receptacle")
+        )
+        return objects, receptacles
 
     def demangle(self, chance: random.Random | None) -> None:
         """Name things as alfworld does; with ``chance``, their numbers are shuffled."""
@@ -65,27 +85,26 @@ class PddlEnv(core.Environment):
     def reset(self) -> core.GameState:
         if self._game is None:
             raise OrderError("No game was loaded; call load(path) first.")
-        if not self._demangled:
-            file = _given(self._source) if isinstance(self._source, Mapping) else engine.read_game(Path(self._source))
-            # The ids of its problem are its names.
-            objects, receptacles, _ = engine.numbered(engine.parse_problem(file.problem, self._game.origin))
-            self._game, self._demangled = _named(self._game, tuple(objects), tuple(receptacles)), True
-        self._play = NativeEnv(Task(self._game.origin, "alfworld", FILE, 0, "", self._game.sentence), self._game)
+        if self._infos is not None or not self._demangled:
+            # Without a demangler the ids of things are their names.
+            objects, receptacles = (tuple(self._entity_infos[one].name for one in ids) for ids in self._numbered())
+            self._game = _named(self._game, objects, receptacles)
+        self._play = RunningGame(Place(self._game))
+        self._untold = [(name, core.UntoldValue(name)) for name in _UNTOLD if getattr(self.request_infos, name)]
         self._moves = 0
-        self.state = self._told(self._play, self._play.reset())
+        self.state = self._told(self._play)
         return self.state
 
     def step(self, command: str) -> tuple[core.GameState, int, bool]:
-        if self._play is None:
+        play = self._play
+        if play is None:
             raise OrderError("This game is not being played; call reset() first.")
-        if not isinstance(command, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise core.CommandError(f"A command is text, not {shown(command)}.")
-        step = self._play.step(command)
-        self._moves += step.observation.accepted
-        self.state = state = self._told(self._play, step)
+        play.act(command)
+        self._moves += play.accepted
+        self.state = state = self._told(play)
         state["last_command"] = command.strip()
-        state["score"], state["done"] = int(step.won), step.won
-        return state, int(step.won), step.won
+        state["score"], state["done"] = int(play.won), play.won
+        return state, int(play.won), play.won
 
     def copy(self) -> PddlEnv:
         other = PddlEnv(self.request_infos)
@@ -94,14 +113,16 @@ class PddlEnv(core.Environment):
         other._play = None if self._play is None else self._play.copy()
         return other
 
-    def _told(self, play: NativeEnv, step: Step) -> core.GameState:
-        text, asked = step.observation.text, self.request_infos
-        state = core.GameState(feedback=text, raw=text, won=step.won, lost=False, last_action=None)
-        state["admissible_commands"] = list(play.admissible_commands())
+    def _told(self, play: RunningGame) -> core.GameState:
+        text, asked = play.text, self.request_infos
+        state = core.GameState(
+            feedback=text, raw=text, won=play.won, lost=False, last_action=None, admissible_commands=list(play.listed)
+        )
+        state.update(self._untold)
         if asked.moves:  # type: ignore[attr-defined]
             state["moves"] = self._moves
         if asked.policy_commands:  # type: ignore[attr-defined]
-            found = plan(play.game, play.state)
+            found = plan(play.place.game, play.state)
             state["policy_commands"] = list(found) if isinstance(found, tuple) else []
         if "walkthrough" in asked.extras:
             state["extra.walkthrough"] = self.walkthrough
@@ -126,6 +147,16 @@ def refuse_older(games: Iterable[str]) -> None:
             f"{shown(older[0], 400)}: this game uses the older grammar (`put X in/on Y`), as do {len(older) - 1} others. "
             "Update with `housequest data download`, or with alfworld 0.4 or later and `alfworld-download`."
         )
+
+
+def game_logic(files: Iterable[str]) -> dict[str, str] | None:
+    """ALFWorld's domain and grammar, without a goal, as the first of ``files`` has them; None without a published game."""
+    for file in files:
+        read = engine.read_game(Path(file))
+        if read.domain is not None and read.grammar is not None:
+            before, marker, rest = read.grammar.partition('"Your task is to: ')
+            return {"pddl_domain": read.domain, "grammar": f'{before}{marker}{engine.PLACEHOLDER}"{rest.partition(chr(34))[2]}'}
+    return None
 
 
 _SHARED: dict[object, Any] = {}
@@ -212,23 +243,25 @@ class SyncBatchEnv(core.Environment):
         return seeds
 
     def reset(self) -> tuple[tuple[str, ...], Infos]:
-        self.last = [None] * self.batch_size
-        texts, infos = zip(*(env.reset() for env in self.envs), strict=True)
-        return texts, _by_key(infos)
+        with UncollectedStep():
+            self.last = [None] * self.batch_size
+            texts, infos = zip(*(env.reset() for env in self.envs), strict=True)
+            return texts, _by_key(infos)
 
     def step(self, actions: Sequence[str]) -> tuple[tuple[str, ...], tuple[float, ...], tuple[bool, ...], Infos]:  # pyright: ignore[reportIncompatibleMethodOverride]
         if not self.last:
             raise OrderError("These games are not being played; call reset() first.")
         if not isinstance(cast("object", actions), list | tuple) or len(actions) != self.batch_size:
             raise core.CommandError(f"Give a list of {self.batch_size} commands, one for each game, not {shown(actions)}.")
-        for slot, (env, last, action) in enumerate(zip(self.envs, self.last, actions, strict=True)):
-            if last is None or not last[2]:
-                self.last[slot] = env.step(action)
-            elif self.auto_reset:
-                text, infos = env.reset()
-                self.last[slot] = text, 0.0, False, infos  # a float, as in textworld
-        texts, scores, dones, infos = zip(*cast("list[_Answer]", self.last), strict=True)
-        return texts, scores, dones, _by_key(infos)
+        with UncollectedStep():
+            for slot, (env, last, action) in enumerate(zip(self.envs, self.last, actions, strict=True)):
+                if last is None or not last[2]:
+                    self.last[slot] = env.step(action)
+                elif self.auto_reset:
+                    text, infos = env.reset()
+                    self.last[slot] = text, 0.0, False, infos  # a float, as in textworld
+            texts, scores, dones, infos = zip(*cast("list[_Answer]", self.last), strict=True)
+            return texts, scores, dones, _by_key(infos)
 
     def render(self, mode: str = "human") -> list[Any]:
         return [env.render(mode) for env in self.envs]
@@ -367,7 +400,7 @@ def _slot(infos: core.EnvInfos, limit: int, wrappers: Sequence[Callable[[Any], A
 
 
 def _by_key(infos: Sequence[dict[str, Any]]) -> Infos:
-    keys = dict.fromkeys(key for one in infos for key in one)
+    keys = dict.fromkeys(chain.from_iterable(infos))
     return {key: [one.get(key) for one in infos] for key in keys}
 
 

@@ -6,26 +6,21 @@ has one for trainers without them.
 
 from __future__ import annotations
 
-import gc
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from housequest.worlds.alfworld.engine.game import Game, GroundAction, State
-from housequest.worlds.alfworld.engine.native import REFUSED, commands, opening, perform, won
 from housequest.worlds.alfworld.expert import HouseholdExpert, make_expert
 from housequest.worlds.dropin.config import read_config, setting
 from housequest.worlds.dropin.core import CommandError
 from housequest.worlds.dropin.env import ExpertPlan, get_environment, step_limit
 from housequest.worlds.dropin.games import ShuffledCycle, loaded, renumbered
+from housequest.worlds.dropin.playing import Place, RunningGame, UncollectedStep
 from housequest.worlds.errors import ConfigurationError, OrderError, nearest, shown
 
 WON = 10.0  # The reward of every step after which a game is won, as verl-agent has it; all others have 0.
 _KWARGS = ("eval_dataset", "expert_plan")
-_PLACES_KEPT = 64
-_WINS_NOTHING = frozenset({"go", "open", "close", "slice", "use"})
-"""Verbs that can only help the goal of looking at a thing in light."""
 
 
 def build_alfworld_envs(
@@ -101,7 +96,7 @@ class AlfworldEnvs:
         if len(given) not in (0, self.num_processes) or not all(one is None or hasattr(one, "get") for one in given):
             raise CommandError(f"Give {self.num_processes} mappings, one for each game, or none, not {shown(given)}.")
         named = [None if one is None else one.get("gamefile") for one in given or [None] * self.num_processes]
-        with _Uncollected():
+        with UncollectedStep():
             self._slots = [
                 _Slot(place, self._limit, self._expert)
                 for number, group in enumerate(self._groups)
@@ -116,7 +111,7 @@ class AlfworldEnvs:
         if isinstance(actions, str) or len(actions) != self.num_processes:
             raise CommandError(f"Give {self.num_processes} commands, one for each game, not {shown(actions)}.")
         slots = self._slots
-        with _Uncollected():
+        with UncollectedStep():
             for slot, action in zip(slots, actions, strict=True):
                 if not slot.done:
                     slot.act(action)
@@ -131,84 +126,30 @@ class AlfworldEnvs:
         self._slots = []
 
 
-class _Uncollected:
-    """Pauses the collector of cycles, which would search thousands of games, though a step makes no cycles. As a generator this
-    would create an object at its end, and so start the collector before the caller has dropped the infos of the step before. As
-    it is, a loop that keeps nothing makes as many objects as it drops, and the collector hardly runs."""
-
-    def __enter__(self) -> None:
-        self._collects = gc.isenabled()
-        gc.disable()
-
-    def __exit__(self, *_: object) -> None:
-        if self._collects:
-            gc.enable()
-
-
-def _places(order: ShuffledCycle, chance: random.Random | None, named: Sequence[str | None]) -> list[_Place]:
+def _places(order: ShuffledCycle, chance: random.Random | None, named: Sequence[str | None]) -> list[Place]:
     """The game of each member of a group: the one named for it, or the group's next, which the others share."""
     if None not in named:
-        return [_Place(loaded(file), file) for file in named if file is not None]
+        return [Place(loaded(file), file) for file in named if file is not None]
     file = next(order)
-    shared = _Place(loaded(file) if chance is None else renumbered(loaded(file), chance), file)
-    return [shared if file is None else _Place(loaded(file), file) for file in named]
+    shared = Place(loaded(file) if chance is None else renumbered(loaded(file), chance), file, len(named))
+    return [shared if file is None else Place(loaded(file), file) for file in named]
 
 
-class _Place:
-    """One game, shared by its players, with the commands of the latest situations."""
+class _Slot(RunningGame):
+    """The game of one member of a group, with its limit and its expert's plan."""
 
-    __slots__ = ("_known", "file", "game", "opening", "won")
+    __slots__ = ("_plan", "_turns", "done")
 
-    def __init__(self, game: Game, file: str) -> None:
-        self.game, self.file = game, file
-        self.opening = opening(game)
-        self.won = won(game, game.start)
-        self._known: dict[object, tuple[dict[str, GroundAction], tuple[str, ...]]] = {}
-
-    def commands(self, state: State) -> tuple[dict[str, GroundAction], tuple[str, ...]]:
-        """The commands possible in ``state``, and their texts in order. They depend only on the things at hand."""
-        game, held, place = self.game, state.held, state.place
-        here = game.receptacles_at[place]
-        lying = state.lying[place] if held in game.knives else None
-        contents, opened = state.contents, state.opened
-        key = (place, held, lying, *[contents[one] for one in here], *[one in opened for one in here])
-        found = self._known.get(key)
-        if found is None:
-            possible = commands(game, state)
-            found = possible, tuple(sorted(possible))
-            if len(self._known) == _PLACES_KEPT:
-                del self._known[next(iter(self._known))]
-            self._known[key] = found
-        return found
-
-
-class _Slot:
-    __slots__ = ("_left", "_plan", "_possible", "_state", "done", "listed", "place", "text", "won")
-
-    def __init__(self, place: _Place, limit: int, expert: HouseholdExpert | None) -> None:
-        self.place = place
-        self.text, self.won, self.done = place.opening, place.won, False
-        self._state = place.game.start
-        self._left = limit or -1
-        self._possible, self.listed = place.commands(self._state)
+    def __init__(self, place: Place, limit: int, expert: HouseholdExpert | None) -> None:
+        super().__init__(place)
+        self.done = self.won
+        self._turns = limit or -1
         self._plan = None if expert is None else ExpertPlan(expert, self.text)
 
     def act(self, command: str) -> None:
-        if not isinstance(cast("object", command), str):
-            raise CommandError(f"A command is text, not {shown(command)}.")
-        action = self._possible.get(command.strip())
-        if action is None:
-            self.text = REFUSED
-        else:
-            game = self.place.game
-            state, self.text = perform(game, self._state, action)
-            if state is not self._state:
-                self._state = state
-                self._possible, self.listed = self.place.commands(state)
-                if action.verb not in _WINS_NOTHING or game.goal.form == "light":
-                    self.won = won(game, state)
-        self._left -= 1
-        self.done = self.won or not self._left
+        super().act(command)
+        self._turns -= 1
+        self.done = self.won or not self._turns
         if self._plan is not None:
             self._plan.observe(command, self.text)
 

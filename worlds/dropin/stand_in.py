@@ -1,57 +1,112 @@
 """Puts the native engine behind the names of ``alfworld`` and ``textworld``; see `housequest.as_alfworld`.
 
-What they have beyond the text games is missing, and importing it raises ``ModuleNotFoundError``.
+`Finder` answers for these names as Python's own finders do for files, so that they can be reloaded and looked up. Of what the
+packages have beyond the text games, some can be imported, so that a program starts, and says what it is if it is used; the rest
+is missing, and importing it raises ``ModuleNotFoundError``.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import runpy
 import sys
 import tomllib
-from collections.abc import Mapping
-from importlib.machinery import PathFinder
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 
-from housequest.worlds.dropin import config, core, env, games
-from housequest.worlds.errors import ConfigurationError
-from housequest.worlds.paths import alfworld_data
+from housequest.worlds.alfworld.games import GAME_FILE, LAYOUT
+from housequest.worlds.dropin import config, core, env, games, peers
+from housequest.worlds.errors import ConfigurationError, Unsupported
+from housequest.worlds.paths import alfworld_data, atomic_write, cache_folder
 
 ALFWORLD, TEXTWORLD = "0.4.2", "1.7.0"  # The versions that are stood in for.
+_CONTENTS = Path(__file__).with_name("stand_in.toml")
+_OURS = {"config": config, "core": core, "env": env, "games": games, "peers": peers}
+_LOGIC = {"ALFRED_PDDL_PATH": ("alfred.pddl", "pddl_domain"), "ALFRED_TWL2_PATH": ("alfred.twl2", "grammar")}
+_ABSENT = "is not in the stand-in: it belongs to what alfworld and textworld have beyond ALFWorld's text games"
 
 
-def _modules() -> Mapping[str, Mapping[str, object]]:
-    ours, found = {"config": config, "core": core, "env": env, "games": games}, dict[str, dict[str, object]]()
-    for name, contents in tomllib.loads(Path(__file__).with_name("stand_in.toml").read_text("utf-8")).items():
-        pairs = ((module, *one.split("=")) for module, names in contents.items() for one in names.split())
-        found[name] = {theirs[0]: getattr(ours[module], theirs[-1]) for module, *theirs in pairs}
-    paths = {"ALFRED_PDDL_PATH": str(_logic("alfred.pddl")), "ALFRED_TWL2_PATH": str(_logic("alfred.twl2"))}
-    info = {"ALFWORLD_DATA": str(alfworld_data()), **paths, "__version__": ALFWORLD}
-    return {**found, "alfworld": info, "alfworld.info": info, "textworld": {**found["textworld"], "__version__": TEXTWORLD}}
+class AbsentPart(Unsupported, NotImplementedError):
+    """This part of alfworld or textworld has a name here, and nothing behind it."""
 
 
-def _logic(name: str) -> Path:
-    """The path of ALFWorld's domain or grammar: with the games, as ``alfworld-download`` puts it, or in an installed alfworld.
-    If neither is there, the first of these, so that opening it says what is missing."""
-    installed = PathFinder.find_spec("alfworld")  # ignores loaded modules, and so our own stand-in
+class Finder(MetaPathFinder, Loader):
+    """Finds and fills the modules in ``stand_in.toml``."""
+
+    def __init__(self) -> None:
+        self.modules = tomllib.loads(_CONTENTS.read_text("utf-8"))
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None, /) -> ModuleSpec | None:
+        del path, target
+        if fullname not in self.modules:
+            return None
+        origin = Path(__file__).parent.joinpath(*fullname.split("."), "__init__.py")  # where the module would be
+        spec = ModuleSpec(fullname, self, origin=str(origin), is_package=True)
+        spec.has_location = True  # people look for files beside ``alfworld.__file__``
+        return spec
+
+    def exec_module(self, module: ModuleType) -> None:
+        contents, name = vars(module), module.__name__
+        for source, names in self.modules[name].items():
+            for theirs, _, own in (one.partition("=") for one in names.split()):
+                contents[theirs] = getattr(_OURS[source], own or theirs) if source in _OURS else _absent(name, theirs)
+        contents["__getattr__"] = _missing(name)
+        if name in ("alfworld", "alfworld.info"):
+            contents |= {"ALFWORLD_DATA": str(alfworld_data()), "__version__": ALFWORLD}
+        if name == "textworld":
+            contents["__version__"] = TEXTWORLD
+
+
+def _absent(module: str, name: str) -> type:
+    def refuse(*_: object, **__: object) -> None:
+        raise AbsentPart(f"{module}.{name} {_ABSENT}.")
+
+    return type(name, (), {"__init__": refuse, "__module__": module})
+
+
+def _missing(module: str) -> Callable[[str], object]:
+    """The answer of a module about names that it lacks."""
+
+    def get(name: str) -> object:
+        if module in ("alfworld", "alfworld.info") and name in _LOGIC:
+            return str(_logic(*_LOGIC[name]))
+        raise AttributeError(f"{module}.{name} {_ABSENT}." if not name.startswith("__") else name)
+
+    return get
+
+
+def _logic(name: str, part: str) -> Path:
+    """The path of ALFWorld's domain or grammar: with the games, as ``alfworld-download`` puts it, in an installed alfworld, or
+    else written from a game into the cache. Without any, the first of these, so that opening it says what is missing."""
+    installed = PathFinder.find_spec("alfworld")  # does not see our own stand-in
     folders = (installed and installed.submodule_search_locations) or []
     paths = [alfworld_data() / "logic" / name, *(Path(folder, "data", name) for folder in folders)]
-    return next((path for path in paths if path.is_file()), paths[0])
+    if there := next((path for path in paths if path.is_file()), None):
+        return there
+    logic = games.game_logic(map(str, (alfworld_data() / LAYOUT).glob(f"**/{GAME_FILE}")))
+    if logic is None:
+        return paths[0]
+    atomic_write(written := cache_folder() / "logic" / name, logic[part].encode())
+    return written
 
 
 def stand_in() -> None:
     """Put the stand-ins where ``import`` looks first. Raises ``ConfigurationError`` if the real ones are imported already."""
-    for name in ("alfworld", "textworld"):
-        if name in sys.modules and not hasattr(sys.modules[name], "__stands_in__"):
-            raise ConfigurationError(f"{name} is imported already; import housequest.as_alfworld before it.")
+    loaders = {
+        name: getattr(sys.modules[name], "__loader__", None) for name in ("alfworld", "textworld") if name in sys.modules
+    }
+    if real := [name for name, loader in loaders.items() if not isinstance(loader, Finder)]:
+        raise ConfigurationError(f"{real[0]} is imported already; import housequest.as_alfworld before it.")
     os.environ.setdefault("ALFWORLD_DATA", str(alfworld_data()))
-    for name, contents in _modules().items():
-        module = sys.modules[name] = ModuleType(name, "Stands in for the real one; see housequest.as_alfworld.")
-        vars(module).update(contents, __path__=[], __stands_in__=True)
-        parent, _, last = name.rpartition(".")
-        if parent:
-            setattr(sys.modules[parent], last, module)
+    finder = next((one for one in sys.meta_path if isinstance(one, Finder)), None)
+    if finder is None:
+        sys.meta_path.insert(0, finder := Finder())
+    for name in finder.modules:
+        importlib.import_module(name)
 
 
 def main(arguments: list[str]) -> None:

@@ -16,11 +16,7 @@ __all__ = ["few"]
 PROGRAMS = sorted(Path(__file__).with_name("programs").glob("*.py"))
 STAND_IN = ["-m", "housequest.as_alfworld"]
 
-pytestmark = [
-    pytest.mark.games,
-    pytest.mark.slow,
-    pytest.mark.skipif(find_spec("alfworld") is None, reason="needs the reference game: pip install 'housequest[alfworld]'"),
-]
+pytestmark = [pytest.mark.games, pytest.mark.slow]
 
 
 def told(lines: list[str]) -> list[str]:
@@ -33,8 +29,11 @@ def test_a_program_is_told_the_same_by_both(program: Path, few: Path, tmp_path: 
         pytest.skip("needs Hydra: pip install hydra-core")
     config = tmp_path / "config.yaml"
     config.write_text(json.dumps(configuration(few, steps=8)), "utf-8")  # which is YAML too
-    theirs = told(said(program, [str(config)], few, tmp_path))
     ours = told(said([*STAND_IN, program], [str(config)], few, tmp_path))
-    assert len(ours) == len(theirs) > 1
+    assert len(ours) > 1
+    if find_spec("alfworld") is None:
+        pytest.skip("it runs on ours; to compare, the reference game is needed: pip install 'housequest[alfworld]'")
+    theirs = told(said(program, [str(config)], few, tmp_path))
+    assert len(ours) == len(theirs)
     for number, (our, their) in enumerate(zip(ours, theirs, strict=True), 1):
         assert our == their, f"line {number}"

@@ -23,11 +23,18 @@ HELP = Path(__file__).with_name("help.txt").read_text("utf-8")
 
 def commands(game: Game, state: State) -> dict[str, GroundAction]:
     """Every command that is accepted in ``state``, with its action."""
-    objects, receptacles, held = game.objects, game.receptacles, state.held
     found = dict(game.always)
     for here in game.receptacles_at[state.place]:
+        del found[f"go to {game.receptacles[here]}"]
+    return found | at_hand(game, state)
+
+
+def at_hand(game: Game, state: State) -> dict[str, GroundAction]:
+    """The commands that are accepted because of the present place and what is held."""
+    objects, receptacles, held = game.objects, game.receptacles, state.held
+    found: dict[str, GroundAction] = {}
+    for here in game.receptacles_at[state.place]:
         name = receptacles[here]
-        del found[f"go to {name}"]
         found[f"examine {name}"] = _action("examine receptacle", NOTHING, here)
         contents = state.contents[here]
         for thing in contents:

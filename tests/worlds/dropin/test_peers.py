@@ -1,0 +1,164 @@
+"""Code of peers on the stand-in: how it finds, reloads and calls modules, with games that ship.
+
+`test_dropin_programs` runs whole programs beside the real alfworld.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from housequest.worlds.dropin.core import EnvInfos, TextworldWrapper
+from housequest.worlds.dropin.env import AlfredDemangler
+from housequest.worlds.dropin.games import start
+from housequest.worlds.dropin.peers import (
+    Demangler,
+    HandCodedAgentTimeout,
+    HandCodedTWAgent,
+    WalkthroughAgent,
+    WalkthroughDone,
+    extract_admissible_commands,
+)
+from housequest.worlds.errors import Unsupported
+from tests.worlds.alfworld.play import BUNDLED
+
+ROOT = Path(__file__).parents[3]
+FILE = str(BUNDLED[0])
+LOOKED_UP = """
+import importlib, importlib.util, sys
+import housequest.as_alfworld
+import alfworld, alfworld.agents.environment as environment, textworld, textworld.agents
+from alfworld.agents.agent import TextDAggerAgent
+from alfworld.agents.expert import HandCodedTWAgent
+
+before = environment.AlfredTWEnv
+for module in (alfworld, environment, textworld, textworld.agents):
+    assert importlib.reload(module) is module and importlib.util.find_spec(module.__name__).name == module.__name__
+assert environment.AlfredTWEnv is before is environment.get_environment("AlfredTWEnv")
+assert importlib.util.find_spec("alfworld.nothing") is None
+for use in (TextDAggerAgent, lambda: importlib.import_module("alfworld.gen.constants").OBJECTS):
+    try:
+        use()
+    except (NotImplementedError, AttributeError) as error:
+        print(error)
+try:
+    import alfworld.nothing
+except ModuleNotFoundError as error:
+    print(error.name)
+del sys.modules["alfworld.info"]
+import alfworld.info
+print(alfworld.info.ALFRED_PDDL_PATH)
+"""
+
+
+@pytest.mark.heavy
+def test_modules_are_found_and_loaded_again_as_from_files(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOOKED_UP],
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "ALFWORLD_DATA": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    agent, constants, missing, path = done.stdout.splitlines()
+    assert agent.startswith("alfworld.agents.agent.TextDAggerAgent is not in the stand-in")
+    assert constants.startswith("alfworld.gen.constants.OBJECTS is not in the stand-in")
+    assert missing == "alfworld.nothing"
+    assert path.endswith("alfred.pddl")
+
+
+class Renaming(TextworldWrapper):
+    """Names things with a demangler of its own, at each load."""
+
+    def load(self, path: str) -> None:
+        super().load(path)
+        names = Demangler(game_infos=self._entity_infos)
+        for info in self._entity_infos.values():
+            info.name = names.demangle_alfred_name(info.id)
+
+
+def test_a_demangler_of_ones_own_names_things_as_ours_does() -> None:
+    own, ours = (start(FILE, EnvInfos(admissible_commands=True), [wrapper]) for wrapper in (Renaming, AlfredDemangler))
+    for _ in range(2):
+        state, expected = own.reset(), ours.reset()
+        assert state.feedback == expected.feedback
+        for command in expected.admissible_commands[:10]:
+            assert own.step(command) == ours.step(command)
+    names = {info.name for info in ours._entity_infos.values()}
+    assert {info.name for info in own._entity_infos.values() if info.type == "object"} <= names
+
+
+def test_a_name_of_ones_own_is_what_the_game_says() -> None:
+    env = start(FILE, EnvInfos(admissible_commands=True))
+    thing = next(info for info in env._entity_infos.values() if info.type == "receptacle")
+    assert thing.name == thing.id
+    thing.name = "the place"
+    assert "go to the place" in env.reset()["admissible_commands"]
+    assert env.step("go to the place")[0]["feedback"].startswith("You arrive at the place. ")
+
+
+def test_what_is_hidden_is_passed_on_and_refused_where_it_is_looked_at() -> None:
+    env = start(FILE, EnvInfos(facts=True))
+    facts = env.reset()["facts"]
+    for look in (len, list, lambda facts: "holds" in facts):
+        with pytest.raises(Unsupported, match="facts is hidden state"):
+            look(facts)
+
+
+def test_numbers_count_down_from_the_lowest_id_and_other_things_keep_their_text() -> None:
+    ids = ("mug_bar_1", "mug_bar_2", "sink_bar_3_bar_sinkbasin", "agent1", "loc_minus_1_dot_5")
+    names = Demangler(Counter(mug=1), {one: SimpleNamespace(id=one) for one in ids})
+    assert [names.demangle_alfred_name(one) for one in ids] == ["mug 3", "mug 2", "sinkbasin 1", "agent1 ", "loc-1.5 "]
+
+
+def test_every_command_that_texts_suggest_is_listed_in_alfworlds_order() -> None:
+    commands = extract_admissible_commands("You see a fridge 1, and a sofa 2.", "On it, you see a mug 1 and a desklamp 1.")
+    assert commands[:2] == ["go to fridge 1", "go to sof2"]
+    assert commands[6:10] == [
+        *("take mug 1 from fridge 1", "take desklamp 1 from fridge 1"),
+        *("take mug 1 from sof2", "take desklamp 1 from sof2"),
+    ]
+    assert commands[14:17] == ["use desklamp 1", "cool mug 1 with fridge 1", "cool desklamp 1 with fridge 1"]
+    assert commands[17:] == [
+        *("inventory", "look", "help", "examine mug 1", "examine desklamp 1"),
+        *("examine fridge 1", "examine sof2"),
+    ]
+
+
+def test_the_expert_answers_alfworlds_calls(tmp_path: Path) -> None:
+    (tmp_path / "traj_data.json").touch()
+    env = start(FILE, EnvInfos(won=True, admissible_commands=True, facts=True), [AlfredDemangler])
+    expert = HandCodedTWAgent(max_steps=60)
+    for _ in range(2):
+        state = env.reset()
+        expert.reset(game=str(tmp_path / "game.tw-pddl"))
+        expert.observe(state.feedback)
+        command, done = "", False
+        while not done:
+            command = expert.act(state, 0, state["won"], command)
+            state, _, done = env.step(command)
+        assert state["won"]
+    with pytest.raises(HandCodedAgentTimeout):
+        for _ in range(61):
+            expert.act(state, 0, True, "look")
+    with pytest.raises(FileNotFoundError):
+        expert.reset()
+
+
+def test_a_walkthrough_is_given_command_by_command() -> None:
+    env = start(FILE, EnvInfos())
+    agent = WalkthroughAgent([" look ", "help"])
+    agent.reset(env)
+    state = env.reset()
+    assert [agent.act(state, 0, False) for _ in range(2)] == ["look", "help"]
+    with pytest.raises(WalkthroughDone):
+        agent.act(state, 0, False)
+    with pytest.raises(NameError, match="no walkthrough"):
+        WalkthroughAgent().reset(env)
