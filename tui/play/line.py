@@ -245,7 +245,8 @@ class CompletionList(Equipped, Widget):
 
 
 class CommandLine(Equipped, Widget, keys="line"):
-    """One line of input, which posts what is sent and never moves the focus; by ``patterns`` it knows what is misspelled."""
+    """One line of input, which posts what is sent and never moves the focus; by ``patterns`` and
+    the ``canonical`` form of a command it knows what is misspelled."""
 
     @dataclass
     class Submitted(Message):
@@ -266,9 +267,9 @@ class CommandLine(Equipped, Widget, keys="line"):
     class Left(Message):
         """Give the focus back."""
 
-    def __init__(self, *, hints: bool = True, patterns: Sequence[str] = ()) -> None:
+    def __init__(self, *, hints: bool = True, patterns: Sequence[str] = (), canonical: Callable[[str], str] = str) -> None:
         super().__init__()
-        self._hints = hints
+        self._hints, self._canonical = hints, canonical
         self._patterns = patterns
         self._names = set[str]()
         self._completer = CommandCompleter()
@@ -357,8 +358,11 @@ class CommandLine(Equipped, Widget, keys="line"):
             return
         command = self._completer.exact(text) or self._list.command
         doubtful = command is None and self._listed and text != self._doubted
-        near = self._completer.near(text) if doubtful else None
-        meant = near or (spelled(text, self._patterns, self._names) if doubtful else None)
+        older = self._canonical(text)
+        near = self._completer.near(older) if doubtful else None
+        meant = near or (spelled(older, self._patterns, self._names) if doubtful else None)
+        if doubtful and older != text:
+            meant = meant or older
         if meant is not None:
             self._doubted = text
             self._put(meant)

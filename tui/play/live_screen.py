@@ -269,7 +269,7 @@ class LiveScreen(ViewScreen):
         self._prompt = PromptBar()
         reader = game.world.household
         patterns = [form.pattern for form in reader.commands.forms] if reader else []
-        self._line = CommandLine(hints=hints, patterns=patterns)
+        self._line = CommandLine(hints=hints, patterns=patterns, canonical=reader.canonical if reader else str)
         self._bar = KeyBar()
 
     def facts(self) -> Mapping[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import groupby
@@ -23,6 +23,7 @@ from housequest.worlds.base import Env, World
 from housequest.worlds.env import enacted, moves_in_words
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.paths import state_folder
+from housequest.worlds.registry import household
 
 LONGEST_THOUGHT = 1_200
 
@@ -178,6 +179,7 @@ class EventFormatter:
         self._typed = typed
         self._plan: Sequence[str] = ()
         self._last: events.Stepped | None = None
+        self._canonical: Callable[[str], str] = str
 
     def lines(self, event: events.Event) -> Iterator[str]:
         """``event`` as lines of text; none for what is not shown."""
@@ -209,6 +211,8 @@ class EventFormatter:
         return self._painted("dim", f"{who}: {' '.join(text.split())}", "     ", "       ")
 
     def _started(self, started: events.Started) -> Iterator[str]:
+        reader = household(started.world)
+        self._canonical = reader.canonical if reader else str
         model = f", {started.model}" if started.model else ""
         limit = f"at most {plural(started.max_turns, 'turn')}"
         yield from self._painted("goal", started.goal.strip())
@@ -220,7 +224,10 @@ class EventFormatter:
         if not self._typed or stepped.by == "person":
             command = f"{stepped.command} (by chance)" if stepped.by == "curiosity" else stepped.command
             yield from self._painted("command", command, f"{stepped.turn:>2} > ", "     ")
-        answer = f"{stepped.observation.strip()} {stepped.explanation or ''}".strip()
+        meant = self._canonical(stepped.command)
+        older = meant != stepped.command and not stepped.accepted and not stepped.explanation
+        hint = f"(This game says: {meant})" if older else stepped.explanation or ""
+        answer = f"{stepped.observation.strip()} {hint}".strip()
         yield from self._layout.wrapped(answer, "     ") if stepped.accepted else self._painted("dim", answer, "     ")
 
     def _ended(self, ended: events.Ended) -> Iterator[str]:

@@ -20,7 +20,7 @@ from typing import Any, SupportsIndex, cast
 from housequest.worlds.alfworld.engine import game as engine
 from housequest.worlds.alfworld.engine.planner import plan
 from housequest.worlds.dropin import core
-from housequest.worlds.dropin.playing import Place, RunningGame, UncollectedStep
+from housequest.worlds.dropin.playing import OLDER, Place, RunningGame, UncollectedStep
 from housequest.worlds.errors import ConfigurationError, GameError, OrderError, nearest, shown
 from housequest.worlds.paths import read_file
 
@@ -119,6 +119,8 @@ class PddlEnv(core.Environment):
             feedback=text, raw=text, won=play.won, lost=False, last_action=None, admissible_commands=list(play.listed)
         )
         state.update(self._untold)
+        if OLDER.accepted:
+            state["extra.read_as"] = play.read_as
         if asked.moves:  # type: ignore[attr-defined]
             state["moves"] = self._moves
         if asked.policy_commands:  # type: ignore[attr-defined]
@@ -392,6 +394,8 @@ def make(id: str) -> Any:
 def _slot(infos: core.EnvInfos, limit: int, wrappers: Sequence[Callable[[Any], Any]]) -> Any:
     """The environment of a slot; each has its own copy of a wrapper that was given as an instance."""
     env: Any = PddlEnv(infos)
+    if OLDER.accepted and "read_as" not in infos.extras:
+        infos.extras.append("read_as")
     if limit:
         env = core.Limit(env, limit)
     for wrapper in (*wrappers, core.Filter):

@@ -16,7 +16,7 @@ from housequest.worlds.dropin.config import read_config, setting
 from housequest.worlds.dropin.core import CommandError
 from housequest.worlds.dropin.env import ExpertPlan, get_environment, step_limit
 from housequest.worlds.dropin.games import ShuffledCycle, loaded, renumbered
-from housequest.worlds.dropin.playing import Place, RunningGame, UncollectedStep
+from housequest.worlds.dropin.playing import OLDER, Place, RunningGame, UncollectedStep
 from housequest.worlds.errors import ConfigurationError, OrderError, nearest, shown
 
 WON = 10.0  # The reward of every step after which a game is won, as verl-agent has it; all others have 0.
@@ -161,6 +161,8 @@ class _Slot(RunningGame):
             "extra.gamefile": file,
             "observation_text": self.text,
         }
+        if OLDER.accepted:
+            info["extra.read_as"] = self.read_as
         if self._plan is not None:
             info["extra.expert_plan"] = self._plan.next(self.listed)
         return info

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import gc
+import warnings
+from collections.abc import Mapping
 from copy import copy
 from typing import cast
 
 from housequest.worlds.alfworld.engine.game import Game, GroundAction, State
 from housequest.worlds.alfworld.engine.native import REFUSED, at_hand, opening, perform, won
+from housequest.worlds.alfworld.text import canonical
 from housequest.worlds.dropin.core import CommandError
 from housequest.worlds.errors import shown
 
 _SITUATIONS_KEPT = 16  # for each of up to four players of a game; more are hardly met again
+_PUT_REFUSED = (
+    "`put X in/on Y` is refused, as in alfworld 0.4: say `move X to Y`, or run the program with "
+    "`python -m housequest.as_alfworld --accept-put`."
+)
 _WINS_NOTHING = frozenset({"go", "open", "close", "slice", "use"})
 """Verbs that can only help the goal of looking at a thing in light."""
 
@@ -71,14 +78,38 @@ class Place:
         return found
 
 
-class RunningGame:
-    """A running game: the last answer, whether it is won, and the commands possible now, ``listed`` in order."""
+class OlderCommands:
+    """The treatment of ``put X in/on Y``, which alfworld 0.4 refuses: if ``accepted``, it is played as ``move X to Y``, and
+    ``read`` counts how often; otherwise the first one that would have done something is warned of."""
 
-    __slots__ = ("_left", "_possible", "accepted", "listed", "place", "state", "text", "won")
+    def __init__(self) -> None:
+        self.accepted, self.read = False, 0
+
+    def meant(self, command: str, possible: Mapping[str, GroundAction]) -> str | None:
+        """The command to play in place of a refused one."""
+        meant = canonical(command)
+        if meant == command or meant not in possible:
+            return None
+        if not self.accepted:
+            warnings.warn(_PUT_REFUSED, stacklevel=4)
+            return None
+        self.read += 1
+        return meant
+
+
+OLDER = OlderCommands()  # for this process, as whoever runs a program chose
+
+
+class RunningGame:
+    """A running game: the last answer, whether it is won, and the commands possible now, ``listed`` in order. ``read_as`` is
+    the command that was played in place of the last one."""
+
+    __slots__ = ("_left", "_possible", "accepted", "listed", "place", "read_as", "state", "text", "won")
 
     def __init__(self, place: Place) -> None:
         self.place, self.state = place, place.game.start
         self.text, self.won, self.accepted = place.opening, place.won, True
+        self.read_as: str | None = None
         self._possible, self._left, self.listed = place.situation(self.state)
 
     def act(self, command: str) -> None:
@@ -89,6 +120,8 @@ class RunningGame:
         action = self._possible.get(command)
         if action is None and command not in self._left:
             action = game.always.get(command)
+        self.read_as = OLDER.meant(command, self._possible) if action is None else None
+        action = self._possible[self.read_as] if self.read_as else action
         self.accepted = action is not None
         if action is None:
             self.text = REFUSED

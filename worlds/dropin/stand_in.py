@@ -7,6 +7,7 @@ is missing, and importing it raises ``ModuleNotFoundError``.
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import os
 import runpy
@@ -20,6 +21,7 @@ from types import ModuleType
 
 from housequest.worlds.alfworld.games import GAME_FILE, LAYOUT
 from housequest.worlds.dropin import config, core, env, games, peers
+from housequest.worlds.dropin.playing import OLDER
 from housequest.worlds.errors import ConfigurationError, Unsupported
 from housequest.worlds.paths import alfworld_data, atomic_write, cache_folder
 
@@ -110,7 +112,11 @@ def stand_in() -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Run a script, or with ``-m`` a module, in place of this one."""
+    """Run a script, or with ``-m`` a module, in place of this one; after ``--accept-put``, ``put X in/on Y`` is played."""
+    if arguments[:1] == ["--accept-put"]:
+        OLDER.accepted = True
+        atexit.register(_tell_read)
+        arguments = arguments[1:]
     match arguments:
         case ["-m", module, *_]:
             sys.argv = arguments[1:]
@@ -121,4 +127,9 @@ def main(arguments: list[str]) -> None:
             sys.path.insert(0, str(Path(script).resolve().parent))
             runpy.run_path(script, run_name="__main__")
         case _:
-            sys.exit("Usage: python -m housequest.as_alfworld SCRIPT [ARGUMENT...] | -m MODULE [ARGUMENT...]")
+            sys.exit("Usage: python -m housequest.as_alfworld [--accept-put] SCRIPT [ARGUMENT...] | -m MODULE [ARGUMENT...]")
+
+
+def _tell_read() -> None:
+    told = f"{OLDER.read} commands `put X in/on Y` were played as `move X to Y`; alfworld 0.4 refuses them"
+    print(f"housequest.as_alfworld: {told}, so say so beside your results.", file=sys.stderr)

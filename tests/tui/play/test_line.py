@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 
 from housequest.tui.play.line import CommandLine, CompletionList
 from housequest.tui.theme import register_themes
+from housequest.worlds.alfworld.text import canonical
 from tests.tui.screen import write_in
 
 COMMANDS = (
@@ -38,7 +39,7 @@ class Screen(App[None]):
         self.heard: list[Message] = []
 
     def compose(self) -> ComposeResult:
-        yield CommandLine()
+        yield CommandLine(canonical=canonical)
 
     def on_command_line_submitted(self, message: CommandLine.Submitted) -> None:
         self.heard.append(message)
@@ -104,6 +105,8 @@ class Text:
     ("keys", "sent"),
     [
         ((Text("look"), "enter"), ["look"]),
+        ((Text("put egg 1 in/on fridge 1"), "enter", "enter"), ["move egg 1 to fridge 1"]),
+        ((Text("put cup 7 on shelf 2"), "enter"), []),
         ((Text("LOOK  "), "enter"), ["look"]),
         ((Text("?in the fridge"), "enter"), ["?in the fridge"]),
         ((Text("t egg fr"), "enter"), ["t egg fr"]),

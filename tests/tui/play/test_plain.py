@@ -175,3 +175,23 @@ def test_what_a_person_who_attends_does_is_told() -> None:
         "     person: cancels the agent's turn",
         "     person: goes back to turn 3",
     ]
+
+
+def test_the_older_put_is_told_how_this_game_says_it() -> None:
+    refused = Stepped(turn=1, command="put mug 1 in/on desk 1", observation="Nothing happens.", accepted=False)
+    start = Started(**STARTED | {"world": "alfworld"})
+    assert told(start, refused)[-1].split() == [
+        "Nothing",
+        "happens.",
+        "(This",
+        "game",
+        "says:",
+        "move",
+        "mug",
+        "1",
+        "to",
+        "desk",
+        "1)",
+    ]
+    unknown = Stepped(turn=1, command="put it down", observation="Nothing happens.", accepted=False)
+    assert told(start, unknown)[-1].strip() == "Nothing happens."

@@ -162,3 +162,44 @@ def test_a_walkthrough_is_given_command_by_command() -> None:
         agent.act(state, 0, False)
     with pytest.raises(NameError, match="no walkthrough"):
         WalkthroughAgent().reset(env)
+
+
+PUTTING = """
+import sys, textworld, textworld.gym
+from alfworld.agents.environment.alfred_tw_env import AlfredDemangler
+infos = textworld.EnvInfos(admissible_commands=True)
+env = textworld.gym.make(textworld.gym.register_game(sys.argv[1], infos, wrappers=[AlfredDemangler()]))
+_, infos = env.reset()
+while not (moves := [command for command in infos["admissible_commands"] if command.startswith("move")]):
+    # Whatever can be taken is taken; else the next place is looked at.
+    able = [one for one in infos["admissible_commands"] if one.startswith(("take", "open"))]
+    places = places[1:] if "places" in globals() else [one for one in infos["admissible_commands"] if one.startswith("go to")]
+    _, _, _, infos = env.step(able[0] if able else places[0])
+thing, _, place = moves[0].removeprefix("move ").partition(" to ")
+for form in ("in/on", "in", "on"):
+    text, _, _, infos = env.step(f"put {thing} {form} {place}")
+    print(text, infos.get("extra.read_as"))
+"""
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("accepted", [False, True])
+def test_the_older_put_is_refused_aloud_or_played_and_marked(accepted: bool, tmp_path: Path) -> None:
+    (tmp_path / "puts.py").write_text(PUTTING, "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "housequest.as_alfworld", *["--accept-put"] * accepted, "puts.py", FILE],
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "ALFWORLD_DATA": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    first, *others = done.stdout.splitlines()
+    assert others == ["Nothing happens. None"] * 2
+    if accepted:
+        assert first.startswith("You move the ")
+        assert " move " in first
+        assert "1 commands `put X in/on Y` were played as `move X to Y`" in done.stderr
+    else:
+        assert first == "Nothing happens. None"
+        assert done.stderr.count("`put X in/on Y` is refused, as in alfworld 0.4") == 1
