@@ -2,8 +2,8 @@
 
 Importing this module, before either of them, puts the native engine behind their names in this process. The command does the
 same for a script: ``python -m housequest.as_alfworld SCRIPT [ARGUMENT...]``, or ``-m MODULE [ARGUMENT...]``; after
-``--accept-put``, ``put X in/on Y`` is played as ``move X to Y``. A program that starts processes which do not inherit its modules
-needs the import in the module that these load.
+``--accept-put``, ``put X in/on Y`` is played as ``move X to Y``. A program that starts processes which do not inherit its
+modules needs the import in the module that these load.
 """
 
 from __future__ import annotations
