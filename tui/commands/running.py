@@ -174,13 +174,16 @@ def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool)
 
 
 class EachRules(NamedTuple):
-    """The rules of a ``book`` to measure by themselves: those with ``ids``, or of a ``status``, in so many ``games`` each."""
+    """The rules of a ``book`` to measure by themselves: those with ``ids``, or of a ``status``, in so many ``games`` each.
+
+    To ``save`` stores their worth in the book; with ``judge`` it decides which are accepted."""
 
     book: str
     ids: tuple[str, ...]
     status: str | None
     games: int | None
     save: bool
+    judge: bool
 
 
 def measure_each(wanted: EachRules, call: EvalCall) -> None:
@@ -207,15 +210,9 @@ def measure_each(wanted: EachRules, call: EvalCall) -> None:
     _play_all(plan.trials, lambda at, trial: f"{at} of {of}, {trial.arm}: {trial.spec.selection}", folder.path, call)
     found = WorthReport(plan, folder)
     terminal.print_report(found, as_json=call.as_json)
-    if wanted.save:
+    if wanted.save or wanted.judge:
         book = library().editable(wanted.book)
-        current = {rule.id: rule for rule in book.rules}
-        measured = ((current.get(each.rule.id), each) for each in found.each if each.rule and each.ways)
-        saved = save_book(
-            book.put(
-                rule.valued(each.ways.values()) for rule, each in measured if rule and each.rule and rule.told == each.rule.told
-            )
-        )
+        saved = save_book(found.saved_in(book, judge=wanted.judge))
         terminal.note(f"{'Your own copy is' if book.read is None else 'Saved'} {saved.path}")
     terminal.finish(1 if found.errors else 0)
 

@@ -63,6 +63,7 @@ def measure(
     status: str | None = None,
     games: int | None = None,
     save: bool = False,
+    accept: str = "person",
     retry_errors: bool = False,
     budget: list[str] | None = None,
     shard: str | None = None,
@@ -79,7 +80,8 @@ def measure(
     """
     from housequest.tui.commands.running import EachRules, EvalCall, measure_each, measure_rules, read_how
 
-    given = {"--status": status, "--games": games, "--save": save}
+    judge = accept == "evidence"
+    given = {"--status": status, "--games": games, "--save": save, "--accept": judge}
     if not each and (flag := next((flag for flag, value in given.items() if value), None)) is not None:
         raise ConfigurationError(f"{flag} is for --each, which measures every rule by itself; give --each too.")
     if each and alone:
@@ -88,7 +90,7 @@ def measure(
         raise ConfigurationError("--alone: no rule is named; give its id, or leave it out to measure the whole book.")
     call = EvalCall(flags, *read_how(budget, retry_errors, shard, cluster), out, dry_run, as_json)
     if each:
-        measure_each(EachRules(book, tuple(ids or ()), status, games, save), call)
+        measure_each(EachRules(book, tuple(ids or ()), status, games, save, judge), call)
     else:
         measure_rules(book, ids or (), call, alone=alone)
 

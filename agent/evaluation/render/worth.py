@@ -13,12 +13,16 @@ from housequest.agent.evaluation.render.table import Report, Section, Table, War
 from housequest.agent.evaluation.runs.files import few
 from housequest.agent.evaluation.runs.measurement import EachMeasurement, RuleTrials
 from housequest.agent.evaluation.runs.sweep import SweepFolder
+from housequest.agent.skills.contrary import Kinds, held_by_person, retire
 from housequest.knowledge.choosing import RuleBudget
-from housequest.knowledge.rules import Beside, Interval, MeasuredChange, Rule, Worth
+from housequest.knowledge.rulebook import Rulebook
+from housequest.knowledge.rules import Beside, Interval, MeasuredChange, Rule, Worth, accepted
 from housequest.worlds.base import Task
 from housequest.worlds.text import many
 
 TOTAL = "all accepted rules"
+FEWEST = 6
+"""Games below which no interval of steps is told: of five, all may change to one side by chance alone (p = 0.06)."""
 
 
 class RuleWorth(NamedTuple):
@@ -82,7 +86,7 @@ class WorthReport(Report):
         first, second = ([self._played[self.plan.folder_of(task.id, told), task.id] for task in tasks] for told in rules)
         success = Difference.of([[each] for each in first], [[each] for each in second])
         steps = [self._steps(after) - self._steps(before) for before, after in zip(first, second, strict=True)]
-        spread = statistics.bootstrap_mean(steps) if len(set(steps)) > 1 else None
+        spread = statistics.bootstrap_mean(steps) if len(set(steps)) > 1 and len(steps) >= FEWEST else None
         numbers = [task.number for task in tasks]
         made_up = config.split in self.plan.spec.setup.world.info.endless_splits or ":" in config.split
         return Worth(
@@ -99,6 +103,31 @@ class WorthReport(Report):
     def _steps(self, played: PlayedTask) -> int:
         """The steps of an episode; one that is not won counts its limit."""
         return played.result.steps if played.result is not None and played.won else self.plan.spec.config.max_turns
+
+    def saved_in(self, book: Rulebook, *, judge: bool = False) -> Rulebook:
+        """The ``book`` with the worth of the rules that still say the same.
+
+        Args:
+            book: It as it is now; it is not written.
+            judge: Accept the rules that pay, and reject those that cost; but none that a person holds.
+
+        Returns:
+            The book to save, in which no two contrary rules are accepted by programs.
+
+        Raises:
+            KnowledgeError: The book cannot be changed.
+        """
+        measured = {each.name: each for each in self.each if each.rule and each.ways}
+        changed: list[Rule] = []
+        for rule in book.rules:
+            found = measured.get(rule.id)
+            if found is None or found.rule is None or found.rule.told != rule.told:
+                continue
+            valued, worth = rule.valued(found.ways.values()), found.ways["book"]
+            decided = judge and not held_by_person(rule) and (worth.pays or worth.costs)
+            changed.append(valued.judged("accepted" if worth.pays else "rejected", "evidence") if decided else valued)
+        book, household = book.put(changed), self.plan.spec.setup.world.household
+        return book.put(retire(book.rules, Kinds.of(household.counts()))) if judge and household else book
 
     def data(self) -> dict[str, object]:
         return {
@@ -128,7 +157,8 @@ class WorthReport(Report):
         known = sorted((each for each in self.each if each.changes), key=lambda each: each.ways["book"].steps.value)
         rows = [each.cells for each in known]
         together = self.whole.ways["nothing"]
-        rows.append((TOTAL, str(self.whole.games), "", _span(together.steps), _points(together)))
+        if accepted(self.plan.book.rules):
+            rows.append((TOTAL, str(self.whole.games), "", _span(together.steps), _points(together)))
         yield Table(("rule", "games", "steps with the others", "steps alone", "success"), tuple(rows), total=TOTAL)
         yield wrapped("Differences are with the rule less without it, over the games that it can change, with 95 % intervals.")
         if costly := [each.name for each in known if each.costs]:

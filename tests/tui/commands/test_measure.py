@@ -10,6 +10,7 @@ import pytest
 
 from housequest.agent.config import configure
 from housequest.agent.evaluation.runs.measurement import plan_measurement
+from housequest.knowledge.rulebook import library
 from tests.backends.policy import react
 from tests.backends.server import Messages, Server, serve
 from tests.tui.conftest import Run
@@ -89,16 +90,17 @@ def test_what_a_budget_cut_short_is_gone_on_with(book: Path, call: Run, server: 
 
 def test_each_rule_is_measured_and_its_worth_saved_in_the_book(book: Path, call: Run, server: Server) -> None:
     book.write_text(BOOK.replace(", status: candidate", "") + f"- {{id: bad, statement: {SPOILT}, status: candidate}}\n")
-    line = (*asked(server)[:3], "--each", "--save", *asked(server)[4:])
+    play = ["6" if each == "3" else each for each in asked(server)[4:]]
+    line = (*asked(server)[:3], "--each", "--save", *play)
     first = call(*line, "--json")
     assert first.returncode == 0, first.stderr
     found = json.loads(first.stdout)
     by_id = {each["id"]: each for each in found["rules"]}
-    assert [by_id[id]["games"] for id in ("knack", "plain")] == [3, 3]
+    assert [by_id[id]["games"] for id in ("knack", "plain")] == [6, 6]
     assert by_id["knack"]["beside"]["book"]["success"]["value"] == by_id["knack"]["beside"]["nothing"]["success"]["value"] == 1
     assert by_id["knack"]["beside"]["book"]["steps"]["interval"][1] < 0
     assert by_id["plain"]["beside"]["nothing"]["steps"] == {"value": 0, "interval": None}
-    assert found["played"] < 3 * 2 * 4, "arms share episodes"
+    assert found["played"] < 6 * 2 * 4, "arms share episodes"
     # The worth in the book does not make it another measurement.
     calls = len(server.requests)
     again = call(*line)
@@ -107,13 +109,19 @@ def test_each_rule_is_measured_and_its_worth_saved_in_the_book(book: Path, call:
     assert "They changed nothing in any game" in again.stdout
     assert "  worth: -" in call("rules", "show", "book.yaml", "knack").stdout
     # A candidate is tried beside the accepted rules before anybody accepts it.
-    tried = ("rules", "measure", "book.yaml", "--each", "--status", "candidate", "--save", *asked(server)[4:-1])
+    tried = ("rules", "measure", "book.yaml", "--each", "--status", "candidate", "--save", *play[:-1])
     held = call(*(part if part != "generated" else "generated:1000000" for part in tried), "runs/held")
     assert (held.returncode, "is for evaluation" in held.stderr) == (2, True)
     bad = call(*tried, "runs/tried")
     assert bad.returncode == 0, bad.stderr
     assert "! They cost (1): bad." in bad.stdout
     assert "COSTS" in call("rules", "list", "book.yaml").stdout
+    # A person wrote it, so only a person rejects it; of a program's, what was measured decides.
+    assert call(*tried, "runs/tried", "--accept", "evidence").returncode == 0
+    assert library().open("book.yaml").rule("bad").status == "candidate"
+    book.write_text(book.read_text().replace("- id: bad\n", "- id: bad\n  origin: {source: model, name: m}\n"))
+    assert call(*tried, "runs/tried", "--accept", "evidence").returncode == 0
+    assert library().open("book.yaml").rule("bad").status == "rejected"
 
 
 @pytest.mark.heavy
