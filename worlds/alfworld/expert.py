@@ -168,7 +168,7 @@ class _Decision:
 
     def _rank(self, one: Receptacle) -> int:
         first, names = self.memory.first, {one.name, one.kind}
-        if not names.isdisjoint(self.memory.last):
+        if not names.isdisjoint(self.memory.last) or self.belief.is_occupied(one.name):
             return len(first) + 1
         return next((rank for rank, name in enumerate(first) if name in names), len(first))
 

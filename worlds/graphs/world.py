@@ -387,7 +387,7 @@ class _Decision:
 
     def _seek(self, kinds: list[str], thought: str) -> Iterator[Move]:
         unseen = [one for one in self.belief.receptacles if one.contents is None]
-        for one in sorted(unseen, key=lambda one: self._promise(one, kinds)):
+        for one in sorted(unseen, key=lambda one: (self.belief.is_occupied(one.name), self._promise(one, kinds))):
             if one.name in self.belief.rooms:
                 yield Move(f"walk to {one.name}", thought)
             else:

@@ -166,6 +166,10 @@ class Belief:
         beside = [one.name for one in self.receptacles if one.place == there.place]
         return there not in self._here and any((one, other.name) in self.apart for one in beside for other in self._here)
 
+    def is_occupied(self, name: str) -> bool:
+        """True for a place at which another player stands, who will see what is there."""
+        return any(one.at == name for one in self.others)
+
     def inside(self, receptacle: Receptacle) -> tuple[str, ...]:
         """The objects known to be in a receptacle, also if only put there without a look inside."""
         if receptacle.contents is not None:

@@ -73,6 +73,12 @@ def test_standing_at_a_closed_door_is_not_having_looked() -> None:
     assert other(heard(waited, ["Bob goes out of sight."])).at is None
 
 
+def test_a_place_is_occupied_while_somebody_stands_there() -> None:
+    there = heard(BEFORE, ["Bob goes to the fridge 1."])
+    assert [there.is_occupied(one.name) for one in there.receptacles] == [True, False, False]
+    assert not heard(there, ["Bob goes out of sight."]).is_occupied("fridge 1")
+
+
 def test_who_is_alone_hears_nothing() -> None:
     assert heard(BEFORE, []) is BEFORE
 
