@@ -279,10 +279,8 @@ def add_to_book(into: str, rules: Sequence[Rule], origin: Origin, world: str, ki
         if unsealed(before.origin) != origin:
             if not is_counted(before):
                 return before
-            standing = (
-                {} if rule.status != "candidate" else {name: getattr(before, name) for name in ("status", "by", "history")}
-            )
-            return replace(rule, **standing)
+            judged_now = rule.status != "candidate"
+            return rule if judged_now else replace(rule, status=before.status, by=before.by, history=before.history)
         as_written = replace(rule, status=before.status, by=before.by, evidence=before.evidence, history=before.history)
         if before != as_written or held_by_person(before):
             return before

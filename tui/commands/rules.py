@@ -28,6 +28,7 @@ from housequest.worlds.tasks import HELD_OUT, as_splits
 if TYPE_CHECKING:
     from housequest.agent.episodes.moments import EpisodeFile
     from housequest.knowledge.judging import Moment
+    from housequest.worlds.household.base import Household
 
 LONGEST = 100
 """Characters of the runs' names in a rule's origin."""
@@ -53,7 +54,6 @@ def mine(
 ) -> None:
     """Count where things are and what commands need, and put rules into a book. What you wrote or decided there stays."""
     from housequest.agent.episodes.moments import recorded_moments
-    from housequest.agent.skills.contrary import Kinds, retire
 
     if not 1 <= min_refusals <= 1_000_000:
         raise ConfigurationError(f"--min-refusals: {min_refusals} is out of range; give 1 to 1000000.")
@@ -91,7 +91,7 @@ def mine(
         rules.setdefault(rule.id, rule)
     book = library().writable(into, world)
     renewal = renew(book, rules.values(), accept=accept == "evidence")
-    retired = retire(renewal.book.rules, Kinds.of(reader.counts())) if accept == "evidence" else []
+    retired = _retired(book, renewal.book, reader) if accept == "evidence" else []
     renewal = renewal._replace(book=renewal.book.put(retired))
     if not dry_run and renewal.book is not book:
         save_book(renewal.book)
@@ -104,6 +104,15 @@ def mine(
     terminal.print_result(result, _mined_lines(over, fates, found, statuses), as_json=as_json)
     if not as_json:
         terminal.note(f"{'Nothing was written to' if dry_run or renewal.book is book else 'Saved'} {renewal.book.path}")
+
+
+def _retired(before: Rulebook, after: Rulebook, reader: Household) -> list[Rule]:
+    """The rules that others exclude in the book ``after`` counting; those that were retired ``before`` stay as they were."""
+    from housequest.agent.skills.contrary import Kinds, retire
+
+    known = {rule.id: rule for rule in before.rules}
+    found = ((rule, known.get(rule.id, rule)) for rule in retire(after.rules, Kinds.of(reader.counts())))
+    return [old if replace(rule, history=old.history) == old else rule for rule, old in found]
 
 
 def paths_to_mine(paths: Iterable[Path] | None) -> list[Path]:

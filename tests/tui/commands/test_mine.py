@@ -36,6 +36,21 @@ def test_runs_and_the_table_are_mined_and_mined_again(call: Run, played: str, tm
     assert {rule.status for rule in after.rules[1:]} == {"accepted"}
 
 
+@pytest.mark.heavy
+def test_what_contradicts_a_persons_rule_is_for_the_person_to_decide(call: Run, tmp_path: Path) -> None:
+    book = tmp_path / "book.yaml"
+    book.write_text(
+        "format: 0.2\nrules:\n- {id: mine, statement: Mugs are kept in a toilet., kind: location, objects: [mug]}\n"
+    )
+    again = ("rules", "mine", "--counts", "--into", "book.yaml", "--accept", "evidence", "--json")
+    assert json.loads(call(*again).stdout)["retired"] == ["where-mug"]
+    mug = read_book(book).rule("where-mug")
+    assert (mug.status, [edit.was for edit in mug.history if edit.did == "disputed"]) == ("candidate", ["mine"])
+    text = book.read_text()
+    assert json.loads(call(*again).stdout)["retired"] == ["where-mug"]
+    assert book.read_text() == text
+
+
 def test_nothing_is_written_where_one_only_looks(call: Run) -> None:
     done = call("rules", "mine", "--counts", "--dry-run")
     assert "3,553 games of train" in done.stdout
