@@ -42,7 +42,10 @@ class Kinds:
 
 @lru_cache(4096)  # each rule of a book is compared with all others
 def subjects(rule: Rule, kinds: Kinds) -> frozenset[str]:
-    """The kinds of thing that a rule is about, and of place unless it tells where things are; none for a general rule."""
+    """The kinds of thing that a rule is about, and of place unless it tells where things are; none for a general rule.
+
+    Words that name no kind of the world, such as "receptacle", are about nothing in particular.
+    """
     known = kinds.things.union(kinds.places)
     said = {"".join(name.split()).lower() for name in rule.objects}
     if rule.kind == "location":
@@ -51,7 +54,7 @@ def subjects(rule: Rule, kinds: Kinds) -> frozenset[str]:
         facts = (*rule.check.before, *rule.check.then)
         terms = [term for fact in facts for term in (fact.subject, fact.other) if term is not None]
         said |= {kind(word).lower() for term in terms if term.shape in {"name", "kinds"} for word in term.words}
-    return frozenset(kind_of(name, known) or name for name in said)
+    return frozenset(filter(None, (kind_of(name, known) if known else name for name in said)))
 
 
 class _Claim(NamedTuple):

@@ -65,7 +65,7 @@ def test_what_a_rule_is_about() -> None:
     assert subjects(Rule("a", "Safes do not heat.", "mechanic", objects=("Desk lamp",), check=check), KINDS) == {
         "desklamp", "fridge", "safe",
     }  # fmt: skip
-    assert subjects(Rule("a", "Be quick.", "strategy"), KINDS) == frozenset()
+    assert subjects(Rule("a", "Be quick.", "strategy", objects=("receptacle", "object")), KINDS) == frozenset()
 
 
 def accepted(rules: list[Rule]) -> list[Rule]:
