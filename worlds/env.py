@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 from housequest.worlds.base import Env, Explaining, HasExpert, Policy, Sandboxed, Step, Task, World
 from housequest.worlds.errors import ConfigurationError, OrderError, Unsupported
+from housequest.worlds.shared import Shareable, Shared
 
 if TYPE_CHECKING:
     from housequest.worlds.rooms.room import Pose
@@ -24,6 +25,13 @@ def open_env(world: World, task: Task, *, diagnosis: bool = False) -> Env:
     if not isinstance(world, Explaining):
         raise Unsupported(f"The world {world.name!r} has no diagnosis of refused commands; leave the diagnosis out.")
     return world.explained(world.open(task))
+
+
+def shared_house(world: World, task: Task, players: Sequence[str]) -> Shared:
+    """A new house for several players. Raises what `Shareable.share` raises, and ``Unsupported`` in a world for one player."""
+    if not isinstance(world, Shareable):
+        raise Unsupported(f"The world {world.name!r} is for one player alone.")
+    return world.share(task, players)
 
 
 def sandbox(world: World, task: Task) -> Env:

@@ -15,9 +15,9 @@ from statistics import mean
 from typing import NamedTuple
 
 from housequest.worlds.base import Env, Task, World
-from housequest.worlds.env import expert_of
+from housequest.worlds.env import expert_of, shared_house
 from housequest.worlds.registry import make_world
-from housequest.worlds.shared import WAIT, Seat, Shareable
+from housequest.worlds.shared import WAIT, Seat
 
 PLAYERS = ("Ann", "Bob", "Cleo", "Dan")
 WORLDS = {"alfworld": "generated", "household-graph": "generated"}
@@ -40,7 +40,7 @@ def _alone(data: Path | None) -> Iterator[str]:
         world, spent, differences, steps, seed = make_world(name), [0.0, 0.0], 0, 0, FIRST
         while steps < STEPS:
             task, dice = world.task(f"{split}:{seed}"), random.Random(seed)
-            envs: tuple[Env, Env] = (world.open(task), Seat(_shareable(world).share(task, PLAYERS[:1]), PLAYERS[0]))
+            envs: tuple[Env, Env] = (world.open(task), Seat(shared_house(world, task, PLAYERS[:1]), PLAYERS[0]))
             differences += envs[0].reset() != envs[1].reset()
             for _ in range(100):
                 command = dice.choice(envs[0].admissible_commands() or ("look",)) if dice.random() < 0.9 else "dance"
@@ -82,7 +82,7 @@ def _shared(data: Path | None) -> Iterator[str]:
 
 
 def _play(world: World, task: Task, number: int, *, hears: bool) -> _Played:
-    shared, expert, household = _shareable(world).share(task, PLAYERS[:number]), expert_of(world), world.household
+    shared, expert, household = shared_house(world, task, PLAYERS[:number]), expert_of(world), world.household
     memories = {player: expert.begin(task.goal, step.observation) for player, step in shared.reset().items()}
     acted = refused = 0
     for turn in range(1, MOST_ROUNDS + 1):
@@ -98,11 +98,6 @@ def _play(world: World, task: Task, number: int, *, hears: bool) -> _Played:
             if step.won:
                 return _Played(turn, refused / acted)
     return _Played(MOST_ROUNDS, refused / acted)
-
-
-def _shareable(world: World) -> Shareable:
-    assert isinstance(world, Shareable)
-    return world
 
 
 def _interval(alone: Sequence[int], played: Sequence[int]) -> tuple[float, float]:

@@ -14,8 +14,9 @@ from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Env, Step, Task, World
 from housequest.worlds.checking import check_world
-from housequest.worlds.env import OrderChecked, StepLimit
-from housequest.worlds.errors import ConfigurationError, OrderError
+from housequest.worlds.env import OrderChecked, StepLimit, shared_house
+from housequest.worlds.errors import ConfigurationError, OrderError, Unsupported
+from housequest.worlds.scripted import ScriptedWorld
 from housequest.worlds.shared import WAIT, Seat, Shareable, Shared, checked_players
 
 
@@ -141,6 +142,12 @@ def sharing(make: type[SharedNative]) -> World:
 @pytest.mark.parametrize("make", BROKEN, ids=[make.__name__ for make in BROKEN])
 def test_a_shared_house_that_breaks_the_contract_is_told_how(make: type[SharedNative]) -> None:
     assert BROKEN[make] in "\n".join(check_world(sharing(make)).broken)
+
+
+def test_a_world_for_one_player_says_so() -> None:
+    world = ScriptedWorld()
+    with pytest.raises(Unsupported, match="'scripted' is for one player alone"):
+        shared_house(world, world.tasks("demo")[0], ("Ann", "Bob"))
 
 
 def test_a_world_is_shareable_by_its_method() -> None:
