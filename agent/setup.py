@@ -12,6 +12,7 @@ from housequest.agent.agents.spec import needs_admissible
 from housequest.agent.base import Agent, AskPerson
 from housequest.agent.config import RULES_BUDGET, Prices, Settings, world_of
 from housequest.agent.episodes.drawing import no_rooms
+from housequest.agent.episodes.events import Curiosity
 from housequest.agent.episodes.loop import PLAN, VIEW, EpisodeConfig
 from housequest.agent.models.base import Image, Message, Model, Request, Watch, in_role, probe, roles_of
 from housequest.agent.models.keys import KeyRing
@@ -100,7 +101,7 @@ def set_up(
     agent: str | None = None,
     *,
     rules: RuleBudget | None = None,
-    curiosity: float | None = None,
+    curiosity: Curiosity | None = None,
 ) -> Setup:
     """Resolve every choice that ``settings`` leave open. Raises ``ConfigurationError`` and ``KnowledgeError``."""
     if world is None:

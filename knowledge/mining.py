@@ -7,42 +7,65 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from types import MappingProxyType
 
 from housequest.knowledge.judging import FactReader, Moment, command_pattern, compile_fact, distinct
-from housequest.knowledge.rules import WITNESSES, Check, Evidence, Fact, Interval, Origin, Rule, RuleScope, Term, wilson
+from housequest.knowledge.rules import (
+    LONGEST_STATEMENT,
+    WITNESSES,
+    Check,
+    Evidence,
+    Fact,
+    Interval,
+    Origin,
+    Rule,
+    RuleScope,
+    Term,
+    wilson,
+)
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.household.base import CommandForm, Commands
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.household.counts import Counts
 from housequest.worlds.text import percentage, with_article
 
-FEWEST, FEWEST_AT_HOME = 10, 2
-"""Least number of counted objects of a kind for a rule about where they lie, in any house and in one home."""
-LEAST_AT_HOME = 0.15
-"""A place in a home is a habit if at least this share of a kind of thing was there."""
-PLACES = 3
+FEWEST = 10
+"""Least number of counted objects of a kind for a rule about where they lie in any house."""
+HABIT, SIGHTINGS = 0.15, 2
+"""A place in a home is a habit if so large a share of a kind of thing was there, and on so many days."""
+PLACES, PLACES_AT_HOME = 3, 12
+"""The most places that a rule names, about any house and about one home."""
+LOOKED = "looked-into"
+"""The id of the rule that says on how many days each place in a home was looked into."""
 MOST_KINDS = 12
 _EMPTY, _FREE = Fact("holding", Term("nothing")), Fact("free")
 
 
 @dataclass(frozen=True, slots=True)
 class Mined:
-    """The counts; ``rules`` puts them in words."""
+    """The counts; ``rules`` puts them in words. Of a home, ``looked`` are the days on which each place was looked into."""
 
     locations: tuple[Location, ...] = ()
     preconditions: tuple[Rule, ...] = ()
     scope: RuleScope = "world"
+    looked: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def rules(self, name: str, splits: tuple[str, ...] = ()) -> tuple[Rule, ...]:
         """The counts as candidate rules; ``name`` is that of the run they come from, over tasks of ``splits``."""
         origin = Origin("run", name, splits)
-        least = FEWEST if self.scope == "world" else FEWEST_AT_HOME
+        least = FEWEST if self.scope == "world" else 1
         lying = (replace(place_rule(each, origin), scope=self.scope) for each in self.locations if each.number >= least)
-        return (*lying, *(replace(rule, origin=origin) for rule in self.preconditions))
+        looked = (looked_rule(self.looked, origin),) if self.looked else ()
+        return (*lying, *looked, *(replace(rule, origin=origin) for rule in self.preconditions))
+
+    @property
+    def habits(self) -> Mined:
+        """The habits alone of what was counted in a home: the places that keep a thing, and nothing of where it was not."""
+        kept = (replace(one, places=tuple(filter(one.is_habit, one.places))) for one in self.locations)
+        return replace(self, locations=tuple(one for one in kept if one.places), looked={})
 
     def shown_by(self, records: Mined) -> Mined:
         """The same counts; the witnesses of a thing in a place are those that ``records`` have of it there."""
@@ -68,10 +91,10 @@ def mine(moments: Iterable[Moment], commands: Commands, least: int = 5, *, scope
         for form in by_verb.get(_verb(now.command.strip()), ()):
             form.add(now)
     needs = (need for alike in by_verb.values() for form in alike for need in form.needs(least, alone=len(alike) == 1))
-    return Mined(tuple(seen.locations()), tuple(needs), scope)
+    return Mined(tuple(seen.locations()), tuple(needs), scope, seen.looks if scope == "household" else {})
 
 
-def scope_of(splits: Iterable[str], homes: Sequence[str]) -> RuleScope:
+def scope_of(splits: Iterable[str], homes: Collection[str]) -> RuleScope:
     """The scope of what is counted over tasks of these ``splits``, given the names of a world's kinds of home.
 
     Raises:
@@ -108,6 +131,30 @@ def place_rule(location: Location, origin: Origin) -> Rule:
         origin=origin,
         evidence=Evidence(sum(place.seen for place in location.likeliest), witnesses=location.witnesses),
     )
+
+
+def looked_rule(looks: Mapping[str, int], origin: Origin) -> Rule:
+    """The rule that says on how many days each place in a home was looked into, so that "not there" is known too."""
+    by_days: dict[int, list[str]] = {}
+    for place, days in looks.items():
+        by_days.setdefault(days, []).append(place)
+    said = (f"on {days:,} day{'s' * (days > 1)}: {', '.join(places)}" for days, places in sorted(by_days.items(), reverse=True))
+    most, statement = "Looked into ", ""
+    for part in said:
+        # A very large home: where was looked least is as good as unknown.
+        if len(most) + len(part) > LONGEST_STATEMENT:
+            break
+        statement = most + part
+        most = f"{statement}; "
+    return Rule(LOOKED, f"{statement}.", "location", status="candidate", origin=origin, scope="household")
+
+
+def read_looked(statement: str) -> Mapping[str, int]:
+    """The days on which each place was looked into, as `looked_rule` says them; none for any other statement."""
+    if not _LOOKED.fullmatch(statement):
+        return {}
+    parts = (part.partition(": ") for part in statement.removeprefix("Looked into ").removesuffix(".").split("; "))
+    return {place: int(days.split()[1].replace(",", "")) for days, _, places in parts for place in places.split(", ")}
 
 
 def _need_rule(form: CommandForm, fact: Fact, witnesses: Sequence[str], name: str) -> Rule:
@@ -170,13 +217,29 @@ class Sightings:
             house.see(Belief(), moment.before, None)
         house.see(moment.before, moment.after, moment.origin)
 
+    @property
+    def looks(self) -> dict[str, int]:
+        """The days on which each receptacle of a home was looked into, by name."""
+        standing = dict.fromkeys(name for house in self._houses.values() for name in house.standing)
+        looked = Counter(name for house in self._houses.values() for name in house.looked)
+        return {name: looked[name] for name in standing if looked[name]}
+
+    @property
+    def last_seen(self) -> Iterator[tuple[str, int, str]]:
+        """Each kind of thing with the last day, from 1, on which one was seen, and the first place where it was."""
+        last: dict[str, tuple[int, str]] = {}
+        for day, house in enumerate(self._houses.values(), start=1):
+            of_day = {kind(name): place for name, (place, _) in reversed(house.found.items())}
+            last |= {thing: (day, place) for thing, place in of_day.items()}
+        yield from ((thing, *seen) for thing, seen in sorted(last.items()))
+
     def locations(self) -> Iterator[Location]:
         """The places of each kind of object, by name.
 
         Players look where they expect things, so raw sightings are biased. To correct this, receptacles looked into are counted
         too, once a house: the number of objects per receptacle looked into, times the receptacles of that kind in the houses,
         estimates how many there are. This holds if, among receptacles of one kind, the choice of where to look did not depend
-        on what was inside.
+        on what was inside. In a home it is the share of the days on which a receptacle was looked into.
         """
         standing, looked = Counter[str](), Counter[str]()
         found: dict[str, dict[str, list[str | None]]] = {}
@@ -184,14 +247,28 @@ class Sightings:
             called = {name: name if self._by_name else kind for name, kind in house.standing.items()}
             standing.update(called.values())
             looked.update(called[name] for name in house.looked)
-            for name, (place, step) in house.found.items():
-                found.setdefault(kind(name), {}).setdefault(called[place], []).append(step)
+            seen = ((kind(name), called[place], step) for name, (place, step) in house.found.items())
+            # Two of a kind in one place on one day are one sighting of the habit.
+            for thing, place, step in {each[:2]: each for each in seen}.values() if self._by_name else seen:
+                found.setdefault(thing, {}).setdefault(place, []).append(step)
         for thing, steps in sorted(found.items()):
-            seen = Counter({place: len(each) for place, each in steps.items()})
+            seen_at = Counter({place: len(each) for place, each in steps.items()})
             if self._by_name:
-                # What was seen once may lie anywhere.
-                seen = Counter({place: number for place, number in seen.items() if number > 1}) or seen
-            yield _location(thing, seen, {place: seen[place] * standing[place] / looked[place] for place in seen}, steps)
+                yield _at_home(thing, seen_at, looked, steps)
+            else:
+                yield _location(
+                    thing, seen_at, {place: seen_at[place] * standing[place] / looked[place] for place in seen_at}, steps
+                )
+
+
+def _at_home(thing: str, seen: Counter[str], looked: Counter[str], steps: Mapping[str, Iterable[str | None]]) -> Location:
+    def placed(place: str) -> PlaceShare:
+        days, looks = seen[place], looked[place]
+        witnesses = dict.fromkeys(step for step in steps[place] if step is not None)
+        return PlaceShare(place, days, days / looks, wilson(days, looks), tuple(witnesses)[:WITNESSES], looks)
+
+    ranked = sorted(map(placed, seen), key=lambda one: (-one.share, -one.seen, one.receptacle))
+    return Location(thing, seen.total(), tuple(ranked))
 
 
 def _location(
@@ -315,21 +392,29 @@ def _candidates(variables: tuple[str, ...]) -> Iterator[Fact]:
         yield Fact("in", terms["object"], terms["receptacle"])
 
 
-_PLACE = r"(?:an? )?(\S+(?: \d+)?) (?:first )?\((\d{1,3}) %"
+_PLACE = r"an? (\S+) (?:first )?\((\d{1,3}) %"
 _SENTENCE = re.compile(
     rf"To find an? (?P<thing>\S+), try {_PLACE} are there\).*; (?P<number>\d[\d,]{{0,14}}) were counted\.", re.ASCII
 )
+_PLACE_AT_HOME = r"(\S+ \d+) (?:first )?\((?:there on )?(\d{1,6}) of (\d{1,6})(?: days)?\)"
+_SENTENCE_AT_HOME = re.compile(
+    rf"To find an? (?P<thing>\S+), try {_PLACE_AT_HOME}(?:, then {_PLACE_AT_HOME}(?: or {_PLACE_AT_HOME})*)?\.", re.ASCII
+)
+_LOOKED_PART = r"on \d[\d,]{0,9} days?: [^;:,.]+(?:, [^;:,.]+)*"
+_LOOKED = re.compile(rf"Looked into {_LOOKED_PART}(?:; {_LOOKED_PART})*\.", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceShare:
-    """The number of a kind ``seen`` in a kind of receptacle, the estimated share, and the first steps that showed one."""
+    """The number of a kind ``seen`` in a kind of receptacle, the estimated share, and the first steps that showed one. In a
+    home these are the days on which one was there, and their share of the ``looks``, the days on which it was looked into."""
 
     receptacle: str
     seen: int
     share: float
     interval: Interval
     witnesses: tuple[str, ...] = ()
+    looks: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,10 +427,16 @@ class Location:
 
     @property
     def likeliest(self) -> tuple[PlaceShare, ...]:
-        """The first few places; after the first, one with a share near zero is of no use."""
+        """The first few places; after the first, one with a share near zero is of no use. Of a home, all that can be named."""
+        if self.places[0].looks:
+            return self.places[:PLACES_AT_HOME]
         first, *others = self.places[:PLACES]
-        least = LEAST_AT_HOME if first.receptacle[-1:].isdecimal() else 0.05
-        return (first, *(place for place in others if place.share >= least))
+        return (first, *(place for place in others if place.share >= 0.05))
+
+    def is_habit(self, place: PlaceShare) -> bool:
+        """True if the thing is kept at a ``place`` in a home, as far as was seen: there often, and on two days at least."""
+        total = sum(one.share for one in self.places)
+        return place.share / total >= HABIT and place.seen >= SIGHTINGS
 
     @property
     def witnesses(self) -> tuple[str, ...]:
@@ -356,10 +447,15 @@ class Location:
     @property
     def sentence(self) -> str:
         first, *others = self.likeliest
-        then = " or ".join(f"{_called(each.receptacle)} ({percentage(each.share)} %)" for each in others)
-        try_first = f"try {_called(first.receptacle)} first ({percentage(first.share)} % are there)"
-        tried = f"{try_first}, then {then}" if then else try_first
-        return f"To find {with_article(self.thing)}, {tried}; {self.number:,} were counted."
+        if first.looks:
+            then = " or ".join(f"{each.receptacle} ({each.seen} of {each.looks})" for each in others)
+            try_first = f"try {first.receptacle} first (there on {first.seen} of {first.looks} days)"
+            counted = "."
+        else:
+            then = " or ".join(f"{with_article(each.receptacle)} ({percentage(each.share)} %)" for each in others)
+            try_first = f"try {with_article(first.receptacle)} first ({percentage(first.share)} % are there)"
+            counted = f"; {self.number:,} were counted."
+        return f"To find {with_article(self.thing)}, {try_first}{f', then {then}' if then else ''}{counted}"
 
     def __str__(self) -> str:
         listed = (
@@ -369,22 +465,24 @@ class Location:
         return f"{', '.join(listed)}, n={self.number}"
 
 
-def _called(place: str) -> str:
-    return place if place[-1:].isdecimal() else with_article(place)
-
-
 def read_sentence(statement: str) -> Location | None:
     """The likeliest places in a `Location.sentence`, with shares in whole per cent; None for any other statement."""
-    found = _SENTENCE.fullmatch(statement)
-    if found is None:
+    if (found := _SENTENCE_AT_HOME.fullmatch(statement)) is not None:
+        told = [(place, int(days), int(looks)) for place, days, looks in re.findall(_PLACE_AT_HOME, statement)]
+        if any(not 0 < days <= looks for _, days, looks in told):
+            return None
+        places = tuple(PlaceShare(place, days, days / looks, wilson(days, looks), looks=looks) for place, days, looks in told)
+        read = Location(found["thing"], sum(place.seen for place in places), places)
+        return read if read.sentence == statement else None
+    if (found := _SENTENCE.fullmatch(statement)) is None:
         return None
     number = int(found["number"].replace(",", ""))
-    told = [(place, int(share) / 100) for place, share in re.findall(_PLACE, statement)]
-    if number == 0 or max(share for _, share in told) > 1:
+    shares = [(place, int(share) / 100) for place, share in re.findall(_PLACE, statement)]
+    if number == 0 or max(share for _, share in shares) > 1:
         return None
-    seen = [round(share * number) for _, share in told]
-    places = (PlaceShare(place, each, share, wilson(each, number)) for (place, share), each in zip(told, seen, strict=True))
-    read = Location(found["thing"], number, tuple(places))
+    seen = [round(share * number) for _, share in shares]
+    placed = (PlaceShare(place, each, share, wilson(each, number)) for (place, share), each in zip(shares, seen, strict=True))
+    read = Location(found["thing"], number, tuple(placed))
     return read if read.sentence == statement else None
 
 

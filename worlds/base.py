@@ -284,6 +284,22 @@ class NoOptions:
 Purpose = Literal["play", "evaluate", "explore"]
 
 
+@runtime_checkable
+class HasHomes(Protocol):
+    """A world with homes: the tasks of a split ``FAMILY:SEED`` are the days of one home, which keeps its habits."""
+
+    def habits(self, split: str) -> Mapping[str, Mapping[str, float]]:
+        """Hidden, for reference figures: the chance of each kind of thing to lie in each receptacle, by its name.
+
+        Args:
+            split: A home, such as ``household:7``, or a range of its days.
+
+        Raises:
+            TaskNotFound: There is no such home.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorldInfo:
     """Facts about a world, as plain values. A world whose options change one replaces its ``info`` when it is made."""
@@ -295,7 +311,9 @@ class WorldInfo:
     task_types: Mapping[str, str] = field(default_factory=dict[str, str])  # in display order, each with a short word for it
     published_splits: Mapping[str, int] = field(default_factory=dict[str, int])  # with their number of tasks, installed or not
     endless_splits: tuple[str, ...] = ()  # they make a task for each seed (``SPLIT:SEED``); `World.splits` leaves them out
-    homes: tuple[str, ...] = ()  # families of splits: ``HOME:SEED`` is one home, whose tasks are its days
+    homes: Mapping[str, int] = field(
+        default_factory=dict[str, int]
+    )  # families of homes, whose days are tasks, with turns a day
     default_splits: Mapping[Purpose, str] = field(default_factory=dict[Purpose, str])  # if not the first split
     first_task: str | None = None  # the task for a person's first game; None for the first one of the split to play
     get_data: str = ""  # how to get the published splits: one sentence for people

@@ -21,7 +21,9 @@ from housequest.worlds.paths import Format
 from housequest.worlds.registry import household
 
 Player = Literal["agent", "person", "curiosity"]
-"""The one who chose a command; ``curiosity`` is a random command, for exploring."""
+"""The one who chose a command; ``curiosity`` is a command for exploring, and not for the task."""
+Curiosity = float | Literal["linger"]
+"""The share of turns that play a random command; or to ``linger`` in a home and look where was looked least."""
 
 PersonAction = Literal["replace", "hint", "again", "another", "play", "stop", "interrupt", "retry", "model", "rewind"]
 Outcome = Literal["won", "lost", "error", "stopped"]
@@ -52,7 +54,7 @@ class Started(Frozen):
     rules: str | None = None
     rules_budget: int | None = None
     habits: str | None = None
-    curiosity: float | None = None
+    curiosity: Curiosity | None = None
     grants: tuple[str, ...] = ()
     max_turns: int
     seed: int

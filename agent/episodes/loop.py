@@ -22,6 +22,7 @@ from housequest.agent.episodes.drawing import Eyes, camera_view, photographed, r
 from housequest.agent.episodes.emitter import EpisodeOver, EpisodeState, EventEmitter, EventListener, ListenerError, attributed
 from housequest.agent.episodes.events import CallTiming, Event
 from housequest.agent.roles.base import clean, notes_of_model
+from housequest.agent.skills.searching import linger
 from housequest.knowledge.choosing import RuleBudget, topic_of
 from housequest.worlds.base import Demonstrated, Env, Pictured, Step, Task, Transition, World
 from housequest.worlds.env import Enacted, enacted, open_env, unwrapped
@@ -47,7 +48,8 @@ class EpisodeConfig:
         max_turns: Each executed command and each unreadable reply takes one turn.
         grants: ``admissible``, ``type``, ``diagnosis``, ``view`` and ``plan`` show the agent more than text.
         rules: Those that the agent may be shown.
-        curiosity: The probability that a turn plays a random admissible command instead of the agent's (epsilon).
+        curiosity: The probability that a turn plays a random admissible command instead of the agent's (epsilon); or to
+            linger, see `housequest.agent.skills.searching.linger`.
         attempts: Earlier attempts at a task, by the task's id.
     """
 
@@ -59,7 +61,7 @@ class EpisodeConfig:
     rules: RuleBudget | None = None
     habits: str | None = None
     settings: Mapping[str, str | int | float | bool] = field(default_factory=dict[str, str | int | float | bool])
-    curiosity: float | None = None
+    curiosity: events.Curiosity | None = None
     attempts: Mapping[str, tuple[base.Attempt, ...]] = field(default_factory=dict[str, tuple[base.Attempt, ...]])
 
     @property
@@ -312,7 +314,13 @@ class _Episode:
         if attended:
             await self._in_world(self._save)
         seed, task = self.config.seed, self.env.task.id
-        curious = not attended and is_random_turn(self.config.curiosity or 0.0, seed, task, number)
+        curiosity = 0.0 if attended or self.config.curiosity is None else self.config.curiosity
+        if curiosity == "linger":
+            with attributed("knowledge"):
+                command = self._lingering()
+            if command is not None:
+                return await self._execute(command, "curiosity")
+        curious = curiosity != "linger" and is_random_turn(curiosity, seed, task, number)
         listed = attended or curious or self.grants.admissible
         possible = await self._in_world(self.env.admissible_commands) if listed else None
         if curious:
@@ -344,6 +352,15 @@ class _Episode:
                     for saved, _ in self.checkpoints.values():
                         saved.notes = frozenset()
                     answer = None
+
+    def _lingering(self) -> str | None:
+        household, belief = self.household, self.state.belief
+        if household is None or belief is None:
+            return None
+        goal = household.read_goal(self.env.task.goal, belief.kinds)
+        rules = () if self.config.rules is None else self.config.rules.rules
+        refused = (one.command for one in self.state.played if not one.observation.accepted)
+        return linger(goal, belief, rules, household.counts(), self.config.max_turns - self.state.turn, refused)
 
     def _save(self) -> None:
         if self.turn_start not in self.checkpoints:

@@ -82,7 +82,7 @@ def read_report(
         if family is not None:
             if len(places) > 1:
                 raise ConfigurationError(f"{place} has {family.about} and no episodes; report it by itself.")
-            return family.sweep_report(folder) if folder.begun else family.report(place)
+            return family.sweep_report(folder) if folder.begun and family.sweep_report else family.report(place)
     swept = any(folder.begun and folder.contents().series is None for folder in sweeps)
     return report_of(read_arms(places, prices, watcher), baseline, swept=swept)
 

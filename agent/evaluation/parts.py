@@ -36,14 +36,15 @@ _FAMILY = re.compile(rb'"family": "([a-z0-9-]{1,40})"')
 class RunFamily:
     """The handling of a family of runs. ``about`` says in words what they have in place of episodes. ``report`` and
     ``verify`` read the folder of a run, ``sweep_report`` that of a sweep; they raise ``ConfigurationError``. ``commands`` is
-    the module with the ``evaluate`` and ``sweep`` that ``housequest eval`` calls, as those of ALFRED's plans.
+    the module with the ``evaluate`` and ``sweep`` that ``housequest eval`` calls, as those of ALFRED's plans; a family whose
+    runs have a command of their own names none.
     """
 
     about: str
     report: Callable[[Path], Report]
-    sweep_report: Callable[[SweepFolder], Report]
     verify: Callable[[Path], Verification]
-    commands: str
+    sweep_report: Callable[[SweepFolder], Report] | None = None
+    commands: str = ""
 
 
 def family_named(name: str) -> RunFamily | None:

@@ -1,21 +1,24 @@
 """Search by rules: one that says where things are kept becomes a chance for each place, by code and not by a model's reading.
 
 A rule about the world adds to what was counted over a training split, as a few more sightings would; a rule about one household
-nearly replaces it, since nothing that is true elsewhere need be true there.
+nearly replaces it, since nothing that is true elsewhere need be true there. A book that says how often each place in a home was
+looked into tells where things were not, too; a player who lingers looks where it was least.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from housequest.agent.skills.naming import denied_places, mentions, numbers_after
-from housequest.knowledge.mining import read_sentence
+from housequest.knowledge.mining import read_looked, read_sentence
 from housequest.knowledge.rules import Rule
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.household.counts import Counts, Prior
+from housequest.worlds.household.goals import Goal
 
 BY_ORDER = ((1.0,), (0.7, 0.3), (0.6, 0.3, 0.1))
 """The shares of the places in a rule that tells none: the first is the likeliest."""
@@ -23,6 +26,10 @@ HOUSEHOLD, WORLD = 2.0, 30.0
 """The weight of earlier chances against a rule about a household, and the weight of a rule about the world."""
 BY_HAND = 20
 """The sightings that a rule about a household counts for if it does not say how many there were."""
+SIMILAR, EARLIER = 0.5, 1.0
+"""The weight, in days, of earlier chances against places of the same kind, and of these against the place itself."""
+KEPT = 10
+"""The turns that a player who lingers keeps for the rest of the task."""
 _SHARE = re.compile(r"[^.;()]{0,30}\((\d{1,3}) %", re.ASCII)
 
 
@@ -33,6 +40,8 @@ class ToldPlaces:
     rule: Rule
     shares: Mapping[str, float]
     weight: float
+    days: Mapping[str, int] | None = None
+    """In a home that is counted by days: those on which one was there, by place."""
 
 
 @lru_cache(4096)  # a game asks about the same rules at every step
@@ -46,6 +55,12 @@ def read_told(rule: Rule, places: tuple[str, ...]) -> ToldPlaces | None:
     Returns:
         The shares that the rule tells in per cent, else `BY_ORDER`. Those of a kind are spread over its receptacles.
     """
+    location = read_sentence(rule.statement)
+    if location is not None and location.places[0].looks:
+        named_there = [one for one in location.places if one.receptacle in places]
+        shares = {one.receptacle: one.share for one in named_there}
+        days = {one.receptacle: one.seen for one in named_there}
+        return ToldPlaces(rule, shares, float(location.number), days) if shares and rule.kind == "location" else None
     text, ruled_out, said = rule.statement, denied_places(places, rule.statement), list[tuple[list[str], float | None]]()
     for named, _, after in mentions({kind(one) for one in places}, text):
         numbers, end = numbers_after(text, after)
@@ -61,7 +76,6 @@ def read_told(rule: Rule, places: tuple[str, ...]) -> ToldPlaces | None:
     for at, (some, share) in enumerate(said):
         for name in some:
             shares[name] = shares.get(name, 0.0) + (in_order.get(at, 0.0) if silent else share or 0.0) / len(some)
-    location = read_sentence(rule.statement)
     weight = WORLD if rule.scope == "world" else float(location.number if location else BY_HAND)
     return ToldPlaces(rule, {name: min(1.0, share) for name, share in shares.items() if share}, weight)
 
@@ -71,7 +85,9 @@ class ToldPrior:
 
     A chance is ``(s * before + a * share) / (s + a)`` for each rule about the thing in turn. For a rule about the world, ``s``
     is the number of such things that were counted and ``a`` is `WORLD`; for one about a household, ``s`` is `HOUSEHOLD` and
-    ``a`` the number of its sightings.
+    ``a`` the number of its sightings. Where a book says how often each place was looked into, a place has the chance ``(EARLIER
+    * alike + days) / (EARLIER + looks)``, and those of its kind together ``alike = (SIMILAR * before + days) / (SIMILAR +
+    looks)``.
 
     Args:
         before: The chances without rules.
@@ -83,18 +99,29 @@ class ToldPrior:
     def __init__(self, before: Prior, counts: Counts, rules: Iterable[Rule], belief: Belief) -> None:
         self._before, self._counts = before, counts
         places = tuple(one.name for one in belief.receptacles)
+        rules = [rule for rule in rules if rule.kind == "location"]
+        self._looked = {place: days for rule in rules for place, days in read_looked(rule.statement).items()}
         self._told: dict[str, list[ToldPlaces]] = {}
         for rule in rules:
-            if rule.kind == "location" and (told := read_told(rule, places)) is not None:
+            if (told := read_told(rule, places)) is not None:
                 for thing in rule.objects:
                     self._told.setdefault("".join(thing.split()).lower(), []).append(told)
+        self._of_kind = Counter[str]()
+        for place, looks in self._looked.items():
+            self._of_kind[kind(place)] += looks
 
     def chance(self, thing: str, place: str, room: str) -> float:
-        chance = self._before.chance(thing, place, room)
-        for told in self._told.get(thing, ()):
-            seen = sum(each.objects[thing].number for each in self._counts.rooms.values() if thing in each.objects)
-            before = HOUSEHOLD if told.rule.scope == "household" else max(1.0, seen)
-            chance = (before * chance + told.weight * told.shares.get(place, 0.0)) / (before + told.weight)
+        chance, told = self._before.chance(thing, place, room), self._told.get(thing, ())
+        if self._looked:
+            days = next((each.days for each in told if each.days is not None), {})
+            alike = sum(number for one, number in days.items() if kind(one) == kind(place))
+            alike = (SIMILAR * chance + alike) / (SIMILAR + self._of_kind[kind(place)])
+            chance = (EARLIER * alike + days.get(place, 0)) / (EARLIER + self._looked.get(place, 0))
+        for each in told:
+            if each.days is None or not self._looked:
+                seen = sum(room.objects[thing].number for room in self._counts.rooms.values() if thing in room.objects)
+                before = HOUSEHOLD if each.rule.scope == "household" else max(1.0, seen)
+                chance = (before * chance + each.weight * each.shares.get(place, 0.0)) / (before + each.weight)
         return chance
 
     def says(self, thing: str, place: str) -> Rule | None:
@@ -108,8 +135,8 @@ class ToldPrior:
         return self.says(thing, places[0]) if places else None
 
     def about(self, things: Iterable[str]) -> bool:
-        """True if a rule tells where one of these kinds of thing is."""
-        return not self._told.keys().isdisjoint(things)
+        """True if a rule tells where one of these kinds of thing is, or is not."""
+        return bool(self._looked) or not self._told.keys().isdisjoint(things)
 
 
 def look_for(
@@ -142,3 +169,40 @@ def look_for(
         if command not in barred:
             return one.name, command
     return None
+
+
+class _LeastLooked:
+    """Chances that put first the places into which was looked least, by the rules of a home."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._looked = {place: days for rule in rules for place, days in read_looked(rule.statement).items()}
+
+    def chance(self, thing: str, place: str, room: str) -> float:
+        del thing, room
+        return 0.1 ** min(self._looked.get(place, 0), 100)
+
+
+def linger(
+    goal: Goal | None, belief: Belief, rules: Iterable[Rule], counts: Counts, left: int, barred: Iterable[str]
+) -> str | None:
+    """The command of a player that gets to know a home: with all that the task needs found, and time left, look where was
+    looked least.
+
+    Args:
+        goal: The task's goal; None if it is not understood.
+        belief: The house.
+        rules: The book of the home.
+        counts: The table over a training split, for what can be opened.
+        left: The turns that remain, this one included; `KEPT` of them are left to the task.
+        barred: Commands that must not be given, such as those that were refused.
+
+    Returns:
+        The command; None if the task itself goes first.
+    """
+    if goal is None or left <= KEPT or goal.object not in map(kind, belief.carried):
+        return None
+    found = Counter(item.kind for item in belief.items)
+    if found[goal.object] < goal.count or (goal.lamp is not None and not found[goal.lamp]):
+        return None
+    place = look_for((goal.object,), belief, _LeastLooked(rules), counts, barred)
+    return None if place is None else place[1]

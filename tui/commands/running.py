@@ -80,7 +80,7 @@ def read_how(budget: list[str] | None, retry_errors: bool, shard: str | None, cl
 def evaluate_run(call: EvalCall) -> None:
     """Play the configured run, a series of it, or what a family of runs has instead, or go on; print the figures."""
     settings = configure(call.flags)
-    if (family := family_named(settings.world)) is not None:
+    if (family := family_named(settings.world)) is not None and family.commands:
         import_module(family.commands).evaluate(settings, call.out, call)
         return
     kind, spec = sweeps.series_kind(settings), make_run_spec(settings)

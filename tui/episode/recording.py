@@ -129,7 +129,7 @@ def branch_lines(found: Sequence[GameBranch]) -> Iterator[tuple[str, str, str]]:
         # Those that no branch before it has, and none with which all begin.
         for turn in branch.turns[max(branch.shared, shared) :]:
             about = [] if turn.observation.accepted else ["refused"]
-            about += [] if turn.by == "agent" else ["by a person" if turn.by == "person" else "by chance"]
+            about += [] if turn.by == "agent" else ["by a person" if turn.by == "person" else "to explore"]
             yield f"  {turn.turn:>3}  ", "       ", (turn.command or "no command") + (f" ({', '.join(about)})" if about else "")
 
 

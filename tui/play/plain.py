@@ -222,7 +222,7 @@ class EventFormatter:
     def _stepped(self, stepped: events.Stepped) -> Iterator[str]:
         self._last = stepped
         if not self._typed or stepped.by == "person":
-            command = f"{stepped.command} (by chance)" if stepped.by == "curiosity" else stepped.command
+            command = f"{stepped.command} (to explore)" if stepped.by == "curiosity" else stepped.command
             yield from self._painted("command", command, f"{stepped.turn:>2} > ", "     ")
         meant = self._canonical(stepped.command)
         older = meant != stepped.command and not stepped.accepted and not stepped.explanation

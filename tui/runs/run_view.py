@@ -79,7 +79,7 @@ def settings_line(run: RunSnapshot) -> Content:
         " ".join(f"{key}={value}" for key, value in sorted(config.settings.items())),
         f"rules {config.rules.label}" if config.rules else "",
         f"granted {', '.join(config.grants)}" if config.grants else "",
-        f"curiosity {config.curiosity:g}" if config.curiosity else "",
+        f"curiosity {config.curiosity}" if config.curiosity else "",
         f"goals {config.goals}" if config.goals != "template" else "",
     ]
     return Content(" · ".join(printable(cut(one, LONGEST_SETTING)) for one in parts if one)).stylize("$quiet")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -29,7 +29,7 @@ from housequest.worlds.alfworld.engine.planner import plan
 from housequest.worlds.alfworld.engine.shared import SharedNative
 from housequest.worlds.alfworld.expert import HouseholdExpertSettings, make_expert
 from housequest.worlds.alfworld.games import DEFAULT_SPLITS, FILE, GET_DATA, PUBLISHED
-from housequest.worlds.alfworld.houses.home import FAMILIES, days_of
+from housequest.worlds.alfworld.houses.home import LARGE, TURNS, days_of
 from housequest.worlds.alfworld.houses.house import GeneratedHouses, House, read_habits
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import Env, Policy, Task, WorldInfo
@@ -106,7 +106,7 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
         task_types={type: form for form, type in TYPES.items()},
         published_splits=PUBLISHED,
         endless_splits=(GENERATED,),
-        homes=FAMILIES,
+        homes=TURNS,
         default_splits=DEFAULT_SPLITS,
         first_task=f"{GENERATED}:690",
         get_data=GET_DATA,
@@ -228,6 +228,13 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
         """The expert; its settings are `HouseholdExpertSettings`. Raises ``ConfigurationError`` and ``KnowledgeError``."""
         read = read_options(HouseholdExpertSettings, settings, owner="The expert", word="setting")
         return make_expert(read.search, read.table, read.seed)
+
+    def habits(self, split: str) -> Mapping[str, Mapping[str, float]]:
+        if (days := self._days(split)) is None:
+            raise TaskNotFound(f"{shown(split)} is no home; give one such as {LARGE}:7.")
+        home = days.home
+        named = sorted({place for places in home.habits.values() for place in places})
+        return {thing: {place: home.chance(thing, place) for place in named} for thing in home.habits}
 
     def fingerprint(self, split: str) -> str:
         """A SHA-256 over ids and contents of the split's games and, if shown, the human goals."""

@@ -102,7 +102,7 @@ class Run:
         config = self.manifest.configuration
         rules = f"rules {config.rules.file} {config.rules.part}".rstrip() if config.rules else ""
         parts = [config.agent, config.model or "", rules, *config.grants]
-        parts += [f"curiosity {config.curiosity:g}"] if config.curiosity else []
+        parts += [f"curiosity {config.curiosity}"] if config.curiosity else []
         return ", ".join(part for part in parts if part) + f", seed {config.seed}"
 
 

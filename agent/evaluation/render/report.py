@@ -286,7 +286,7 @@ def heading(manifest: Manifest, conditions: Mapping[str, str]) -> list[tuple[str
         *conditions.items(),
         ("seed", str(config.seed)),
         ("habits", config.habits or ""),
-        ("curiosity", f"{config.curiosity:g} of the turns were chance's" if config.curiosity else ""),
+        ("curiosity", str(config.curiosity or "")),
     ]
     return [(name, value.rstrip()) for name, value in lines if value]
 

@@ -21,6 +21,7 @@ from pydantic import Field
 
 from housequest.agent.base import Attempt
 from housequest.agent.config import Grant, Settings, check_habits
+from housequest.agent.episodes.events import Curiosity
 from housequest.agent.episodes.loop import VIEW
 from housequest.agent.evaluation.runs.files import Frozen, SelectedTask, differences
 from housequest.agent.models.registry import file_digest
@@ -75,7 +76,7 @@ class RunConfig(Frozen):
     rules: RuleBudget | None
     grants: tuple[Grant, ...]
     max_turns: int
-    curiosity: float | None = None
+    curiosity: Curiosity | None = None
     protocol: str | None = Field(default=None, exclude_if=operator.not_)
     repeat: int | None = Field(default=None, exclude_if=operator.not_)
     attempt: int | None = Field(default=None, exclude_if=operator.not_)
@@ -204,7 +205,7 @@ FIRST = SeriesPosition()
 def make_run_spec(
     settings: Settings,
     *,
-    curiosity: float | None = None,
+    curiosity: Curiosity | None = None,
     rules: RuleBudget | None = None,
     place: SeriesPosition = FIRST,
     usual: range = HELD_OUT,

@@ -34,10 +34,12 @@ from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.household.counts import Counts
 from housequest.worlds.household.goals import APPLIANCES, TYPES, Goal
 from housequest.worlds.paths import sha256_of
-from housequest.worlds.tasks import MadeUpTasks
+from housequest.worlds.tasks import MadeUpTasks, read_split
 
 VERSION = 1  # increased whenever a seed would give another home
-FAMILIES = ("household", "household-light")  # of four rooms, and of one
+LARGE, LIGHT = FAMILIES = ("household", "household-light")  # of four rooms, and of one
+TURNS = {LARGE: 30, LIGHT: 20}
+"""The turns of a day: enough for somebody who knows the home, and few for one who does not."""
 DAYS = 1_000
 SHARES = ((1.0,), (0.75, 0.25), (0.6, 0.3, 0.1))
 """How often a thing lies in each of its places, strays aside."""
@@ -47,7 +49,7 @@ USUAL = 0.03
 """A kind of place is usual for a kind of thing if it has at least this share of them in train."""
 MOST_THINGS = 3
 """The most things of a kind on one day; their number is drawn evenly, from none."""
-_SPLIT = re.compile(rf"(?P<family>{'|'.join(FAMILIES)}):(?P<seed>[0-9]{{1,18}})", re.ASCII)
+_SPLIT = re.compile(rf"(?P<home>(?P<family>{'|'.join(FAMILIES)}):(?P<seed>[0-9]{{1,18}}))(?::.*)?", re.ASCII)
 _KEPT = 64  # days, of some 100 kB each
 _SCALE = 1_000  # weights are drawn as whole numbers
 
@@ -190,12 +192,12 @@ class Home:
 
 
 class HomeDays(MadeUpTasks):
-    """The days of a home: a task's number is its day, from 1, and its id such as ``household:7/day:12``."""
+    """The days of a home, or a range of them: a task's number is its day, from 1, and its id such as ``household:7/day:12``."""
 
     what = "day"
 
-    def __init__(self, home: Home, world: str = "alfworld") -> None:
-        super().__init__(home.split, range(1, DAYS + 1), self._task)
+    def __init__(self, home: Home, days: range = range(1, DAYS + 1), world: str = "alfworld") -> None:
+        super().__init__(home.split, days, self._task)
         self.home, self._world = home, world
         self.day = lru_cache(_KEPT)(home.day)
         """The house of a day. Raises what `Home.day` raises."""
@@ -209,7 +211,20 @@ class HomeDays(MadeUpTasks):
         return sha256_of(json.dumps([VERSION, self.split, asdict(load_counts())]))
 
 
+_home = lru_cache(16)(Home)
+
+
 def days_of(split: str) -> HomeDays | None:
-    """The days of the home that ``split`` names; None if it names none."""
+    """The days that ``split`` names, such as ``household:7`` or ``household:7:41..60``; None if it names no home.
+
+    Raises:
+        ConfigurationError: The home has no such days.
+    """
     found = _SPLIT.fullmatch(split)
-    return None if found is None else HomeDays(Home(int(found["seed"]), light=found["family"] == FAMILIES[1]))
+    if found is None:
+        return None
+    home, every = _home(int(found["seed"]), light=found["family"] == LIGHT), range(1, DAYS + 1)
+    days = read_split(split, (found["home"],), every)[1] or every
+    if days.start < 1 or (days.stop > DAYS + 1 and ".." in split):
+        raise ConfigurationError(f"{split}: the home {found['home']} has days 1 to {DAYS:,}.")
+    return HomeDays(home, range(days.start, min(days.stop, DAYS + 1)))

@@ -27,7 +27,7 @@ from housequest.agent.evaluation.render.comparison import Comparison, count, fig
 from housequest.agent.evaluation.render.pages.episodes import ONE_OF_MANY, Episodes, Limits
 from housequest.agent.evaluation.render.report import EpisodesReport, RunReport, heading, learned_words
 from housequest.agent.evaluation.render.series import ArmsReport, AttemptsReport
-from housequest.agent.evaluation.render.table import Column, percent, percents, points
+from housequest.agent.evaluation.render.table import Column, TabledReport, percent, percents, points
 from housequest.agent.evaluation.runs.files import SelectedTask, flattened
 from housequest.agent.evaluation.runs.folder import Result
 from housequest.agent.evaluation.runs.spec import Manifest
@@ -178,9 +178,14 @@ def arms_page(report: ArmsReport) -> bytes:
     charts = [(_success_chart("Success", groups), "Success by agent; the whiskers are 95 % intervals.")]
     if len(by_type) > 1:
         charts += [(_success_chart(f"Success, {kind}", of), f"The same of {kind} alone.") for kind, of in by_type]
+    return tabled_page(report, f"{len(report.arms)} agents: {', '.join(arm.name for arm in report.arms)}", charts)
+
+
+def tabled_page(report: TabledReport, title: str, charts: Sequence[tuple[Markup, str]]) -> bytes:
+    """The page of a report: its tables, its sentences, and ``charts`` with their captions."""
     return _page(
         "arms.html",
-        title=f"{len(report.arms)} agents: {', '.join(arm.name for arm in report.arms)}",
+        title=title,
         heading=report.heading,
         tables=list(report.tables()),
         sentences=list(report.sentences()),
@@ -297,6 +302,13 @@ def _safe(value: object) -> object:
 
 def _number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
+
+
+def picture(chart: Markup) -> bytes:
+    """A chart as a file by itself, in the colours of the pages."""
+    style = (HERE / "style.css").read_text("utf-8")
+    size = 'xmlns="http://www.w3.org/2000/svg" width="720" style="background: var(--background)"'
+    return chart.replace("<svg ", f"<svg {size} ", 1).replace("</title>", f"</title><style>{style}</style>", 1).encode()
 
 
 def chart(name: str, title: str, words: Iterable[str], *data: object) -> Markup:
@@ -416,7 +428,7 @@ def page_heading(run: Run) -> list[tuple[str, str]]:
     config, lines = run.manifest.configuration, dict(heading(run.manifest, run.card))
     lines.pop("habits", None)
     lines |= {"agent": config.agent}
-    return [*(lines | ({"curiosity": f"{config.curiosity:g}"} if config.curiosity else {})).items()]
+    return [*lines.items()]
 
 
 def manifest_settings(manifest: Manifest) -> list[tuple[str, str]]:

@@ -1,0 +1,114 @@
+"""``housequest learn``: an agent gets to know homes day by day, and its learning curve is drawn."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from housequest.tui import terminal
+from housequest.tui.commands import options
+from housequest.tui.text import plural
+
+if TYPE_CHECKING:
+    from housequest.agent.explorer.curves import LivesReport
+
+HEIGHT = 16
+"""Rows of a curve in the terminal."""
+
+
+@options.takes(
+    "world",
+    "engine",
+    "world_option",
+    "seed",
+    "agent",
+    "set",
+    "model",
+    "timeout",
+    "rules_budget",
+    "grant",
+    "max_steps",
+    "concurrency",
+)
+def learn(
+    flags: options.Flags,
+    homes: list[str],
+    learn: list[str] | None = None,
+    days: int = 40,
+    tried: list[int] | None = None,
+    frozen: int = 20,
+    retry_errors: bool = False,
+    budget: list[str] | None = None,
+    shard: str | None = None,
+    out: Path | None = None,
+    html: Path | None = None,
+    picture: Path | None = None,
+    dry_run: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Live in homes day by day, and learn where things are kept.
+
+    Every evening the agent's book grows by what it saw. Some books are tried on later days, from which nobody learns: that is
+    the learning curve. If interrupted, the same command resumes.
+    """
+    from housequest.agent.config import configure
+    from housequest.agent.evaluation.runs.budget import BudgetTracker
+    from housequest.agent.explorer.curves import curves_chart, curves_page, read_curves
+    from housequest.agent.explorer.living import LEARNT, TRIED, live, plan_lives
+    from housequest.tui.commands import running
+
+    call = running.EvalCall(flags, *running.read_how(budget, retry_errors, shard, None), out, dry_run, as_json)
+    settings = configure(flags)
+    lives = plan_lives(settings, homes, learn or ("counts",), days, tried or TRIED, frozen)
+    one, folder = lives.manifest, out or lives.default_folder
+    part = one.lives if call.how.shard is None else call.how.shard.part(one.lives)
+    total = sum(map(one.episodes, part))
+    ways = ", ".join(f"{way} ({LEARNT[way]})" for way in one.ways)
+    about = f"{plural(len(one.homes), 'home')} for {plural(one.days, 'day')} with {one.agent}, {total:,} days in all; {ways}"
+    if dry_run:
+        terminal.print_result(one.model_dump(mode="json"), [f"Would live in {about}", f"Into {folder}"], as_json=as_json)
+        return
+    line = running.ProgressLine(f"{about}; into {folder}")
+    how = replace(call.how, concurrency=settings.concurrency, watcher=line, beat=line.beat, say=line.say)
+    tracker = BudgetTracker(call.budget)
+    with closing(line):
+        running.carry_out(
+            live(lives, folder, how, tracker), tracker, line.say, lambda: f"{line.done:,} of {total:,} days played"
+        )
+    if call.how.shard is not None:
+        terminal.print_lines([f"Shard {call.how.shard} is lived. The same command without --shard shows the curve of all."])
+        return
+    report = read_curves(folder)
+    terminal.print_report(report, as_json=as_json)
+    if not as_json and report.homes and one.tried:
+        terminal.print_lines(["", *curve_lines(report, min(terminal.columns(), 80))])
+    if html is not None:
+        terminal.write_pages(0, [(html, curves_page(report))])
+    if picture is not None and report.homes and one.tried:
+        from housequest.agent.evaluation.render.pages.render import picture as drawn
+
+        terminal.write_pages(0, [(picture, drawn(curves_chart(report)))])
+
+
+def curve_lines(report: LivesReport, width: int) -> list[str]:
+    """The learning curve as lines of text, of at most ``width`` columns."""
+    import plotext
+
+    from housequest.agent.explorer.curves import CEILING, FLOOR
+
+    plotext.clear_figure()
+    plotext.theme("clear")
+    plotext.plot_size(width, HEIGHT)
+    plotext.title("success on later days, in per cent")
+    days = [0, *report.manifest.tried]
+    floor, ceiling = (100 * report.reference(who)[0] for who in (FLOOR, CEILING))
+    for level, name, marker in ((ceiling, CEILING, "="), (floor, FLOOR, "-")):
+        plotext.plot([0, days[-1]], [level, level], label=name, marker=marker)
+    for arm, marker in zip(report.arms, "*o+x#", strict=False):
+        points = [floor, *(100 * each.success for each in report.curve(arm))]
+        plotext.plot(days, points, label=arm, marker=marker)
+    plotext.ylim(0, 100)
+    plotext.xticks(days)
+    return [line.rstrip() for line in plotext.uncolorize(plotext.build()).splitlines()]
