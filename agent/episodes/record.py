@@ -227,13 +227,18 @@ class _Labelled(CallTiming):
     episode: str = ""
 
 
-def recorded_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The numbered lines of a record; a last one that was cut off is dropped. Raises ``ConfigurationError``."""
+def recorded_lines(path: Path, *, strict: bool = True) -> Iterator[tuple[int, bytes]]:
+    """The numbered lines of a record; a last one that was cut off is dropped, and one that is far too long if this is not
+    ``strict``. Raises ``ConfigurationError``."""
     try:
         with open_file(path) as file:
             for number in count(1):
                 line = file.readline(LONGEST_LINE)
                 if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+                    if not strict:
+                        while line and not line.endswith(b"\n"):
+                            line = file.readline(LONGEST_LINE)
+                        continue
                     raise ConfigurationError(f"{path}:{number} has more than {LONGEST_LINE} bytes, so this is not a record.")
                 if not line.endswith(b"\n"):
                     return

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -149,7 +149,7 @@ def plan_lives(
     if settings.max_steps is None and len(limits) > 1:
         raise ConfigurationError("Homes of two kinds have days of two lengths; learn in one kind, or give --max-steps.")
     settings = settings.model_copy(update={"max_steps": settings.max_steps or limits.pop(), "limit": None, "sample": None})
-    setup = make_run_spec(settings.model_copy(update={"split": f"{named[0]}:1..1"})).setup
+    setup = _first_day(settings, named[0]).setup
     _check_agent(setup, ways)
     for number in (days, frozen, *tried):
         if not 0 <= number <= MOST_DAYS:
@@ -183,6 +183,10 @@ def _homes(text: str, world: World) -> Iterator[str]:
     if not 0 <= last - first < 1_000:
         raise ConfigurationError(f"{text}: give 1 to 1,000 homes, the first seed first.")
     yield from (f"{family}:{seed}" for seed in range(first, last + 1))
+
+
+def _first_day(settings: Settings, home: str) -> RunSpec:
+    return make_run_spec(settings.model_copy(update={"split": f"{home}:1..1"}))
 
 
 def _check_agent(setup: Setup, ways: Sequence[str]) -> None:
@@ -219,8 +223,14 @@ async def live(
     files.begin_run(folder / MANIFEST, lives.manifest, lambda: files.differences(kept, lives.manifest))
     every = tuple(lives.manifest.lives if lasting is None else lasting)
     every = every if options.shard is None else options.shard.part(every)
-    world = world_of(lives.settings)
-    await _Living(lives, folder, options, tracker, world, every).live()
+    setup = _first_day(lives.settings, every[0].home).setup if every else None
+    model = None if setup is None else setup.make_model()
+    try:
+        shared = replace(options, model=model)
+        await _Living(lives, folder, shared, tracker, world_of(lives.settings), every).live()
+    finally:
+        if model is not None:
+            await model.aclose()
 
 
 @dataclass
@@ -234,7 +244,6 @@ class _Living:
     done: int = 0
     won: int = 0
     errors: int = 0
-    cached: dict[str, RunSpec] = field(default_factory=dict[str, RunSpec])
 
     async def live(self) -> None:
         self.total = sum(map(self.lives.manifest.episodes, self.every))

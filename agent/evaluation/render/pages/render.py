@@ -308,7 +308,7 @@ def picture(chart: Markup) -> bytes:
     """A chart as a file by itself, in the colours of the pages."""
     style = (HERE / "style.css").read_text("utf-8")
     size = 'xmlns="http://www.w3.org/2000/svg" width="720" style="background: var(--background)"'
-    return chart.replace("<svg ", f"<svg {size} ", 1).replace("</title>", f"</title><style>{style}</style>", 1).encode()
+    return str(chart).replace("<svg ", f"<svg {size} ", 1).replace("</title>", f"</title><style>{style}</style>", 1).encode()
 
 
 def chart(name: str, title: str, words: Iterable[str], *data: object) -> Markup:
