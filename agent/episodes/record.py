@@ -228,8 +228,9 @@ class _Labelled(CallTiming):
 
 
 def recorded_lines(path: Path, *, strict: bool = True) -> Iterator[tuple[int, bytes]]:
-    """The numbered lines of a record; a last one that was cut off is dropped, and one that is far too long if this is not
-    ``strict``. Raises ``ConfigurationError``."""
+    """The numbered lines of a record; a last one that was cut off is dropped. Unless it is ``strict``, so is one that is far
+    too long. Raises ``ConfigurationError``.
+    """
     try:
         with open_file(path) as file:
             for number in count(1):

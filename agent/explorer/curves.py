@@ -260,7 +260,9 @@ def curves_page(report: LivesReport) -> bytes:
     """The page of a report, with its chart."""
     caption = "Success on later days with the book of an evening; bands are 95 % intervals over homes."
     charts = [(curves_chart(report), caption)] if report.homes and report.manifest.tried else []
-    return tabled_page(report, f"Getting to know {len(report.homes)} homes", charts)
+    return tabled_page(
+        report, f"Getting to know {'a home' if len(report.homes) == 1 else f'{len(report.homes)} homes'}", charts
+    )
 
 
 def _apart(ends: Mapping[str, float], least: float = 0.06) -> dict[str, float]:

@@ -18,6 +18,7 @@ PARTS = (
     "reference",
     "doors",
     "houses",
+    "households",
     "rooms",
     "screen",
     "rules",

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from starlette.responses import JSONResponse, Response
 
 from housequest.agent.config import configure
+from housequest.agent.episodes.record import LONGEST_LINE
 from housequest.agent.evaluation.analysis.run import card_differences, read_for_comparison
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.files import SelectedTask
@@ -77,6 +78,15 @@ def test_the_sittings_of_the_last_attempt_count(tmp_path: Path) -> None:
     run.clock(TASK, 1.0, resumed=True)
     assert timings_of(run, [TASK]) == {TASK.id: EpisodeTiming(wall=5.0)}
     assert timings_of(RunFolder(tmp_path / "nowhere"), [TASK]) == {}
+
+
+def test_a_line_of_many_megabytes_is_no_clock_and_hides_no_other(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path)
+    run.clock(TASK, 2.5)
+    with run.walls_file.open("ab") as file:
+        file.write(b"x" * (2 * LONGEST_LINE + 7) + b"\n")
+    run.clock(TASK, 1.0, resumed=True)
+    assert timings_of(run, [TASK]) == {TASK.id: EpisodeTiming(wall=3.5)}
 
 
 @given(st.binary(max_size=200))
