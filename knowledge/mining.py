@@ -35,7 +35,7 @@ from housequest.worlds.text import percentage, with_article
 FEWEST = 10
 """Least number of counted objects of a kind for a rule about where they lie in any house."""
 HABIT, SIGHTINGS = 0.15, 2
-"""A place in a home is a habit if so large a share of a kind of thing was there, and on so many days."""
+"""A place in a home is a habit if so large a share of a kind of thing was there, and so many of them."""
 PLACES, PLACES_AT_HOME = 3, 12
 """The most places that a rule names, about any house and about one home."""
 LOOKED = "looked-into"
@@ -241,34 +241,37 @@ class Sightings:
         estimates how many there are. This holds if, among receptacles of one kind, the choice of where to look did not depend
         on what was inside. In a home it is the share of the days on which a receptacle was looked into.
         """
-        standing, looked = Counter[str](), Counter[str]()
+        standing, looked, days = Counter[str](), Counter[str](), Counter[tuple[str, str]]()
         found: dict[str, dict[str, list[str | None]]] = {}
         for house in self._houses.values():
             called = {name: name if self._by_name else kind for name, kind in house.standing.items()}
             standing.update(called.values())
             looked.update(called[name] for name in house.looked)
-            seen = ((kind(name), called[place], step) for name, (place, step) in house.found.items())
-            # Two of a kind in one place on one day are one sighting of the habit.
-            for thing, place, step in {each[:2]: each for each in seen}.values() if self._by_name else seen:
-                found.setdefault(thing, {}).setdefault(place, []).append(step)
+            for name, (place, step) in house.found.items():
+                found.setdefault(kind(name), {}).setdefault(called[place], []).append(step)
+            days.update({(kind(name), place) for name, (place, _) in house.found.items()})
         for thing, steps in sorted(found.items()):
             seen_at = Counter({place: len(each) for place, each in steps.items()})
             if self._by_name:
-                yield _at_home(thing, seen_at, looked, steps)
+                yield _at_home(thing, days, looked, steps)
             else:
                 yield _location(
                     thing, seen_at, {place: seen_at[place] * standing[place] / looked[place] for place in seen_at}, steps
                 )
 
 
-def _at_home(thing: str, seen: Counter[str], looked: Counter[str], steps: Mapping[str, Iterable[str | None]]) -> Location:
+def _at_home(
+    thing: str, days: Counter[tuple[str, str]], looked: Counter[str], steps: Mapping[str, Sequence[str | None]]
+) -> Location:
     def placed(place: str) -> PlaceShare:
-        days, looks = seen[place], looked[place]
+        seen, looks = days[thing, place], looked[place]
         witnesses = dict.fromkeys(step for step in steps[place] if step is not None)
-        return PlaceShare(place, days, days / looks, wilson(days, looks), tuple(witnesses)[:WITNESSES], looks)
+        return PlaceShare(
+            place, seen, seen / looks, wilson(seen, looks), tuple(witnesses)[:WITNESSES], looks, len(steps[place])
+        )
 
-    ranked = sorted(map(placed, seen), key=lambda one: (-one.share, -one.seen, one.receptacle))
-    return Location(thing, seen.total(), tuple(ranked))
+    ranked = sorted(map(placed, steps), key=lambda one: (-one.share, -one.things, one.receptacle))
+    return Location(thing, sum(place.things for place in ranked), tuple(ranked))
 
 
 def _location(
@@ -396,7 +399,7 @@ _PLACE = r"an? (\S+) (?:first )?\((\d{1,3}) %"
 _SENTENCE = re.compile(
     rf"To find an? (?P<thing>\S+), try {_PLACE} are there\).*; (?P<number>\d[\d,]{{0,14}}) were counted\.", re.ASCII
 )
-_PLACE_AT_HOME = r"(\S+ \d+) (?:first )?\((?:there on )?(\d{1,6}) of (\d{1,6})(?: days)?\)"
+_PLACE_AT_HOME = r"(\S+ \d+) (?:first )?\((?:there on )?(\d{1,6}) of (\d{1,6})(?: days)?(?:, (\d{1,6}) in all)?\)"
 _SENTENCE_AT_HOME = re.compile(
     rf"To find an? (?P<thing>\S+), try {_PLACE_AT_HOME}(?:, then {_PLACE_AT_HOME}(?: or {_PLACE_AT_HOME})*)?\.", re.ASCII
 )
@@ -407,7 +410,8 @@ _LOOKED = re.compile(rf"Looked into {_LOOKED_PART}(?:; {_LOOKED_PART})*\.", re.A
 @dataclass(frozen=True, slots=True)
 class PlaceShare:
     """The number of a kind ``seen`` in a kind of receptacle, the estimated share, and the first steps that showed one. In a
-    home these are the days on which one was there, and their share of the ``looks``, the days on which it was looked into."""
+    home these are the days on which one was there, and their share of the ``looks``, the days on which it was looked into;
+    ``things`` are how many that were."""
 
     receptacle: str
     seen: int
@@ -415,6 +419,12 @@ class PlaceShare:
     interval: Interval
     witnesses: tuple[str, ...] = ()
     looks: int = 0
+    things: int = 0
+
+    @property
+    def more(self) -> str:
+        """In words, how many things there were if not one a day."""
+        return f", {self.things} in all" if self.things > self.seen else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,9 +444,9 @@ class Location:
         return (first, *(place for place in others if place.share >= 0.05))
 
     def is_habit(self, place: PlaceShare) -> bool:
-        """True if the thing is kept at a ``place`` in a home, as far as was seen: there often, and on two days at least."""
+        """True if the thing is kept at a ``place`` in a home, as far as was seen: often enough, and two of them at least."""
         total = sum(one.share for one in self.places)
-        return place.share / total >= HABIT and place.seen >= SIGHTINGS
+        return place.share / total >= HABIT and place.things >= SIGHTINGS
 
     @property
     def witnesses(self) -> tuple[str, ...]:
@@ -448,8 +458,8 @@ class Location:
     def sentence(self) -> str:
         first, *others = self.likeliest
         if first.looks:
-            then = " or ".join(f"{each.receptacle} ({each.seen} of {each.looks})" for each in others)
-            try_first = f"try {first.receptacle} first (there on {first.seen} of {first.looks} days)"
+            then = " or ".join(f"{each.receptacle} ({each.seen} of {each.looks}{each.more})" for each in others)
+            try_first = f"try {first.receptacle} first (there on {first.seen} of {first.looks} days{first.more})"
             counted = "."
         else:
             then = " or ".join(f"{with_article(each.receptacle)} ({percentage(each.share)} %)" for each in others)
@@ -468,11 +478,13 @@ class Location:
 def read_sentence(statement: str) -> Location | None:
     """The likeliest places in a `Location.sentence`, with shares in whole per cent; None for any other statement."""
     if (found := _SENTENCE_AT_HOME.fullmatch(statement)) is not None:
-        told = [(place, int(days), int(looks)) for place, days, looks in re.findall(_PLACE_AT_HOME, statement)]
-        if any(not 0 < days <= looks for _, days, looks in told):
+        told = [
+            (at, int(days), int(looks), int(all_ or days)) for at, days, looks, all_ in re.findall(_PLACE_AT_HOME, statement)
+        ]
+        if any(not 0 < days <= looks for _, days, looks, _ in told):
             return None
-        places = tuple(PlaceShare(place, days, days / looks, wilson(days, looks), looks=looks) for place, days, looks in told)
-        read = Location(found["thing"], sum(place.seen for place in places), places)
+        places = (PlaceShare(at, days, days / looks, wilson(days, looks), (), looks, all_) for at, days, looks, all_ in told)
+        read = Location(found["thing"], sum(things for *_, things in told), tuple(places))
         return read if read.sentence == statement else None
     if (found := _SENTENCE.fullmatch(statement)) is None:
         return None

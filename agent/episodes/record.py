@@ -228,8 +228,9 @@ class _Labelled(CallTiming):
 
 
 def recorded_lines(path: Path, *, strict: bool = True) -> Iterator[tuple[int, bytes]]:
-    """The numbered lines of a record; a last one that was cut off is dropped. Unless it is ``strict``, so is one that is far
-    too long. Raises ``ConfigurationError``.
+    """Number the lines of a record, without a last one that was cut off.
+
+    Unless it is ``strict``, one that is far too long is left out, too. Raises ``ConfigurationError``.
     """
     try:
         with open_file(path) as file:

@@ -313,7 +313,8 @@ def true_rules(habits: dict[str, dict[str, float]]) -> tuple[Rule, ...]:
     def location(thing: str) -> Location:
         kept = sorted(habits[thing].items(), key=lambda one: (-one[1], one[0]))
         told = (
-            PlaceShare(place, round(_TRUTH * chance), chance, Interval(chance, chance), (), _TRUTH) for place, chance in kept
+            PlaceShare(place, days := round(_TRUTH * chance), chance, Interval(chance, chance), (), _TRUTH, days)
+            for place, chance in kept
         )
         return Location(thing, _TRUTH, tuple(told))
 

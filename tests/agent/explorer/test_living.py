@@ -35,7 +35,9 @@ HOME = "household-light:1001"
 
 
 def at_home(thing: str, seen: Mapping[str, tuple[int, int]]) -> Location:
-    places = [PlaceShare(place, days, days / looks, wilson(days, looks), (), looks) for place, (days, looks) in seen.items()]
+    places = [
+        PlaceShare(place, days, days / looks, wilson(days, looks), (), looks, days) for place, (days, looks) in seen.items()
+    ]
     ranked = sorted(places, key=lambda one: (-one.share, -one.seen, one.receptacle))
     return Location(thing, sum(place.seen for place in places), tuple(ranked))
 
