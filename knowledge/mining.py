@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import zip_longest
 from types import MappingProxyType
 
@@ -149,6 +150,7 @@ def looked_rule(looks: Mapping[str, int], origin: Origin) -> Rule:
     return Rule(LOOKED, f"{statement}.", "location", status="candidate", origin=origin, scope="household")
 
 
+@lru_cache(256)  # a game asks at every step
 def read_looked(statement: str) -> Mapping[str, int]:
     """The days on which each place was looked into, as `looked_rule` says them; none for any other statement."""
     if not _LOOKED.fullmatch(statement):

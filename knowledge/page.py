@@ -12,6 +12,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from housequest.knowledge.rules import Check, Edit, Evidence, MeasuredChange, Name, Origin, Rule, Worth
@@ -67,6 +68,12 @@ def read_page(text: str, where: str) -> Page:
             ": ".join(filter(None, (f"{where}{line}", _named(found), f"{found}."))).replace("?.", "?")
         ) from None
     return Page(book.rules, book.world, listed, () if listed else ("rules:",))
+
+
+def page_text(rules: Iterable[Rule], world: str = DEFAULT_WORLD) -> str:
+    """A new page with these rules, as `read_page` reads it."""
+    about = "" if world == DEFAULT_WORLD else f"world: {world}\n"
+    return "\n".join([f"format: {FORMAT}\n{about}rules:", *map(_item, rules), ""])
 
 
 def _named(wrong: Invalid) -> str:
@@ -253,6 +260,7 @@ def _scalars(node: YamlNode) -> Iterator[YamlNode]:
             yield from _scalars(one)
 
 
+@lru_cache(4096)  # the books of a life say most things again every evening
 def _item(rule: Rule) -> str:
     return f"- {_indented(_dumped(_record(rule), 2), 2)}"
 

@@ -20,11 +20,11 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import NamedTuple
 
-from housequest.knowledge.page import Page, read_page, rewrite
+from housequest.knowledge.page import Page, page_text, read_page, rewrite
 from housequest.knowledge.rules import Origin, Rule
 from housequest.worlds.errors import KnowledgeError, nearest, shown, unquoted
 from housequest.worlds.locks import InUse, held
-from housequest.worlds.paths import FORMAT, atomic_write, data_folder, open_file, read_bounded, state_folder
+from housequest.worlds.paths import atomic_write, data_folder, open_file, read_bounded, state_folder
 from housequest.worlds.registry import DEFAULT_WORLD
 
 LARGEST_FILE = 1_000_000
@@ -103,8 +103,7 @@ class Rulebook:
 
 def new_book(path: Path, world: str = DEFAULT_WORLD) -> Rulebook:
     """An empty book about ``world``, not saved yet."""
-    about = "" if world == DEFAULT_WORLD else f"world: {world}\n"
-    text = f"format: {FORMAT}\n{about}rules:\n"
+    text = page_text((), world)
     return Rulebook(path, text, read_page(text, str(path)))
 
 

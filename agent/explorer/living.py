@@ -38,7 +38,7 @@ from housequest.agent.setup import Setup
 from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.judging import Moment
 from housequest.knowledge.mining import Location, Mined, PlaceShare, Sightings, looked_rule, mine, place_rule
-from housequest.knowledge.rulebook import new_book
+from housequest.knowledge.page import page_text
 from housequest.knowledge.rules import LONGEST_STATEMENT, Interval, Origin, Rule
 from housequest.worlds.base import HasHomes, World
 from housequest.worlds.errors import ConfigurationError, shown
@@ -364,7 +364,7 @@ class Notebook:
     def write(self, file: Path, world: str, budget: int | None) -> RuleBudget | None:
         """Write the book of this evening, and return what the agent gets of it; None while it is empty."""
         rules = self.rules()
-        text = new_book(file, world).put(rules).text
+        text = page_text(rules, world)
         atomic_write(file, text.encode())
         digest = sha256(text.encode()).hexdigest()
         learned = tuple(sorted({split for rule in rules for split in rule.origin.splits}))

@@ -281,7 +281,7 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
     def _made_up(self, task: Task) -> House | None:
         """The house of a made-up task, which has no file."""
         days = self._days(task.split)
-        return days.day(task.number) if days else self.generated.house(task.number) if task.split == GENERATED else None
+        return days.home.day(task.number) if days else self.generated.house(task.number) if task.split == GENERATED else None
 
     def _file(self, task: Task) -> GameFile:
         """The content of the file of ``task``, also for a made-up house, which has none. Raises ``GameError``."""

@@ -84,6 +84,8 @@ class Home:
         self._lamps = {lamp for look in looks for lamp in look}
         self.habits: Mapping[str, Mapping[str, float]] = self._habits(dice, known)
         self._goals = self._possible_goals()
+        self.day = lru_cache(_KEPT)(self._day)
+        """Lay out a day, from 1, with a goal that can be reached. Raises ``ConfigurationError`` if there is no such day."""
         # Anything may be put anywhere.
         self._counts = replace(known, accepts=dict.fromkeys((one.kind for one in self.receptacles), known.objects()))
 
@@ -97,8 +99,7 @@ class Home:
         del room
         return self.habits.get(thing, {}).get(place, 0.0) * (1 - STRAY) + STRAY / len(self.receptacles)
 
-    def day(self, number: int) -> House:
-        """Lay out a day, from 1, with a goal that can be reached. Raises ``ConfigurationError`` if there is no such day."""
+    def _day(self, number: int) -> House:
         if not 1 <= number <= DAYS:
             raise ConfigurationError(f"The home {self.split} has no day {number}; give one from 1 to {DAYS}.")
         dice = self._dice(f"day {number}")
@@ -199,11 +200,9 @@ class HomeDays(MadeUpTasks):
     def __init__(self, home: Home, days: range = range(1, DAYS + 1), world: str = "alfworld") -> None:
         super().__init__(home.split, days, self._task)
         self.home, self._world = home, world
-        self.day = lru_cache(_KEPT)(home.day)
-        """The house of a day. Raises what `Home.day` raises."""
 
     def _task(self, day: int) -> Task:
-        house = self.day(day)
+        house = self.home.day(day)
         return Task(f"{self.split}/day:{day}", self._world, self.split, day, house.goal.type, house.sentence)
 
     def fingerprint(self) -> str:
