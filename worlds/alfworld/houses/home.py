@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from housequest.worlds.alfworld.engine.game import parse_game, problem_text
 from housequest.worlds.alfworld.engine.planner import plan
@@ -207,7 +207,12 @@ class HomeDays(MadeUpTasks):
 
     def fingerprint(self) -> str:
         """A SHA-256 over what decides a day: the version, the seed, and the counts."""
-        return sha256_of(json.dumps([VERSION, self.split, asdict(load_counts())]))
+        return sha256_of(f"{VERSION} {self.split} {_counts_digest()}")
+
+
+@cache
+def _counts_digest() -> str:
+    return sha256_of(json.dumps(asdict(load_counts())))
 
 
 _home = lru_cache(16)(Home)
