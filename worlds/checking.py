@@ -18,6 +18,7 @@ from housequest.worlds.base import (
     Env,
     Explaining,
     HasExpert,
+    HasHomes,
     Observation,
     Pictured,
     Policy,
@@ -43,7 +44,7 @@ _PLAYERS = ("Ann", "Bob", "Cleo", "Dan")
 _ODD = ("", "dance wildly", "\0", "\ud800", "look " * 10_000, "..", "\u202elook")
 Wrap = Callable[[Env], Env]
 T = TypeVar("T")
-_OF_WORLDS = (HasExpert, Solvable, Explaining, Sandboxed, Skilled, Drawable, Demonstrated, Replayed, Shareable)
+_OF_WORLDS = (HasExpert, HasHomes, Solvable, Explaining, Sandboxed, Skilled, Drawable, Demonstrated, Replayed, Shareable)
 _OF_ENVS = (Pictured, Reaching)
 
 

@@ -38,7 +38,7 @@ CLOSED = 0.85
 
 
 class DayPlayed(NamedTuple):
-    """How a day ended, and the turns that it took: all of them if it was lost."""
+    """The end of a day, and the turns that it took: all of them if it was lost."""
 
     won: bool
     turns: int
@@ -46,7 +46,7 @@ class DayPlayed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LifeFigures:
-    """What one life came to: its days in order, and the days on which each evening's book was tried, with the book's tokens and
+    """The figures of one life: its days in order, and the days on which each evening's book was tried, with the book's tokens and
     the habits found in it."""
 
     life: Life
@@ -157,7 +157,7 @@ class LivesReport(TabledReport):
         )
 
     def _gap(self, home: str, played: Sequence[DayPlayed], days: slice | None = None) -> tuple[float, float]:
-        """What an arm saves in a home against its floor, and what could be saved."""
+        """The turns that an arm saves in a home against its floor, and what could be saved."""
         floor, ceiling = (self._by_who[who][home] for who in (FLOOR, CEILING))
         some = [self._late(one) if days is None else one.days[days] for one in (floor, ceiling)]
         above, below = (sum(one.turns for one in each) for each in some)
@@ -209,7 +209,7 @@ class LivesReport(TabledReport):
                 yield Table.of("habits found", shares, named)
 
     def sentences(self) -> Iterator[str]:
-        """What the floor and the ceiling are, and what is not over yet."""
+        """Explain floor and ceiling, and name what is not over yet."""
         if not self.homes:
             yield "No home is over yet; the same command goes on."
             return

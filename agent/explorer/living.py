@@ -56,7 +56,7 @@ LEARNT: dict[Way, str] = {
     "context": "the past days as they were, for the model to read",
 }
 FLOOR, CEILING = "floor", "ceiling"
-"""Who knows nothing of the home, and who is told all of it."""
+"""An agent that knows nothing of the home, and one that is told all of it."""
 MANIFEST = "run.json"
 MOST_DAYS = 500
 TRIED = (5, 10, 20, 40)
@@ -66,7 +66,7 @@ _TRUTH = 1_000
 
 
 class LivesManifest(files.Frozen):
-    """What lives are made of (``run.json``). ``tried`` are the evenings whose book is tried, on ``frozen`` days after the last
+    """The specification of lives (``run.json``). ``tried`` are the evenings whose book is tried, on ``frozen`` days after the last
     of the ``days``; an explorer lingers on the first ``lingering`` days."""
 
     format: Format = FORMAT
@@ -107,7 +107,7 @@ class Life(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lives:
-    """Lives that can begin: what they are made of, and the settings of every day."""
+    """Lives that can begin, with the settings of every day."""
 
     manifest: LivesManifest
     settings: Settings
@@ -198,7 +198,7 @@ def _check_agent(setup: Setup, ways: Sequence[str]) -> None:
 
 
 def read_lives(folder: Path) -> LivesManifest:
-    """Read what the lives in ``folder`` are made of. Raises ``ConfigurationError``."""
+    """Read the specification of the lives in ``folder``. Raises ``ConfigurationError``."""
     file = folder / MANIFEST
     return files.parsed(LivesManifest, files.read_bytes(file, files.LARGEST_MANIFEST), str(file))
 
@@ -323,7 +323,7 @@ def true_rules(habits: dict[str, dict[str, float]]) -> tuple[Rule, ...]:
 
 
 class Notebook:
-    """What was seen in a home so far, and the rules that a way of learning makes of it."""
+    """Everything seen in a home so far, and the rules that a way of learning makes of it."""
 
     def __init__(self, life: Life, commands: Commands) -> None:
         self._life, self._commands = life, commands
