@@ -46,8 +46,8 @@ class DayPlayed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LifeFigures:
-    """The figures of one life: its days in order, and the days on which each evening's book was tried, with the book's tokens and
-    the habits found in it."""
+    """The figures of one life: its days in order, and the days on which each evening's book was tried, with the book's
+    tokens and the habits found in it."""
 
     life: Life
     days: tuple[DayPlayed, ...]

@@ -66,8 +66,8 @@ _TRUTH = 1_000
 
 
 class LivesManifest(files.Frozen):
-    """The specification of lives (``run.json``). ``tried`` are the evenings whose book is tried, on ``frozen`` days after the last
-    of the ``days``; an explorer lingers on the first ``lingering`` days."""
+    """The specification of lives (``run.json``). ``tried`` are the evenings whose book is tried, on ``frozen`` days after
+    the last of the ``days``; an explorer lingers on the first ``lingering`` days."""
 
     format: Format = FORMAT
     family: Literal["lives"] = "lives"
