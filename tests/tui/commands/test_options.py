@@ -22,7 +22,9 @@ MEANINGS = {
     "--model": "the language model",
     "--out": "where the result goes",
     "--prompts-of": "the agent whose prompts the expert answers",
+    "--save": "save in the book what was found",
     "--seed": "the seed of draws",
+    "--status": "the rules with this status",
 }
 """The flags of which `--help` says more in one command than in another, and their one meaning."""
 
