@@ -131,6 +131,7 @@ class Idle:
 
 
 Decision = Act | ParseFailure | Idle | GiveUp | Leave
+"""An agent's decision in a turn."""
 AskPerson = Callable[[Turn], Awaitable[str | None]]
 """Asks a person for a command; None means that they leave."""
 

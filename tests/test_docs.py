@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import inspect
+import io
+import json
 import pkgutil
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+import housequest
+from housequest import evaluate
+from housequest.agent.evaluation.library import read_report
+from housequest.agent.evaluation.render.export import as_csv
+from housequest.agent.evaluation.render.table import TabledReport
+from housequest.agent.evaluation.runs.folder import Result
+from housequest.agent.evaluation.runs.usage import _CallLine as CallLine
 from housequest.worlds.registry import make_world
 from scripts.reference import stale
 from scripts.scale import Costs, table
@@ -76,6 +86,26 @@ def test_what_the_api_shows_names_its_arguments_its_value_and_its_errors(name: s
             assert re.search(r"^ +(Returns|Yields):$", doc, re.MULTILINE)
         raised = "Raises ``" in doc or "Raise ``" in doc
         assert not raised, "errors have a section"
+
+
+def test_every_exported_name_is_in_the_reference() -> None:
+    shown = {id(found) for _, found in shown_in_api()}
+    assert [name for name in housequest.__all__ if id(getattr(housequest, name)) not in shown] == []
+
+
+def columns(section: str) -> list[str]:
+    """The columns that a section of docs/reference/files.md explains."""
+    text = PAGES["docs/reference/files.md"].partition(f"## {section}\n")[2].partition("\n## ")[0]
+    return [name for row in re.findall(r"^\| (`.*?`) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)]
+
+
+def test_every_column_of_a_runs_tables_is_explained(tmp_path: Path) -> None:
+    run = evaluate(agent="expert", split="example", limit=1, out=tmp_path / "run")
+    row = next(csv.reader(io.StringIO(as_csv(cast("TabledReport", read_report([run], lambda _: None))))))
+    index, more = columns("index.jsonl"), columns("report --csv")
+    assert sorted(index) == sorted({*Result.model_fields, *json.loads((run / "index.jsonl").read_bytes())})
+    assert sorted(columns("timing.jsonl and walls.jsonl")) == sorted(CallLine.model_fields)
+    assert sorted({*row} - {*index}) == sorted({*more} - {"failure"})
 
 
 def test_the_glossary_has_each_word_once_in_order() -> None:

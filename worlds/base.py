@@ -249,8 +249,8 @@ class Annotated:
 class Played:
     """A task that counts, as a metric sees it.
 
-    ``steps`` are executed commands, refused ones included; ``conditions`` and ``annotated`` (the length of the benchmark's own
-    demonstration) are None where they are not known.
+    ``steps`` are executed commands, of which ``refused`` had no effect; ``conditions`` and ``annotated`` (the length of the
+    benchmark's own demonstration) are None where they are not known.
     """
 
     won: bool
@@ -258,6 +258,7 @@ class Played:
     conditions: int | None
     steps: int
     annotated: int | None = None
+    refused: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +267,8 @@ class Metric:
 
     ``terms`` gives the numbers that a task adds above and below the line, None if they are not known. ``label`` names it in
     tables, ``key`` in JSON, and ``about`` explains it in a sentence. A ``main`` one is in every table, the others only in the
-    table of all tasks.
+    table of all tasks. Reports show a world's own metrics in place of their own shares; one that was ``added`` to a world, by
+    `housequest.register` or a package, stands beside them.
     """
 
     key: str
@@ -274,6 +276,7 @@ class Metric:
     about: str
     terms: Callable[[Played], tuple[float, float] | None]
     main: bool = True
+    added: bool = False
 
 
 @dataclass(frozen=True, slots=True)

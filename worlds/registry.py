@@ -8,6 +8,7 @@ so.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -18,7 +19,7 @@ from housequest.worlds.errors import ConfigurationError, HousequestError, neares
 from housequest.worlds.options import read_options
 
 if TYPE_CHECKING:
-    from housequest.worlds.base import World, WorldInfo
+    from housequest.worlds.base import Metric, World, WorldInfo
     from housequest.worlds.household.base import Household
 
 Group = Literal[
@@ -36,6 +37,7 @@ Group = Literal[
     "housequest.clusters",
     "housequest.commands",
     "housequest.views",
+    "housequest.metrics",
 ]
 _SHIPPED = "housequest"
 _ROOT = Path(__file__).parents[1]  # the folder of the package ``housequest``
@@ -50,12 +52,35 @@ def _declared(group: Group) -> Mapping[str, tuple[EntryPoint, ...]]:
     return found
 
 
+_HERE: dict[tuple[str, str], object] = {}  # what this process registered, by group and name
+
+
+def register_here(group: Group, name: str, plugin: object) -> None:
+    """Make ``plugin`` known under ``name`` in this process, in place of an earlier one.
+
+    Args:
+        group: The group of entry points that it belongs to.
+        name: Its name.
+        plugin: What an entry point would load.
+
+    Raises:
+        ConfigurationError: An installed package has that name.
+    """
+    if name in _declared(group):
+        raise ConfigurationError(f"{shown(name)} is the name of an installed plugin of {group}; choose another name.")
+    _HERE[group, name] = plugin
+    for cached in (plugins, world_class):
+        cached.cache_clear()
+
+
 @cache
 def plugins(group: Group) -> Mapping[str, EntryPoint]:
     """The entry points of ``group`` by name, what ships first, then by alphabet. Raises ``ConfigurationError``."""
     if not _declared("housequest.worlds"):
         raise ConfigurationError(f"Nothing is declared in {group}: housequest is not installed. Run `pip install -e .` here.")
-    return MappingProxyType({name: points[0] for name in _declared(group) if (points := _present(group, name))})
+    found = {name: points[0] for name in _declared(group) if (points := _present(group, name))}
+    here = {name: EntryPoint(name, f"{type(own).__module__}:{name}", group) for (of, name), own in _HERE.items() if of == group}
+    return MappingProxyType(found | here)
 
 
 def outs(group: Group) -> tuple[str, ...]:
@@ -75,6 +100,8 @@ def load_plugin(group: Group, name: str, what: str, built_in: tuple[str, ...] = 
         is_known = f"The {what} {shown(name)} is not installed here"
         gone = is_known if name in outs(group) else f"There is no {what} named {shown(name)}"
         raise ConfigurationError(f"{gone}; known: {', '.join(known) or 'none'}.{nearest(name, known)}")
+    if (group, name) in _HERE:
+        return _HERE[group, name]
     point, *others = _present(group, name)
     for other in others:
         if other.value != point.value:
@@ -109,7 +136,11 @@ DEFAULT_WORLD = "alfworld"  # the world if none is named, also by a rulebook
 
 
 def world_names() -> tuple[str, ...]:
-    """The installed worlds."""
+    """List the worlds.
+
+    Returns:
+        The names of those that are installed, and of those that this process registered.
+    """
     return tuple(plugins("housequest.worlds"))
 
 
@@ -170,6 +201,17 @@ def enacts(name: str, engine: str) -> bool:
         return make_world(name, **replay_options(name, engine)).info.enacts
     except HousequestError:
         return False
+
+
+def metrics_of(world: str) -> tuple[Metric, ...]:
+    """The metrics that packages and this process add to a world, named ``WORLD.KEY``. Raises ``ConfigurationError``."""
+    from housequest.worlds.base import Metric
+
+    names = [name for name in plugins("housequest.metrics") if name.partition(".")[0] == world]
+    found = [(name, load_plugin("housequest.metrics", name, "metric")) for name in names]
+    if wrong := [name for name, metric in found if not isinstance(metric, Metric)]:
+        raise ConfigurationError(f"The metric {shown(wrong[0])} is no housequest.Metric; correct its package.")
+    return tuple(replace(metric, added=True) for _, metric in found)
 
 
 def household(name: str) -> Household | None:

@@ -312,7 +312,11 @@ def needs_admissible(agent: str) -> str:
 
 
 def agent_names() -> tuple[str, ...]:
-    """The names of all agents, including those of plugins."""
+    """List the agents.
+
+    Returns:
+        The names of all agents, including those of plugins and those that this process registered.
+    """
     return tuple(dict.fromkeys((*CORE, *plugins("housequest.agents"))))
 
 

@@ -314,6 +314,14 @@ class Event(Frozen):  # noqa: PLW1641 (pydantic makes the hash of a frozen model
         return self._belief
 
     def believing(self, belief: Belief | None) -> Event:
+        """Return the same event with a belief, which records do not hold.
+
+        Args:
+            belief: The belief after it.
+
+        Returns:
+            A copy.
+        """
         event = self.model_copy()
         event._belief = belief
         return event

@@ -6,10 +6,13 @@ That is a run, a series, a sweep, or one of these without episodes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, TypeVar, Unpack
 
+from housequest.agent.agents.spec import AgentSpec
 from housequest.agent.config import configure
 from housequest.agent.evaluation.analysis.arms import read_arms
 from housequest.agent.evaluation.analysis.run import PriceList, Watcher
@@ -21,17 +24,88 @@ from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.evaluation.runs.sweep import SweepFolder, series_folder, series_kind
 from housequest.agent.evaluation.runs.sweep import series as series_runs
-from housequest.worlds.errors import ConfigurationError
+from housequest.agent.models.base import Model
+from housequest.agent.models.objects import keep
+from housequest.agent.models.registry import ModelProvider
+from housequest.worlds.base import Metric, World
+from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.options import Scalar
+from housequest.worlds.registry import DEFAULT_WORLD, register_here
+
+Registered = TypeVar("Registered", bound="AgentSpec | Metric | type[World] | type[ModelProvider]")
 
 
-def evaluate(*, out: Path | str | None = None, retry_errors: bool = False, **settings: Any) -> Path:
-    """Play a run, or what is left of it. It runs its own event loop.
+class RunSettings(TypedDict, total=False):
+    """The settings of a run by name, as ``housequest.agent.config.Settings`` explains them; objects stand for their names."""
+
+    world: str | type[World]
+    engine: str
+    split: str | None
+    type: str | Sequence[str]
+    limit: int | None
+    sample: int | None
+    sample_seed: int
+    goals: str
+    habits: str | None
+    world_option: Mapping[str, Scalar]
+    seed: int | None
+    protocol: str | None
+    repeat: int
+    retry_lost: int
+    agent: str | AgentSpec | None
+    model: str | Sequence[str] | Model | None
+    timeout: float
+    rules: str | None
+    rules_budget: int
+    grant: str | Sequence[str]
+    max_steps: int | None
+    concurrency: int
+    set: Mapping[str, Scalar]
+    agents: Mapping[str, Mapping[str, Scalar]]
+    worlds: Mapping[str, Mapping[str, Scalar]]
+    prices: Mapping[str, Mapping[str, float]]
+
+
+def register(plugin: Registered, *, name: str | None = None, world: str = DEFAULT_WORLD) -> Registered:
+    """Make something of your own known by name in this process, as installed packages are.
+
+    Registering the same name again replaces it, so that a cell of a notebook can be run again.
+
+    Args:
+        plugin: An `AgentSpec` (``declare_agent`` makes one), a `World` class, a `ModelProvider` class, or a `Metric`.
+        name: The kind of model (``NAME:REST``); others have their names with them.
+        world: The world to which a metric is added.
+
+    Returns:
+        The plugin, so that this can decorate a class.
+
+    Raises:
+        ConfigurationError: An installed package has this name, or this is nothing that can be registered.
+    """
+    match plugin:
+        case AgentSpec():
+            register_here("housequest.agents", plugin.name, plugin)
+        case Metric():
+            register_here("housequest.metrics", f"{world}.{plugin.key}", plugin)
+        case type() if issubclass(plugin, World):
+            register_here("housequest.worlds", plugin.name, plugin)
+        case type() if issubclass(plugin, ModelProvider) and name:
+            register_here("housequest.models", name, plugin)
+        case _:
+            wanted = "an AgentSpec, a World class, a Metric, or a ModelProvider class with its name"
+            raise ConfigurationError(f"{shown(repr(plugin))} cannot be registered; give {wanted}.")
+    return plugin
+
+
+async def evaluate_async(*, out: Path | str | None = None, retry_errors: bool = False, **settings: Unpack[RunSettings]) -> Path:
+    """Play a run, or what is left of it, in the running event loop.
 
     Args:
         out: The folder; None lets the settings determine it.
         retry_errors: Play episodes again that ended in an error.
         settings: Settings by name (``housequest.agent.config.Settings``: world, split, agent, model, limit, concurrency, ...);
-            they win over the user's configuration.
+            they win over the user's configuration. An agent, a world and a model may be objects (`register` says which), which
+            are then known by name in this process. The caller closes a model that it gave.
 
     Returns:
         The folder of the run.
@@ -41,17 +115,76 @@ def evaluate(*, out: Path | str | None = None, retry_errors: bool = False, **set
         KnowledgeError: A rulebook cannot be read.
         housequest.agent.evaluation.runs.budget.Stopped: The run stopped early, with the message of ``housequest eval``.
     """
-    chosen = configure(settings)
-    options = RunOptions(concurrency=chosen.concurrency, retry_errors=retry_errors)
+    model = settings.get("model")
+    given = None if model is None or isinstance(model, str | Sequence) else model
+    named = {key: _named(value) for key, value in settings.items()}
+    chosen = configure(named if given is None else {**named, "model": keep(given)})
+    options = RunOptions(concurrency=chosen.concurrency, retry_errors=retry_errors, model=given)
     kind, spec, folder = series_kind(chosen), make_run_spec(chosen), None if out is None else Path(out)
     if kind is not None:
         place = series_folder(kind, spec, folder)
         for trial in series_runs(chosen, place, retry_errors=retry_errors):
-            asyncio.run(run_batch(trial.spec, place.path / trial.folder, options))
+            await run_batch(trial.spec, place.path / trial.folder, options)
         return place.path
     folder = folder or spec.default_folder
-    asyncio.run(run_batch(spec, folder, options))
+    await run_batch(spec, folder, options)
     return folder
+
+
+def evaluate(*, out: Path | str | None = None, retry_errors: bool = False, **settings: Unpack[RunSettings]) -> Path:
+    """Play a run, or what is left of it, and wait for its end; under a running event loop, as in a notebook, in another thread.
+
+    Args:
+        out: As in `evaluate_async`.
+        retry_errors: As in `evaluate_async`.
+        settings: As in `evaluate_async`.
+
+    Returns:
+        The folder of the run.
+
+    Raises:
+        ConfigurationError: A setting is wrong, or the folder holds another run.
+        KnowledgeError: A rulebook cannot be read.
+        housequest.agent.evaluation.runs.budget.Stopped: The run stopped early, with the message of ``housequest eval``.
+    """
+    playing = evaluate_async(out=out, retry_errors=retry_errors, **settings)
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(playing)
+    return _in_a_thread(playing)
+
+
+def _in_a_thread(playing: Coroutine[None, None, Path]) -> Path:
+    """Run ``playing`` in an event loop of its own; interrupting the caller cancels it."""
+    begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Path]]] = Future()
+
+    async def run() -> Path:
+        task = asyncio.ensure_future(playing)
+        begun.set_result((asyncio.get_running_loop(), task))
+        return await task
+
+    with ThreadPoolExecutor(1, "evaluate") as threads:
+        running = threads.submit(asyncio.run, run())
+        try:
+            return running.result()
+        except BaseException:
+            loop, task = begun.result()
+            with suppress(RuntimeError):  # the loop may have ended by itself
+                loop.call_soon_threadsafe(task.cancel)
+            raise
+
+
+def _named(value: object) -> object:
+    """The name of an agent's or a world's object, which is registered; other values as they are."""
+    if isinstance(value, World):
+        raise ConfigurationError(
+            f"world: give the class {type(value).__name__}, and its options as world_option, so that records name them."
+        )
+    if isinstance(value, AgentSpec) or (isinstance(value, type) and issubclass(value, World)):
+        register(value)
+        return value.name
+    return value
 
 
 def report(run: Path | str) -> dict[str, object]:

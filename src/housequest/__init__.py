@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from housequest.agent.episodes.events import Event
     from housequest.agent.episodes.loop import EpisodeConfig, play, run_episode
     from housequest.agent.episodes.record import EpisodeRecorder, read_episode
-    from housequest.agent.evaluation.library import evaluate, report
+    from housequest.agent.evaluation.library import evaluate, evaluate_async, register, report
     from housequest.agent.models.base import Capabilities, Completion, Image, Message, Model, Request, Scores
     from housequest.agent.models.checking import check_model
     from housequest.agent.models.registry import CallOptions, ModelProvider, make_model
-    from housequest.worlds.base import Env, Observation, Policy, Step, Task, Transition, World, WorldInfo
+    from housequest.worlds.base import Env, Metric, Observation, Policy, Step, Task, Transition, World, WorldInfo
     from housequest.worlds.checking import check_world
     from housequest.worlds.errors import (
         ConfigurationError,
@@ -66,11 +66,11 @@ _MODULES = {
     "housequest.agent.episodes.events": ("Event",),
     "housequest.agent.episodes.loop": ("EpisodeConfig", "play", "run_episode"),
     "housequest.agent.episodes.record": ("EpisodeRecorder", "read_episode"),
-    "housequest.agent.evaluation.library": ("evaluate", "report"),
+    "housequest.agent.evaluation.library": ("evaluate", "evaluate_async", "register", "report"),
     "housequest.agent.models.base": ("Capabilities", "Completion", "Image", "Message", "Model", "Request", "Scores"),
     "housequest.agent.models.checking": ("check_model",),
     "housequest.agent.models.registry": ("CallOptions", "ModelProvider", "make_model"),
-    "housequest.worlds.base": ("Env", "Observation", "Policy", "Step", "Task", "Transition", "World", "WorldInfo"),
+    "housequest.worlds.base": ("Env", "Metric", "Observation", "Policy", "Step", "Task", "Transition", "World", "WorldInfo"),
     "housequest.worlds.checking": ("check_world",),
     "housequest.worlds.errors": (
         *("ConfigurationError", "GameError", "HousequestError", "ModelError"),
@@ -86,11 +86,11 @@ _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
     "Act", "Agent", "AgentParts", "AgentRoles", "AgentSources", "AgentSpec", "CallOptions", "Capabilities", "Completion",
     "ConfigurationError", "Decision", "Emitter", "Env", "EpisodeConfig", "EpisodeRecorder", "Event", "GameError", "GiveUp",
-    "Grants", "HousequestError", "Idle", "Image", "Message", "Model", "ModelError", "ModelProvider", "Observation",
-    "OrderError", "ParseFailure", "Policy", "Request", "Scores", "Seat", "Shareable", "Shared", "Step", "Task",
-    "TaskNotFound", "Transition", "Turn", "Unsupported", "World", "WorldError", "WorldInfo", "agent_names", "check_agent",
-    "check_model", "check_world", "declare_agent", "evaluate", "make_agent", "make_model", "make_world", "option", "play",
-    "read_episode", "report", "run_episode", "world_names",
+    "Grants", "HousequestError", "Idle", "Image", "Message", "Metric", "Model", "ModelError", "ModelProvider", "Observation",
+    "OrderError", "ParseFailure", "Policy", "Request", "Scores", "Seat", "Shareable", "Shared", "Step", "Task", "TaskNotFound",
+    "Transition", "Turn", "Unsupported", "World", "WorldError", "WorldInfo", "agent_names", "check_agent", "check_model",
+    "check_world", "declare_agent", "evaluate", "evaluate_async", "make_agent", "make_model", "make_world", "option", "play",
+    "read_episode", "register", "report", "run_episode", "world_names",
 ]
 # fmt: on
 

@@ -161,7 +161,7 @@ class PlayedTask:
         result, par = self.result, self.par
         conditions = par.conditions or (result.conditions if result else None)
         met = (conditions if self.won else result.met if result else 0) or 0
-        return Played(self.won, met, conditions, result.steps if result else 0, par.annotated)
+        return Played(self.won, met, conditions, result.steps if result else 0, par.annotated, result.refused if result else 0)
 
     @property
     def tokens(self) -> Tokens | None:
@@ -266,7 +266,7 @@ class Sample(NamedTuple):
     @property
     def mean(self) -> float | None:
         """The figure; None where a task lacks it, and of no tasks."""
-        return None if self.missing or not self.terms else ratio(self.terms)
+        return None if self.missing or not any(below for _, below in self.terms) else ratio(self.terms)
 
     @property
     def interval(self) -> Interval | None:
@@ -275,7 +275,9 @@ class Sample(NamedTuple):
             return None
         values = [above for above, below in self.terms if below == 1]
         if len(values) < len(self.terms):
-            return bootstrap_ratio(self.terms) if len({*self.terms}) > 1 else None
+            # A resample of nothing but zeros below the line has no ratio.
+            spread = len({*self.terms}) > 1 and all(below for _, below in self.terms)
+            return bootstrap_ratio(self.terms) if spread else None
         if self.metric and {*values} <= {0, 1}:
             return wilson(sum(values), len(values))
         return bootstrap_mean(values) if len({*values}) > 1 else None
@@ -425,8 +427,16 @@ class Summary:
 
     @property
     def shares(self) -> tuple[EpisodeFigure, ...]:
-        """The shares that say more than success: the metrics of the world's benchmark, or ours where it has none."""
-        return tuple(map(EpisodeFigure.of, self.metrics)) or SHARES
+        """The shares that say more than success: the metrics of the world's benchmark, or ours where it has none, and those
+        that were added.
+        """
+        return self.shares_of(self.metrics)
+
+    def shares_of(self, metrics: Sequence[Metric]) -> tuple[EpisodeFigure, ...]:
+        """The shares if these are the ``metrics``."""
+        own = tuple(EpisodeFigure.of(metric) for metric in metrics if not metric.added)
+        usual = () if any(not metric.added for metric in self.metrics) else SHARES
+        return (*own, *usual, *(EpisodeFigure.of(metric) for metric in metrics if metric.added))
 
     @property
     def errored(self) -> tuple[Result, ...]:

@@ -37,7 +37,7 @@ from housequest.worlds.base import Demonstrated, Metric, Solvable, Task, World
 from housequest.worlds.env import expert_of, sandbox, steps_of
 from housequest.worlds.errors import ConfigurationError, HousequestError, Unsupported, unquoted
 from housequest.worlds.paths import atomic_write
-from housequest.worlds.registry import DEFAULT_WORLD, info_of, make_world
+from housequest.worlds.registry import DEFAULT_WORLD, info_of, make_world, metrics_of
 
 K = TypeVar("K")
 
@@ -119,6 +119,7 @@ def read_for_comparison(
     metrics: tuple[Metric, ...] = ()
     with suppress(HousequestError):  # of a world that cannot be made here, what its benchmark computes is left out
         metrics = make_world(config.world, **config.world_options, **changed_options(engine=config.engine)).info.metrics
+    metrics += metrics_of(config.world)
     lengths = paths_of(run, manifest, tasks, watcher) if paths else dict[str, PathLengths]()
     ceiling = ceiling_of(run, manifest, tasks, watcher)
     priced = prices(config.model) if prices and config.model else None

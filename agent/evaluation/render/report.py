@@ -215,7 +215,7 @@ def pick(*headings: str) -> list[Column[Figures]]:
 
 def shares(summary: Summary) -> list[Column[Figures]]:
     """The columns of goal conditions and path weights: the world's own metrics where its benchmark has them."""
-    main = tuple(EpisodeFigure.of(metric) for metric in summary.metrics if metric.main) or metrics.SHARES
+    main = summary.shares_of([metric for metric in summary.metrics if metric.main])
     return [Column(of.short, lambda count, of=of: count.of(of).mean, table.percent) for of in main]
 
 
@@ -318,8 +318,8 @@ def _means(summary: Summary) -> Section:
 def definitions(summary: Summary) -> Iterator[str]:
     """Explain the share columns, and what they lack."""
     overall = summary.overall
-    if summary.metrics:
-        yield from (metric.about for metric in summary.metrics if metric.about)
+    yield from (metric.about for metric in summary.metrics if metric.about)
+    if any(not metric.added for metric in summary.metrics):
         if lacking := max(overall.of(figure).missing for figure in summary.shares):
             yield (
                 f"What the benchmark says of {lacking} tasks is not known: nobody demonstrated them, or their games are "

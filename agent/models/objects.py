@@ -1,0 +1,39 @@
+"""Models that are objects of this process, made by whoever calls `housequest.evaluate`, under names such as ``object:mine``."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from housequest.agent.models.base import Model
+from housequest.agent.models.registry import CallOptions, ModelProvider
+from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.registry import register_here
+
+KIND = "object"
+
+
+class ObjectModels(ModelProvider):
+    """Gives the objects that `keep` was given."""
+
+    forms = (f"{KIND}:NAME",)
+    images = True
+    free = True
+    kept: ClassVar[dict[str, Model]] = {}
+
+    def make(self, rest: str, *, name: str, options: CallOptions) -> Model:
+        del name, options
+        if rest not in self.kept:
+            raise ConfigurationError(f"There is no model object {shown(rest)} in this process; give the object itself.")
+        return self.kept[rest]
+
+    def about(self) -> str:
+        return "a model that is an object of this process"
+
+
+def keep(model: Model) -> str:
+    """Keep ``model``, in place of another with its name, and return how settings name it."""
+    register_here("housequest.models", KIND, ObjectModels)
+    name = re.sub(r"[,=\s]+", "-", model.name.strip()) or "model"
+    ObjectModels.kept[name] = model
+    return f"{KIND}:{name}"

@@ -1,0 +1,144 @@
+"""Evaluation from Python: under a running event loop, with objects in place of names, and with metrics of one's own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+
+from housequest import (
+    Act,
+    Agent,
+    AgentParts,
+    Completion,
+    ConfigurationError,
+    Decision,
+    Emitter,
+    Grants,
+    Metric,
+    Model,
+    Observation,
+    Request,
+    Turn,
+    declare_agent,
+    evaluate,
+    evaluate_async,
+    make_world,
+    register,
+    report,
+)
+from housequest.agent.config import Settings
+from housequest.agent.evaluation.library import RunSettings
+from housequest.worlds.registry import _HERE, plugins, world_class
+from housequest.worlds.scripted import ScriptedWorld
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    """What a test registers is known in that test alone."""
+    before = dict(_HERE)
+    yield
+    _HERE.clear()
+    _HERE.update(before)
+    plugins.cache_clear()
+    world_class.cache_clear()
+
+
+@declare_agent("looking", about="It looks around.", needs=(), takes=())
+def looking(parts: AgentParts[Any]) -> Agent:
+    return LookingAgent()
+
+
+class LookingAgent(Agent):
+    name = "looking"
+
+    def begin(self, goal: str, observation: Observation, grants: Grants) -> None:
+        return None
+
+    async def decide(self, memory: None, turn: Turn, emit: Emitter) -> tuple[Decision, None]:
+        return Act("look"), None
+
+
+class LookingModel(Model):
+    name = "looks, always=yes"
+    closed = False
+
+    async def complete(self, request: Request) -> Completion:
+        return Completion("> look")
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+@dataclass(frozen=True)
+class OwnWorld(ScriptedWorld):
+    name = "own"
+
+
+SMALL: RunSettings = {"split": "example", "limit": 2, "max_steps": 3}
+
+
+def test_an_event_loop_may_be_running(tmp_path: Path) -> None:
+    async def cell() -> tuple[Path, Path]:
+        first = evaluate(agent="expert", out=tmp_path / "waited", **SMALL)
+        return first, await evaluate_async(agent="expert", out=tmp_path / "awaited", **SMALL)
+
+    waited, awaited = asyncio.run(cell())
+    assert report(waited)["episodes"] == report(awaited)["episodes"] == 2
+
+
+def test_what_fails_under_a_running_loop_fails_as_elsewhere(tmp_path: Path) -> None:
+    async def cell() -> None:
+        evaluate(agent="exprt", out=tmp_path / "run")
+
+    with pytest.raises(ConfigurationError, match="expert"):
+        asyncio.run(cell())
+
+
+def test_an_agent_of_ones_own_needs_no_package(tmp_path: Path) -> None:
+    run = evaluate(agent=looking, out=tmp_path / "run", **SMALL)
+    assert report(run)["steps"] == {**report(run)["steps"], "total": 6}  # type: ignore[dict-item]
+    again = evaluate(agent=replace(looking, about="Written again."), out=tmp_path / "again", **SMALL)
+    assert json.loads((again / "run.json").read_bytes())["configuration"]["agent"] == "looking"
+
+
+def test_a_model_of_ones_own_is_called_and_not_closed(tmp_path: Path) -> None:
+    model = LookingModel()
+    run = evaluate(agent="react", model=model, out=tmp_path / "run", **SMALL)
+    assert report(run)["calls"] == 6
+    assert not model.closed
+    assert json.loads((run / "run.json").read_bytes())["configuration"]["model"] == "object:looks-always-yes"
+
+
+def test_a_world_of_ones_own_is_given_as_its_class(tmp_path: Path) -> None:
+    run = evaluate(world=OwnWorld, agent="expert", split="demo", out=tmp_path / "run")
+    assert report(run)["world"] == "own" if "world" in report(run) else report(run)["episodes"]
+    assert make_world("own").name == "own"
+    with pytest.raises(ConfigurationError, match="give the class ScriptedWorld"):
+        evaluate(world=make_world("scripted"))  # type: ignore[arg-type]
+
+
+def test_a_metric_of_ones_own_stands_beside_the_usual_shares(tmp_path: Path) -> None:
+    register(
+        Metric("wasted", "wasted", "Wasted: the share of commands without effect.", lambda task: (task.refused, task.steps))
+    )
+    run = evaluate(agent=looking, out=tmp_path / "run", **SMALL)
+    found: Any = report(run)
+    assert found["metrics"]["wasted"]["value"] == 0.0
+    assert "goal_conditions" in found
+
+
+def test_names_of_installed_plugins_stay_theirs() -> None:
+    with pytest.raises(ConfigurationError, match="name of an installed plugin"):
+        register(replace(looking, name="expert"))
+    with pytest.raises(ConfigurationError, match="cannot be registered"):
+        register("expert")  # type: ignore[type-var]
+
+
+def test_each_setting_is_typed() -> None:
+    assert set(get_type_hints(RunSettings)) == set(Settings.model_fields)
