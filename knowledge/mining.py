@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from types import MappingProxyType
 
 from housequest.knowledge.judging import FactReader, Moment, command_pattern, compile_fact, distinct
@@ -139,7 +139,8 @@ def looked_rule(looks: Mapping[str, int], origin: Origin) -> Rule:
     by_days: dict[int, list[str]] = {}
     for place, days in looks.items():
         by_days.setdefault(days, []).append(place)
-    said = (f"on {days:,} day{'s' * (days > 1)}: {', '.join(places)}" for days, places in sorted(by_days.items(), reverse=True))
+    each = sorted(by_days.items(), reverse=True)
+    said = (f"on {days:,} day{'s' * (days > 1)}: {', '.join(_spans(places))}" for days, places in each)
     most, statement = "Looked into ", ""
     for part in said:
         # A very large home: where was looked least is as good as unknown.
@@ -147,7 +148,19 @@ def looked_rule(looks: Mapping[str, int], origin: Origin) -> Rule:
             break
         statement = most + part
         most = f"{statement}; "
-    return Rule(LOOKED, f"{statement}.", "location", status="candidate", origin=origin, scope="household")
+    seen = Evidence(sum(looks.values()))
+    return Rule(LOOKED, f"{statement}.", "location", status="candidate", origin=origin, scope="household", evidence=seen)
+
+
+def _spans(places: Iterable[str]) -> Iterator[str]:
+    """Names of places, those that follow each other as one: ``shelf 2 to 6``."""
+    numbers: dict[str, list[int]] = {}
+    for place in places:
+        numbers.setdefault(kind(place), []).append(int(place.rpartition(" ")[2]))
+    for named, of in numbers.items():
+        for _, run in groupby(enumerate(sorted(of)), lambda one: one[1] - one[0]):
+            first, *more = (number for _, number in run)
+            yield f"{named} {first}" + (f" to {more[-1]}" if more else "")
 
 
 @lru_cache(256)  # a game asks at every step
@@ -156,7 +169,20 @@ def read_looked(statement: str) -> Mapping[str, int]:
     if not _LOOKED.fullmatch(statement):
         return {}
     parts = (part.partition(": ") for part in statement.removeprefix("Looked into ").removesuffix(".").split("; "))
-    return {place: int(days.split()[1].replace(",", "")) for days, _, places in parts for place in places.split(", ")}
+    return {
+        place: int(days.split()[1].replace(",", ""))
+        for days, _, spans in parts
+        for span in spans.split(", ")
+        for place in _places(span)
+    }
+
+
+def _places(span: str) -> Iterator[str]:
+    found = _SPAN.fullmatch(span)
+    if found is None:
+        return
+    first, last = int(found["first"]), int(found["last"] or found["first"])
+    yield from (f"{found['kind']} {number}" for number in range(first, min(last, first + _LONGEST_SPAN) + 1))
 
 
 def _need_rule(form: CommandForm, fact: Fact, witnesses: Sequence[str], name: str) -> Rule:
@@ -406,6 +432,8 @@ _SENTENCE_AT_HOME = re.compile(
     rf"To find an? (?P<thing>\S+), try {_PLACE_AT_HOME}(?:, then {_PLACE_AT_HOME}(?: or {_PLACE_AT_HOME})*)?\.", re.ASCII
 )
 _LOOKED_PART = r"on \d[\d,]{0,9} days?: [^;:,.]+(?:, [^;:,.]+)*"
+_SPAN = re.compile(r"(?P<kind>\S+) (?P<first>\d{1,6})(?: to (?P<last>\d{1,6}))?", re.ASCII)
+_LONGEST_SPAN = 200
 _LOOKED = re.compile(rf"Looked into {_LOOKED_PART}(?:; {_LOOKED_PART})*\.", re.ASCII)
 
 

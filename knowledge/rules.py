@@ -464,11 +464,11 @@ class Rule:
     @property
     def standing(self) -> Standing:
         """The verdict of the evidence. A rule about what is usual is decided once the 95 % interval of its share lies on one
-        side of a half; any other rule is contradicted by a single exception."""
+        side of a half; any other rule is contradicted by a single exception. In one home, whatever was seen there counts."""
         supports, contradicts = self.evidence.supports, self.evidence.contradicts
         if not self.evidence:
             return "undecided"
-        if self.kind not in USUAL:
+        if self.kind not in USUAL or (self.scope == "household" and not contradicts):
             return "contradicted" if contradicts else "supported"
         ends = wilson(supports, supports + contradicts)
         return "supported" if ends.low > 0.5 else "contradicted" if ends.high < 0.5 else "undecided"
