@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import string
 from collections.abc import Sequence
+from functools import partial
+from itertools import islice
 from typing import Any, NoReturn, cast
 
 from housequest.worlds.base import Env, Step, Task
@@ -21,6 +23,7 @@ try:
     import gymnasium
     from gymnasium.error import CustomSpaceError
     from gymnasium.spaces import Text
+    from gymnasium.vector import SyncVectorEnv
     from gymnasium.vector.utils import create_shared_memory  # pyright: ignore[reportUnknownVariableType]
 except ImportError as error:
     raise ImportError('housequest.worlds.gym_env needs Gymnasium; install it with: pip install "housequest[gym]"') from error
@@ -28,6 +31,7 @@ except ImportError as error:
 ID = "housequest/ALFWorld-v0"
 CHARACTERS = "".join(sorted({*string.printable} - {*"\t\r\v\f"}))
 """Printable ASCII, enough for the published games and their annotators' goals."""
+_OVER: dict[str, Any] = {"over": True, "won": False, "admissible_commands": [], "task": "", "goal": ""}
 LONGEST = 8_192  # the longest observation and action, in characters. Published games need 909; a custom goal may have 2,000
 
 
@@ -35,9 +39,19 @@ def register() -> str:
     """Register `HousequestEnv` with Gymnasium as `ID`, and return that; a second call changes nothing."""
     if ID not in gymnasium.registry:
         gymnasium.register(  # pyright: ignore[reportUnknownMemberType]
-            ID, entry_point="housequest.worlds.gym_env:HousequestEnv"
+            ID,
+            entry_point="housequest.worlds.gym_env:HousequestEnv",
+            vector_entry_point="housequest.worlds.gym_env:vector_env",
         )
     return ID
+
+
+def vector_env(num_envs: int = 1, **settings: Any) -> SyncVectorEnv:
+    """Several `HousequestEnv` in this process, for ``gymnasium.make_vec`` without a vectorization mode. With ``ordered``, they
+    share the tasks out: env i of n gets the shard (i, n)."""
+    shared = settings.get("ordered") and "shard" not in settings
+    each = [settings | ({"shard": (number, num_envs)} if shared else {}) for number in range(num_envs)]
+    return SyncVectorEnv([partial(HousequestEnv, **own) for own in each])
 
 
 class TextSpace(Text):
@@ -53,12 +67,13 @@ def _refuse_sharing(space: TextSpace, n: int = 1, ctx: object = None) -> NoRetur
 class HousequestEnv(gymnasium.Env[str, str]):
     """The tasks of one split, one episode a reset. A reset plays a task drawn with the env's seeded generator
     (``split="generated"`` is endless), or ``task`` if given, or ``options={"task": ...}`` for one episode; tasks are named as
-    everywhere (an id, a path, ``split:number``). With ``ordered``, resets play each task of the split once, in its order, and
-    the one after the last raises ``OrderError``. The reward is 1.0 for the step that wins, else 0.0; ``max_steps`` truncates,
-    winning terminates. ``info`` has ``won``, ``admissible_commands`` (None if they cannot be listed), ``goal``, and ``task``,
-    its short name, which no agent should see. ``charset`` has the allowed characters; all other options are the world's (see
-    `make_world`). Raises ``ConfigurationError`` for invalid settings and ``WorldError`` for a text outside the observation
-    space."""
+    everywhere (an id, a path, ``split:number``). With ``ordered``, resets play each task of the split once, in its order; of a
+    ``shard`` (i, n), counted from 0, every n-th one from the i-th on. After the last one, ``info["over"]`` is true, the text is
+    empty, and each step truncates, so that a vector's other envs can play on. The reward is 1.0 for the step that wins, else
+    0.0; ``max_steps`` truncates, winning terminates. ``info`` has ``over``, ``won``, ``admissible_commands`` (None if they
+    cannot be listed), ``goal``, and ``task``, its short name, which no agent should see. ``charset`` has the allowed
+    characters; all other options are the world's (see `make_world`). Raises ``ConfigurationError`` for invalid settings and
+    ``WorldError`` for a text outside the observation space."""
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012 (Gymnasium declares it so)
 
@@ -70,6 +85,7 @@ class HousequestEnv(gymnasium.Env[str, str]):
         *,
         max_steps: int = 50,
         ordered: bool = False,
+        shard: tuple[int, int] | None = None,
         render_mode: str | None = None,
         charset: str = CHARACTERS,
         **options: Any,
@@ -85,7 +101,11 @@ class HousequestEnv(gymnasium.Env[str, str]):
         if max_steps < 1:
             raise ConfigurationError(f"A step limit of {max_steps} leaves nothing to play; give at least 1.")
         self.max_steps = max_steps
-        self._following = iter(self.tasks) if ordered else None
+        place, shards = shard or (0, 1)
+        if not 0 <= place < shards or (shard and not ordered):
+            raise ConfigurationError(f"shard is {shown(shard)}; give (i, n) with i from 0 to n - 1, and ordered=True.")
+        self._following = islice(self.tasks, place, None, shards) if ordered else None
+        self._over = False
         self.render_mode = render_mode
         self.observation_space = TextSpace(LONGEST, min_length=0, charset=charset)
         self.action_space = TextSpace(LONGEST, min_length=0, charset=charset)
@@ -104,9 +124,13 @@ class HousequestEnv(gymnasium.Env[str, str]):
             task = self.world.task(str(reference))
         elif self._following is None:
             task = self.tasks[int(self.np_random.integers(len(self.tasks)))]
-        elif (task := next(self._following, None)) is None:
-            raise OrderError(f"All {len(self.tasks)} tasks were played; make another env to play them again.")
+        else:
+            task = next(self._following, None)
         self.close()  # the episode before, if there is one
+        self._over = task is None
+        if task is None:
+            self._shown = ""
+            return "", dict(_OVER)
         self._env = OrderChecked(StepLimit(self.world.open(task), self.max_steps))
         step = self._env.reset()
         self._shown = step.observation.text
@@ -114,6 +138,8 @@ class HousequestEnv(gymnasium.Env[str, str]):
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Execute any text: observation, reward, terminated, truncated, ``info``. Raises ``OrderError`` outside an episode."""
+        if self._over:
+            return "", 0.0, False, True, dict(_OVER)
         if self._env is None:
             raise OrderError("This env was stepped before its first reset; call reset() first.")
         if not isinstance(cast("object", action), str):
@@ -141,6 +167,7 @@ class HousequestEnv(gymnasium.Env[str, str]):
                 "Give a `charset` that has all its characters."
             )
         return text, {
+            "over": False,
             "won": step.won,
             "admissible_commands": None if listed is None else list(listed),
             "task": env.task.reference,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,13 +52,52 @@ def test_the_id_with_its_module_works_in_a_fresh_process() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, timeout=60)
 
 
-def test_an_ordered_pass_plays_each_task_once() -> None:
+def test_an_ordered_pass_plays_each_task_once_and_then_says_so() -> None:
     env = HousequestEnv(**SCRIPTED, ordered=True)
     references = [env.reset(seed=3)[1]["task"] for _ in env.tasks]
     assert references == [task.reference for task in env.tasks]
-    with pytest.raises(OrderError, match="tasks were played"):
-        env.reset()
+    text, info = env.reset()
+    assert (text, info["over"], info["task"], info["admissible_commands"]) == ("", True, "", [])
+    assert env.step("look")[1:4] == (0.0, False, True)
+    assert text in env.observation_space
     assert env.reset(options={"task": references[0]})[1]["task"] == references[0]
+    assert not env.step("look")[4]["over"]
+
+
+def test_shards_share_the_tasks_out() -> None:
+    tasks = [f"generated:{number}" for number in range(5, 12)]
+    settings: dict[str, Any] = {"split": "generated:5..11", "ordered": True}
+    shards = [HousequestEnv(**settings, shard=(place, 3)) for place in range(3)]
+    assert [[env.reset()[1]["task"] for _ in range(3)] for env in shards] == [
+        tasks[0::3],
+        [*tasks[1::3], ""],
+        [*tasks[2::3], ""],
+    ]
+    for wrong in ((3, 3), (-1, 2), (0, 0)):
+        with pytest.raises(ConfigurationError, match="shard is"):
+            HousequestEnv(**settings, shard=wrong)
+    with pytest.raises(ConfigurationError, match="ordered=True"):
+        HousequestEnv(shard=(0, 2))
+
+
+@pytest.mark.parametrize("mode", ["next-step", "same-step"])
+def test_a_vector_plays_each_task_once_to_the_end_of_the_slowest(mode: str) -> None:
+    settings: dict[str, Any] = {"split": "generated:5..9", "ordered": True, "max_steps": 2}
+    if mode == "same-step":
+        makers = [partial(HousequestEnv, **settings, shard=(place, 2)) for place in range(2)]
+        envs = gymnasium.vector.SyncVectorEnv(makers, autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
+    else:
+        envs = gymnasium.make_vec(register(), num_envs=2, **settings)
+    _, infos = envs.reset(seed=1)
+    seen: set[str] = set()
+    finished: list[str] = []
+    while not infos["over"].all():
+        seen |= {*infos["task"].tolist()}
+        tasks = infos["task"].tolist()
+        _, _, _, truncated, infos = envs.step(("look", "look"))
+        finished += [task for task, end in zip(tasks, truncated, strict=True) if end and task]
+    envs.close()
+    assert sorted(seen - {""}) == sorted(finished) == [f"generated:{number}" for number in range(5, 10)]
 
 
 def played(env: Any, seed: int) -> tuple[float, bool, bool, dict[str, Any]]:
@@ -93,7 +133,7 @@ def test_a_win_with_the_last_step_terminates_and_is_not_truncated() -> None:
 def test_info_is_new_each_time_and_tells_what_is_possible() -> None:
     env = HousequestEnv(task="example:1")
     _, info = env.reset(seed=0)
-    assert set(info) == {"won", "admissible_commands", "task", "goal"}
+    assert set(info) == {"over", "won", "admissible_commands", "task", "goal"}
     assert info["task"] == "example:1"
     assert "look" in info["admissible_commands"]
     info["admissible_commands"].clear()
