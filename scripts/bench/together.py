@@ -54,7 +54,9 @@ def _alone(data: Path | None) -> Iterator[str]:
         yield f"{name}: {steps:,} steps through a seat, {differences} differences, {spent[1] / spent[0]:.2f} times as long"
 
 
-class _Played(NamedTuple):
+class Played(NamedTuple):
+    """The rounds until it was won, at most `MOST_ROUNDS`, and the share of refused commands."""
+
     rounds: int
     refused: float
 
@@ -65,11 +67,11 @@ def _shared(data: Path | None) -> Iterator[str]:
     for name, split in WORLDS.items():
         world = make_world(name)
         tasks = [world.task(f"{split}:{FIRST + number}") for number in range(TASKS)]
-        alone = [_play(world, task, 1, hears=False) for task in tasks]
+        alone = [played_by(world, task, 1, hears=False) for task in tasks]
         yield f"{name}: {TASKS} tasks, {mean(one.rounds for one in alone):.1f} rounds alone"
         for number in (2, 3, 4):
             for hears in (False, True) if number == 2 else (True,):
-                played = [_play(world, task, number, hears=hears) for task in tasks]
+                played = [played_by(world, task, number, hears=hears) for task in tasks]
                 low, high = _interval([one.rounds for one in alone], [one.rounds for one in played])
                 gain = sum(one.rounds for one in alone) / sum(one.rounds for one in played)
                 slower = sum(one.rounds > before.rounds for before, one in zip(alone, played, strict=True))
@@ -81,7 +83,8 @@ def _shared(data: Path | None) -> Iterator[str]:
                 )
 
 
-def _play(world: World, task: Task, number: int, *, hears: bool) -> _Played:
+def played_by(world: World, task: Task, number: int, *, hears: bool) -> Played:
+    """One task played by a number of experts, each in its turn, which hear news of each other or not."""
     shared, expert, household = shared_house(world, task, PLAYERS[:number]), expert_of(world), world.household
     memories = {player: expert.begin(task.goal, step.observation) for player, step in shared.reset().items()}
     acted = refused = 0
@@ -96,8 +99,8 @@ def _play(world: World, task: Task, number: int, *, hears: bool) -> _Played:
             memories[player] = expert.observe(memory, command or WAIT, step.observation)
             acted, refused = acted + 1, refused + (not step.observation.accepted)
             if step.won:
-                return _Played(turn, refused / acted)
-    return _Played(MOST_ROUNDS, refused / acted)
+                return Played(turn, refused / acted)
+    return Played(MOST_ROUNDS, refused / acted)
 
 
 def _interval(alone: Sequence[int], played: Sequence[int]) -> tuple[float, float]:

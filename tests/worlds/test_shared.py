@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from housequest.worlds.alfworld.engine.game import Game
 from housequest.worlds.alfworld.engine.shared import SharedNative
-from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Env, Step, Task, World
 from housequest.worlds.checking import check_world
 from housequest.worlds.env import OrderChecked, StepLimit, shared_house
 from housequest.worlds.errors import ConfigurationError, OrderError, Unsupported
+from housequest.worlds.registry import make_world
 from housequest.worlds.scripted import ScriptedWorld
 from housequest.worlds.shared import WAIT, Seat, Shareable, Shared, checked_players
+from scripts.bench.together import played_by
+from tests import parts
 
 
 def house(*players: str) -> Shared:
@@ -156,24 +156,14 @@ def test_a_world_is_shareable_by_its_method() -> None:
 
 
 @pytest.mark.heavy
-def test_two_experts_that_see_each_other_are_faster_than_one() -> None:
-    world = AlfworldWorld()
-    rounds = [0, 0]
-    for seed in range(60_000, 60_040):
+@pytest.mark.parametrize(
+    ("name", "tasks", "gain"),
+    [("alfworld", 60, 1.1), pytest.param("household-graph", 30, 1.2, marks=parts.needs("graphs"))],
+)
+def test_two_experts_that_see_each_other_are_faster_than_one(name: str, tasks: int, gain: float) -> None:
+    world, rounds = make_world(name), [0, 0]
+    for seed in range(60_000, 60_000 + tasks):
         task = world.task(f"generated:{seed}")
         for number in (1, 2):
-            shared, expert = world.share(task, ("Ann", "Bob")[:number]), world.expert()
-            memories: dict[str, Any] = {
-                player: expert.begin(task.goal, step.observation) for player, step in shared.reset().items()
-            }
-            won = False
-            while not won:
-                rounds[number - 1] += 1
-                for player in shared.players:
-                    memory = memories[player]
-                    memory = replace(memory, belief=HOUSEHOLD.hear(memory.belief, shared.news(player)))
-                    command, _, memory = expert.decide(memory)
-                    step = shared.step(player, command or WAIT)
-                    memories[player] = expert.observe(memory, command or WAIT, step.observation)
-                    won = won or step.won
-    assert rounds[1] < 0.95 * rounds[0]
+            rounds[number - 1] += played_by(world, task, number, hears=True).rounds
+    assert rounds[0] > gain * rounds[1]

@@ -321,6 +321,9 @@ class _Decision:
         if target is None:
             yield from self._seek([self.wanted.place], f"find the {spoken(self.wanted.place)}")
         more = self.missing - Counter(kind(name) for name in self.useful)
+        # What others carry is on its way, as long as there is anything else to do.
+        left = more - Counter(kind(name) for other in self.belief.others for name in other.carried)
+        more = left if left or self.useful else more
         full = len(carried) >= self.belief.hands
         shut = target is not None and target.openness == "closed"
         if target and self.useful and (full or not more or shut or self.belief.at == target.name):
