@@ -22,7 +22,7 @@ from housequest.agent.evaluation.render.pages.render import RateBar, chart, tabl
 from housequest.agent.evaluation.render.table import Column, Table, TabledReport, number, percent, percents, plain_data
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.shard import Verification, verify_run
-from housequest.agent.explorer.living import CEILING, FLOOR, LEARNT, Life, LivesManifest, read_lives
+from housequest.agent.explorer.living import CEILING, FLOOR, LEARNT, RANDOM, Life, LivesManifest, read_lives
 from housequest.knowledge.choosing import estimated_tokens
 from housequest.knowledge.mining import read_sentence
 from housequest.knowledge.rulebook import read_book
@@ -101,7 +101,11 @@ class LivesReport(TabledReport):
     def homes(self) -> tuple[str, ...]:
         """The homes in which all lives are over."""
         every = [set(homes) for homes in self._by_who.values()]
-        whole = set(self.manifest.homes).intersection(*every) if len(every) == len(self.arms) + 2 else set[str]()
+        whole = (
+            set(self.manifest.homes).intersection(*every)
+            if len(every) == len(self.arms) + len(self.manifest.references)
+            else set[str]()
+        )
         return tuple(home for home in self.manifest.homes if home in whole)
 
     @property
@@ -168,7 +172,7 @@ class LivesReport(TabledReport):
         each = {home: self._by_who[arm][home].days[days] for home in self.homes}
         played = list(chain.from_iterable(each.values()))
         success, turns = fmean(one.won for one in played), fmean(one.turns for one in played)
-        if arm in (FLOOR, CEILING):
+        if arm in self.manifest.references:
             return success, turns, None, None, None
         gaps = [self._gap(home, lived, days) for home, lived in each.items()]
         regret = sum(could - saved for saved, could in gaps) / len(played)
@@ -186,7 +190,8 @@ class LivesReport(TabledReport):
             Column("regret", lambda row: row[3], number),
             Column(f"days to {CLOSED:.0%}", lambda row: row[4], lambda day: "-" if day is None else str(day)),
         ]
-        who = (FLOOR, *self.arms, CEILING)
+        *below, above = self.manifest.references
+        who = (*below, *self.arms, above)
         yield Table.of(f"days 1 to {self.manifest.days}", lived, ((arm, self._living_row(arm)) for arm in who))
         tried: list[Column[ArmDay]] = [
             Column("success", lambda row: row.success, percent),
@@ -214,6 +219,9 @@ class LivesReport(TabledReport):
             yield "No home is over yet; the same command goes on."
             return
         (low, most), (high, least) = self.reference(FLOOR), self.reference(CEILING)
+        if RANDOM in self.manifest.references:
+            share, turns = self.reference(RANDOM)
+            yield f"Random: searching in a random order it wins {percent(share)} of the last days, in {number(turns)} turns."
         yield (
             f"Floor: with no book the agent wins {percent(low)} of the last days, in {number(most)} turns. Ceiling: told the "
             f"true habits, which are hidden otherwise, it wins {percent(high)}, in {number(least)}."
@@ -227,7 +235,9 @@ class LivesReport(TabledReport):
             yield f"Left out: {left} homes that are not over yet; the same command goes on."
 
     def data(self) -> dict[str, object]:
-        references = {who: dict(zip(("success", "turns"), self.reference(who), strict=True)) for who in (FLOOR, CEILING)}
+        references = {
+            who: dict(zip(("success", "turns"), self.reference(who), strict=True)) for who in self.manifest.references
+        }
         names = ("success", "turns", "gap_closed", "regret", "known_after")
         arms = {
             arm: {

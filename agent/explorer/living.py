@@ -7,7 +7,7 @@ goes on where it was stopped, and makes the same bytes.
 ::
 
     run.json                          the homes, the ways to learn, the days
-    household-7/floor/                the agent with no book, on all days
+    household-7/floor/                the agent with no book, on all days; in random/, searching in a random order
     household-7/ceiling/              told the true habits, which are hidden from every other agent
     household-7/counts/day-012/       a run of one day, with the book of its evening in book.yaml
     household-7/counts/tried-010/     the book of the tenth evening, on the days that come after all others
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -55,8 +56,8 @@ LEARNT: dict[Way, str] = {
     "memory": "where each thing was seen last",
     "context": "the past days as they were, for the model to read",
 }
-FLOOR, CEILING = "floor", "ceiling"
-"""An agent that knows nothing of the home, and one that is told all of it."""
+FLOOR, RANDOM, CEILING = "floor", "random", "ceiling"
+"""For reference: an agent that knows nothing of the home; the same looking anywhere; and one that is told all of it."""
 MANIFEST = "run.json"
 MOST_DAYS = 500
 TRIED = (5, 10, 20, 40)
@@ -77,6 +78,7 @@ class LivesManifest(files.Frozen):
     tried: tuple[int, ...]
     frozen: int = Field(ge=0, le=MOST_DAYS)
     lingering: int = Field(ge=0)
+    references: tuple[str, ...]
     world: str
     agent: str
     model: str | None
@@ -86,7 +88,7 @@ class LivesManifest(files.Frozen):
     @property
     def lives(self) -> tuple[Life, ...]:
         """All lives, with those for reference."""
-        return tuple(Life(home, who) for home in self.homes for who in (FLOOR, CEILING, *self.ways))
+        return tuple(Life(home, who) for home in self.homes for who in (*self.references, *self.ways))
 
     def episodes(self, life: Life) -> int:
         """The number of days that are played in a life."""
@@ -162,6 +164,7 @@ def plan_lives(
         tried=evenings,
         frozen=frozen if evenings else 0,
         lingering=min(days, max(1, days // 2)) if "explore" in ways else 0,
+        references=(FLOOR, *([RANDOM] if _searches(settings, named[0]) else ()), CEILING),
         world=world.name,
         agent=setup.agent,
         model=setup.recorded_model,
@@ -187,6 +190,18 @@ def _homes(text: str, world: World) -> Iterator[str]:
 
 def _first_day(settings: Settings, home: str) -> RunSpec:
     return make_run_spec(settings.model_copy(update={"split": f"{home}:1..1"}))
+
+
+def _at_random(settings: Settings) -> Settings:
+    return settings.model_copy(update={"set": {**settings.set, "search": "random"}})
+
+
+def _searches(settings: Settings, home: str) -> bool:
+    """True if the agent can search in a random order."""
+    with suppress(ConfigurationError):
+        _first_day(_at_random(settings), home)
+        return True
+    return False
 
 
 def _check_agent(setup: Setup, ways: Sequence[str]) -> None:
@@ -263,7 +278,8 @@ class _Living:
         one, place = self.lives.manifest, self.folder / life.folder
         last = one.days + one.frozen
         if life.who not in one.ways:
-            await self._play(place, f"{life.home}:1..{last}", None if life.who == FLOOR else self._truth(life.home))
+            book = self._truth(life.home) if life.who == CEILING else None
+            await self._play(place, f"{life.home}:1..{last}", book)
             return
         book, notebook = None, Notebook(life, self._commands)
         for day in range(1, one.days + 1):
@@ -276,7 +292,8 @@ class _Living:
                 await self._play(place / f"tried-{day:03}", f"{life.home}:{one.days + 1}..{last}", book)
 
     async def _play(self, folder: Path, split: str, book: RuleBudget | None, curiosity: Curiosity | None = None) -> None:
-        settings = self.lives.settings.model_copy(update={"split": split})
+        settings = _at_random(self.lives.settings) if folder.name == RANDOM else self.lives.settings
+        settings = settings.model_copy(update={"split": split})
         spec = make_run_spec(settings, rules=book, curiosity=curiosity)
         options = replace(self.options, concurrency=self.at_once, watcher=lambda _: None, beat=None, shard=None)
         self._count(await run_batch(spec, folder, options, self.tracker))

@@ -18,7 +18,7 @@ from housequest.agent.evaluation.runs.batch import RunOptions
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
 from housequest.agent.evaluation.runs.shard import Shard
 from housequest.agent.explorer.curves import CEILING, FLOOR, curves_chart, curves_page, found_habits, read_curves, verify_lives
-from housequest.agent.explorer.living import LEARNT, Life, Lives, diary_entry, live, plan_lives, true_rules
+from housequest.agent.explorer.living import LEARNT, RANDOM, Life, Lives, diary_entry, live, plan_lives, true_rules
 from housequest.agent.skills.searching import EARLIER, KEPT, SIMILAR, ToldPrior, linger, look_for
 from housequest.knowledge.mining import LOOKED, Location, Mined, PlaceShare, looked_rule, read_looked, read_sentence
 from housequest.knowledge.rulebook import read_book
@@ -124,7 +124,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_life_is_a_run_a_day_with_the_book_of_each_evening(whole: Path) -> None:
     one = whole / "household-light-1001"
-    assert {each.name for each in one.iterdir()} == {FLOOR, CEILING, "counts", "explore", "mine", "memory"}
+    assert {each.name for each in one.iterdir()} == {FLOOR, RANDOM, CEILING, "counts", "explore", "mine", "memory"}
     assert {each.name for each in (one / "counts").iterdir()} == {"day-001", "day-002", "day-003", "tried-002"}
     first, last = (read_book(one / "counts" / day / "book.yaml").rules for day in ("day-001", "day-003"))
     assert last[-1].id == LOOKED and len(last) > len(first)
@@ -154,6 +154,7 @@ def test_the_curves_stand_between_floor_and_ceiling(whole: Path) -> None:
     data = report.data()
     assert set(data["arms"]) == {"counts", "explore", "mine", "memory"}  # type: ignore[call-overload]
     assert report.reference(CEILING)[1] < report.reference(FLOOR)[1]
+    assert report.reference(CEILING)[1] < report.reference(RANDOM)[1]
     text = report.text()
     assert "days 1 to 3" in text and "tried on 2 days" in text and "habits found" in text
     page, chart = curves_page(report).decode(), str(curves_chart(report))
