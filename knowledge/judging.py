@@ -266,3 +266,33 @@ def examine(rules: Sequence[Rule], moments: Iterable[Moment]) -> tuple[RuleFindi
         for found, against in (tally.values() for tally in tallies)
     )
     return tuple(map(RuleFinding, rules, evidence))
+
+
+def deciding_words(rule: Rule, command: str, answer: str) -> tuple[str, ...]:
+    """The words of a step that decide about ``rule``, for people to look at.
+
+    These are the names that its check binds or asks about, what the game must have said, and for a rule about places the names
+    of the things and places that it is about.
+    """
+    check, kinds = rule.check, {"".join(word.split()).lower() for word in rule.objects}
+    found: dict[str, None] = {}
+    if check is not None and (bound := command_pattern(check.command).fullmatch(command.strip())) is not None:
+        names = bound.groupdict()
+        found |= dict.fromkeys(names.values())
+        terms = [term for fact in (*check.before, *check.then) for term in (fact.subject, fact.other) if term is not None]
+        kinds |= {word for term in terms if term.shape == "kinds" for word in term.words}
+        found |= dict.fromkeys(word for term in terms if term.shape == "name" for word in term.words)
+        for fact in check.then:
+            said = (
+                fact.text.split(ANYTHING)
+                if fact.relation == "says"
+                else answer.split("\n")
+                if fact.relation == "refused"
+                else []
+            )
+            found |= dict.fromkeys(_VARIABLE.sub(lambda one: names[one[1]], piece).strip() for piece in said)
+    elif rule.kind == "location":
+        kinds |= set(re.findall(r"[a-z]+", rule.statement.lower()))
+    named: list[str] = re.findall(_NAME, f"{command}\n{answer}", re.ASCII)
+    found |= dict.fromkeys(name for name in named if kind(name).lower() in kinds)
+    return tuple(word for word in found if word)

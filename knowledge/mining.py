@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import groupby, zip_longest
+from itertools import groupby
 from types import MappingProxyType
 
 from housequest.knowledge.judging import FactReader, Moment, command_pattern, compile_fact, distinct
@@ -122,7 +122,11 @@ def mine_table(counts: Counts) -> Mined:
 
 
 def place_rule(location: Location, origin: Origin) -> Rule:
-    """A location as a rule. Objects elsewhere do not contradict it, because it states their share."""
+    """A location as a rule. Its evidence says if the place to try first is the likeliest: what lay there is for it, what lay
+    in the next place against it, in numbers that estimate the whole as shares do. Other places decide nothing, and in a home
+    the days on which a thing was there speak for themselves."""
+    first, at_home = location.places[0], location.places[0].looks > 0
+    second = () if at_home else location.places[1:2]
     return Rule(
         id=f"where-{location.thing}",
         statement=location.sentence,
@@ -130,7 +134,12 @@ def place_rule(location: Location, origin: Origin) -> Rule:
         objects=(location.thing,),
         status="candidate",
         origin=origin,
-        evidence=Evidence(sum(place.seen for place in location.likeliest), witnesses=location.witnesses),
+        evidence=Evidence(
+            first.seen if at_home else location.counted(first),
+            sum(map(location.counted, second)),
+            first.witnesses,
+            tuple(step for each in second for step in each.witnesses),
+        ),
     )
 
 
@@ -478,11 +487,22 @@ class Location:
         total = sum(one.share for one in self.places)
         return place.share / total >= HABIT and place.things >= SIGHTINGS
 
+    def counted(self, place: PlaceShare) -> int:
+        """The part of the things counted that lies in ``place`` by its share."""
+        return round(place.share / sum(one.share for one in self.places) * self.number)
+
     @property
-    def witnesses(self) -> tuple[str, ...]:
-        """Steps that showed such an object in the likeliest places, of each place in turn."""
-        turns = zip_longest(*(place.witnesses for place in self.likeliest))
-        return tuple(dict.fromkeys(step for turn in turns for step in turn if step is not None))[:WITNESSES]
+    def leads(self) -> bool:
+        """True if the first place is the likeliest, with 95 % confidence."""
+        first, second = (sum(map(self.counted, self.places[at : at + 1])) for at in (0, 1))
+        return wilson(first, first + second).low > 0.5
+
+    @property
+    def short(self) -> str:
+        """The first places with their shares in per cent: ``apple: fridge 34 · countertop 26``."""
+        # A numbered place ends with a number itself.
+        told = (f"{one.receptacle}{':' * bool(one.looks)} {percentage(one.share)}" for one in self.likeliest[:PLACES])
+        return f"{self.thing}: {' · '.join(told)}"
 
     @property
     def sentence(self) -> str:

@@ -259,6 +259,7 @@ Beside = Literal["book", "nothing"]
 RuleField = Literal["statement", "kind", "scope", "types", "objects", "check", "evidence", "status"]
 Standing = Literal["supported", "contradicted", "undecided"]
 KINDS: tuple[RuleKind, ...] = get_args(RuleKind)
+SCOPES: tuple[RuleScope, ...] = get_args(RuleScope)
 STATUSES: tuple[RuleStatus, ...] = get_args(RuleStatus)
 USUAL: tuple[RuleKind, ...] = ("location", "strategy")
 """Kinds of rule about what is usual: a single exception does not refute them."""
@@ -500,18 +501,18 @@ class Rule:
         return replace(self, status=status, by=by, history=(*self.history, Edit(status, by=by)))
 
     def edited(self, wanted: Rule, by: DecidedBy = "person") -> Rule:
-        """The rule with the statement, kind, types, objects and check of ``wanted``; its history records each change.
+        """The rule with the statement, kind, scope, types, objects and check of ``wanted``; its history records each change.
 
         Counted evidence is dropped if the check changes, and measured worth if agents are told something else. If evidence or
-        a model had judged the rule, a new statement, kind or check makes it a candidate again.
+        a model had judged the rule, a new statement, kind, scope or check makes it a candidate again.
         """
         rule = replace(
             wanted, id=self.id, status=self.status, by=self.by, origin=self.origin, evidence=self.evidence, history=self.history
         )
         if self.evidence and (rule.check or rule.statement) != (self.check or self.statement):
             rule = replace(rule, evidence=Evidence())
-        judged = (self.statement, self.kind, self.check)
-        if self.by != "person" and self.status != "candidate" and (rule.statement, rule.kind, rule.check) != judged:
+        judged = (self.statement, self.kind, self.scope, self.check)
+        if self.by != "person" and self.status != "candidate" and (rule.statement, rule.kind, rule.scope, rule.check) != judged:
             rule = replace(rule, status="candidate", by="person")
         rule = rule.following(self)
         before, after = _said(self), _said(rule)

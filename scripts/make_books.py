@@ -37,7 +37,7 @@ from housequest.knowledge.judging import examine
 from housequest.knowledge.mining import Mined, mine, mine_table
 from housequest.knowledge.rulebook import SUFFIX, WITNESSES, Rulebook, library, parse_book, read_book, renew, save
 from housequest.knowledge.rules import Rule
-from housequest.tui.desk.state import MissingWitness, find_witnesses
+from housequest.tui.desk.witnesses import MissingWitness, find_witnesses
 from housequest.worlds.alfworld.text import HOUSEHOLD, load_counts
 from housequest.worlds.env import expert_of
 from housequest.worlds.errors import HousequestError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from housequest.knowledge.judging import Moment, examine
+from housequest.knowledge.judging import Moment, deciding_words, examine
 from housequest.knowledge.rulebook import read_book
 from housequest.knowledge.rules import WITNESSES, Evidence, Rule, parse_check
 from housequest.worlds.alfworld.text import HOUSEHOLD
@@ -73,3 +73,36 @@ def test_a_rule_without_a_check_is_undecided() -> None:
 def test_what_is_usual_may_have_exceptions(kind: str, evidence: Evidence, standing: str) -> None:
     rule = Rule("a", "b", kind=kind, evidence=evidence)  # pyright: ignore[reportArgumentType]
     assert rule.standing == standing
+
+
+ARRIVES = "You arrive at fridge 1. The fridge 1 is open. In it, you see a egg 2, and a mug 1."
+
+
+@pytest.mark.parametrize(
+    ("rule", "command", "answer", "words"),
+    [
+        (Rule("r", "Eggs: fridge.", "location", objects=("egg",)), "go to fridge 1", ARRIVES, ("fridge 1", "egg 2")),
+        (
+            Rule("r", "R.", check=parse_check("go to {receptacle}; then a mug is in {receptacle}")),
+            "go to fridge 1",
+            ARRIVES,
+            ("fridge 1", "mug 1"),
+        ),
+        (
+            Rule("r", "R.", check=parse_check('go to {receptacle}; then says "You arrive at {receptacle}. ..."')),
+            "go to fridge 1",
+            ARRIVES,
+            ("fridge 1", "You arrive at fridge 1."),
+        ),
+        (Rule("r", "R.", check=parse_check("take {object} from {receptacle}; then refused")), "look", ARRIVES, ()),
+        (
+            Rule("r", "R.", check=parse_check("take {object} from {receptacle}; then refused")),
+            "take egg 2 from fridge 1",
+            "Nothing happens.",
+            ("egg 2", "fridge 1", "Nothing happens."),
+        ),
+        (Rule("r", "A plan.", "strategy"), "go to fridge 1", ARRIVES, ()),
+    ],
+)
+def test_the_words_that_decide_about_a_rule_are_named(rule: Rule, command: str, answer: str, words: tuple[str, ...]) -> None:
+    assert deciding_words(rule, command, answer) == words

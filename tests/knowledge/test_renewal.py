@@ -48,6 +48,8 @@ def test_evidence_accepts_only_what_it_supports() -> None:
     few = [replace(each, evidence=Evidence(1)) for each in counted(MUG, TAKE)]
     book = renew(Rulebook(Path("book.yaml")), few, accept=True).book
     assert [rule.status for rule in book.rules] == ["candidate", "accepted"]
+    at_home = renew(Rulebook(Path("book.yaml")), [replace(few[0], scope="household")], accept=True).book
+    assert [rule.status for rule in at_home.rules] == ["accepted"]
 
 
 @pytest.mark.parametrize(

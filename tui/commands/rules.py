@@ -253,6 +253,7 @@ def edit(
     name: str,
     statement: str | None = None,
     kind: str | None = None,
+    scope: str | None = None,
     check: str | None = None,
     objects: list[str] | None = None,
     types: list[str] | None = None,
@@ -260,7 +261,7 @@ def edit(
     """Change a rule. For anything else, edit the book's file: it is plain YAML, and your comments stay."""
     current = library().editable(book)
     rule = current.rule(name)
-    given = {"statement": statement, "kind": kind, "check": check}
+    given = {"statement": statement, "kind": kind, "scope": scope, "check": check}
     changes = {field: text for field, text in given.items() if text is not None}
     changes |= {field: ", ".join(words) for field, words in (("types", types), ("objects", objects)) if words}
     if not changes:

@@ -23,7 +23,7 @@ from textual.widgets import Input, Static, TextArea
 
 from housequest.agent.episodes.moments import episode_files
 from housequest.knowledge.rulebook import save
-from housequest.knowledge.rules import KINDS, Evidence, Rule
+from housequest.knowledge.rules import KINDS, SCOPES, Evidence, Rule
 from housequest.tui.base_screen import RUNS, Dialog, in_thread
 from housequest.tui.desk.rule_text import NO_KIND, Draft, DraftFault, FormField
 from housequest.tui.desk.state import latest_book, list_books, open_book
@@ -83,6 +83,7 @@ class RuleDialog(Dialog[bool], keys="rule"):
         self._fields: dict[FormField, TextArea | ChoiceBar | Input] = {
             "statement": prose(draft.statement, placeholder="what holds in this world, in a sentence", id="field-statement"),
             "kind": ChoiceBar(id="field-kind"),
+            "scope": ChoiceBar(id="field-scope"),
             "types": line(draft.types, "all; or task types, with commas between them", id="field-types"),
             "objects": line(draft.objects, "all; or kinds of thing, with commas between them", id="field-objects"),
             "check": prose(draft.check, placeholder=check, id="field-check"),
@@ -127,7 +128,7 @@ class RuleDialog(Dialog[bool], keys="rule"):
         for name, field in self._fields.items():
             text: str = getattr(draft, name)
             if isinstance(field, ChoiceBar):
-                field.offer((NO_KIND, *KINDS), text)
+                field.offer((NO_KIND, *KINDS) if name == "kind" else SCOPES, text)
             elif isinstance(field, Input):
                 field.value = text
             elif field.text != text:

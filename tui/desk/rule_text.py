@@ -9,7 +9,8 @@ from itertools import chain, count
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from housequest.knowledge.mining import read_sentence
-from housequest.knowledge.rules import KINDS, LONGEST_ID, LONGEST_STATEMENT, LONGEST_WORD, MOST_WORDS, Rule, parse_check
+from housequest.knowledge.rulebook import unsealed
+from housequest.knowledge.rules import KINDS, LONGEST_ID, LONGEST_STATEMENT, LONGEST_WORD, MOST_WORDS, SCOPES, Rule, parse_check
 from housequest.tui.text import table
 from housequest.worlds.errors import KnowledgeError, nearest, shown
 from housequest.worlds.registry import DEFAULT_WORLD, household
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from housequest.knowledge.mining import Location
     from housequest.knowledge.rules import DecidedBy, Edit, Evidence, Standing, Worth
 
-FormField = Literal["statement", "kind", "types", "objects", "check", "book", "form"]
+FormField = Literal["statement", "kind", "scope", "types", "objects", "check", "book", "form"]
 """The field with a fault; ``form``: no single field."""
 NO_KIND = "none"
 WORDS_IN_ID = 6
@@ -42,6 +43,7 @@ class Draft:
 
     statement: str = ""
     kind: str = NO_KIND
+    scope: str = "world"
     types: str = ""
     objects: str = ""
     check: str = ""
@@ -51,7 +53,8 @@ class Draft:
     def of(cls, rule: Rule) -> Draft:
         """The form filled in with ``rule``."""
         check = str(rule.check) if rule.check else ""
-        return cls(rule.statement, rule.kind or NO_KIND, ", ".join(rule.types), ", ".join(rule.objects), check)
+        lists = (", ".join(rule.types), ", ".join(rule.objects))
+        return cls(rule.statement, rule.kind or NO_KIND, rule.scope, *lists, check)
 
     def faults(self, world: str = DEFAULT_WORLD) -> Iterator[DraftFault]:
         """The faults of the draft, as a rule about ``world``, field by field."""
@@ -91,6 +94,7 @@ class Draft:
         values = {
             "statement": _line(self.statement),
             "kind": next((kind for kind in KINDS if kind == self.kind), None),
+            "scope": next((scope for scope in SCOPES if scope == self.scope), "world"),
             "types": _words(self.types),
             "objects": _words(self.objects),
             "check": parse_check(check) if check and "check" in changed else None,
@@ -146,9 +150,7 @@ def worth_text(worth: Worth | None) -> str:
 def rule_lines(rule: Rule) -> Iterator[str]:
     """Everything about a rule, line by line."""
     yield f"{rule.id}: {rule.statement}"
-    by = "" if rule.status == "candidate" else f" by {who(rule.by)}"
-    origin = f"{'a ' if rule.origin.source != 'person' or not rule.origin.name else ''}{rule.origin.source} {rule.origin.name}"
-    yield f"  {rule.status}{by}, stated by {origin.strip()}"
+    yield f"  {status_of(rule)}"
     scope = () if rule.scope == "world" else (rule.scope,)
     for name, words in (
         ("kind", (rule.kind,) if rule.kind else ()),
@@ -160,7 +162,7 @@ def rule_lines(rule: Rule) -> Iterator[str]:
             yield f"  {name}: {', '.join(words)}"
     if rule.check:
         yield f"  check: {rule.check}"
-    if location := read_sentence(rule.statement):
+    if location := location_of(rule):
         yield f"  counted, with 95 % intervals: {location}"
     evidence = rule.evidence
     if evidence:
@@ -169,8 +171,27 @@ def rule_lines(rule: Rule) -> Iterator[str]:
         yield "  evidence: none counted; somebody named"
     yield from (f"    for      {witness}" for witness in evidence.witnesses)
     yield from (f"    against  {witness}" for witness in evidence.against)
-    yield from (f"  {'costs' if each.costs else 'worth'}: {each.sentence}" for each in rule.worth)
-    yield from (f"  {edit_line(edit)}" for edit in rule.history)
+    yield "  story"
+    yield from (f"    {line}" for line in story_lines(rule))
+
+
+def status_of(rule: Rule) -> str:
+    return rule.status if rule.status == "candidate" else f"{rule.status} by {who(rule.by)}"
+
+
+def location_of(rule: Rule) -> Location | None:
+    """The shares that a rule tells of its places, if counting wrote it and nobody gave it other words."""
+    return read_sentence(rule.statement) if rule.kind == "location" else None
+
+
+def story_lines(rule: Rule) -> Iterator[str]:
+    """A rule's story: who found it and in which play, who decided or changed what since, and what it was measured to be worth."""
+    origin, name = rule.origin, unsealed(rule.origin).name
+    found = {"person": "written by a person", "run": "found by counting", "model": "found by a model"}[origin.source]
+    played = ", ".join(origin.over(rule.evidence.witnesses))
+    yield " · ".join(filter(None, (found, name, "" if played in name else f"in play over {played}")))
+    yield from map(edit_line, rule.history)
+    yield from (f"{'costs' if each.costs else 'worth'} {each.sentence}" for each in rule.worth)
 
 
 def edit_line(edit: Edit) -> str:

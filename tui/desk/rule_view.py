@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 
 from textual import events, on, work
 from textual.app import ComposeResult
@@ -14,10 +14,11 @@ from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from housequest.knowledge.mining import Location, read_sentence
+from housequest.knowledge.mining import Location
 from housequest.knowledge.rules import USUAL, Evidence, Rule, RuleStatus, Standing, wilson
-from housequest.tui.desk.rule_text import STANDING_MARKS, edit_line, figures, who
-from housequest.tui.desk.state import CountedHere, FoundWitness, RuleFilter, Witness
+from housequest.tui.desk.rule_text import STANDING_MARKS, figures, location_of, status_of, story_lines
+from housequest.tui.desk.state import CountedHere, RuleFilter
+from housequest.tui.desk.witnesses import FoundWitness, Witness
 from housequest.tui.keymap import Equipped
 from housequest.tui.runs.data import short_type
 from housequest.tui.text import percentage, printable
@@ -40,7 +41,7 @@ _BEFORE = 9 + _GAUGE
 """Columns of a line before the statement, but for the counts and the kind."""
 LONGEST_WORDS = 200
 """Characters of the words that are searched for."""
-LINE, MIDDLE = "─", "┼"
+LINE, MIDDLE, MAYBE = "─", "┼", "╍"
 LABEL = 8
 """Columns of the words before a bar."""
 _UNNAMED = "none: these counts name no recorded step"
@@ -98,7 +99,9 @@ class RuleList(FramedList):
         numbers = max((len(figures(rule.evidence)) for rule in self._rules), default=1)
         kinds = self.size.width >= BROAD
         room = self.scrollable_content_region.width - numbers - (_BEFORE + _KIND if kinds else _BEFORE)
-        said = distinct([flat(rule.statement) for rule in self._rules], room)
+        said = distinct(
+            [flat(location.short if (location := location_of(rule)) else rule.statement) for rule in self._rules], room
+        )
         with self.prevent(OptionList.OptionHighlighted):
             self.set_options(
                 Option(_row(rule, text, rule.id in self._marked, numbers, kinds), rule.id)
@@ -139,8 +142,15 @@ def _cut(text: str, room: int) -> str:
     return text[: max(room - 1, 0)]
 
 
-def gauge(evidence: Evidence, width: int) -> Content:
-    """A bar of ``width`` cells for the share of supporting evidence; contradicting evidence always shows."""
+def gauge(rule: Rule, width: int) -> Content:
+    """A bar of ``width`` cells: what share of things is in the place that a rule tells to try first, and in the next one; for
+    other rules the share of supporting evidence, where contradicting evidence always shows."""
+    if location := location_of(rule):
+        shares = [each.share for each in location.likeliest[:2]]
+        first, second = (round(sum(shares[:place]) * width) for place in (1, 2))
+        bar = (FOR * first, "$won"), (MAYBE * (second - first), "$goal"), (LINE * (width - second), "$frame")
+        return Content.assemble(*bar)
+    evidence = rule.evidence
     if not evidence:
         return Content(" " * width)
     share = evidence.supports / (evidence.supports + evidence.contradicts)
@@ -154,7 +164,7 @@ def _row(rule: Rule, said: str, marked: bool, numbers: int, kinds: bool) -> Cont
         ("▪ " if marked else "  ", "$goal"),
         (f"{GLYPHS[rule.status]} ", _STYLES[rule.status]),
         (f"{STANDING_MARKS[rule.standing]} ", style),
-        gauge(rule.evidence, _GAUGE),
+        gauge(rule, _GAUGE),
         (f" {figures(rule.evidence):>{numbers}}", style),
         (f"  {rule.kind or '-':<{_KIND - 2}}" if kinds else "", "$quiet"),
         "  ",
@@ -167,8 +177,9 @@ class RuleView(Equipped, Vertical):
 
     @dataclass
     class Opened(Message):
-        """A witness was opened."""
+        """A witness of ``rule`` was opened."""
 
+        rule: Rule
         witness: Witness
 
     def __init__(self, look_up: FindWitnesses, *, id: str | None = None) -> None:
@@ -241,8 +252,8 @@ class RuleView(Equipped, Vertical):
     @on(OptionList.OptionSelected)
     def _chosen(self, message: OptionList.OptionSelected) -> None:
         message.stop()
-        if message.option_index < len(self._witnesses):
-            self.post_message(self.Opened(self._witnesses[message.option_index]))
+        if self.rule and message.option_index < len(self._witnesses):
+            self.post_message(self.Opened(self.rule, self._witnesses[message.option_index]))
 
     @property
     def _list(self) -> OptionList:
@@ -285,16 +296,13 @@ class RulePair(Equipped, Horizontal, keys="rule_pair"):
 
 def _lines(rule: Rule, contraries: Sequence[Rule], here: CountedHere | None, width: int) -> Iterator[Content]:
     yield Content.styled(printable(rule.statement), "bold")
-    origin = rule.origin
-    status = f"{GLYPHS[rule.status]} {rule.status}{'' if rule.status == 'candidate' else f' by {who(rule.by)}'}"
-    stated = f"stated by a {origin.source}{f' ({origin.name})' if origin.name else ''}"
-    yield Content.styled(flat(" · ".join(filter(None, (status, rule.kind, stated)))), "$quiet")
-    location = read_sentence(rule.statement)
+    home = "about one household" if rule.scope == "household" else ""
+    status = f"{GLYPHS[rule.status]} {status_of(rule)}"
+    yield Content.styled(flat(" · ".join(filter(None, (status, rule.kind, home)))), "$quiet")
     for name, text in (
         ("tasks", ", ".join(rule.types)),
         ("things", ", ".join(rule.objects)),
         ("check", str(rule.check or "")),
-        ("counted", str(location or "")),
     ):
         if text:
             yield from labelled(name, Content(flat(text)), width, LABEL)
@@ -303,13 +311,15 @@ def _lines(rule: Rule, contraries: Sequence[Rule], here: CountedHere | None, wid
         yield from labelled("here", _counted(here), width, LABEL)
     for other in contraries:
         yield Content.assemble(("⇄ contradicts  ", "$fault"), (f"{flat(other.id)}: ", "bold"), flat(other.statement))
-    for edit in reversed(rule.history):
-        yield Content.styled(flat(edit_line(edit)), "$quiet")
+    for name, line in zip_longest(("story",), story_lines(rule), fillvalue=""):
+        yield from labelled(name, Content.styled(flat(line), "$quiet"), width, LABEL)
 
 
 def _evidence(rule: Rule, width: int) -> list[Content]:
     """The evidence of ``rule`` in lines of about ``width`` columns, with the 95 % interval where that decides."""
-    evidence, standing = rule.evidence, rule.standing
+    evidence, standing, location = rule.evidence, rule.standing, location_of(rule)
+    if location:
+        return [*labelled("evidence", _leading(rule, location), width, LABEL), *_distribution(location, width)]
     if not evidence:
         told = "none counted; v checks it." if rule.check else "none counted: it has no check; e adds one."
         return labelled("evidence", Content.styled(told, "$quiet"), width, LABEL)
@@ -318,7 +328,7 @@ def _evidence(rule: Rule, width: int) -> list[Content]:
     verdict = Content.assemble((f"{STANDING_MARKS[standing]} {standing}", f"bold {STANDING_STYLES[standing]}"))
     counts = f"  {evidence.supports:,} for · {evidence.contradicts:,} against"
     lines = labelled("evidence", verdict + Content(counts), width, LABEL)
-    bar = gauge(evidence, cells)
+    bar = gauge(rule, cells)
     if rule.kind not in USUAL:
         why = "" if not evidence.contradicts else "  one is enough"
         return [*lines, Content.assemble(" " * (LABEL + 2), bar, (why, "$quiet"))]
@@ -336,6 +346,30 @@ def _evidence(rule: Rule, width: int) -> list[Content]:
         Content.assemble(" " * (LABEL + 2), bar, (share, "")),
         Content.assemble((f"{'95 %':<{LABEL}}  ", "$quiet"), drawn, (interval, "$quiet")),
     ]
+
+
+def _leading(rule: Rule, location: Location) -> Content:
+    """The verdict whether the place to try first is the likeliest."""
+    first, *others = (each.receptacle for each in location.likeliest)
+    verdict = Content.styled(f"{STANDING_MARKS[rule.standing]} {rule.standing}", f"bold {STANDING_STYLES[rule.standing]}")
+    if not rule.evidence:
+        return Content.styled("these shares were not counted here", "$quiet")
+    if not others or rule.standing == "supported":
+        return verdict + Content(f"  {first} is the likeliest, of {location.number:,} counted")
+    return verdict + Content(f"  {first} or {others[0]} may be the likeliest, of {location.number:,} counted")
+
+
+def _distribution(location: Location, width: int) -> Iterator[Content]:
+    """A bar for each place: its share to the lower end of the 95 % interval, and in another line style on to the upper end."""
+    column = max(LABEL, *(len(each.receptacle) for each in location.likeliest))
+    cells = max(8, min(24, width - column - 22))
+    for place in location.likeliest:
+        low, high = round(place.interval.low * cells), max(1, round(place.interval.high * cells))
+        bar = (FOR * low, "$won"), (MAYBE * (high - low), "$won"), (LINE * (cells - high), "$frame")
+        told = f"  {percentage(place.share)} %, {percentage(place.interval.low)} to {percentage(place.interval.high)}"
+        yield Content.assemble((f"{flat(place.receptacle):<{column}}  ", "$quiet"), *bar, told)
+    if (rest := 1 - sum(each.share for each in location.likeliest)) >= 0.01:
+        yield Content.styled(f"{'others':<{column}}  {' ' * cells}  {percentage(rest)} %", "$quiet")
 
 
 def _counted(here: CountedHere) -> Content:

@@ -26,6 +26,7 @@ from housequest.tui.desk import state
 from housequest.tui.desk.rule_dialog import MergeDialog, RuleDialog, SaveDraft
 from housequest.tui.desk.rule_text import Draft, DraftFault, taken_back
 from housequest.tui.desk.rule_view import FilterBar, RuleList, RulePair, RuleView
+from housequest.tui.desk.witnesses import FoundWitness, RuleProof, Witness, find_witnesses
 from housequest.tui.keymap import TEACHING
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import plural
@@ -215,8 +216,8 @@ class DeskScreen(AppScreen, keys="desk"):
         here = self.desk.here.get(rule.id) if rule else None
         self.query_one("#desk-rule", RuleView).show(rule, self.desk.contraries(rule) if rule else (), here, nothing)
 
-    def _look_up(self, origins: Sequence[str]) -> Awaitable[tuple[state.Witness, ...]]:
-        return self.in_thread(lambda: state.find_witnesses(origins, recorded_play(self._runs), library().shipped / WITNESSES))
+    def _look_up(self, origins: Sequence[str]) -> Awaitable[tuple[Witness, ...]]:
+        return self.in_thread(lambda: find_witnesses(origins, recorded_play(self._runs), library().shipped / WITNESSES))
 
     @on(OptionList.OptionHighlighted, "RuleList")
     def _moved(self, message: OptionList.OptionHighlighted) -> None:
@@ -230,8 +231,8 @@ class DeskScreen(AppScreen, keys="desk"):
     @on(RuleView.Opened)
     def _opened(self, message: RuleView.Opened) -> None:
         witness = message.witness
-        if isinstance(witness, state.FoundWitness):
-            self.post_message(OpenScreen("replay", (witness.path, None, witness.event)))
+        if isinstance(witness, FoundWitness):
+            self.post_message(OpenScreen("replay", (witness.path, None, None, RuleProof.of(message.rule, witness))))
         else:
             self.say(witness.reason)
 

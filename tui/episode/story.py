@@ -37,6 +37,10 @@ _Fold = tuple[int | None, int, StoryNote]
 """A note that can be opened: the event it follows, its place among the notes there, and itself."""
 
 
+_Mark = tuple[int | None, Collection[str]]
+"""The event that ended a turn, and words to mark in it."""
+
+
 class _Line(NamedTuple):
     """A line of the story; a click opens or closes its ``fold``. ``turn``: it is part of the command or the observation."""
 
@@ -47,10 +51,15 @@ class _Line(NamedTuple):
 
 
 class _Layout:
-    """Lays out an episode for one width, ``wanted`` kinds of things highlighted; ``airy`` puts a blank line between turns."""
+    """Lays out an episode for one width, ``wanted`` kinds of things highlighted; ``airy`` puts a blank line between turns.
+    Of one turn the words of ``mark`` are marked, too."""
 
-    def __init__(self, opened: Callable[[_Fold], bool], width: int, wanted: Collection[str], airy: bool) -> None:
+    def __init__(
+        self, opened: Callable[[_Fold], bool], width: int, wanted: Collection[str], airy: bool, mark: _Mark = (None, ())
+    ) -> None:
         self._opened = opened
+        self._marked, deciding = mark
+        self._deciding = re.compile("|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in deciding)) if deciding else None
         self._width = max(12, min(width - len(_INDENT) - 1, _MEASURE))
         words = "|".join(sorted(map(re.escape, wanted), key=lambda word: (-len(word), word)))
         # Things of these kinds: after an article, or before a number.
@@ -77,7 +86,8 @@ class _Layout:
         given = f"\u201c{entry.command}\u201d" if entry.by == "person" else None
         notes = [note for note in entry.notes if note.kind != "person" or given is None or given not in note.text]
         told = entry.observation
-        seen = [_wrapped(self._observed(line, quiet=not told.accepted), self._width) for line in _lines(told.text)]
+        lines = (self._decisive(entry, self._observed(line, quiet=not told.accepted)) for line in _lines(told.text))
+        seen = [_wrapped(line, self._width) for line in lines]
         answer = chain(*seen, self._wrapped(told.explanation or "", "italic"))
         below = (_Line(_INDENT, line, turn=True) for line in answer)
         return (*self.gap, *self.notes(notes, after), *self._command(entry), *below)
@@ -121,9 +131,16 @@ class _Layout:
         if entry.by != "agent":
             text += Content(f"  {entry.by}").stylize(role_style("person"))
         margin = Content(f" {entry.turn:>2} ".ljust(len(_INDENT))).stylize("$quiet")
-        for line in _wrapped(text, self._width):
+        for line in _wrapped(self._decisive(entry, text), self._width):
             yield _Line(margin, line, turn=True)
             margin = _INDENT
+
+    def _decisive(self, entry: TurnEntry, text: Content) -> Content:
+        """``text`` with the words that are to be marked in this turn."""
+        if self._deciding is not None and entry.id == self._marked:
+            for word in self._deciding.finditer(text.plain):
+                text = text.stylize("bold reverse", *word.span())
+        return text
 
     def _wrapped(self, text: str, style: str, hang: int = 0) -> list[Content]:
         return [line for part in _lines(text) for line in _wrapped(Content(part).stylize(style), self._width - hang)]
@@ -173,6 +190,7 @@ class Story(FramedPane, keys="story"):
         self._followed = True
         self.following = True  # whether it stays at its end
         self._known = 0
+        self._mark: _Mark = (None, ())
         self._story_layout = _Layout(self._opened, 80, (), False)
         self._fits: tuple[int, frozenset[str], bool] | None = None
         self._laid_out: dict[int, _Block] = {}
@@ -195,6 +213,10 @@ class Story(FramedPane, keys="story"):
         """Show ``teaching`` until the first turn."""
         self._teaching = teaching
         self._append(len(self._moment.story) + 1)
+
+    def mark(self, event_id: int, words: Collection[str]) -> None:
+        """Mark ``words`` in the turn that this event ended, from the first layout on."""
+        self._mark = event_id, words
 
     def select(self, event_id: int | None) -> None:
         """Mark the turn that this event ended, or the opening, and scroll to it."""
@@ -297,7 +319,7 @@ class Story(FramedPane, keys="story"):
         within = self.scroll_offset.y - self._lines[top] if top >= 0 else 0
         if only is None:
             self._fits = self._fitting()
-            self._story_layout = _Layout(self._opened, *self._fits)
+            self._story_layout = _Layout(self._opened, *self._fits, self._mark)
             self._laid_out.clear()
         elif (event := self._blocks[only].event) is not None:
             self._laid_out.pop(event, None)

@@ -22,6 +22,7 @@ from housequest.agent.episodes.events import Ended
 from housequest.agent.episodes.record import is_played, whole_of
 from housequest.agent.evaluation.analysis.failures import Failure
 from housequest.tui.desk.rule_dialog import teach
+from housequest.tui.desk.witnesses import RuleProof
 from housequest.tui.episode.branches_dialog import BranchChoice, BranchesDialog
 from housequest.tui.episode.recording import Recording, ReplayStop, read_recording
 from housequest.tui.episode.stage import EpisodePanes
@@ -32,6 +33,7 @@ from housequest.tui.play.live_screen import PaneScreen
 from housequest.tui.play.session import DEFAULT_PACE, next_pace
 from housequest.tui.text import cut, one_line, plural, printable
 from housequest.tui.widgets.keybar import KeyBar
+from housequest.tui.widgets.lines import flat
 from housequest.worlds.errors import ConfigurationError, Unsupported
 from housequest.worlds.registry import enacts, household, info_of
 
@@ -126,13 +128,23 @@ def _marks(stop: ReplayStop) -> list[str]:
 class ReplayScreen(PaneScreen, keys="replay"):
     """Replays ``path``: with ``speed`` at once, with ``at`` from that event on; ``still``: by hand, and no move is drawn.
 
+    With a ``proof`` it begins at that step, and the rule stands above.
+
     The record of an episode that is being played elsewhere is followed: it is read again as it grows, and who is at its end
     stays there.
     """
 
     AUTO_FOCUS = "Story"
 
-    def __init__(self, path: Path, speed: float | None = None, at: int | None = None, *, still: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        speed: float | None = None,
+        at: int | None = None,
+        proof: RuleProof | None = None,
+        *,
+        still: bool = False,
+    ) -> None:
         super().__init__()
         self.awaited = "The record is being read."
         self.panes = EpisodePanes(TEACHING["replay"])
@@ -142,13 +154,17 @@ class ReplayScreen(PaneScreen, keys="replay"):
         self._branch = 0
         self._speed = speed or DEFAULT_PACE
         self._begins = speed is not None and not still
-        self._at = at
+        self._proof = proof
+        self._at = at if proof is None else proof.event
         self._still = still
         self._timer: Timer | None = None
         self._said = ""
         self._live = False
 
     def compose(self) -> ComposeResult:
+        if self._proof is not None:
+            yield Static(_proving(self._proof), id="replay-rule")
+            self.panes.story.mark(self._proof.event, self._proof.words)
         yield self.panes
         yield Static(id="replay-note")
         yield Timeline()
@@ -388,6 +404,12 @@ class ReplayScreen(PaneScreen, keys="replay"):
     def action_leave(self) -> None:
         self._pause()
         super().action_leave()
+
+
+def _proving(proof: RuleProof) -> Content:
+    rule, side = proof.rule, ("against", "bold $fault") if proof.against else ("for", "bold $won")
+    about = f"  {flat(rule.statement)}", ("  The words that decide are marked.", "$quiet")
+    return Content.assemble("A step ", side, " the rule ", (flat(rule.id), "bold"), *about)
 
 
 def _looked_at(record: Path) -> tuple[bool, int | None]:

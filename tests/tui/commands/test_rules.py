@@ -105,6 +105,7 @@ def test_rules_are_accepted_rejected_edited_and_merged(book: Path, call: Run) ->
     assert call("rules", "reject", "book.yaml", "go").returncode == 0
     assert call("rules", "edit", "book.yaml", "heat", "--statement", "it  heats", "--kind", "mechanic").returncode == 0
     assert call("rules", "edit", "book.yaml", "heat", "--check", "look; then accepted", "--object", "mug").returncode == 0
+    assert call("rules", "edit", "book.yaml", "heat", "--scope", "household").returncode == 0
     assert call("rules", "merge", "book.yaml", "one", "rule-1", "--statement", "one thing").returncode == 0
     rules = read_book(book)
     assert [rule.status for rule in rules.rules] == ["rejected", "accepted", "rejected", "accepted"]
@@ -116,6 +117,7 @@ def test_rules_are_accepted_rejected_edited_and_merged(book: Path, call: Run) ->
         ("edited", "kind", ""),
         ("edited", "objects", "egg"),
         ("edited", "check", ""),
+        ("edited", "scope", "world"),
     ]
     assert {edit.date for edit in rules.rule("heat").history} <= {day, date.today()}
     assert (

@@ -83,6 +83,27 @@ async def test_enter_on_a_witness_of_a_mined_location_replays_the_step_that_show
         assert isinstance(replay, ReplayScreen)
         assert str(replay.stops[replay.place].id) == rule.evidence.witnesses[0].rpartition("/")[2]
         assert told(pilot, f"a {rule.objects[0]} 1")
+        assert told(pilot, f"A step for the rule {rule.id} {rule.statement}")
+        assert f"{rule.objects[0]} 1" in marked(replay)
+
+
+def marked(replay: ReplayScreen) -> str:
+    """All that stands out by reverse video in the story."""
+    story = replay.panes.story
+    strips = [story.render_line(line) for line in range(story.size.height)]
+    return " ".join(part.text for strip in strips for part in strip if part.style and part.style.reverse)
+
+
+async def test_a_witness_against_a_rule_says_so_and_marks_the_refusal_alone(tmp_path: Path) -> None:
+    flies = replace(FLY, check=parse_check("fly; then accepted"), evidence=Evidence(1, 1, ("run/e/6",), ("run/e/4",)))
+    async with at(begun(tmp_path, flies), (80, 24)) as pilot:
+        await until(pilot, lambda: told(pilot, "for > look again"))
+        await press(pilot, "enter", "down", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen) and pilot.app.screen.stops)
+        replay = pilot.app.screen
+        assert isinstance(replay, ReplayScreen)
+        assert told(pilot, "A step against the rule fly You can [red]fly[/].")
+        assert marked(replay) == "Nothing happens."
 
 
 async def test_counts_of_a_rule_that_name_no_step_are_said_to(tmp_path: Path) -> None:

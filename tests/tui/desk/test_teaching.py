@@ -9,7 +9,7 @@ import pytest
 from housequest.knowledge.rulebook import library, read_book
 from housequest.knowledge.rules import parse_check
 from housequest.tui.desk.rule_dialog import RuleDialog, check_like
-from housequest.tui.desk.state import FoundWitness, find_witnesses
+from housequest.tui.desk.witnesses import FoundWitness, find_witnesses
 from housequest.tui.episode.state import TurnEntry
 from housequest.tui.play.screen import PlayScreen
 from housequest.tui.replay.screen import ReplayScreen

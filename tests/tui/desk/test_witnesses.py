@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from housequest.agent.episodes.moments import recorded_moments
 from housequest.knowledge.rulebook import WITNESSES, library
-from housequest.tui.desk.state import FoundWitness, MissingWitness, find_witnesses
+from housequest.tui.desk.witnesses import FoundWitness, MissingWitness, find_witnesses
 from housequest.tui.episode.recording import read_recording
 from tests.tui.recorded import Said, play, rewound, started, write
 
