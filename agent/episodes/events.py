@@ -66,12 +66,17 @@ POLICY = "policy"
 
 
 class Thought(Frozen):
-    """A role's thought. ``answers``: it answers a person's hint."""
+    """A role's thought. ``answers``: it answers a person's hint. ``rule`` is the id of the rule that decided the command."""
 
     kind: Literal["thought"] = "thought"
     role: str
     text: str
     answers: Literal[True] | None = None
+    rule: str | None = None
+
+    @property
+    def words(self) -> str:
+        return f"by the rule {self.rule}: {self.text}" if self.rule else self.text
 
 
 class Planned(Frozen):

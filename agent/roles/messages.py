@@ -153,9 +153,10 @@ def rules_after(turn: Turn, shown_rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     return (*shown_rules, *(rule for rule in turn.rules if rule not in shown_rules))
 
 
-def emit_thought(role: str, text: str, emit: Emitter) -> None:
+def emit_thought(role: str, text: str, emit: Emitter, rule: Rule | None = None) -> None:
+    """Emit a thought, if there is one, with the ``rule`` that decided the command."""
     if text:
-        emit(Thought(role=role, text=text))
+        emit(Thought(role=role, text=text, rule=(rule.id if rule else "") or None))
 
 
 MOST_THINGS = 120

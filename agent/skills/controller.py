@@ -185,7 +185,7 @@ class Controller:
             sought = kind(self._attempt(after, after.progress).sought)
             if (said := told.says_of_command(sought, outcome.command, state.belief)) is not None:
                 emit_rules((said,), (), emit)
-                emit_thought(NAME, f"{outcome.command}: {said.statement}", emit)
+                emit_thought(NAME, f"{outcome.command}: {said.statement}", emit, said)
         return outcome, after
 
     async def _guide(

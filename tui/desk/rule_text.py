@@ -185,13 +185,13 @@ def location_of(rule: Rule) -> Location | None:
 
 
 def story_lines(rule: Rule) -> Iterator[str]:
-    """A rule's story: who found it and in which play, who decided or changed what since, and what it was measured to be worth."""
+    """A rule's story: who found it and in which play, who decided or changed what, and what it was measured to be worth."""
     origin, name = rule.origin, unsealed(rule.origin).name
     found = {"person": "written by a person", "run": "found by counting", "model": "found by a model"}[origin.source]
     played = ", ".join(origin.over(rule.evidence.witnesses))
     yield " · ".join(filter(None, (found, name, "" if played in name else f"in play over {played}")))
     yield from map(edit_line, rule.history)
-    yield from (f"{'costs' if each.costs else 'worth'} {each.sentence}" for each in rule.worth)
+    yield from (f"{'costs' if each.costs else 'worth'}: {each.sentence}" for each in rule.worth)
 
 
 def edit_line(edit: Edit) -> str:

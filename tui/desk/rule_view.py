@@ -15,13 +15,13 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from housequest.knowledge.mining import Location
-from housequest.knowledge.rules import USUAL, Evidence, Rule, RuleStatus, Standing, wilson
+from housequest.knowledge.rules import USUAL, Evidence, Rule, RuleStatus, Standing, Worth, wilson
 from housequest.tui.desk.rule_text import STANDING_MARKS, figures, location_of, status_of, story_lines
 from housequest.tui.desk.state import CountedHere, RuleFilter
 from housequest.tui.desk.witnesses import FoundWitness, Witness
 from housequest.tui.keymap import Equipped
 from housequest.tui.runs.data import short_type
-from housequest.tui.text import percentage, printable
+from housequest.tui.text import percentage, plural, printable
 from housequest.tui.widgets.lines import FramedList, flat, labelled
 from housequest.worlds.errors import HousequestError
 
@@ -36,7 +36,7 @@ _KEPT = 3
 """Words that a statement keeps at its beginning where it looks like others."""
 _SHARED = 2
 """Words before the difference that it keeps, where there is room."""
-_GAUGE, _KIND = 6, 12
+_GAUGE, _KIND, _WORTH = 6, 12, 8
 _BEFORE = 9 + _GAUGE
 """Columns of a line before the statement, but for the counts and the kind."""
 LONGEST_WORDS = 200
@@ -97,14 +97,14 @@ class RuleList(FramedList):
 
     def _fill(self, looked: Rule | None) -> None:
         numbers = max((len(figures(rule.evidence)) for rule in self._rules), default=1)
-        kinds = self.size.width >= BROAD
-        room = self.scrollable_content_region.width - numbers - (_BEFORE + _KIND if kinds else _BEFORE)
+        kinds, worth = self.size.width >= BROAD, _WORTH if any(rule.worth for rule in self._rules) else 0
+        room = self.scrollable_content_region.width - numbers - worth - (_BEFORE + _KIND if kinds else _BEFORE)
         said = distinct(
             [flat(location.short if (location := location_of(rule)) else rule.statement) for rule in self._rules], room
         )
         with self.prevent(OptionList.OptionHighlighted):
             self.set_options(
-                Option(_row(rule, text, rule.id in self._marked, numbers, kinds), rule.id)
+                Option(_row(rule, text, rule.id in self._marked, numbers, worth, kinds), rule.id)
                 for rule, text in zip(self._rules, said, strict=True)
             )
             self.highlighted = self._rules.index(looked) if looked in self._rules else None
@@ -158,18 +158,24 @@ def gauge(rule: Rule, width: int) -> Content:
     return Content.assemble((FOR * held, "$won"), (AGAINST * (width - held), "$fault"))
 
 
-def _row(rule: Rule, said: str, marked: bool, numbers: int, kinds: bool) -> Content:
-    style = STANDING_STYLES[rule.standing]
+def _row(rule: Rule, said: str, marked: bool, numbers: int, worth: int, kinds: bool) -> Content:
+    style, measured = STANDING_STYLES[rule.standing], rule.measured
+    steps = f"{measured.steps.value:+.1f}{'!' if measured.costs else ' '}" if measured else ""
     return Content.assemble(
         ("▪ " if marked else "  ", "$goal"),
         (f"{GLYPHS[rule.status]} ", _STYLES[rule.status]),
         (f"{STANDING_MARKS[rule.standing]} ", style),
         gauge(rule, _GAUGE),
         (f" {figures(rule.evidence):>{numbers}}", style),
+        (f"{steps:>{worth}}", _worth_style(measured)),
         (f"  {rule.kind or '-':<{_KIND - 2}}" if kinds else "", "$quiet"),
         "  ",
         (said, "$quiet" if rule.status == "rejected" else ""),
     )
+
+
+def _worth_style(worth: Worth | None) -> str:
+    return "$quiet" if worth is None else "bold $fault" if worth.costs else "$won" if worth.pays else "$quiet"
 
 
 class RuleView(Equipped, Vertical):
@@ -299,6 +305,7 @@ def _lines(rule: Rule, contraries: Sequence[Rule], here: CountedHere | None, wid
     home = "about one household" if rule.scope == "household" else ""
     status = f"{GLYPHS[rule.status]} {status_of(rule)}"
     yield Content.styled(flat(" · ".join(filter(None, (status, rule.kind, home)))), "$quiet")
+    yield from _evidence(rule, width)
     for name, text in (
         ("tasks", ", ".join(rule.types)),
         ("things", ", ".join(rule.objects)),
@@ -306,9 +313,12 @@ def _lines(rule: Rule, contraries: Sequence[Rule], here: CountedHere | None, wid
     ):
         if text:
             yield from labelled(name, Content(flat(text)), width, LABEL)
-    yield from _evidence(rule, width)
     if here is not None:
         yield from labelled("here", _counted(here), width, LABEL)
+    if worth := rule.measured:
+        verdict = "it costs" if worth.costs else "it pays" if worth.pays else "it makes no sure difference"
+        told = Content.assemble((f"{worth}", f"bold {_worth_style(worth)}"), f"  {verdict}, in {plural(worth.games, 'game')}")
+        yield from labelled("worth", told, width, LABEL)
     for other in contraries:
         yield Content.assemble(("⇄ contradicts  ", "$fault"), (f"{flat(other.id)}: ", "bold"), flat(other.statement))
     for name, line in zip_longest(("story",), story_lines(rule), fillvalue=""):

@@ -64,7 +64,7 @@ class MindPane(LinesPane):
             return _quiet("The plan, the rules and the cost of thinking stand here.", width)
         plan = _plan(state.moment, width)
         totals = [*_totals(state, self._prices, width), *(line for each in self.destinations for line in _quiet(each, width))]
-        rules = _rules(state.moment.rules, width, None if whole else height - len(plan) - len(totals) - 2)
+        rules = _rules(state.moment, width, None if whole else height - len(plan) - len(totals) - 2)
         return [line for block in (plan, rules, totals) if block for line in (Content(""), *block)][1:]
 
 
@@ -87,15 +87,19 @@ def _plan(moment: EpisodeMoment, width: int) -> list[Content]:
     return lines
 
 
-def _rules(rules: Sequence[str], width: int, room: int | None) -> list[Content]:
-    """The rules; within ``room`` lines, where that is limited, a line for each and how many more there are."""
+def _rules(moment: EpisodeMoment, width: int, room: int | None) -> list[Content]:
+    """The rules, first the one that decided the turn; within ``room`` lines, if that is limited, a line for each."""
+    rules = sorted(moment.rules, key=lambda rule: not rule.id or rule.id != moment.decisive)
     if not rules:
         return []
     title = Content.styled("Rules", "bold")
-    whole = [line for rule in rules for line in hung(Content.styled(_COMING, "$quiet"), Content(flat(rule)), width)]
+    decided = [bool(rule.id) and rule.id == moment.decisive for rule in rules]
+    marks = [Content.styled("§ " if this else _COMING, "bold" if this else "$quiet") for this in decided]
+    told = [Content.styled(flat(rule.statement), "bold" if this else "") for rule, this in zip(rules, decided, strict=True)]
+    whole = [line for mark, rule in zip(marks, told, strict=True) for line in hung(mark, rule, width)]
     if room is None or len(whole) < room:
         return [title, *whole]
-    short = [Content.assemble((_COMING, "$quiet"), flat(rule)).truncate(width, ellipsis=True) for rule in rules]
+    short = [(mark + rule).truncate(width, ellipsis=True) for mark, rule in zip(marks, told, strict=True)]
     kept = len(short) if len(short) < room else max(1, room - 2)
     more = [Content.styled(f"  +{len(rules) - kept} more", "$quiet")] if kept < len(rules) else []
     return [title, *short[:kept], *more]

@@ -15,17 +15,28 @@ from housequest.tui.text import words
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.household.belief import Belief
 
-NoteKind = Literal["thought", "answer", "plan", "fault", "person"]
+NoteKind = Literal["thought", "rule", "answer", "plan", "fault", "person"]
 
 PERSON = "person"  # the role of a person's notes
 
 
 class StoryNote(NamedTuple):
-    """A note between turns: a thought, an answer to a hint, a plan, a fault such as a failed call, or a person's act."""
+    """A note between turns: a thought, an answer to a hint, a plan, a fault such as a failed call, or a person's act.
+
+    ``rule`` is the id of the rule by which a thought decided.
+    """
 
     kind: NoteKind
     role: str
     text: str
+    rule: str = ""
+
+
+class ShownRule(NamedTuple):
+    """A rule that the agent was shown, with its ``id`` in its book; without one it is from no book."""
+
+    statement: str
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +78,7 @@ class EpisodeMoment:
     plan: tuple[str, ...] = ()
     step: int = 0
     revision: int = 0
-    rules: tuple[str, ...] = ()
+    rules: tuple[ShownRule, ...] = ()
     proposal: str | None = None
     failure: str | None = None
     met: int | None = None
@@ -89,6 +100,12 @@ class EpisodeMoment:
     @property
     def turn(self) -> int:
         return self.last.turn if self.last else 0
+
+    @property
+    def decisive(self) -> str:
+        """The id of the rule that decided the turn under way, else the last one; empty if none did."""
+        notes = self.notes or (self.last.notes if self.last else ())
+        return next((note.rule for note in reversed(notes) if note.rule), "")
 
     @property
     def transitions(self) -> list[Transition]:
@@ -174,8 +191,8 @@ def replayed(record: Iterable[events.Event | events.CallTiming], state: ViewStat
 def note_of(body: events.Body) -> StoryNote | None:
     """The note that ``body`` leaves in the story; None where it leaves none."""
     match body:
-        case events.Thought(role=role, text=text, answers=answers):
-            return StoryNote("answer" if answers else "thought", role, text)
+        case events.Thought(role=role, answers=answers, rule=rule) as thought:
+            return StoryNote("rule" if rule else "answer" if answers else "thought", role, thought.words, rule or "")
         case events.ModelCall(role=role, thinking=str() as text):
             return StoryNote("thought", role, text)
         case events.Judged(role=role) as judged:
@@ -205,8 +222,9 @@ def _after(moment: EpisodeMoment, event: events.Event) -> EpisodeMoment:
         case events.Started() as started:
             known = event.belief
             return EpisodeMoment(started=started, opening=known, belief=known, before=known, anchor=event.id)
-        case events.RulesShown(rules=rules):
-            return replace(moment, rules=(*moment.rules, *rules))
+        case events.RulesShown(rules=rules, ids=ids):
+            shown = (ShownRule(rule, id) for rule, id in zip(rules, ids or ("",) * len(rules), strict=True))
+            return replace(moment, rules=(*moment.rules, *shown))
         case events.Planned(steps=steps, revision=revision):
             return replace(moment, plan=steps, step=0, revision=revision)
         case events.Progressed(step=step):

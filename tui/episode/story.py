@@ -105,7 +105,7 @@ class _Layout:
             hue = "$fault" if note.kind == "fault" else role_style(note.role)
             name = f"{one_line(note.role):<{_NAMES}}  " if roomy else f"{one_line(note.role)} "
             hang = len(name) if roomy else 0
-            style = hue if note.kind in {"fault", "person"} else "" if note.kind == "answer" else "$quiet"
+            style = hue if note.kind in {"fault", "person"} else "" if note.kind in {"answer", "rule"} else "$quiet"
             said = Content(one_line(note.text))
             room = max(1, self._width - 2 - len(name))
             whole = said.cell_length <= room and "\n" not in note.text.strip()
@@ -156,7 +156,7 @@ class _Layout:
 _INDENT = Content(" " * 5)
 _BLANK = _Line(Content(""), Content(""))
 _BANNER = "-="  # begins the game's greeting, which tells nothing
-_MARKS = {"plan": "◆", "fault": "!", "person": "»", "answer": "«"}
+_MARKS = {"plan": "◆", "rule": "§", "fault": "!", "person": "»", "answer": "«"}
 """Marks of notes other than thoughts, so that nothing depends on colour alone."""
 
 

@@ -76,11 +76,12 @@ REASONER: Role[ReasonerReply] = Role("reasoner", _read_plan)
 
 @dataclass(frozen=True, slots=True)
 class ActorReply:
-    """A thought, the plan's present step (from 0; None if not given), and a command (None when stuck)."""
+    """A thought, the plan's present step (from 0; None if not given), and a command (None when stuck), maybe by a ``rule``."""
 
     thought: str
     step: int | None
     command: str | None
+    rule: Rule | None = None
 
 
 def _read_action(text: str) -> ActorReply:
@@ -322,7 +323,7 @@ class BriefPrompting:
         if rule is not None:
             messages.emit_rules((rule,), (), emit)
         why = f"look in the {place} first: {rule.statement}" if rule else f"look in the {place}; no rule names a better place"
-        return ActorReply(why, None, command)
+        return ActorReply(why, None, command, rule)
 
     async def _choose(
         self, answer: Answer[ActorReply], said: ActorReply, options: tuple[str, ...], emit: Emitter
@@ -375,7 +376,7 @@ class ReasonerActor:
             answer, memory = await prompting.act(memory, turn, emit, revised=memory.revision != before, again=True)
         if answer.value is None:
             return ParseFailure(ACTOR.name, answer.reason), memory
-        messages.emit_thought(ACTOR.name, answer.value.thought, emit)
+        messages.emit_thought(ACTOR.name, answer.value.thought, emit, answer.value.rule)
         if answer.value.command is None:
             return Idle("the actor is stuck and names no command"), memory
         step = memory.step if answer.value.step is None else min(answer.value.step, len(memory.plan) - 1)

@@ -8,6 +8,7 @@ from housequest.agent.base import Act, AskPerson, Decision, Emitter, GiveUp, Gra
 from housequest.agent.roles.base import clean
 from housequest.agent.roles.messages import emit_rules, emit_thought
 from housequest.agent.skills.searching import ToldPrior
+from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation, Policy
 from housequest.worlds.household.base import Household, PriorSearch
 
@@ -31,6 +32,7 @@ class PolicyAgent:
         told = self._told(turn)
         policy = self._policy if told is None or not isinstance(self._policy, PriorSearch) else self._policy.searching_by(told)
         command, thought, memory = policy.decide(memory)
+        rule: Rule | None = None
         if command is None:
             return GiveUp(thought), memory
         if told is not None and turn.belief is not None:
@@ -39,7 +41,7 @@ class PolicyAgent:
             if (rule := next(filter(None, said), None)) is not None:
                 emit_rules((rule,), (), emit)
                 thought = f"{thought} ({rule.statement})"
-        emit_thought(self.name, thought, emit)
+        emit_thought(self.name, thought, emit, rule)
         return Act(command), memory
 
     def _told(self, turn: Turn) -> ToldPrior | None:

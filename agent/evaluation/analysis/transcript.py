@@ -71,10 +71,8 @@ def transcribe(recorded: Iterable[Event]) -> Transcript:
                 started = body
             case ModelCall(role=role, thinking=thinking) as called:
                 before += [called, *([TranscriptNote(role, thinking)] if thinking else [])]
-            case events.Thought(role=role, text=text):
-                before.append(TranscriptNote(role, text))
-            case events.Judged(role=role) as judged:
-                before.append(TranscriptNote(role, judged.words))
+            case events.Thought(role=role) | events.Judged(role=role) as said:
+                before.append(TranscriptNote(role, said.words))
             case events.Planned(role=role, steps=steps):
                 plan = steps
                 before.append(TranscriptNote(role, "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))))

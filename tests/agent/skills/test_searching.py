@@ -17,6 +17,7 @@ from housequest.agent.skills.controller import Controller
 from housequest.agent.skills.searching import ToldPrior, look_for, read_told
 from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.rules import Rule
+from housequest.tui.episode.state import replayed
 from housequest.worlds.alfworld.text import load_counts
 from housequest.worlds.household.belief import Belief, Receptacle
 from housequest.worlds.household.goals import Skill
@@ -104,6 +105,7 @@ def test_a_search_goes_by_a_household_rule_and_says_so() -> None:
     shown, thought = said
     assert isinstance(shown, RulesShown) and shown.ids == ("where",)
     assert isinstance(thought, Thought) and rule.statement in thought.text
+    assert thought.rule == "where"
 
 
 def test_the_built_in_model_searches_by_code_where_a_rule_tells() -> None:
@@ -125,3 +127,20 @@ def test_the_built_in_model_searches_by_code_where_a_rule_tells() -> None:
     assert first.command == f"go to {last}"
     assert any(isinstance(event.body, RulesShown) and event.body.ids == ("where",) for event in told)
     assert any(isinstance(event.body, Thought) and rule.statement in event.body.text for event in told)
+    assert "where" in {event.body.rule for event in told if isinstance(event.body, Thought)}
+    assert replayed(told).moment.story[0].notes[-1].rule == "where"
+
+
+def test_the_expert_records_in_each_turn_which_rule_decided_it() -> None:
+    world = make_world("alfworld")
+    told: list[Event] = []
+    rule = location("Eggs are in the fridge.", "egg", scope="household")
+    config = EpisodeConfig(world, max_turns=3, rules=RuleBudget((rule,)))
+    listener = lambda event: told.append(event) if isinstance(event, Event) else None  # noqa: E731
+    asyncio.run(run_episode(world.open(world.task("generated:690")), make_agent("expert", world=world), config, listener))
+    story = replayed(told).moment.story
+    # Going there and opening it are two turns; the rule was shown once.
+    assert [turn.command for turn in story[:2]] == ["go to fridge 1", "open fridge 1"]
+    assert [[note.rule for note in turn.notes] for turn in story] == [["where"], ["where"], [""]]
+    assert story[1].notes[0].text.startswith("by the rule where: ")
+    assert sum(isinstance(event.body, RulesShown) for event in told) == 1

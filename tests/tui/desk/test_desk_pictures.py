@@ -128,7 +128,7 @@ def test_the_desk_in_the_light(book: Rulebook, snap_compare: Compare) -> None:
     assert snap_compare(app, terminal_size=USUAL, run_before=after((*VIEWS["list"][0], "s", "s"), "of 7 rules", LIGHT))
 
 
-EDITED = after((*("down",) * 4, "e", "tab", "tab", "x", "tab", "tab", *"look", "enter"), "a check is COMMAND")
+EDITED = after((*("down",) * 4, "e", "tab", "tab", "tab", "x", "tab", "tab", *"look", "enter"), "a check is COMMAND")
 
 
 @pytest.mark.heavy

@@ -194,7 +194,7 @@ async def test_an_edit_is_refused_by_field_saved_and_undone(tmp_path: Path) -> N
         assert edited.statement == "One walks; [b]slowly"
         await press(pilot, "e")
         await until(pilot, lambda: dialog(pilot))
-        await press(pilot, "tab", "left", "tab", "ctrl+u")
+        await press(pilot, "tab", "left", "tab", "tab", "ctrl+u")
         await type_in(pilot, "pick_two_obj_and_plac")
         await until(pilot, lambda: told(pilot, "Did you mean"))
         await press(pilot, "ctrl+u", "tab")
@@ -217,7 +217,7 @@ async def test_what_evidence_accepted_is_to_be_judged_again_once_its_check_is_an
     async with at(book, (120, 40)) as pilot:
         await press(pilot, "e")
         await until(pilot, lambda: dialog(pilot))
-        await press(pilot, *["tab"] * 4, "ctrl+u")
+        await press(pilot, *["tab"] * 5, "ctrl+u")
         await type_in(pilot, "open {receptacle}; then refused")
         await until(pilot, lambda: not dialog(pilot) and told(pilot, "opens is a candidate again"))
         rule = read_book(book.path).rule("opens")

@@ -62,7 +62,7 @@ async def test_a_replay_teaches_into_a_book_that_is_chosen(tmp_path: Path) -> No
         await until(pilot, lambda: isinstance(app.screen, RuleDialog))
         assert "witness run/e/4" in screen_text(app)
         await write_in(pilot, "You cannot fly")
-        await press(pilot, *["tab"] * 4)
+        await press(pilot, *["tab"] * 5)
         await write_in(pilot, "fly")
         await press(pilot, "tab", "ctrl+u")
         await type_in(pilot, "bad")

@@ -106,6 +106,15 @@ async def test_what_is_not_known_is_not_told() -> None:
     assert "cost unknown: several models" in await read(other, (40, 12), Prices(input=1, output=1))
 
 
+@pytest.mark.parametrize("height", [8, 30])
+async def test_the_rule_that_decided_the_turn_stands_first_and_is_marked(height: int) -> None:
+    shown = events.RulesShown(rules=(*RULES, "a hint"), ids=("eggs", "open", ""))
+    state = after(STARTED, shown, events.Thought(role="actor", text="open it", rule="open"))
+    first = (await read(state, (60, height))).partition("Rules")[2]
+    assert first.strip().startswith(f"§ {RULES[1][:50]}")
+    assert "§" not in await read(after(STARTED, shown, events.Thought(role="actor", text="look")), (60, height))
+
+
 @pytest.mark.parametrize("width", [24, 40, 80])
 async def test_wild_texts_stay_texts(width: int) -> None:
     wild = "\x1b[31m[bold]\u202e$goal[/]\n" + "鸡蛋" * 40 + "x" * 5_000

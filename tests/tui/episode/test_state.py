@@ -22,7 +22,7 @@ from housequest.agent.episodes.record import EpisodeRecorder, read_episode
 from housequest.agent.evaluation.runs.usage import Tokens
 from housequest.agent.models.registry import make_model
 from housequest.knowledge.choosing import RuleBudget
-from housequest.tui.episode.state import PERSON, CallTotals, EpisodeMoment, ViewState, apply, replayed
+from housequest.tui.episode.state import PERSON, CallTotals, EpisodeMoment, ShownRule, ViewState, apply, replayed
 from housequest.worlds.registry import make_world
 from tests.tui.recorded import long, started, step
 
@@ -144,7 +144,7 @@ def test_an_episode_with_a_model_is_the_one_that_was_lived(script: Path, meddled
     assert_consistent(live.events)
     assert live.state.totals.calls == sum(isinstance(event.body, events.ModelCall) for event in live.events)
     assert live.state.model == "scripted:script.yaml"
-    assert live.state.moment.rules == ("a rule",)
+    assert live.state.moment.rules == (ShownRule("a rule"),)
     rewinds = sum(isinstance(event.body, events.Intervened) and event.body.action == "rewind" for event in live.events)
     assert (live.state.assisted, rewinds) == ((True, 2) if meddled else (False, 0))
 
