@@ -259,11 +259,10 @@ def replay(
 
 def _witness(name: Path) -> tuple[Path, int | None]:
     """The record of the witness ``name``, which is run/task/step, and its event; any other name as it is."""
-    from housequest.knowledge.rulebook import WITNESSES, library
-    from housequest.tui.desk.witnesses import FoundWitness, find_witnesses
+    from housequest.tui.desk.witnesses import FoundWitness, archives, find_witnesses
     from housequest.tui.runs.data import recorded_play
 
-    (found,) = find_witnesses([name.as_posix()], recorded_play(Path("runs")), library().shipped / WITNESSES)
+    (found,) = find_witnesses([name.as_posix()], recorded_play(Path("runs")), archives())
     return (found.path, found.event) if isinstance(found, FoundWitness) else (name, None)
 
 

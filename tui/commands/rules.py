@@ -20,8 +20,9 @@ from housequest.tui.commands import options
 from housequest.tui.commands.play import show_screen
 from housequest.tui.commands.runs import measure
 from housequest.tui.desk.rule_text import Draft, finding_lines, rule_json, rule_lines, rule_table, taken_back
-from housequest.tui.text import table, words
+from housequest.tui.text import plural, table, words
 from housequest.worlds.errors import ConfigurationError, Unsupported
+from housequest.worlds.paths import atomic_write
 from housequest.worlds.registry import DEFAULT_WORLD, household, world_class
 from housequest.worlds.tasks import HELD_OUT, as_splits
 
@@ -285,6 +286,31 @@ def merge(book: str, name: str, others: list[str], statement: str | None = None)
 
 
 rules_app.command()(measure)
+
+
+@rules_app.command("export")
+@options.described
+def export_book(book: str, file: Path) -> None:
+    """Write a book and the steps that witness its rules into one file to share."""
+    from housequest.tui.desk.witnesses import packed_book
+    from housequest.tui.runs.data import recorded_play
+
+    current = library().open(book)
+    content, missing = packed_book(current, recorded_play(Path("runs")))
+    atomic_write(file, content)
+    told = f" Left out, since their records are not here: {len(missing):,} witnesses." if missing else ""
+    terminal.note(f"Saved {file}: {plural(len(current.rules), 'rule')}.{told}")
+
+
+@rules_app.command("import")
+@options.described
+def import_shared(file: Path, into: str | None = None) -> None:
+    """Add a book that somebody shared to your library, with the steps that witness its rules."""
+    from housequest.tui.desk.witnesses import import_book
+
+    book, records = import_book(file, into)
+    came = f"{plural(len(book.rules), 'rule')}, and {plural(records, 'record')} with their witnesses"
+    terminal.note(f"Saved {book.path}: {came}. See it with `housequest rules desk {book.path.stem}`.")
 
 
 def _judge(book: str, names: Sequence[str], status: RuleVerdict) -> None:

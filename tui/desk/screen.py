@@ -19,14 +19,14 @@ from textual.widgets import ContentSwitcher, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from housequest.knowledge.judging import RuleFinding
-from housequest.knowledge.rulebook import WITNESSES, Rulebook, library, read_book, save
+from housequest.knowledge.rulebook import Rulebook, read_book, save
 from housequest.knowledge.rules import Rule, RuleVerdict
 from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen, PickDialog, in_thread
 from housequest.tui.desk import state
 from housequest.tui.desk.rule_dialog import MergeDialog, RuleDialog, SaveDraft
 from housequest.tui.desk.rule_text import Draft, DraftFault, taken_back
 from housequest.tui.desk.rule_view import FilterBar, RuleList, RulePair, RuleView
-from housequest.tui.desk.witnesses import FoundWitness, RuleProof, Witness, find_witnesses
+from housequest.tui.desk.witnesses import FoundWitness, RuleProof, Witness, archives, find_witnesses
 from housequest.tui.keymap import TEACHING
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import plural
@@ -217,7 +217,7 @@ class DeskScreen(AppScreen, keys="desk"):
         self.query_one("#desk-rule", RuleView).show(rule, self.desk.contraries(rule) if rule else (), here, nothing)
 
     def _look_up(self, origins: Sequence[str]) -> Awaitable[tuple[Witness, ...]]:
-        return self.in_thread(lambda: find_witnesses(origins, recorded_play(self._runs), library().shipped / WITNESSES))
+        return self.in_thread(lambda: find_witnesses(origins, recorded_play(self._runs), archives(self.desk.book)))
 
     @on(OptionList.OptionHighlighted, "RuleList")
     def _moved(self, message: OptionList.OptionHighlighted) -> None:

@@ -1,20 +1,53 @@
-"""The witnesses of rules: steps of recorded play, found where they were recorded or in an archive beside a book."""
+"""The witnesses of rules: steps of recorded play, found where they were recorded or in an archive that came with a book.
+
+A book is shared as one file: an archive with its YAML and the records of its witnesses, as run/task.jsonl. What comes in such a
+file is a stranger's: names and sizes are checked before anything is written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+import struct
+import zlib
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
+from hashlib import sha256
+from io import BytesIO
+from itertools import takewhile
+from lzma import LZMAError
 from pathlib import Path
 from typing import NamedTuple
-from zipfile import ZipFile
+from zipfile import ZIP_LZMA, BadZipFile, ZipFile, ZipInfo
 
 from housequest.agent.episodes.events import Stepped
 from housequest.agent.episodes.moments import episode_files
 from housequest.agent.episodes.record import read_episode
 from housequest.knowledge.judging import deciding_words
+from housequest.knowledge.rulebook import (
+    LARGEST_FILE,
+    SUFFIX,
+    WITNESSES,
+    Rulebook,
+    is_book_name,
+    library,
+    parse_book,
+    read_book,
+    save,
+)
 from housequest.knowledge.rules import Rule
-from housequest.worlds.errors import ConfigurationError
-from housequest.worlds.paths import atomic_write, cache_folder
+from housequest.worlds.errors import ConfigurationError, KnowledgeError, shown
+from housequest.worlds.paths import atomic_write, cache_folder, open_file
+
+ARCHIVE = ".zip"
+"""The ending of a shared book, and of the records beside a book that was shared."""
+LARGEST_RECORD = 8_000_000
+LARGEST_ARCHIVE = 200_000_000
+MOST_RECORDS = 10_000
+_RECORD = ".jsonl"
+# No run or task leads out of its folder.
+_ORIGIN = re.compile(r"(?P<run>(?!\.)[^/\\:\x00-\x1f]{1,200})/(?P<task>(?!\.)[^/\\:\x00-\x1f]{1,200})/(?P<event>[0-9]{1,9})")
 
 
 class FoundWitness(NamedTuple):
@@ -52,9 +85,10 @@ class RuleProof(NamedTuple):
         return cls(rule, witness.origin in rule.evidence.against, witness.event, words)
 
 
-def find_witnesses(origins: Sequence[str], places: Iterable[Path], ships: Path | None = None) -> tuple[Witness, ...]:
-    """Find ``origins`` in the records under ``places``, else in the archive ``ships``. Raises ``ConfigurationError``."""
-    records = {(record.run, record.task): record.path for record in episode_files(places)}
+def find_witnesses(origins: Sequence[str], places: Iterable[Path], archives: Sequence[Path] = ()) -> tuple[Witness, ...]:
+    """Find ``origins`` in the ``archives``, which came with books, else in the records under ``places``. Raises
+    ``ConfigurationError``."""
+    found = Records(places, archives)
 
     @cache
     def steps(path: Path) -> tuple[dict[int, Stepped], str]:
@@ -69,31 +103,159 @@ def find_witnesses(origins: Sequence[str], places: Iterable[Path], ships: Path |
         return found, ""
 
     def find(origin: str) -> Witness:
-        parts = origin.rsplit("/", 2)
-        if len(parts) != 3 or not parts[2].isdecimal() or len(parts[2]) > 9:
+        if (named := _ORIGIN.fullmatch(origin)) is None:
             return MissingWitness(origin, "It does not read run/task/step; mend it in the rulebook, or check the rule again.")
-        run, task, event = parts[0], parts[1], int(parts[2])
-        path = records.get((run, task)) or (shipped_record(ships, run, task) if ships else None)
+        run, task, event = named["run"], named["task"], int(named["event"])
+        path = found.path(run, task)
         if path is None:
             wanted = f"put the run {run} back, or check the rule against other runs."
             return MissingWitness(origin, f"Its record is not on disk: {wanted}")
-        found, fault = steps(path)
-        if step := found.get(event):
+        taken, fault = steps(path)
+        if step := taken.get(event):
             return FoundWitness(origin, path, event, step.command, step.observation)
         return MissingWitness(origin, fault or f"{path} has no command at event {event}: check the rule again.")
 
-    return tuple(find(origin) for origin in origins)
+    return tuple(map(find, origins))
 
 
-def shipped_record(archive: Path, run: str, task: str) -> Path | None:
-    """The record of ``task`` in the ``archive``, written to a file of the cache; None where it is not there."""
-    with ZipFile(archive) as shipped:
+class Records:
+    """Records by run and task: those in ``archives``, which came with books, else those under ``places``.
+
+    What came with a book is looked at first, since a stranger's run may have the name of one's own.
+    """
+
+    def __init__(self, places: Iterable[Path], archives: Sequence[Path] = ()) -> None:
+        self._archives = archives
+        self._places = {(record.run, record.task): record.path for record in episode_files(places)}
+
+    def path(self, run: str, task: str) -> Path | None:
+        """The file of a record, written to the cache if it is in an archive; None if it is nowhere."""
+        for archive in self._archives:
+            if (content := read_member(archive, f"{run}/{task}{_RECORD}")) is not None:
+                folder = cache_folder() / "witnesses" / sha256(content).hexdigest()[:16]
+                path = folder / run / "episodes" / f"{task}{_RECORD}"
+                if not (path.is_file() and path.read_bytes() == content):
+                    atomic_write(path, content, sync=False)
+                return path
+        return self._places.get((run, task))
+
+
+def archives(book: Rulebook | None = None) -> tuple[Path, ...]:
+    """The archives of records that came with ``book``, or with any book."""
+    books = library()
+    own = [book.path] if book else map(books.find, books.names())
+    came = (path.with_suffix(ARCHIVE) for path in own)
+    return (*(path for path in came if path.is_file()), books.shipped / WITNESSES)
+
+
+def read_member(archive: Path, name: str) -> bytes | None:
+    """The content of one file in an archive, at most `LARGEST_RECORD` bytes; None where it is not there.
+
+    Raises:
+        KnowledgeError: The archive is damaged, or this file too large.
+    """
+    with _unpacked(archive) as packed:
         try:
-            content = shipped.read(f"{run}/{task}.jsonl")
+            info = packed.getinfo(name)
         except KeyError:
             return None
-    # As in a run's folder, so that its origin is the same there.
-    path = cache_folder() / "witnesses" / run / "episodes" / f"{task}.jsonl"
-    if not (path.is_file() and path.read_bytes() == content):
-        atomic_write(path, content, sync=False)
-    return path
+        if info.file_size > LARGEST_RECORD:
+            raise KnowledgeError(f"{archive}: {shown(name)} is too large: at most {LARGEST_RECORD:,} bytes.")
+        return packed.read(info)
+
+
+@contextmanager
+def _unpacked(path: Path) -> Generator[ZipFile]:
+    """The archive at ``path``. Raises ``KnowledgeError`` for whatever is wrong with it."""
+    try:
+        with open_file(path) as file, ZipFile(file) as archive:
+            yield archive
+    except KnowledgeError:
+        raise
+    # A RuntimeError is of a password, a NotImplementedError of a compression that is not known.
+    except (BadZipFile, LZMAError, zlib.error, struct.error, EOFError, RuntimeError, ValueError, MemoryError) as error:
+        raise KnowledgeError(f"{path} is no archive that can be read: {str(error) or type(error).__name__}.") from error
+    except OSError as error:
+        raise KnowledgeError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def packed_book(book: Rulebook, places: Iterable[Path]) -> tuple[bytes, tuple[str, ...]]:
+    """``book`` with the records of its witnesses as one archive, and the witnesses that are left out since nobody has them.
+
+    Each record ends with the last step that the book names. Equal books and records make equal archives.
+    """
+    evidence = [rule.evidence for rule in book.rules]
+    last: dict[tuple[str, str], int] = {}
+    missing: list[str] = []
+    found = find_witnesses([origin for each in evidence for origin in (*each.witnesses, *each.against)], places, archives(book))
+    paths: dict[tuple[str, str], Path] = {}
+    for witness in found:
+        if isinstance(witness, MissingWitness):
+            missing.append(witness.origin)
+            continue
+        run, task, _ = witness.origin.rsplit("/", 2)
+        last[run, task] = max(last.get((run, task), 0), witness.event)
+        paths[run, task] = witness.path
+    made = BytesIO()
+    with ZipFile(made, "w", ZIP_LZMA) as archive:
+        # With a date of its own, an archive of equal records would be another one every time.
+        archive.writestr(ZipInfo(f"{book.path.stem}{SUFFIX}"), book.text.encode(), ZIP_LZMA)
+        for (run, task), event in sorted(last.items()):
+            # It is not read further: what follows may be damaged.
+            before = takewhile(lambda each, event=event: each.id != event, read_episode(paths[run, task]))
+            content = paths[run, task].read_bytes().splitlines(keepends=True)[: 1 + sum(1 for _ in before)]
+            archive.writestr(ZipInfo(f"{run}/{task}{_RECORD}"), b"".join(content), ZIP_LZMA)
+    return made.getvalue(), tuple(dict.fromkeys(missing))
+
+
+def import_book(path: Path, into: str | None = None) -> tuple[Rulebook, int]:
+    """Save the book in ``path``, an archive or the book alone, under a new name in the library, with the records it brings.
+
+    Args:
+        path: A file that somebody shared.
+        into: The book's new name; by default the one that it had.
+
+    Returns:
+        The saved book, and the number of its records.
+
+    Raises:
+        KnowledgeError: It is damaged, too large, no rulebook, or its name is taken.
+    """
+    if path.suffix == SUFFIX:
+        return _saved(read_book(path), into, path.stem), 0
+    records: dict[str, bytes] = {}
+    with _unpacked(path) as archive:
+        members = [info for info in archive.infolist() if not info.is_dir()]
+        books = [info for info in members if info.filename.endswith(SUFFIX) and "/" not in info.filename]
+        if len(books) != 1 or len(members) > MOST_RECORDS or sum(info.file_size for info in members) > LARGEST_ARCHIVE:
+            limits = f"one rulebook and at most {MOST_RECORDS:,} records, of {LARGEST_ARCHIVE:,} bytes in all"
+            raise KnowledgeError(f"{path} is no shared rulebook: that is an archive of {limits}.")
+        if books[0].file_size > LARGEST_FILE:
+            raise KnowledgeError(f"{path}: the rulebook in it is too large: at most {LARGEST_FILE:,} bytes.")
+        book = parse_book(Path(books[0].filename), archive.read(books[0]))
+        named = {
+            origin.rpartition("/")[0] for rule in book.rules for origin in (*rule.evidence.witnesses, *rule.evidence.against)
+        }
+        for info in members:
+            record = info.filename.removesuffix(_RECORD)
+            # Other files are of no use, and a name that is no run/task leads elsewhere.
+            if record in named and _ORIGIN.fullmatch(f"{record}/0") and info.file_size <= LARGEST_RECORD:
+                records[info.filename] = archive.read(info)
+    saved = _saved(book, into, book.path.stem)
+    saved.path.with_suffix(ARCHIVE).unlink(missing_ok=True)
+    if records:
+        made = BytesIO()
+        with ZipFile(made, "w", ZIP_LZMA) as archive:
+            for name, content in sorted(records.items()):
+                archive.writestr(ZipInfo(name), content, ZIP_LZMA)
+        atomic_write(saved.path.with_suffix(ARCHIVE), made.getvalue())
+    return saved, len(records)
+
+
+def _saved(book: Rulebook, into: str | None, stem: str) -> Rulebook:
+    name, books = into or stem, library()
+    if not is_book_name(name):
+        raise KnowledgeError(f"{shown(name)} is not the name of a rulebook; give one of letters and digits with --into.")
+    if name in books.names():
+        raise KnowledgeError(f"There is a rulebook {name} already; give this one another name with --into.")
+    return save(replace(book, path=books.own / f"{name}{SUFFIX}", read=None))

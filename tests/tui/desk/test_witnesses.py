@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from housequest.agent.episodes.moments import recorded_moments
 from housequest.knowledge.rulebook import WITNESSES, library
-from housequest.tui.desk.witnesses import FoundWitness, MissingWitness, find_witnesses
+from housequest.tui.desk.witnesses import FoundWitness, MissingWitness, archives, find_witnesses
 from housequest.tui.episode.recording import read_recording
 from tests.tui.recorded import Said, play, rewound, started, write
 
@@ -53,7 +53,7 @@ def test_each_witness_of_the_books_that_ship_plays_where_nothing_was_recorded() 
     for name in ("human", "learned"):
         for rule in shelf.open(name).rules:
             origins = (*rule.evidence.witnesses, *rule.evidence.against)
-            for witness in find_witnesses(origins, [], shelf.shipped / WITNESSES):
+            for witness in find_witnesses(origins, [], archives()):
                 assert isinstance(witness, FoundWitness), witness.reason
                 assert rule.check is None or witness.command.partition(" ")[0] == rule.check.command.partition(" ")[0]
     assert (shelf.shipped / WITNESSES).stat().st_size < 2_000_000
@@ -62,7 +62,7 @@ def test_each_witness_of_the_books_that_ship_plays_where_nothing_was_recorded() 
 def test_a_record_that_was_spoilt_in_the_cache_is_written_again() -> None:
     shelf = library()
     origin = shelf.open("human").rule("one-hand").evidence.witnesses[0]
-    (found,) = find_witnesses([origin], [], shelf.shipped / WITNESSES)
+    (found,) = find_witnesses([origin], [], archives())
     assert isinstance(found, FoundWitness)
     found.path.write_text("spoilt")
-    assert find_witnesses([origin], [], shelf.shipped / WITNESSES) == (found,)
+    assert find_witnesses([origin], [], archives()) == (found,)
