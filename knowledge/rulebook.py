@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from housequest.knowledge.page import Page, page_text, read_page, rewrite
-from housequest.knowledge.rules import Origin, Rule
+from housequest.knowledge.rules import Origin, Rule, RuleField
 from housequest.worlds.errors import KnowledgeError, nearest, shown, unquoted
 from housequest.worlds.locks import InUse, held
 from housequest.worlds.paths import atomic_write, data_folder, open_file, read_bounded, state_folder
@@ -99,6 +99,27 @@ class Rulebook:
     def restored(self, earlier: Rulebook) -> Rulebook:
         """The content of ``earlier``, to be saved over this version: this undoes a change."""
         return replace(self, text=earlier.text, page=earlier.page)
+
+
+class RuleDifference(NamedTuple):
+    """A rule that two books do not share: as it is in either of them (None: not there), and the fields that differ."""
+
+    one: Rule | None
+    other: Rule | None
+    fields: tuple[RuleField, ...] = ()
+
+    @property
+    def id(self) -> str:
+        rule = self.one or self.other
+        return rule.id if rule else ""
+
+
+def differences(one: Rulebook, other: Rulebook) -> tuple[RuleDifference, ...]:
+    """The rules that are only in one of two books or differ there, in the order of the first book and then of the second."""
+    here, there = ({rule.id: rule for rule in book.rules} for book in (one, other))
+    pairs = [(here.get(name), there.get(name)) for name in here | there]
+    found = (RuleDifference(mine, theirs, mine.differing(theirs) if mine and theirs else ()) for mine, theirs in pairs)
+    return tuple(each for each in found if each.fields or each.one is None or each.other is None)
 
 
 def new_book(path: Path, world: str = DEFAULT_WORLD) -> Rulebook:

@@ -519,6 +519,13 @@ class Rule:
         edits = (Edit("edited", name, by, before[name]) for name in before if before[name] != after[name])
         return replace(rule, history=(*self.history, *edits))
 
+    def differing(self, other: Rule) -> tuple[RuleField, ...]:
+        """The fields in which ``other`` says something else: all that people edit, and the status whoever decided it."""
+        one, two = _said(self), _said(other)
+        one |= {"status": self.status, "evidence": ""}
+        two |= {"status": other.status, "evidence": ""}
+        return tuple(name for name in one if one[name] != two[name])
+
     def examined(self, evidence: Evidence) -> Rule:
         """The rule with new evidence for its check; if there is none, the old evidence stays."""
         return replace(self, evidence=evidence) if evidence else self

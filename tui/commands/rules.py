@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import typer
 
 from housequest.knowledge import mining
-from housequest.knowledge.rulebook import Rulebook, library, renew
+from housequest.knowledge.rulebook import Rulebook, differences, library, renew
 from housequest.knowledge.rulebook import save as save_book
 from housequest.knowledge.rules import Rule, RuleVerdict
 from housequest.tui import terminal
 from housequest.tui.commands import options
 from housequest.tui.commands.play import show_screen
 from housequest.tui.commands.runs import measure
-from housequest.tui.desk.rule_text import Draft, finding_lines, rule_json, rule_lines, rule_table, taken_back
+from housequest.tui.desk.rule_text import Draft, difference_text, finding_lines, rule_json, rule_lines, rule_table, taken_back
 from housequest.tui.text import plural, table, words
 from housequest.worlds.errors import ConfigurationError, Unsupported
 from housequest.worlds.paths import atomic_write
@@ -286,6 +286,21 @@ def merge(book: str, name: str, others: list[str], statement: str | None = None)
 
 
 rules_app.command()(measure)
+
+
+@rules_app.command("compare")
+@options.described
+def compare_books(book: str, other: str, as_json: bool = False) -> None:
+    """Compare two books: the rules that are only in one of them, and those that differ in what they say or in their status."""
+    one, two = library().open(book), library().open(other)
+    found = differences(one, two)
+    listed = [
+        {"id": each.id, "fields": each.fields, "one": each.one is not None, "other": each.other is not None} for each in found
+    ]
+    rows = [(each.id, difference_text(each, book, other)) for each in found]
+    terminal.print_result(listed, table([("id", "differs"), *rows]) if rows else [], as_json=as_json)
+    if not found:
+        terminal.note("They say the same.")
 
 
 @rules_app.command("export")

@@ -18,6 +18,7 @@ from housequest.worlds.registry import DEFAULT_WORLD, household
 if TYPE_CHECKING:
     from housequest.knowledge.judging import RuleFinding
     from housequest.knowledge.mining import Location
+    from housequest.knowledge.rulebook import RuleDifference
     from housequest.knowledge.rules import DecidedBy, Edit, Evidence, Standing, Worth
 
 FormField = Literal["statement", "kind", "scope", "types", "objects", "check", "book", "form"]
@@ -173,6 +174,19 @@ def rule_lines(rule: Rule) -> Iterator[str]:
     yield from (f"    against  {witness}" for witness in evidence.against)
     yield "  story"
     yield from (f"    {line}" for line in story_lines(rule))
+
+
+def difference_text(found: RuleDifference, one: str, other: str) -> str:
+    """How the books ``one`` and ``other`` differ in a rule."""
+    if found.one is None or found.other is None:
+        return f"only in {other if found.one is None else one}"
+    words = {
+        "status": f"{found.one.status} | {found.other.status}",
+        "scope": f"{found.one.scope} | {found.other.scope}",
+        "objects": "things",
+        "types": "tasks",
+    }
+    return ", ".join(words.get(name, name) for name in found.fields)
 
 
 def status_of(rule: Rule) -> str:

@@ -15,8 +15,9 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from housequest.knowledge.mining import Location
+from housequest.knowledge.rulebook import RuleDifference
 from housequest.knowledge.rules import USUAL, Evidence, Rule, RuleStatus, Standing, Worth, wilson
-from housequest.tui.desk.rule_text import STANDING_MARKS, figures, location_of, status_of, story_lines
+from housequest.tui.desk.rule_text import STANDING_MARKS, difference_text, figures, location_of, status_of, story_lines
 from housequest.tui.desk.state import CountedHere, RuleFilter
 from housequest.tui.desk.witnesses import FoundWitness, Witness
 from housequest.tui.keymap import Equipped
@@ -81,17 +82,28 @@ class RuleList(FramedList):
     """Shows rules; an option's id is its rule's."""
 
     BORDER_TITLE = "Rules"
-    BORDER_SUBTITLE = "  ".join(f"{glyph} {status}" for status, glyph in GLYPHS.items())
-
     _rules: tuple[Rule, ...] = ()
+    _differs = False
     _marked: Collection[str] = ()
 
     def show(self, rules: Sequence[Rule], looked: Rule | None, marked: Collection[str]) -> None:
         """Show ``rules`` with ``looked`` highlighted; nothing is posted."""
-        self._rules, self._marked = tuple(rules), marked
+        self._rules, self._marked, self._differs = tuple(rules), marked, False
+        self.border_subtitle = "  ".join(f"{glyph} {status}" for status, glyph in GLYPHS.items())
         self._fill(looked)
 
+    def show_differences(self, found: Sequence[RuleDifference], looked: RuleDifference | None, one: str, other: str) -> None:
+        """Show in what rules the books ``one`` and ``other`` differ, with ``looked`` highlighted; nothing is posted."""
+        self.border_subtitle = "+ only here  − only there  ≠ changed"
+        self._differs, told = True, [flat(difference_text(each, one, other)) for each in found]
+        widths = [max(map(len, column), default=0) for column in (told, [flat(each.id) for each in found])]
+        with self.prevent(OptionList.OptionHighlighted):
+            self.set_options(Option(_differing(each, text, *widths), each.id) for each, text in zip(found, told, strict=True))
+            self.highlighted = found.index(looked) if looked in found else None
+
     def on_resize(self) -> None:
+        if self._differs:
+            return
         at = self.highlighted
         self._fill(self._rules[at] if at is not None and at < len(self._rules) else None)
 
@@ -156,6 +168,13 @@ def gauge(rule: Rule, width: int) -> Content:
     share = evidence.supports / (evidence.supports + evidence.contradicts)
     held = min(width - bool(evidence.contradicts), max(bool(evidence.supports), round(share * width)))
     return Content.assemble((FOR * held, "$won"), (AGAINST * (width - held), "$fault"))
+
+
+def _differing(found: RuleDifference, told: str, width: int, ids: int) -> Content:
+    mark, style = ("+", "$won") if found.other is None else ("−", "$fault") if found.one is None else ("≠", "$new")
+    rule = found.one or found.other
+    said = flat(rule.statement) if rule else ""
+    return Content.assemble((f" {mark} ", f"bold {style}"), f"{flat(found.id):<{ids}}  ", (f"{told:<{width}}  ", style), said)
 
 
 def _row(rule: Rule, said: str, marked: bool, numbers: int, worth: int, kinds: bool) -> Content:
@@ -277,9 +296,10 @@ class RulePair(Equipped, Horizontal, keys="rule_pair"):
     def compose(self) -> ComposeResult:
         yield from self._sides
 
-    def show(self, *two: Rule) -> None:
-        for side, rule in zip(self._sides, two, strict=True):
-            side.show(rule)
+    def show(self, *two: Rule | None, names: tuple[str, str] = ("", "")) -> None:
+        """Show two rules; for one that is missing, that the book of that name has none."""
+        for side, rule, name in zip(self._sides, two, names, strict=True):
+            side.show(rule, nothing=f"It is not in {name}.")
 
     @property
     def rules(self) -> tuple[Rule | None, Rule | None]:

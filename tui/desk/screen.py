@@ -15,11 +15,11 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.content import Content
 from textual.events import ScreenResume
-from textual.widgets import ContentSwitcher, Input, OptionList, Static
+from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from housequest.knowledge.judging import RuleFinding
-from housequest.knowledge.rulebook import Rulebook, read_book, save
+from housequest.knowledge.rulebook import Rulebook, library, read_book, save
 from housequest.knowledge.rules import Rule, RuleVerdict
 from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen, PickDialog, in_thread
 from housequest.tui.desk import state
@@ -149,10 +149,9 @@ class DeskScreen(AppScreen, keys="desk"):
     def compose(self) -> ComposeResult:
         yield Static(id="desk-title")
         yield FilterBar()
-        with ContentSwitcher(initial="desk-list"):
-            with Container(id="desk-list"):
-                yield self._list
-                yield RuleView(self._look_up, id="desk-rule")
+        with Container(id="desk-list"):
+            yield self._list
+            yield RuleView(self._look_up, id="desk-rule")
             yield RulePair(self._look_up, id="desk-pair")
         yield Static(id="desk-note")
         yield KeyBar()
@@ -174,7 +173,9 @@ class DeskScreen(AppScreen, keys="desk"):
         desk = self._at_cursor
         one, other = self.query_one(RulePair).by_focus if self._paired else (desk.rule, None)
         return {
-            "list": not self._paired,
+            "list": not self._paired and desk.beside is None,
+            "single": desk.beside is None,
+            "other": lambda: desk.difference and desk.difference.other,
             "pair": self._paired,
             "rule": one,
             "opposed": lambda: self._paired or len(desk.opposed) == 2,
@@ -197,10 +198,15 @@ class DeskScreen(AppScreen, keys="desk"):
         shown = f"{len(rules)} of {len(desk.book.rules)} rules" if desk.filter else plural(len(rules), "rule")
         marked = f"  ·  {len(desk.marked)} marked" if desk.marked else ""
         title = f"  ·  {'two rules side by side' if self._paired else shown}{marked}  ·  "
+        if desk.beside is not None:
+            title = f"  ·  {plural(len(desk.differences), 'rule')} not as in {flat(desk.beside.path.stem)}  ·  "
         path = path_end(flat(str(desk.book.path)), max(8, self.size.width - len("Desk") - len(title) - 2))
         self.query_one("#desk-title", Static).update(Content.assemble(("Desk", "bold $foreground"), title, path))
         self.query_one(FilterBar).show(desk.filter)
-        self._list.show(rules, looked, desk.chosen)
+        if desk.beside is None:
+            self._list.show(rules, looked, desk.chosen)
+        else:
+            self._list.show_differences(desk.differences, desk.difference, *self._names)
         self._look(looked)
         if self._paired:
             by_id = {rule.id: rule for rule in desk.book.rules}
@@ -211,13 +217,28 @@ class DeskScreen(AppScreen, keys="desk"):
                 case _:  # one of the two is gone
                     self._turn_to(pair=False)
 
+    @property
+    def _names(self) -> tuple[str, str]:
+        """The names of the two books, or their paths where the names are alike."""
+        two = [each.path for each in (self.desk.book, self.desk.beside) if each]
+        one, other = (path.stem if len({each.stem for each in two}) > 1 else str(path) for path in (two[0], two[-1]))
+        return one, other
+
     def _look(self, rule: Rule | None) -> None:
+        if found := self.desk.difference:
+            self.query_one(RulePair).show(found.one, found.other, names=self._names)
+            return
         nothing = FILTERED if self.desk.book.rules else f"{EMPTY}{EXPLORING if state.explores() else ''}."
         here = self.desk.here.get(rule.id) if rule else None
         self.query_one("#desk-rule", RuleView).show(rule, self.desk.contraries(rule) if rule else (), here, nothing)
 
     def _look_up(self, origins: Sequence[str]) -> Awaitable[tuple[Witness, ...]]:
-        return self.in_thread(lambda: find_witnesses(origins, recorded_play(self._runs), archives(self.desk.book)))
+        return self.in_thread(lambda: self._found(origins))
+
+    def _found(self, origins: Sequence[str]) -> tuple[Witness, ...]:
+        books = filter(None, (self.desk.book, self.desk.beside))
+        came = dict.fromkeys(archive for book in books for archive in archives(book))
+        return find_witnesses(origins, recorded_play(self._runs), tuple(came))
 
     @on(OptionList.OptionHighlighted, "RuleList")
     def _moved(self, message: OptionList.OptionHighlighted) -> None:
@@ -226,7 +247,7 @@ class DeskScreen(AppScreen, keys="desk"):
 
     @on(OptionList.OptionSelected, "RuleList")
     def _entered(self) -> None:
-        self.query_one("#desk-rule OptionList").focus()
+        self.query_one("#desk-pair OptionList" if self.desk.beside else "#desk-rule OptionList").focus()
 
     @on(RuleView.Opened)
     def _opened(self, message: RuleView.Opened) -> None:
@@ -243,7 +264,7 @@ class DeskScreen(AppScreen, keys="desk"):
 
     def action_judge(self, status: RuleVerdict) -> None:
         looked = self._catch_up()
-        rules = () if self._paired else self.desk.marked
+        rules = () if self._paired or self.desk.beside else self.desk.marked
         # Named now, for a save that is under way may take long enough to look at the next rule.
         names = [rule.id for rule in rules or ((looked,) if looked else ())]
         self._change(lambda desk: desk.judged(status, *names), status.capitalize())
@@ -345,10 +366,43 @@ class DeskScreen(AppScreen, keys="desk"):
         told = "These two contradict each other" if two[1] in self.desk.contraries(two[0]) else "The two that you marked"
         self.say(f"{told}: ← → change sides, w accepts the one with the keys and rejects the other.")
 
+    async def action_beside(self) -> None:
+        """Ask for another book, and show in what its rules differ from this one's."""
+        book = self.desk.book
+        try:
+            listed = await self.in_thread(state.list_books)
+        except (HousequestError, OSError) as error:
+            self.say(str(error))
+            return
+        names = [each.name for each in listed if each.world == book.world and each.path != book.path]
+        self.ask(
+            PickDialog("A book to put beside this one", names, free=True, about="Its name, or its file."), self._put_beside
+        )
+
+    @work(group="open", exclusive=True)
+    async def _put_beside(self, name: str) -> None:
+        try:
+            other = await self.in_thread(lambda: library().open(name).require_world(self.desk.book.world, "Name another book."))
+        except HousequestError as error:
+            self.say(str(error))
+            return
+        beside = replace(self.desk, beside=other)
+        if beside.differences:
+            self.desk = beside
+            self._turn_to(pair=False)
+        told = "The left side is this book: ↑ ↓ the next rule, i takes the rule on the right, esc leaves the other book."
+        self.say(told if beside.differences else f"All rules in {name} are as in this book.")
+
+    def action_take(self) -> None:
+        self._catch_up()
+        if found := self.desk.difference:
+            self._change(lambda desk: desk.taken(found.id), f"{found.id} taken")
+
     def _turn_to(self, *, pair: bool) -> None:
         self._paired = pair
-        self.query_one(ContentSwitcher).current = "desk-pair" if pair else "desk-list"
-        self.query_one(FilterBar).display = not pair
+        self.set_class(pair, "-paired")
+        self.set_class(self.desk.beside is not None, "-beside")
+        self.query_one(FilterBar).display = not pair and self.desk.beside is None
         self.say("")
         if not pair:
             self._list.focus()
@@ -442,13 +496,14 @@ class DeskScreen(AppScreen, keys="desk"):
 
     @property
     def leads_out(self) -> bool:
-        return not self._paired
+        return not self._paired and self.desk.beside is None
 
     def action_leave(self) -> None:
-        """Cancel a running check; else go from two rules back to the list, and from there out."""
+        """Cancel a running check; else go from two rules or books back to the list, and from there out."""
         if self._check is not None:
             self._check.set()
-        elif self._paired:
+        elif not self.leads_out:
+            self.desk = replace(self.desk, beside=None)
             self._turn_to(pair=False)
         else:
             super().action_leave()

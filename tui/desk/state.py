@@ -18,7 +18,7 @@ from housequest.agent.episodes.moments import OtherWorld, episode_files, moments
 from housequest.agent.episodes.record import read_episode
 from housequest.knowledge.judging import Moment, RuleFinding, examine
 from housequest.knowledge.mining import Location, Sightings
-from housequest.knowledge.rulebook import Rulebook, library
+from housequest.knowledge.rulebook import Rulebook, RuleDifference, differences, library
 from housequest.knowledge.rules import KINDS, STATUSES, Evidence, Rule, RuleKind, RuleStatus, RuleVerdict, Standing, exclude
 from housequest.tui.desk.rule_text import task_types
 from housequest.tui.text import plural
@@ -212,7 +212,8 @@ class Desk:
     """A rulebook being curated. ``at`` is the id of the highlighted rule, ``chosen`` the ids of the marked ones, in order.
 
     ``done`` are the changes that can be undone: what people call each, and the book before it. ``here`` is what the last check
-    counted in the records here, by rule, beside what the book holds from elsewhere.
+    counted in the records here, by rule, beside what the book holds from elsewhere. With another book ``beside`` it, the rules
+    are those that differ there.
     """
 
     book: Rulebook
@@ -221,15 +222,31 @@ class Desk:
     chosen: tuple[str, ...] = ()
     done: tuple[tuple[str, Rulebook], ...] = field(default=(), repr=False)
     here: Mapping[str, CountedHere] = field(default_factory=dict[str, CountedHere], repr=False)
+    beside: Rulebook | None = None
+
+    @property
+    def differences(self) -> tuple[RuleDifference, ...]:
+        """What differs in the book beside this one."""
+        return differences(self.book, self.beside) if self.beside else ()
+
+    @property
+    def difference(self) -> RuleDifference | None:
+        """The highlighted difference, else the first."""
+        found = self.differences
+        return next((each for each in found if each.id == self.at), found[0] if found else None)
 
     @property
     def rules(self) -> tuple[Rule, ...]:
         """The rules that match the filter, in the order of the book."""
+        if self.beside:
+            return tuple(each.one for each in self.differences if each.one)
         return tuple(rule for rule in self.book.rules if self.filter.fits(rule))
 
     @property
     def rule(self) -> Rule | None:
         """The highlighted rule; if the filter hides it, as it may after it was judged, the next one."""
+        if self.beside:
+            return self.difference.one if self.difference else None
         shown = self.rules
         ids = [rule.id for rule in self.book.rules]
         if not shown or self.at not in ids:
@@ -283,6 +300,17 @@ class Desk:
         """The desk with ``kept`` accepted and ``dropped`` rejected, in one change."""
         rules = [self.book.rule(kept).judged("accepted"), self.book.rule(dropped).judged("rejected")]
         return self.put(f"{kept} kept, {dropped} rejected", rules)
+
+    def taken(self, name: str) -> Desk:
+        """The desk with the rule ``name`` as the book beside it has it; what changes is in the rule's history."""
+        mine, theirs, _ = next(each for each in self.differences if each.id == name)
+        assert theirs is not None
+        if mine is not None:
+            edited = mine.edited(theirs)
+            edited = edited if edited.evidence else replace(edited, evidence=theirs.evidence, origin=theirs.origin)
+            status = theirs.status
+            theirs = replace(edited, status=status) if status == "candidate" else edited.judged(status)
+        return self.put(f"{name} taken", [theirs])
 
     def checked(self, outcome: CheckOutcome) -> Desk:
         """The desk with what was found as the evidence of rules that are as they were; evidence from elsewhere stays."""

@@ -223,7 +223,7 @@ def _after(moment: EpisodeMoment, event: events.Event) -> EpisodeMoment:
             known = event.belief
             return EpisodeMoment(started=started, opening=known, belief=known, before=known, anchor=event.id)
         case events.RulesShown(rules=rules, ids=ids):
-            shown = (ShownRule(rule, id) for rule, id in zip(rules, ids or ("",) * len(rules), strict=True))
+            shown = (ShownRule(rule, id) for rule, id in zip(rules, (*ids, *[""] * len(rules)), strict=False))
             return replace(moment, rules=(*moment.rules, *shown))
         case events.Planned(steps=steps, revision=revision):
             return replace(moment, plan=steps, step=0, revision=revision)

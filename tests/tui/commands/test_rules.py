@@ -130,6 +130,21 @@ def test_rules_are_accepted_rejected_edited_and_merged(book: Path, call: Run) ->
     assert "# said Anne" in rules.text
 
 
+def test_two_books_are_compared(book: Path, call: Run) -> None:
+    book.with_name("other.yaml").write_text(
+        BOOK.replace("a microwave heats", "a fridge heats").replace("- {id: go", "- {id: gone")
+    )
+    done = call("rules", "compare", "book.yaml", "other.yaml")
+    assert [line.split(maxsplit=1) for line in done.stdout.splitlines()[1:]] == [
+        ["go", "only in book.yaml"],
+        ["heat", "statement"],
+        ["gone", "only in other.yaml"],
+    ]
+    found = json.loads(call("rules", "compare", "book.yaml", "other.yaml", "--json").stdout)
+    assert found[1] == {"id": "heat", "fields": ["statement"], "one": True, "other": True}
+    assert "They say the same." in call("rules", "compare", "book.yaml", "book.yaml").stderr
+
+
 def test_what_evidence_accepted_is_a_candidate_again_when_its_check_or_words_change(book: Path, call: Run) -> None:
     judged = "status: accepted, by: evidence, evidence: {supports: 9, contradicts: 0, witnesses: [one/e/3]}"
     texts = [f"- {{id: {name}, statement: a, check: look; then accepted, {judged}}}\n" for name in ("words", "check", "things")]

@@ -364,6 +364,44 @@ async def test_two_rules_side_by_side_are_settled_at_once(tmp_path: Path) -> Non
         await until(pilot, lambda: read_book(book.path).rules == book.rules)
 
 
+async def test_another_book_is_put_beside_and_its_rules_are_taken(tmp_path: Path) -> None:
+    book = begun(tmp_path, FLY, WALK, OPENS)
+    theirs = [FLY, replace(WALK, scope="household"), OPENS.judged("accepted"), NEVER]
+    save(Rulebook(tmp_path / "theirs.yaml").put(theirs))
+    async with at(book, (120, 40)) as pilot:
+        await press(pilot, "i")
+        assert told(pilot, "First put another book beside this one")
+        await press(pilot, "b")
+        await until(pilot, lambda: told(pilot, "A book to put beside this one"))
+        await type_in(pilot, str(tmp_path / "nothing.yaml"))
+        await until(pilot, lambda: told(pilot, "nothing.yaml"))
+        await press(pilot, "b")
+        await until(pilot, lambda: told(pilot, "A book to put beside this one"))
+        await type_in(pilot, str(tmp_path / "theirs.yaml"))
+        await until(pilot, lambda: told(pilot, "3 rules not as in theirs"))
+        for row in ("≠ walk world | household", "≠ opens candidate | accepted", "− never only in theirs"):
+            assert told(pilot, row)
+        await press(pilot, "space")
+        assert told(pilot, "This is a key of the list")
+        await press(pilot, "i")
+        await until(pilot, lambda: read_book(book.path).rule("walk").scope == "household")
+        await until(pilot, lambda: told(pilot, "2 rules not as in theirs"))
+        await press(pilot, "down")
+        await until(pilot, lambda: told(pilot, "It is not in book."))
+        await press(pilot, "a", "e")
+        assert [rule.status for rule in read_book(book.path).rules] == ["accepted", "candidate", "candidate"]
+        await press(pilot, "i")
+        await until(pilot, lambda: len(read_book(book.path).rules) == 4)
+        await press(pilot, "u", "u")
+        await until(pilot, lambda: read_book(book.path).rules == book.rules)
+        await press(pilot, "escape")
+        await until(pilot, lambda: told(pilot, "· 3 rules ·"))
+        await press(pilot, "b")
+        await until(pilot, lambda: told(pilot, "A book to put beside this one"))
+        await type_in(pilot, str(book.path))
+        await until(pilot, lambda: told(pilot, "All rules in"))
+
+
 async def test_what_is_judged_is_what_was_looked_at_when_the_key_was_pressed(tmp_path: Path) -> None:
     book = begun(tmp_path, FLY, WALK, OPENS)
     async with at(book) as pilot:

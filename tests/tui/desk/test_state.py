@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from housequest.knowledge.judging import RuleFinding
 from housequest.knowledge.rulebook import Rulebook, read_book, save
 from housequest.knowledge.rules import KINDS, STATUSES, Evidence, Rule, parse_check
+from housequest.tui.desk.rule_text import difference_text
 from housequest.tui.desk.rule_view import distinct
 from housequest.tui.desk.state import CheckOutcome, CheckProgress, Desk, RuleFilter
 from housequest.worlds.errors import ConfigurationError, KnowledgeError
@@ -162,6 +163,33 @@ def test_what_was_counted_elsewhere_stays_until_the_person_takes_other_counts() 
     more = RuleFinding(rule, Evidence(1700, 2, ("r/t/1",), ("mine/t/3",)))
     again = now.checked(over([more], "mine/t", "r/t"))
     assert (again.book.rule(rule.id).evidence, again.here) == (more.evidence, {})
+
+
+def test_of_two_books_each_rule_that_differs_is_named_once_and_can_be_taken() -> None:
+    ours = desk()
+    changed = RULES[1].edited(replace(RULES[1], scope="household", statement="Mugs: drawer 7."))
+    theirs = Rulebook(Path("theirs.yaml")).put([RULES[0].judged("rejected"), changed, RULES[2], Rule("new", "New.")])
+    now = replace(ours, beside=theirs)
+    assert [(each.id, each.fields) for each in now.differences] == [
+        ("open-first", ("status",)),
+        ("mugs", ("statement", "scope")),
+        ("mugs-too", ()),
+        ("new", ()),
+    ]
+    assert [difference_text(each, "ours", "theirs") for each in now.differences] == [
+        "candidate | rejected",
+        "statement, world | household",
+        "only in ours",
+        "only in theirs",
+    ]
+    assert [rule.id for rule in now.rules] == ["open-first", "mugs", "mugs-too"]
+    assert replace(now, at="new").rule is None
+    taken = now.taken("open-first").taken("mugs").taken("new")
+    assert [each.id for each in taken.differences] == ["mugs-too"]
+    mug = taken.book.rule("mugs")
+    assert [(edit.field, edit.was) for edit in mug.history if edit.field == "scope"] == [("scope", "world")]
+    assert taken.undone().undone().undone().book.text == ours.book.text
+    assert replace(ours, beside=ours.book).differences == ()
 
 
 def test_where_a_judged_rule_is_filtered_out_the_next_is_looked_at() -> None:
