@@ -177,7 +177,7 @@ def rule_lines(rule: Rule) -> Iterator[str]:
 
 
 def difference_text(found: RuleDifference, one: str, other: str) -> str:
-    """How the books ``one`` and ``other`` differ in a rule."""
+    """In few words, the difference between the books ``one`` and ``other`` in a rule."""
     if found.one is None or found.other is None:
         return f"only in {other if found.one is None else one}"
     words = {

@@ -226,7 +226,7 @@ class Desk:
 
     @property
     def differences(self) -> tuple[RuleDifference, ...]:
-        """What differs in the book beside this one."""
+        """The rules that are not the same in the book beside this one."""
         return differences(self.book, self.beside) if self.beside else ()
 
     @property
