@@ -159,7 +159,8 @@ def gauge(rule: Rule, width: int) -> Content:
     other rules the share of supporting evidence, where contradicting evidence always shows."""
     if location := location_of(rule):
         shares = [each.share for each in location.likeliest[:2]]
-        first, second = (round(sum(shares[:place]) * width) for place in (1, 2))
+        # Of a home they are shares of days, so together they may be more than all.
+        first, second = (min(width, round(sum(shares[:place]) * width)) for place in (1, 2))
         bar = (FOR * first, "$won"), (MAYBE * (second - first), "$goal"), (LINE * (width - second), "$frame")
         return Content.assemble(*bar)
     evidence = rule.evidence
@@ -392,13 +393,15 @@ def _leading(rule: Rule, location: Location) -> Content:
 def _distribution(location: Location, width: int) -> Iterator[Content]:
     """A bar for each place: its share to the lower end of the 95 % interval, and in another line style on to the upper end."""
     column = max(LABEL, *(len(each.receptacle) for each in location.likeliest))
-    cells = max(8, min(24, width - column - 22))
+    cells = max(8, min(24, width - column - (42 if location.likeliest[0].looks else 22)))
     for place in location.likeliest:
         low, high = round(place.interval.low * cells), max(1, round(place.interval.high * cells))
         bar = (FOR * low, "$won"), (MAYBE * (high - low), "$won"), (LINE * (cells - high), "$frame")
         told = f"  {percentage(place.share)} %, {percentage(place.interval.low)} to {percentage(place.interval.high)}"
+        told += f", {place.seen} of {plural(place.looks, 'day')}" if place.looks else ""
         yield Content.assemble((f"{flat(place.receptacle):<{column}}  ", "$quiet"), *bar, told)
-    if (rest := 1 - sum(each.share for each in location.likeliest)) >= 0.01:
+    rest = 0 if location.likeliest[0].looks else 1 - sum(each.share for each in location.likeliest)
+    if rest >= 0.01:
         yield Content.styled(f"{'others':<{column}}  {' ' * cells}  {percentage(rest)} %", "$quiet")
 
 
