@@ -302,11 +302,7 @@ class Renewal(NamedTuple):
 
 
 def renew(book: Rulebook, counted: Iterable[Rule], *, accept: bool) -> Renewal:
-    """Put ``counted`` candidates into ``book``; ``accept`` those that the data supports. Raises ``KnowledgeError``.
-
-    Rules about one home are accepted before their likeliest place is certain: in a search they weigh no more than the things
-    that were counted.
-    """
+    """Put ``counted`` candidates into ``book``; ``accept`` those that the data supports. Raises ``KnowledgeError``."""
     present = {rule.id: rule for rule in book.rules}
     checks = {rule.check: rule.id for rule in reversed(book.rules) if rule.check}
     became: dict[str, list[str]] = {}
@@ -321,7 +317,7 @@ def renew(book: Rulebook, counted: Iterable[Rule], *, accept: bool) -> Renewal:
         else:
             rule = replace(rule, status=old.status, by=old.by, history=old.history).following(old)
             fate = "renewed"
-        if accept and (rule.standing == "supported" or (rule.scope == "household" and rule.standing == "undecided")):
+        if accept and rule.standing == "supported":
             rule = rule.judged("accepted", "evidence")
         if fate == "renewed" and rule == old:
             fate = "same"

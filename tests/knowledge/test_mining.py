@@ -144,6 +144,7 @@ def test_what_lies_in_the_next_place_counts_against_the_one_to_try_first() -> No
     evidence = place_rule(pen, Origin("run", "seen")).evidence
     assert (evidence.supports, evidence.contradicts) == (3, 1)
     assert (evidence.witnesses, evidence.against) == (("a/3", "b/3"), ("a/1", "b/1"))
+    assert not pen.leads
     (rule,) = (rule for rule in mine_table(load_counts()).rules("train") if rule.id == "where-apple")
     # As many lie in the fridge as on countertops.
     assert rule.standing == "undecided"

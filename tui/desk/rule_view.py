@@ -385,7 +385,7 @@ def _leading(rule: Rule, location: Location) -> Content:
     verdict = Content.styled(f"{STANDING_MARKS[rule.standing]} {rule.standing}", f"bold {STANDING_STYLES[rule.standing]}")
     if not rule.evidence:
         return Content.styled("these shares were not counted here", "$quiet")
-    if not others or rule.standing == "supported":
+    if not others or location.leads:
         return verdict + Content(f"  {first} is the likeliest, of {location.number:,} counted")
     return verdict + Content(f"  {first} or {others[0]} may be the likeliest, of {location.number:,} counted")
 

@@ -19,7 +19,7 @@ HOME = Rule(
     "location",
     objects=("mug",),
     scope="household",
-    evidence=Evidence(11, 4),
+    evidence=Evidence(11),
 )
 
 
