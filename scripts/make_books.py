@@ -154,7 +154,7 @@ def contents(archive: bytes) -> dict[str, bytes]:
 
 
 def learned(runs: Sequence[Path]) -> Rulebook:
-    """The counted rules: what commands need, then where things lie, the most useful first."""
+    """The counted rules that evidence supports: what commands need, then where things lie, the most useful first."""
     table = load_counts()
     lived = mine(recorded_moments(runs), HOUSEHOLD.commands)
     needs = tuple(need for need in lived.preconditions if _is_useful(need))
@@ -165,7 +165,8 @@ def learned(runs: Sequence[Path]) -> Rulebook:
     places = Mined(locations=tuple(locations)).rules(f"counts over {table.source.split}")
     path = library().shipped / f"learned{SUFFIX}"
     present = read_book(path).read if path.exists() else None
-    book = renew(parse_book(path, HEADER.encode()), (*rules, *places)[:MOST], accept=True).book
+    shown = [rule for rule in (*rules, *places)[:MOST] if rule.standing == "supported"]
+    book = renew(parse_book(path, HEADER.encode()), shown, accept=True).book
     return replace(book, read=present)
 
 
