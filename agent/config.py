@@ -422,10 +422,11 @@ def world_of(settings: Settings) -> World:
 
 def check_habits(habits: str | None, split: str, world: World) -> None:
     """Raise ``ConfigurationError`` if habits are given for a split that does not use them."""
-    if habits is not None and split not in world.info.endless_splits:
+    made_up = (*world.info.endless_splits, *world.info.homes)
+    if habits is not None and split.partition(":")[0] not in made_up:
         raise ConfigurationError(
             f"habits: {shown(habits)} applies to made-up houses only, and the split {shown(split)} has none; leave "
-            f"it out, or play tasks of the split {' or '.join(map(repr, world.info.endless_splits))}."
+            f"it out, or play tasks of {' or '.join(made_up)}."
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from housequest.knowledge.rules import accepted
 from housequest.worlds.base import World
 from housequest.worlds.errors import ConfigurationError, Unsupported, shown
 from housequest.worlds.options import Scalar
+from housequest.worlds.paths import given_path, read_file
 from housequest.worlds.registry import load_plugin, plugins, world_class
 
 if TYPE_CHECKING:
@@ -134,7 +136,7 @@ def set_up(
         seed=settings.seed or 0,
         model=model,
         rules=rules,
-        habits=settings.habits and f"{Path(settings.habits).name}@{world.fingerprint(world.info.endless_splits[0])[:12]}",
+        habits=None if settings.habits is None else _label(given_path(settings.habits)),
         settings=kept,
         curiosity=curiosity,
         agent=agent,
@@ -157,6 +159,11 @@ def taken(rules: RuleBudget | None, agent: str, world: World) -> RuleBudget | No
         return rules
     told = tuple(rule for rule in rules.rules if rule.kind == "location") if takes == "places" else ()
     return replace(rules, rules=told) if told else None
+
+
+def _label(file: Path) -> str:
+    """A file's name, with a digest of what it says."""
+    return f"{file.name}@{sha256(read_file(file)).hexdigest()[:12]}"
 
 
 def _able_to_see(setup: Setup) -> Setup:

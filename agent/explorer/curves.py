@@ -291,7 +291,8 @@ def _share(gaps: Sequence[tuple[float, float]]) -> float | None:
 def read_curves(folder: Path) -> LivesReport:
     """Read the curves of the lives in ``folder``, of those that are over. Raises ``ConfigurationError``."""
     manifest = read_lives(folder)
-    world = make_world(manifest.world)
+    habits = RunFolder(folder / manifest.lives[0].folder).habits_file
+    world = make_world(manifest.world, **({"habits": str(habits)} if habits.exists() else {}))
     if not isinstance(world, HasHomes):
         raise ConfigurationError(f"{folder}: the world {manifest.world!r} of these lives has no homes here.")
     lives: list[LifeFigures] = []

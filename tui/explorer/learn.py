@@ -21,6 +21,7 @@ HEIGHT = 16
 @options.takes(
     "world",
     "engine",
+    "habits",
     "world_option",
     "seed",
     "agent",

@@ -30,7 +30,7 @@ from housequest.worlds.alfworld.engine.shared import SharedNative
 from housequest.worlds.alfworld.expert import HouseholdExpertSettings, make_expert
 from housequest.worlds.alfworld.games import DEFAULT_SPLITS, FILE, GET_DATA, PUBLISHED
 from housequest.worlds.alfworld.houses.home import LARGE, TURNS, days_of
-from housequest.worlds.alfworld.houses.house import GeneratedHouses, House, read_habits
+from housequest.worlds.alfworld.houses.house import GeneratedHouses, House, OwnHabits
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import Env, Policy, Task, WorldInfo
 from housequest.worlds.env import unwrapped
@@ -120,7 +120,10 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
         habits: str | Counts | None = None,
     ) -> None:
         super().__init__()
-        self._habits = read_habits(Path(habits)) if isinstance(habits, str) else habits
+        self._own = OwnHabits.read(Path(habits)) if isinstance(habits, str) else None
+        self._habits = habits if isinstance(habits, Counts) else None
+        if self._own is not None and not self._own.of_a_home:
+            self._habits = self._own.counts()
         self._goals: GoalSource = parse_goal_source(goals)
         self._index = games.Index(alfworld_data() if data is None else Path(data))
         self._engine: Engine | None = None if engine == _NATIVE else _engine_class(engine)()
@@ -130,7 +133,7 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
         self.searched = str(self._index.root)
         self._files: list[Task] = []
         self._load = lru_cache(_GAMES_KEPT)(_load)
-        self._days = lru_cache(_HOMES_KEPT)(days_of)
+        self._days = lru_cache(_HOMES_KEPT)(partial(days_of, own=self._own))
         self.info = replace(
             self.info,
             enacts=self._engine is not None and self._engine.enacts,
@@ -150,6 +153,8 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
         return VERSION if self._engine is None else self._engine.version
 
     def make_generated(self) -> GeneratedHouses:
+        if self._habits is None and self._own is not None:
+            raise ConfigurationError(f"{self._own.name} names single receptacles, which only a home has: play household:SEED.")
         return GeneratedHouses(self._habits)
 
     def installed(self) -> Sequence[str]:

@@ -22,6 +22,7 @@ from housequest.worlds.alfworld.houses.house import (
     Dice,
     House,
     LaidThing,
+    OwnHabits,
     PlacedReceptacle,
     goal_of,
     numbers_of,
@@ -30,7 +31,7 @@ from housequest.worlds.alfworld.houses.house import (
 )
 from housequest.worlds.alfworld.text import goal_sentences, load_counts
 from housequest.worlds.base import Task
-from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.household.counts import Counts
 from housequest.worlds.household.goals import APPLIANCES, TYPES, Goal
 from housequest.worlds.paths import sha256_of
@@ -61,9 +62,13 @@ class Home:
         seed: From 0.
         light: True for a home of one room, as small as a generated house; else it has a kitchen, a living room, a bedroom and a
             bathroom.
+        own: Habits in place of some that the seed draws.
+
+    Raises:
+        ConfigurationError: There is no such home, or it lacks what ``own`` names.
     """
 
-    def __init__(self, seed: int, *, light: bool = False) -> None:
+    def __init__(self, seed: int, *, light: bool = False, own: OwnHabits | None = None) -> None:
         if not 0 <= seed < SEEDS:
             raise ConfigurationError(f"There is no home {seed}; give a seed from 0 to {SEEDS - 1}.")
         self.seed, self.light, known = seed, light, load_counts()
@@ -83,6 +88,8 @@ class Home:
         looks = (look for room in self._counted for look in room.goals.get(TYPES["light"], {}).values())
         self._lamps = {lamp for look in looks for lamp in look}
         self.habits: Mapping[str, Mapping[str, float]] = self._habits(dice, known)
+        self.own = {} if own is None else {thing: self._placed(own, thing) for thing in sorted(own.said)}
+        self.habits = {**self.habits, **self.own}
         self._goals = self._possible_goals()
         self.day = lru_cache(_KEPT)(self._day)
         """Lay out a day, from 1, with a goal that can be reached. Raises ``ConfigurationError`` if there is no such day."""
@@ -157,6 +164,20 @@ class Home:
             habits[thing] = dict(zip(places, SHARES[len(places) - 1], strict=True))
         return habits
 
+    def _placed(self, own: OwnHabits, thing: str) -> dict[str, float]:
+        """The places of a thing by its ``own`` habits; those of a kind of receptacle are spread over all of that kind."""
+        if thing not in self.habits:
+            raise own.refused(f"nothing called {shown(thing)} lies in {self.split}.{nearest(thing, tuple(self.habits))}", thing)
+        found: dict[str, float] = {}
+        for place, weight in own.said[thing].items():
+            there = [name for name, one in self._named.items() if place in {name, one.kind}]
+            if not there:
+                kinds = tuple(sorted({*self._named, *(one.kind for one in self.receptacles)}))
+                raise own.refused(f"{self.split} has no {shown(place)}.{nearest(place, kinds)}", thing, place)
+            for name in there:
+                found[name] = found.get(name, 0.0) + weight / len(there)
+        return {name: weight / sum(found.values()) for name, weight in found.items()}
+
     def _lay(self, dice: Dice) -> list[LaidThing]:
         lying: list[LaidThing] = []
         for thing, places in self.habits.items():
@@ -206,8 +227,9 @@ class HomeDays(MadeUpTasks):
         return Task(f"{self.split}/day:{day}", self._world, self.split, day, house.goal.type, house.sentence)
 
     def fingerprint(self) -> str:
-        """A SHA-256 over what decides a day: the version, the seed, and the counts."""
-        return sha256_of(f"{VERSION} {self.split} {_counts_digest()}")
+        """A SHA-256 over what decides a day: the version, the seed, the counts, and habits of its own."""
+        own = f" {json.dumps(self.home.own)}" if self.home.own else ""
+        return sha256_of(f"{VERSION} {self.split} {_counts_digest()}{own}")
 
 
 @cache
@@ -218,8 +240,9 @@ def _counts_digest() -> str:
 _home = lru_cache(16)(Home)
 
 
-def days_of(split: str) -> HomeDays | None:
-    """The days that ``split`` names, such as ``household:7`` or ``household:7:41..60``; None if it names no home.
+def days_of(split: str, own: OwnHabits | None = None) -> HomeDays | None:
+    """The days that ``split`` names, such as ``household:7`` or ``household:7:41..60``; None if it names no home. ``own``
+    habits are those of `Home`.
 
     Raises:
         ConfigurationError: The home has no such days.
@@ -227,7 +250,7 @@ def days_of(split: str) -> HomeDays | None:
     found = _SPLIT.fullmatch(split)
     if found is None:
         return None
-    home, every = _home(int(found["seed"]), light=found["family"] == LIGHT), range(1, DAYS + 1)
+    home, every = _home(int(found["seed"]), light=found["family"] == LIGHT, own=own), range(1, DAYS + 1)
     days = read_split(split, (found["home"],), every)[1] or every
     if days.start < 1 or (days.stop > DAYS + 1 and ".." in split):
         raise ConfigurationError(f"{split}: the home {found['home']} has days 1 to {DAYS:,}.")

@@ -26,8 +26,9 @@ from housequest.worlds.errors import ConfigurationError, GameError, nearest, sho
 from housequest.worlds.household.counts import Counts, ObjectCount, Placement, RoomCount
 from housequest.worlds.household.goals import APPLIANCES, TYPES, Goal, GoalForm, TaskType
 from housequest.worlds.household.world import GENERATED
+from housequest.worlds.paths import read_bounded
 from housequest.worlds.tasks import MadeUpTasks
-from housequest.worlds.validation import Before, Invalid, read, read_yaml
+from housequest.worlds.validation import Before, Invalid, compose, parse_yaml, read
 
 
 def placing(habits: Counts, thing: str, places: Mapping[str, int]) -> Counts:
@@ -77,26 +78,58 @@ def _weight(value: object) -> object:
 _Weights = Mapping[str, Annotated[float, Before(_weight)]]
 
 
-def read_habits(path: Path) -> Counts:
-    """The habits of ``train`` with the changes in a YAML file: for each kind of thing, its places by relative weight, as in
-    ``book: {fridge: 3, bed: 1}``. Raises ``ConfigurationError`` naming the file and the fault."""
-    name = f"The file of habits {shown(str(path), 400)}"
-    content = read_yaml(path, name, _LARGEST_FILE)
-    habits = load_counts()
-    try:
-        said = read(Mapping[str, _Weights], {} if content is None else content)
+@dataclass(frozen=True, slots=True)
+class OwnHabits:
+    """The habits that a YAML file states: for each kind of thing, its places by relative weight, as in ``book: {fridge: 3, bed:
+    1}``. Of a home, a place may be one receptacle, as in ``mug: {drawer 7: 1}``. ``name`` is the file's, for errors."""
+
+    name: str
+    said: Mapping[str, _Weights]
+    content: bytes
+
+    @classmethod
+    def read(cls, path: Path) -> OwnHabits:
+        """Read the file at ``path``. Raises ``ConfigurationError`` naming it and the fault."""
+        name = f"The file of habits {shown(str(path), 400)}"
+        content = read_bounded(path, _LARGEST_FILE, name=name)
+        values = parse_yaml(content, name)
+        own = cls(name, {}, content)
+        try:
+            said = read(Mapping[str, _Weights], {} if values is None else values)
+        except Invalid as wrong:
+            raise own.refused(wrong.with_path, *wrong.path) from None
+        if not said:
+            raise ConfigurationError(f"{name} names no kind of thing; a line of it is, for example, mug: {{safe: 1}}")
+        return replace(own, said=said)
+
+    @property
+    def of_a_home(self) -> bool:
+        """True if it names single receptacles, which only a home has."""
+        return any(place[-1:].isdecimal() for places in self.said.values() for place in places)
+
+    def refused(self, reason: str, *where: str | int) -> ConfigurationError:
+        """The error that something in the file is wrong, with its line."""
+        root = compose(self.content)
+        line = None if root is None else Invalid(reason, where).located(root).line
+        return ConfigurationError(f"{self.name}{f', line {line}' if line else ''}: {reason}")
+
+    def counts(self) -> Counts:
+        """The habits of ``train`` with these in their place. Raises ``ConfigurationError`` naming the file and the line."""
+        habits = load_counts()
         # Sorted, so that the order in the file does not matter.
-        for thing, places in sorted(said.items()):
+        for thing, places in sorted(self.said.items()):
             weights = {place: round(weight / _SMALLEST) for place, weight in sorted(places.items())}
             shared = gcd(*weights.values())
-            habits = placing(habits, thing, {place: weight // shared for place, weight in weights.items()})
-    except Invalid as wrong:
-        raise ConfigurationError(f"{name}: {wrong.with_path}") from None
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{name}: {error}") from None
-    if not said:
-        raise ConfigurationError(f"{name} names no kind of thing; a line of it is, for example, mug: {{safe: 1}}")
-    return habits
+            try:
+                habits = placing(habits, thing, {place: weight // shared for place, weight in weights.items()})
+            except ConfigurationError as error:
+                raise self.refused(str(error), thing) from None
+        return habits
+
+
+def read_habits(path: Path) -> Counts:
+    """Read a file of `OwnHabits` as a table. Raises ``ConfigurationError`` naming the file, the line and the fault."""
+    return OwnHabits.read(path).counts()
 
 
 _T = TypeVar("_T")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -12,9 +13,10 @@ from hypothesis import strategies as st
 from housequest.worlds.alfworld.engine.game import Game
 from housequest.worlds.alfworld.expert import HouseholdExpert
 from housequest.worlds.alfworld.houses.home import DAYS, FAMILIES, SHARES, STRAY, Home, days_of
+from housequest.worlds.alfworld.houses.house import OwnHabits
 from housequest.worlds.alfworld.text import load_counts
 from housequest.worlds.alfworld.world import AlfworldWorld
-from housequest.worlds.base import Policy, Task, World
+from housequest.worlds.base import HasHomes, Policy, Task, World
 from housequest.worlds.errors import ConfigurationError, TaskNotFound
 from housequest.worlds.household.belief import kind
 from housequest.worlds.household.goals import APPLIANCES
@@ -145,3 +147,37 @@ def test_days_of_a_home_are_named_as_ranges() -> None:
     assert lived == ("household:7:1..3", "household:7:9..9")
     assert [covers(lived, "household:7", day) for day in (1, 3, 4, 9)] == [True, True, False, True]
     assert not covers(lived, "household:8", 1)
+
+
+def test_a_file_can_say_where_some_things_of_a_home_are_kept(tmp_path: Path) -> None:
+    file = tmp_path / "habits.yaml"
+    file.write_text("mug: {drawer 2: 3, shelf: 1}\negg:\n  fridge 1: 1\n")
+    own = OwnHabits.read(file)
+    drawn, home = Home(7), Home(7, own=own)
+    shelves = [one for one in home.habits["mug"] if one.startswith("shelf ")]
+    assert home.habits["mug"]["drawer 2"] == pytest.approx(0.75)
+    assert sum(home.habits["mug"][one] for one in shelves) == pytest.approx(0.25)
+    assert home.habits["egg"] == {"fridge 1": 1.0}
+    assert {thing: drawn.habits[thing] for thing in drawn.habits if thing not in own.said}.items() <= home.habits.items()
+    world, other = (make_world("alfworld", **options) for options in ({"habits": str(file)}, {}))
+    assert world.task("household:7/day:3").id == other.task("household:7/day:3").id
+    assert world.fingerprint("household:7") != other.fingerprint("household:7")
+    assert isinstance(world, HasHomes) and world.habits("household:7")["egg"]["fridge 1"] > 0.9
+    with pytest.raises(ConfigurationError, match="which only a home has"):
+        world.tasks("generated")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "why"),
+    [
+        ("egg: {fridge 1: 1}\nmug: {drawer 99: 1}", 2, "has no 'drawer 99'"),
+        ("egg: {fridge 1: 1}\n\ndragon:\n  fridge 1: 1", 3, "nothing called 'dragon'"),
+        ("egg:\n  fridge 1: 1\n  moon: 1", 3, "has no 'moon'"),
+    ],
+)
+def test_what_a_home_lacks_is_refused_with_its_line(text: str, line: int, why: str, tmp_path: Path) -> None:
+    file = tmp_path / "habits.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigurationError, match=why) as refused:
+        Home(7, own=OwnHabits.read(file))
+    assert f"habits.yaml', line {line}: " in str(refused.value)
