@@ -78,7 +78,7 @@ def _weight(value: object) -> object:
 _Weights = Mapping[str, Annotated[float, Before(_weight)]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class OwnHabits:
     """The habits that a YAML file states: for each kind of thing, its places by relative weight, as in ``book: {fridge: 3, bed:
     1}``. Of a home, a place may be one receptacle, as in ``mug: {drawer 7: 1}``. ``name`` is the file's, for errors."""
