@@ -393,7 +393,7 @@ def _leading(rule: Rule, location: Location) -> Content:
 def _distribution(location: Location, width: int) -> Iterator[Content]:
     """A bar for each place: its share to the lower end of the 95 % interval, and in another line style on to the upper end."""
     column = max(LABEL, *(len(each.receptacle) for each in location.likeliest))
-    cells = max(8, min(24, width - column - (42 if location.likeliest[0].looks else 22)))
+    cells = max(3, min(24, width - column - (38 if location.likeliest[0].looks else 20)))
     for place in location.likeliest:
         low, high = round(place.interval.low * cells), max(1, round(place.interval.high * cells))
         bar = (FOR * low, "$won"), (MAYBE * (high - low), "$won"), (LINE * (cells - high), "$frame")
