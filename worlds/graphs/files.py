@@ -310,14 +310,36 @@ def read_graph(value: object, where: Place = (), *, room: object = None) -> Grap
                 hands[hand] = end
             case _:
                 pass
+    dropped = _drop_circles(nodes, placed)
     graph = Graph(
-        Apartment(nodes, robot),
+        Apartment(nodes, robot, dropped),
         {id: frozenset(above) for id, above in placed.items()},
         {id: frozenset(near) for id, near in close.items()},
         {id: state for id, state in states.items() if state},
         (hands.get("HOLDS_RH"), hands.get("HOLDS_LH")),
     )
     return _settled(graph, room, where)
+
+
+def _drop_circles(nodes: Mapping[int, Node], placed: dict[int, set[tuple[Placing, int]]]) -> int:
+    """Drop the relations by which things that nobody can carry are on or inside of each other in a circle, such as two curtains
+    whose bounding boxes overlap, and return their number. Circles of anything else stay, and are refused."""
+    fixed = {
+        one: {other for _, other in above if not nodes[other].carried}
+        for one, above in placed.items()
+        if not nodes[one].carried
+    }
+    holders = {one: above & fixed.keys() for one, above in fixed.items()}
+    while True:
+        # What holds nothing of these, or is held by none of these, is on no circle.
+        held = set[int]().union(*holders.values())
+        left = {one: above & holders.keys() for one, above in holders.items() if above and one in held}
+        if left == holders:
+            break
+        holders = left
+    for one, above in holders.items():
+        placed[one] = {(how, other) for how, other in placed[one] if other not in above}
+    return sum(map(len, holders.values()))
 
 
 def _settled(graph: Graph, room: object, where: Place) -> Graph:

@@ -55,10 +55,12 @@ class Node:
 
 @dataclass(frozen=True)
 class Apartment:
-    """The constant part: the nodes by id, and which of them is the robot."""
+    """The constant part: the nodes by id, and which of them is the robot. ``dropped`` counts the relations of its file that
+    put things inside of themselves."""
 
     nodes: Mapping[int, Node]
     robot: int
+    dropped: int = 0
 
     @cached_property
     def names(self) -> Mapping[int, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,27 @@ def test_a_damaged_graph_is_refused_with_the_line(change: Change, part: str, say
     at = line_of(text, part)
     # An entry of several lines is named by its first, or by the line of what is wrong in it.
     assert at - 2 <= line <= at + 1
+
+
+CURTAIN = {"class_name": "curtain", "category": "Decor", "properties": ["CAN_OPEN", "MOVABLE"], "states": []}
+
+
+@pytest.mark.parametrize("circle", [(50, 51), (50, 51, 52), (50, 51, 50, 52)])
+def test_fixed_things_inside_each_other_are_an_artefact_of_their_boxes(circle: tuple[int, ...]) -> None:
+    table = home()
+    room = next(node["id"] for node in table["nodes"] if node.get("category") == "Rooms")
+    table["nodes"] += [{"id": id, **CURTAIN} for id in (50, 51, 52, 53)]
+    pairs = [*pairwise(circle), (circle[-1], circle[0]), *((id, room) for id in (50, 51, 52, 53))]
+    table["edges"] += [{"from_id": one, "relation_type": "INSIDE", "to_id": other} for one, other in pairs]
+    table["edges"] += [
+        {"from_id": 53, "relation_type": "ON", "to_id": 50},
+        {"from_id": 50, "relation_type": "FACING", "to_id": 53},
+    ]
+    graph = parse_apartment(written(table), "home.json")
+    assert graph.apartment.dropped == len({*pairwise(circle), (circle[-1], circle[0])})
+    assert {graph.placed[id] for id in (50, 51, 52)} == {frozenset({("INSIDE", room)})}
+    assert graph.placed[53] == {("INSIDE", room), ("ON", 50)}  # not on the circle
+    assert parse_apartment(written(home()), "home.json").apartment.dropped == 0
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,13 @@ import alfworld
 import alfworld.agents.environment
 import yaml
 
+CONFIG = sys.argv[1]  # now: alfworld's planner writes its own arguments there
+
 
 def trial(number):
     importlib.reload(alfworld)
     importlib.reload(alfworld.agents.environment)
-    with open(sys.argv[1]) as reader:
+    with open(CONFIG) as reader:
         config = yaml.safe_load(reader)
     source = getattr(alfworld.agents.environment, "get_environment")(config["env"]["type"])
     source = source(config, train_eval="eval_in_distribution")
