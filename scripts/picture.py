@@ -242,7 +242,7 @@ def _play_runs(folder: Path) -> None:
 
     for name, search in (("likely", "counts"), ("by-name", "name")):
         evaluate(agent="expert", split="generated:0..59", set={"search": search}, out=str(folder / "runs" / name))
-    shutil.copy(library().open("human").path, folder / "human.yaml")
+    shutil.copy(library().open("learned").path, folder / "learned.yaml")
 
 
 async def _others(folder: Path, target: Path) -> None:
@@ -269,7 +269,7 @@ async def _others(folder: Path, target: Path) -> None:
         "runs.svg": (lambda: RunsScreen(Path("runs"), poll=None), ("enter",)),
         "compare.svg": (lambda: RunsScreen(Path("runs"), poll=None), ("space", "down", "c")),
         "books.svg": (BooksScreen, ()),
-        "desk.svg": (lambda: DeskScreen(library().open("human.yaml"), Path("runs")), ()),
+        "desk.svg": (lambda: DeskScreen(library().open("learned.yaml"), Path("runs")), ("k", "k", "k")),
     }
     for name, (make, keys) in screens.items():
         app = HousequestApp(make)
