@@ -91,6 +91,8 @@ class PddlEnv(core.Environment):
             self._game = _named(self._game, objects, receptacles)
         self._play = RunningGame(Place(self._game))
         self._untold = [(name, core.UntoldValue(name)) for name in _UNTOLD if getattr(self.request_infos, name)]
+        asked = self.request_infos
+        self._more = bool(self._untold or asked.moves or asked.policy_commands or "walkthrough" in asked.extras)  # type: ignore[attr-defined]
         self._moves = 0
         self.state = self._told(self._play)
         return self.state
@@ -114,13 +116,17 @@ class PddlEnv(core.Environment):
         return other
 
     def _told(self, play: RunningGame) -> core.GameState:
-        text, asked = play.text, self.request_infos
         state = core.GameState(
-            feedback=text, raw=text, won=play.won, lost=False, last_action=None, admissible_commands=list(play.listed)
+            feedback=play.text, raw=play.text, won=play.won, lost=False, last_action=None, admissible_commands=list(play.listed)
         )
-        state.update(self._untold)
         if OLDER.accepted:
             state["extra.read_as"] = play.read_as
+        return self._told_more(state, play) if self._more else state
+
+    def _told_more(self, state: core.GameState, play: RunningGame) -> core.GameState:
+        """The state with what is seldom asked for."""
+        asked = self.request_infos
+        state.update(self._untold)
         if asked.moves:  # type: ignore[attr-defined]
             state["moves"] = self._moves
         if asked.policy_commands:  # type: ignore[attr-defined]
