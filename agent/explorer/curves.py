@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
@@ -83,44 +82,32 @@ class ArmDay(NamedTuple):
     main: float | None
 
 
-@dataclass(frozen=True)
 class LivesReport(TabledReport):
-    """Learning curves of lives that were lived."""
+    """Learning curves of lives that were lived.
 
-    manifest: LivesManifest
-    lives: Sequence[LifeFigures]
+    Args:
+        manifest: The specification of all of them.
+        lives: Those that are over. Figures are of the ``homes`` in which all are.
+    """
 
-    @cached_property
-    def _by_who(self) -> Mapping[str, Mapping[str, LifeFigures]]:
-        found: dict[str, dict[str, LifeFigures]] = {}
-        for each in self.lives:
-            found.setdefault(each.life.who, {})[each.life.home] = each
-        return found
-
-    @property
-    def homes(self) -> tuple[str, ...]:
-        """The homes in which all lives are over."""
-        every = [set(homes) for homes in self._by_who.values()]
-        whole = (
-            set(self.manifest.homes).intersection(*every)
-            if len(every) == len(self.arms) + len(self.manifest.references)
-            else set[str]()
+    def __init__(self, manifest: LivesManifest, lives: Sequence[LifeFigures]) -> None:
+        self.manifest, self.arms = manifest, manifest.ways
+        self._by_who: dict[str, dict[str, LifeFigures]] = {who: {} for who in (*manifest.references, *manifest.ways)}
+        for each in lives:
+            self._by_who[each.life.who][each.life.home] = each
+        whole = set(manifest.homes).intersection(*self._by_who.values())
+        self.homes = tuple(home for home in manifest.homes if home in whole)
+        named = f"{manifest.homes[0]}{f' to {manifest.homes[-1]}' if len(manifest.homes) > 1 else ''}"
+        tried = f", tried on {manifest.frozen} later ones" if manifest.frozen else ""
+        lines = (
+            ("agent", manifest.agent),
+            ("model", manifest.model or ""),
+            ("homes", f"{len(self.homes)} of {len(manifest.homes)}: {named}"),
+            ("days", f"{manifest.days}{tried}"),
+            ("turns", f"{manifest.max_turns} a day; a lost day counts as all of them"),
+            ("seed", str(manifest.seed)),
         )
-        return tuple(home for home in self.manifest.homes if home in whole)
-
-    @property
-    def arms(self) -> tuple[str, ...]:
-        """The ways to learn."""
-        return self.manifest.ways
-
-    @property
-    def heading(self) -> Sequence[tuple[str, str]]:
-        one = self.manifest
-        homes = f"{len(self.homes)} of {len(one.homes)}: {one.homes[0]}{f' to {one.homes[-1]}' if len(one.homes) > 1 else ''}"
-        tried = f", tried on {one.frozen} later ones" if one.frozen else ""
-        lines = (("agent", one.agent), ("model", one.model or ""), ("homes", homes), ("days", f"{one.days}{tried}"))
-        turns = ("turns", f"{one.max_turns} a day; a lost day counts as all of them")
-        return [(name, value) for name, value in (*lines, turns, ("seed", str(one.seed))) if value]
+        self.heading = [(name, value) for name, value in lines if value]
 
     def reference(self, who: str) -> tuple[float, float]:
         """The success and the mean turns of a reference on the days on which books are tried; on all days if none is."""

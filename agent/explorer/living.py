@@ -16,7 +16,7 @@ goes on where it was stopped, and makes the same bytes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -32,7 +32,7 @@ from housequest.agent.episodes.moments import episode_files, recorded_moments
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.analysis.metrics import Summary
 from housequest.agent.evaluation.runs import files
-from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch, run_workers
+from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch, run_workers, unheard
 from housequest.agent.evaluation.runs.budget import BudgetTracker
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
 from housequest.agent.setup import Setup
@@ -295,7 +295,7 @@ class _Living:
         settings = _at_random(self.lives.settings) if folder.name == RANDOM else self.lives.settings
         settings = settings.model_copy(update={"split": split})
         spec = make_run_spec(settings, rules=book, curiosity=curiosity)
-        options = replace(self.options, concurrency=self.at_once, watcher=lambda _: None, beat=None, shard=None)
+        options = replace(self.options, concurrency=self.at_once, watcher=unheard, beat=None, shard=None)
         self._count(await run_batch(spec, folder, options, self.tracker))
 
     def _count(self, summary: Summary) -> None:
@@ -323,7 +323,7 @@ class _Living:
         return self.world.household.commands
 
 
-def true_rules(habits: dict[str, dict[str, float]]) -> tuple[Rule, ...]:
+def true_rules(habits: Mapping[str, Mapping[str, float]]) -> tuple[Rule, ...]:
     """The true ``habits`` of a home as the rules of somebody who has looked everywhere for years."""
     places = dict.fromkeys(sorted({place for chances in habits.values() for place in chances}), _TRUTH)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
@@ -95,21 +95,21 @@ def learn(
 
 def curve_lines(report: LivesReport, width: int) -> list[str]:
     """The learning curve as lines of text, of at most ``width`` columns."""
-    import plotext
+    from rich.text import Text
+    from textual_plotext import Plot
 
     from housequest.agent.explorer.curves import CEILING, FLOOR
 
-    plotext.clear_figure()
-    plotext.theme("clear")
-    plotext.plot_size(width, HEIGHT)
-    plotext.title("success on later days, in per cent")
+    figure: Any = Plot()
+    figure.theme("clear")
+    figure.plot_size(width, HEIGHT)
+    figure.title("success on later days, in per cent")
     days = [0, *report.manifest.tried]
     floor, ceiling = (100 * report.reference(who)[0] for who in (FLOOR, CEILING))
     for level, name, marker in ((ceiling, CEILING, "="), (floor, FLOOR, "-")):
-        plotext.plot([0, days[-1]], [level, level], label=name, marker=marker)
+        figure.plot([0, days[-1]], [level, level], label=name, marker=marker)
     for arm, marker in zip(report.arms, "*o+x#", strict=False):
-        points = [floor, *(100 * each.success for each in report.curve(arm))]
-        plotext.plot(days, points, label=arm, marker=marker)
-    plotext.ylim(0, 100)
-    plotext.xticks(days)
-    return [line.rstrip() for line in plotext.uncolorize(plotext.build()).splitlines()]
+        figure.plot(days, [floor, *(100 * each.success for each in report.curve(arm))], label=arm, marker=marker)
+    figure.ylim(0, 100)
+    figure.xticks(days)
+    return [line.rstrip() for line in Text.from_ansi(figure.build()).plain.splitlines()]

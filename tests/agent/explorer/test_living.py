@@ -73,6 +73,7 @@ def test_a_book_that_counts_looks_is_searched_by_them() -> None:
     for thing in ("mug", "egg"):
         never = counts.chance(thing, "fridge 1", "kitchen")
         assert told.chance(thing, "fridge 1", "kitchen") == pytest.approx(never * SIMILAR / (SIMILAR + 3) / (1 + 3))
+    assert told.about(["egg"]) and not told.about([])
     assert told.says("mug", "drawer 7") is not None and told.says("egg", "drawer 7") is None
     assert look_for(("mug",), BELIEF, told, counts, ()) == ("drawer 7", "go to drawer 7")
 
