@@ -7,8 +7,9 @@ import inspect
 import pickle
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import cycle, islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -449,9 +450,10 @@ class _Check:
         world = self.world
         if not isinstance(world, Shareable):
             return
+        share: Callable[[Task, Sequence[str]], Shared] = world.share
         for number, task in zip((2, 3, 4), cycle(self.tasks), strict=False):
             players, where = _PLAYERS[:number], f"in the shared house of {shown(task.id)}"
-            shared, other = (_supported(lambda task=task, players=players: world.share(task, players)) for _ in range(2))
+            shared, other = (_supported(partial(share, task, players)) for _ in range(2))
             if shared is None or other is None:
                 return
             openings = shared.reset()

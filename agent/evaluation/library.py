@@ -10,7 +10,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import TypedDict, TypeVar, Unpack
+from typing import TypedDict, TypeVar, Unpack, cast
 
 from housequest.agent.agents.spec import AgentSpec
 from housequest.agent.config import configure
@@ -181,10 +181,13 @@ def _named(value: object) -> object:
         raise ConfigurationError(
             f"world: give the class {type(value).__name__}, and its options as world_option, so that records name them."
         )
-    if isinstance(value, AgentSpec) or (isinstance(value, type) and issubclass(value, World)):
+    if isinstance(value, AgentSpec):
         register(value)
         return value.name
-    return value
+    if isinstance(value, type) and issubclass(value, World):
+        register(value)
+        return value.name
+    return cast("object", value)
 
 
 def report(run: Path | str) -> dict[str, object]:

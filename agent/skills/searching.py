@@ -113,7 +113,7 @@ class ToldPrior:
     def chance(self, thing: str, place: str, room: str) -> float:
         chance, told = self._before.chance(thing, place, room), self._told.get(thing, ())
         if self._looked:
-            days: Mapping[str, int] = next((each.days for each in told if each.days is not None), {})
+            days = next((each.days for each in told if each.days is not None), dict[str, int]())
             alike = sum(number for one, number in days.items() if kind(one) == kind(place))
             alike = (SIMILAR * chance + alike) / (SIMILAR + self._of_kind[kind(place)])
             chance = (EARLIER * alike + days.get(place, 0)) / (EARLIER + self._looked.get(place, 0))

@@ -44,7 +44,7 @@ def _alone(data: Path | None) -> Iterator[str]:
             differences += envs[0].reset() != envs[1].reset()
             for _ in range(100):
                 command = dice.choice(envs[0].admissible_commands() or ("look",)) if dice.random() < 0.9 else "dance"
-                answers = []
+                answers: list[object] = []
                 for number, env in enumerate(envs):
                     start = time.perf_counter()
                     answers.append((env.step(command), env.admissible_commands()))

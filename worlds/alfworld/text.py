@@ -341,21 +341,29 @@ class _AlfworldHousehold(Household):
     task_types: tuple[str, ...] = TASK_TYPES
     commands = COMMANDS
     terms = Terms()
-    begin = staticmethod(begin)
-    update = staticmethod(update)
-    refused = staticmethod(refused)
-    canonical = staticmethod(canonical)
-    counts = staticmethod(load_counts)
 
-    @staticmethod
-    def read_goal(sentence: str, receptacles: Sequence[str] | None = None, /) -> Goal | None:
+    def begin(self, opening: Observation, /) -> Belief:
+        return begin(opening)
+
+    def update(self, belief: Belief, command: str, observation: Observation, /) -> Belief:
+        return update(belief, command, observation)
+
+    def refused(self, observation: Observation, /) -> bool:
+        return refused(observation)
+
+    def canonical(self, command: str, /) -> str:
+        return canonical(command)
+
+    def counts(self, path: Path | None = None, /) -> Counts:
+        return load_counts(path)
+
+    def read_goal(self, sentence: str, receptacles: Sequence[str] | None = None, /) -> Goal | None:
         read = read_goal(sentence)
         if read is not None or receptacles is None:
             return read
         return guess_goal(sentence, objects=load_counts().objects(), receptacles=receptacles)
 
-    @staticmethod
-    def steps(sentence: str, /) -> tuple[Skill, ...] | None:
+    def steps(self, sentence: str, /) -> tuple[Skill, ...] | None:
         goal = read_goal(sentence)
         return None if goal is None else goal.steps()
 

@@ -221,7 +221,7 @@ class Filter(TextworldWrapper):
 
 def _stepping(env: Any) -> Any:
     """The ``step`` of ``env``, without the wrappers that only pass it on."""
-    while type(env).step is TextworldWrapper.step and "step" not in vars(env):
+    while getattr(env.__class__, "step", None) is TextworldWrapper.step and "step" not in vars(env):
         env = env._wrapped_env
     return env.step
 

@@ -137,7 +137,7 @@ class HandCodedTWAgent(TextworldAgent):
         self.max_steps, self._acted = max_steps, 0
         self._plan: ExpertPlan | None = None
 
-    def reset(self, game: Any = "INVALID") -> None:
+    def reset(self, game: Any = "INVALID") -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  # as there
         """Before the first command of a game. Raises ``FileNotFoundError`` for one without ``traj_data.json``."""
         Path(game).with_name("traj_data.json").stat()
         self._plan, self._acted = None, 0
@@ -195,7 +195,8 @@ class RandomCommandAgent(TextworldAgent):
         del reward, done
         if game_state.admissible_commands is None:
             raise NameError("A random command needs the admissible ones: reset this agent with the env before the game starts.")
-        return self.rng.choice(game_state.admissible_commands)
+        possible: list[str] = game_state.admissible_commands
+        return self.rng.choice(possible)
 
 
 class WalkthroughDone(NameError):

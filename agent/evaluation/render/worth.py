@@ -78,7 +78,9 @@ class WorthReport(Report):
         self.each = tuple(map(self._worth, plan.each))
 
     def _worth(self, trials: RuleTrials) -> RuleWorth:
-        ways = {way: self._way(trials.tasks, way, rules) for way, rules in trials.ways.items()} if trials.tasks else {}
+        ways: dict[Beside, Worth] = {}
+        if trials.tasks:
+            ways = {way: self._way(trials.tasks, way, rules) for way, rules in trials.ways.items()}
         return RuleWorth(trials.rule, len(trials.tasks), ways)
 
     def _way(self, tasks: Sequence[Task], way: Beside, rules: tuple[RuleBudget | None, RuleBudget | None]) -> Worth:
