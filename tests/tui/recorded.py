@@ -113,7 +113,7 @@ def play(folder: Path, limit: int = 12, max_steps: int = 50, split: str = "gener
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
         return folder
-    world = "alfworld" if split == "generated" else "scripted"
+    world = "scripted" if split == "demo" else "alfworld"
     seen = "generated:0" if split == "generated" else split
     flags = {"world": world, "agent": "expert", "split": seen, "limit": limit, "max_steps": max_steps}
     # In a thread: a test may be in an event loop of its own.

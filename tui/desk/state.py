@@ -5,7 +5,7 @@ A change is a new `Desk`. A check reports its progress and can be cancelled. Wha
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -125,6 +125,12 @@ def located(rule: Rule) -> str:
     return rule.objects[0] if rule.kind == "location" and rule.check is None and len(rule.objects) == 1 else ""
 
 
+def _home_of(moment: Moment) -> str:
+    """The home in which something happened, such as household:7; empty for any other house."""
+    _, split, *_ = moment.house.split("/")
+    return split if ":" in split else ""
+
+
 def check_rules(
     rules: Sequence[Rule],
     places: Callable[[], Sequence[Path]],
@@ -141,6 +147,7 @@ def check_rules(
             "Nothing was recorded yet that rules could be checked against; play, or run `housequest eval`."
         )
     progress, sightings, off = CheckProgress(len(found)), Sightings(), off or Flag()
+    homes = defaultdict[str, Sightings](lambda: Sightings(by_name=True))
 
     def recorded() -> Iterator[Moment]:
         reported = 0.0
@@ -154,6 +161,8 @@ def check_rules(
                         return
                     progress.commands += 1
                     sightings.add(moment)
+                    if home := _home_of(moment):
+                        homes[home].add(moment)
                     yield moment
             except OtherWorld:
                 progress.others += 1
@@ -163,7 +172,14 @@ def check_rules(
 
     findings = examine(rules, recorded())
     lying = {each.thing: each for each in sightings.locations()}
-    seen = {rule.id: lying[thing] for rule in rules if (thing := located(rule)) in lying}
+    at_home = {home: {each.thing: each for each in lived.locations()} for home, lived in homes.items()}
+
+    def counted(rule: Rule) -> Location | None:
+        lived_in = {split.rpartition(":")[0] for split in rule.origin.splits} or set(at_home)
+        known = at_home.get(lived_in.pop(), {}) if len(lived_in) == 1 else dict[str, Location]()
+        return (lying if rule.scope == "world" else known).get(located(rule))
+
+    seen = {rule.id: there for rule in rules if (there := counted(rule)) is not None}
     records = frozenset(f"{record.run}/{record.task}" for record in found)
     return None if off.is_set() else CheckOutcome(findings, progress, records, seen)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
@@ -60,3 +61,15 @@ def test_where_a_thing_lies_is_counted_anew_for_a_rule_without_a_check(tmp_path:
     told = list(finding_lines(outcome.findings, outcome.seen))
     assert sum(line.startswith("counted") for line in told) == 1
     assert told[-1].endswith("without a check, or not seen in these records: plan")
+
+
+def test_a_rule_of_a_home_is_counted_there_place_by_place(tmp_path: Path) -> None:
+    run = play(tmp_path / "run", split="household-light:1001:1..3", limit=3)
+    mined = mine(recorded_moments([run]), HOUSEHOLD.commands, scope="household")
+    rules = mined.rules("run", ("household-light:1001:1..3",))
+    outcome = check_rules(rules, lambda: [run])
+    assert outcome is not None
+    assert outcome.seen == {f"where-{each.thing}": each for each in mined.locations}
+    assert all(place.looks for each in outcome.seen.values() for place in each.places)
+    elsewhere = [replace(rule, origin=replace(rule.origin, splits=("household-light:7:1..3",))) for rule in rules]
+    assert (check_rules(elsewhere, lambda: [run]) or outcome).seen == {}
