@@ -33,7 +33,7 @@ from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.analysis.metrics import Summary
 from housequest.agent.evaluation.runs import files
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch, run_workers, unheard
-from housequest.agent.evaluation.runs.budget import BudgetTracker
+from housequest.agent.evaluation.runs.budget import BudgetTracker, Stopped
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
 from housequest.agent.setup import Setup
 from housequest.knowledge.choosing import RuleBudget
@@ -220,7 +220,7 @@ def read_lives(folder: Path) -> LivesManifest:
 
 async def live(
     lives: Lives, folder: Path, options: RunOptions, tracker: BudgetTracker, lasting: Sequence[Life] | None = None
-) -> None:
+) -> int:
     """Live the lives, or go on with them; with a shard in ``options`` only its part of them.
 
     Args:
@@ -230,9 +230,12 @@ async def live(
         tracker: The budget of all.
         lasting: Only these of them; None for all.
 
+    Returns:
+        The number of days on which a book was tried that ended in an error; the same lives play them again.
+
     Raises:
         ConfigurationError: ``folder`` holds others, or a run cannot be played.
-        Stopped: The budget, the model or a full disk ended them early.
+        Stopped: The budget, the model, a full disk or an error on a day of a life ended them early.
     """
     kept = read_lives(folder) if (folder / MANIFEST).exists() else lives.manifest
     files.begin_run(folder / MANIFEST, lives.manifest, lambda: files.differences(kept, lives.manifest))
@@ -242,7 +245,9 @@ async def live(
     model = None if setup is None else setup.make_model()
     try:
         shared = replace(options, model=model)
-        await _Living(lives, folder, shared, tracker, world_of(lives.settings), every).live()
+        living = _Living(lives, folder, shared, tracker, world_of(lives.settings), every)
+        await living.live()
+        return living.errors
     finally:
         if model is not None:
             await model.aclose()
@@ -285,24 +290,26 @@ class _Living:
         for day in range(1, one.days + 1):
             today = place / f"day-{day:03}"
             lingers: Curiosity | None = "linger" if life.who == "explore" and day <= one.lingering else None
-            await self._play(today, f"{life.home}:{day}..{day}", book, lingers)
+            summary = await self._play(today, f"{life.home}:{day}..{day}", book, lingers)
+            if summary.overall.errors:
+                # Later days depend on it.
+                raise Stopped(f"Day {day} in {life.home} ended in an error: see {today}.", "The same command plays it again.")
             notebook.add(today)
             book = notebook.write(today / "book.yaml", one.world, self._budget(life))
             if day in one.tried:
                 await self._play(place / f"tried-{day:03}", f"{life.home}:{one.days + 1}..{last}", book)
 
-    async def _play(self, folder: Path, split: str, book: RuleBudget | None, curiosity: Curiosity | None = None) -> None:
+    async def _play(self, folder: Path, split: str, book: RuleBudget | None, curiosity: Curiosity | None = None) -> Summary:
         settings = _at_random(self.lives.settings) if folder.name == RANDOM else self.lives.settings
         settings = settings.model_copy(update={"split": split})
         spec = make_run_spec(settings, rules=book, curiosity=curiosity)
-        options = replace(self.options, concurrency=self.at_once, watcher=unheard, beat=None, shard=None)
-        self._count(await run_batch(spec, folder, options, self.tracker))
-
-    def _count(self, summary: Summary) -> None:
-        self.done += summary.overall.finished + summary.overall.errors
+        options = replace(self.options, concurrency=self.at_once, retry_errors=True, watcher=unheard, beat=None, shard=None)
+        summary = await run_batch(spec, folder, options, self.tracker)
+        self.done += summary.overall.finished
         self.won += summary.overall.won
         self.errors += summary.overall.errors
         self._tell()
+        return summary
 
     def _tell(self) -> None:
         active, cost = self.tracker.active, self.tracker.used.money

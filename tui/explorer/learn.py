@@ -40,7 +40,6 @@ def learn(
     days: int = 40,
     tried: list[int] | None = None,
     frozen: int = 20,
-    retry_errors: bool = False,
     budget: list[str] | None = None,
     shard: str | None = None,
     out: Path | None = None,
@@ -60,7 +59,7 @@ def learn(
     from housequest.agent.explorer.living import LEARNT, TRIED, live, plan_lives
     from housequest.tui.commands import running
 
-    call = running.EvalCall(flags, *running.read_how(budget, retry_errors, shard, None), out, dry_run, as_json)
+    call = running.EvalCall(flags, *running.read_how(budget, False, shard, None), out, dry_run, as_json)
     settings = configure(flags)
     lives = plan_lives(settings, homes, learn or ("counts",), days, tried or TRIED, frozen)
     one, folder = lives.manifest, out or lives.default_folder
@@ -75,11 +74,13 @@ def learn(
     how = replace(call.how, concurrency=settings.concurrency, watcher=line, beat=line.beat, say=line.say)
     tracker = BudgetTracker(call.budget)
     with closing(line):
-        running.carry_out(
-            live(lives, folder, how, tracker), tracker, line.say, lambda: f"{line.done:,} of {total:,} days played"
-        )
+        work = live(lives, folder, how, tracker)
+        errors = running.carry_out(work, tracker, line.say, lambda: f"{line.done:,} of {total:,} days played")
+    if errors:
+        terminal.note(f"{plural(errors, 'day')} ended in an error and count as lost; the same command plays them again.")
     if call.how.shard is not None:
         terminal.print_lines([f"Shard {call.how.shard} is lived. The same command without --shard shows the curve of all."])
+        terminal.finish(1 if errors else 0)
         return
     report = read_curves(folder)
     terminal.print_report(report, as_json=as_json)
@@ -91,6 +92,7 @@ def learn(
         from housequest.agent.evaluation.render.pages.render import picture as drawn
 
         terminal.write_pages(0, [(picture, drawn(curves_chart(report)))])
+    terminal.finish(1 if errors else 0)
 
 
 def curve_lines(report: LivesReport, width: int) -> list[str]:

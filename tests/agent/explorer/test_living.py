@@ -27,7 +27,7 @@ from housequest.worlds.alfworld.text import load_counts
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.household.belief import Belief, Item, Receptacle
 from housequest.worlds.household.goals import Goal
-from tests.backends.server import serve
+from tests.backends.server import answer, serve, status
 
 PLACES = ("cabinet 1", "cabinet 2", "countertop 1", "drawer 1", "drawer 7", "fridge 1")
 BELIEF = Belief(receptacles=tuple(Receptacle(name, place=name) for name in PLACES))
@@ -105,8 +105,8 @@ def lives(ways: tuple[str, ...], days: int = 3, frozen: int = 2, tried: tuple[in
     return plan_lives(configure({"agent": agent}), [HOME], ways, days, tried, frozen)
 
 
-def lived(wanted: Lives, folder: Path, options: RunOptions | None = None, tracker: BudgetTracker | None = None) -> None:
-    asyncio.run(live(wanted, folder, options or RunOptions(), tracker or BudgetTracker()))
+def lived(wanted: Lives, folder: Path, options: RunOptions | None = None, tracker: BudgetTracker | None = None) -> int:
+    return asyncio.run(live(wanted, folder, options or RunOptions(), tracker or BudgetTracker()))
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
@@ -243,6 +243,21 @@ def test_a_budget_stops_all_lives(tmp_path: Path) -> None:
         with pytest.raises(Stopped):
             lived(wanted, tmp_path, tracker=BudgetTracker(Budget(calls=5)))
         assert len(server.requests) == 5
+
+
+def test_a_life_stops_at_a_day_that_ended_in_an_error_and_goes_on_with_it(tmp_path: Path) -> None:
+    with serve() as server:
+        settings = configure({"agent": "react", "model": server.model(), "set": {"form": "free"}, "max_steps": 2})
+        lived(plan_lives(settings, [HOME], [], 2, (2,), 1), tmp_path / "references")
+        calls = len(server.requests)
+        server.reset()
+        wanted = plan_lives(settings, [HOME], ["counts"], 2, (2,), 1)
+        server.behave(*[answer] * calls, status(413), status(413))
+        with pytest.raises(Stopped, match="Day 1 in household-light:1001 ended in an error"):
+            lived(wanted, tmp_path / "lives")
+        assert lived(wanted, tmp_path / "lives") == 0
+        assert read_curves(tmp_path / "lives").homes == (HOME,)
+        assert not verify_lives(tmp_path / "lives").faults
 
 
 def test_every_way_is_described() -> None:
