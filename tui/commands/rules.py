@@ -319,11 +319,11 @@ def export_book(book: str, file: Path) -> None:
 
 @rules_app.command("import")
 @options.described
-def import_shared(file: Path, into: str | None = None) -> None:
+def import_shared(file: Path, name: str | None = None) -> None:
     """Add a book that somebody shared to your library, with the steps that witness its rules."""
     from housequest.tui.desk.witnesses import import_book
 
-    book, records = import_book(file, into)
+    book, records = import_book(file, name)
     came = f"{plural(len(book.rules), 'rule')}, and {plural(records, 'record')} with their witnesses"
     terminal.note(f"Saved {book.path}: {came}. See it with `housequest rules desk {book.path.stem}`.")
 

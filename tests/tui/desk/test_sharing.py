@@ -149,7 +149,7 @@ def test_a_book_travels_by_two_commands(call: Run, tmp_path: Path) -> None:
     assert "Saved ours.zip" in done.stderr
     assert call("rules", "export", "mine", "ours.txt").returncode == 2
     assert call("rules", "import", "ours.zip").returncode == 2
-    done = call("rules", "import", "ours.zip", "--into", "theirs")
+    done = call("rules", "import", "ours.zip", "--name", "theirs")
     assert done.returncode == 0
     assert "housequest rules desk theirs" in done.stderr
     assert read_book(library().find("theirs")).text == read_book(library().find("mine")).text
