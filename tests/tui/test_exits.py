@@ -80,6 +80,8 @@ WRITING: dict[str, tuple[Writing, ...]] = {
     "rules accept": (Writing("rules accept book.yaml heat"),),
     "rules reject": (Writing("rules reject book.yaml heat"),),
     "rules edit": (Writing("rules edit book.yaml heat --statement other"),),
+    "rules export": (Writing("rules export book.yaml {out}.zip"),),
+    "rules import": (Writing("rules import book.yaml --name theirs", home=True),),
     "rules merge": (Writing("rules merge book.yaml heat cool --statement both"),),
     "rules measure": (
         Writing(
@@ -93,12 +95,18 @@ WRITING: dict[str, tuple[Writing, ...]] = {
         Writing("explore --agent expert --split generated --episodes 1 --out {out}", PLAYED),
         Writing("explore --agent expert --split generated --episodes 1 --out {out} --into {out}.yaml", PLAYED),
     ),
+    "learn": (
+        Writing("learn household-light:7 --agent expert --days 1 --frozen 0 --out {out}", PLAYED),
+        Writing("learn household-light:7 --agent expert --days 1 --tried 1 --frozen 1 --out {out} --html {out}.html", PLAYED),
+        Writing("learn household-light:7 --agent expert --days 1 --tried 1 --frozen 1 --out {out} --picture {out}.svg", PLAYED),
+    ),
     "export": (Writing("export run --all --format steps --out {out}.jsonl"),),
     "modules": (Writing("modules run --model scripted:judge.yaml --set plan=off --calibrate {out}.json"),),
 }
 READING = (
     *("runs .", "plugins", "verify run", "prompts show react", "rules list", "rules show book.yaml heat", "data path"),
     *("report run", "report run --json", "compare run other", "replay run --task 1 --plain", "rules check book.yaml run"),
+    "rules compare book.yaml human",
     *("export run --all --format steps", "eval --agent expert --world scripted --limit 1 --dry-run", "trust --list"),
     *("models check scripted:script.yaml", "play --world scripted --agent expert --plain", "data check games"),
 )
