@@ -149,16 +149,11 @@ def looked_rule(looks: Mapping[str, int], origin: Origin) -> Rule:
     for place, days in looks.items():
         by_days.setdefault(days, []).append(place)
     each = sorted(by_days.items(), reverse=True)
-    said = (f"on {days:,} day{'s' * (days > 1)}: {', '.join(_spans(places))}" for days, places in each)
-    most, statement = "Looked into ", ""
-    for part in said:
-        # A very large home: where was looked least is as good as unknown.
-        if len(most) + len(part) > LONGEST_STATEMENT:
-            break
-        statement = most + part
-        most = f"{statement}; "
+    said = [f"on {days:,} day{'s' * (days > 1)}: {', '.join(_spans(places))}" for days, places in each]
+    while len(statement := f"Looked into {'; '.join(said)}.") > LONGEST_STATEMENT:
+        said.pop()  # in a very large home, where was looked least is as good as unknown
     seen = Evidence(sum(looks.values()))
-    return Rule(LOOKED, f"{statement}.", "location", status="candidate", origin=origin, scope="household", evidence=seen)
+    return Rule(LOOKED, statement, "location", status="candidate", origin=origin, scope="household", evidence=seen)
 
 
 def _spans(places: Iterable[str]) -> Iterator[str]:
@@ -184,6 +179,11 @@ def read_looked(statement: str) -> Mapping[str, int]:
         for span in spans.split(", ")
         for place in _places(span)
     }
+
+
+def looked_into(rules: Iterable[Rule]) -> dict[str, int]:
+    """The days on which each place was looked into, as the ``rules`` of a home say."""
+    return {place: days for rule in rules for place, days in read_looked(rule.statement).items()}
 
 
 def _places(span: str) -> Iterator[str]:

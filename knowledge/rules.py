@@ -332,6 +332,7 @@ Witnesses = Annotated[Words, Before(_first_ones)]
 _FEW = {"max_length": MOST_WORDS}
 _COUNT = {"ge": 0, "le": 10**12}
 _FINITE = {"allow_inf_nan": False, "ge": -1e9, "le": 1e9}
+_DAY = re.compile(r"[^/]+/[0-9]{4,}-(?P<home>[a-z_-]+)-(?P<seed>[0-9]+)-day-(?P<day>[0-9]+)/[0-9]+", re.ASCII)
 _WITNESS = re.compile(r"[^/]+/[0-9]{4,}-(?P<split>[a-z_]+)-((?P<seed>[0-9]+)|[^/]+)/[0-9]+", re.ASCII)
 
 
@@ -346,9 +347,16 @@ class Origin:
 
     def over(self, witnesses: Iterable[str]) -> tuple[str, ...]:
         """Its splits; those of ``witnesses`` where it does not name them."""
-        seen = (_WITNESS.fullmatch(each) for each in witnesses) if self.source != "person" else ()
-        named = (f"{one['split']}:{one['seed']}..{one['seed']}" if one["seed"] else one["split"] for one in seen if one)
-        return self.splits or tuple(dict.fromkeys(named))
+        named = map(_split_of, witnesses) if self.source != "person" else ()
+        return self.splits or tuple(dict.fromkeys(filter(None, named)))
+
+
+def _split_of(witness: str) -> str:
+    """The part of a split that a witness is of, as far as its name tells."""
+    if day := _DAY.fullmatch(witness):
+        return "{home}:{seed}:{day}..{day}".format_map(day.groupdict())
+    found = _WITNESS.fullmatch(witness)
+    return "" if found is None else "{split}:{seed}..{seed}".format_map(found.groupdict()) if found["seed"] else found["split"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -473,6 +481,12 @@ class Rule:
             return "contradicted" if contradicts else "supported"
         ends = wilson(supports, supports + contradicts)
         return "supported" if ends.low > 0.5 else "contradicted" if ends.high < 0.5 else "undecided"
+
+    @property
+    def homes(self) -> frozenset[str]:
+        """The homes that a rule about a household was learned in, such as ``household:7``, as far as that is known."""
+        learned = self.origin.over(self.evidence.witnesses) if self.scope == "household" else ()
+        return frozenset(":".join(part.split(":")[:2]) for part in learned)
 
     @property
     def told(self) -> tuple[object, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import TypedDict, TypeVar, Unpack, cast
+from typing import TypedDict, TypeVar, Unpack
 
 from housequest.agent.agents.spec import AgentSpec
 from housequest.agent.config import configure
@@ -177,17 +177,17 @@ def _in_a_thread(playing: Coroutine[None, None, Path]) -> Path:
 
 def _named(value: object) -> object:
     """The name of an agent's or a world's object, which is registered; other values as they are."""
-    if isinstance(value, World):
-        raise ConfigurationError(
-            f"world: give the class {type(value).__name__}, and its options as world_option, so that records name them."
-        )
-    if isinstance(value, AgentSpec):
-        register(value)
-        return value.name
-    if isinstance(value, type) and issubclass(value, World):
-        register(value)
-        return value.name
-    return cast("object", value)
+    match value:
+        case World():
+            raise ConfigurationError(
+                f"world: give the class {type(value).__name__}, and its options as world_option, so that records name them."
+            )
+        case AgentSpec():
+            return register(value).name
+        case type() if issubclass(value, World):
+            return register(value).name
+        case _:
+            return value
 
 
 def report(run: Path | str) -> dict[str, object]:

@@ -68,11 +68,12 @@ class Habits(NamedTuple):
 
 
 class ArmDay(NamedTuple):
-    """An arm's figures over all homes, for one evening: ``gap`` is None for a reference, ``habits`` where none are named."""
+    """An arm's figures over all homes, for one evening. A figure is None where it is unknown: intervals in a single home, the
+    ``gap`` where there is none, and how well habits were found where the book names none."""
 
     day: int
     success: float
-    interval: Interval
+    interval: Interval | None
     turns: float
     gap: float | None
     closed: Interval | None
@@ -137,10 +138,10 @@ class LivesReport(TabledReport):
         return ArmDay(
             day,
             fmean(success),
-            bootstrap_mean(success),
+            bootstrap_mean(success) if len(success) > 1 else None,
             fmean(one.turns for days in played for one in days),
             _share(gap),
-            bootstrap_ratio(gap) if all(could > 0 for _, could in gap) else None,
+            bootstrap_ratio(gap) if len(gap) > 1 and all(could > 0 for _, could in gap) else None,
             fmean(one.tokens[day] for one in each),
             right / named if named else None,
             found / true if true else None,
@@ -214,7 +215,7 @@ class LivesReport(TabledReport):
             f"true habits, which are hidden otherwise, it wins {percent(high)}, in {number(least)}."
         )
         yield "Gap: the turns that the ceiling saves against the floor. Regret: turns a day more than the ceiling."
-        yield "Intervals are over homes."
+        yield "Intervals are over homes; a single one has none."
         for arm in self.arms:
             yield f"{arm}: {LEARNT[arm]}."
         if len(self.homes) < len(self.manifest.homes):
@@ -241,10 +242,12 @@ def curves_chart(report: LivesReport) -> Markup:
     """The success of each arm's books over the evenings, between floor and ceiling, with bands over homes."""
     days = (0, *report.manifest.tried)
     (low, _), (high, _) = report.reference(FLOOR), report.reference(CEILING)
-    start = RateBar(low, Interval(low, low), "")
+
+    def rate(share: float, interval: Interval | None = None) -> RateBar:
+        return RateBar(share, interval or Interval(share, share), "")
+
     points = {
-        arm: [(0, start), *((one.day, RateBar(one.success, one.interval, "")) for one in report.curve(arm))]
-        for arm in report.arms
+        arm: [(0, rate(low)), *((one.day, rate(one.success, one.interval)) for one in report.curve(arm))] for arm in report.arms
     }
     ends = {FLOOR: low, CEILING: high, **{arm: each[-1][1].value for arm, each in points.items()}}
     at = _apart(ends)

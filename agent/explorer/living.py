@@ -153,9 +153,9 @@ def plan_lives(
     settings = settings.model_copy(update={"max_steps": settings.max_steps or limits.pop(), "limit": None, "sample": None})
     setup = _first_day(settings, named[0]).setup
     _check_agent(setup, ways)
-    for number in (days, frozen, *tried):
-        if not 0 <= number <= MOST_DAYS:
-            raise ConfigurationError(f"{number:,} days are too few or too many; give 1 to {MOST_DAYS}.")
+    for flag, number, least in (("days", days, 1), ("frozen", frozen, 0), *(("tried", evening, 1) for evening in tried)):
+        if not least <= number <= MOST_DAYS:
+            raise ConfigurationError(f"--{flag}: {number:,} is out of range; give {least} to {MOST_DAYS}.")
     evenings = tuple(sorted({evening for evening in tried if 1 <= evening <= days})) if frozen else ()
     manifest = LivesManifest(
         homes=named,
@@ -284,25 +284,27 @@ class _Living:
         last = one.days + one.frozen
         if life.who not in one.ways:
             book = self._truth(life.home) if life.who == CEILING else None
-            await self._play(place, f"{life.home}:1..{last}", book)
+            settings = _at_random(self.lives.settings) if life.who == RANDOM else self.lives.settings
+            await self._play(place, settings, f"{life.home}:1..{last}", book)
             return
         book, notebook = None, Notebook(life, self._commands)
         for day in range(1, one.days + 1):
             today = place / f"day-{day:03}"
             lingers: Curiosity | None = "linger" if life.who == "explore" and day <= one.lingering else None
-            summary = await self._play(today, f"{life.home}:{day}..{day}", book, lingers)
+            summary = await self._play(today, self.lives.settings, f"{life.home}:{day}..{day}", book, lingers)
             if summary.overall.errors:
                 # Later days depend on it.
                 raise Stopped(f"Day {day} in {life.home} ended in an error: see {today}.", "The same command plays it again.")
             notebook.add(today)
             book = notebook.write(today / "book.yaml", one.world, self._budget(life))
             if day in one.tried:
-                await self._play(place / f"tried-{day:03}", f"{life.home}:{one.days + 1}..{last}", book)
+                frozen = f"{life.home}:{one.days + 1}..{last}"
+                await self._play(place / f"tried-{day:03}", self.lives.settings, frozen, book)
 
-    async def _play(self, folder: Path, split: str, book: RuleBudget | None, curiosity: Curiosity | None = None) -> Summary:
-        settings = _at_random(self.lives.settings) if folder.name == RANDOM else self.lives.settings
-        settings = settings.model_copy(update={"split": split})
-        spec = make_run_spec(settings, rules=book, curiosity=curiosity)
+    async def _play(
+        self, folder: Path, settings: Settings, split: str, book: RuleBudget | None, curiosity: Curiosity | None = None
+    ) -> Summary:
+        spec = make_run_spec(settings.model_copy(update={"split": split}), rules=book, curiosity=curiosity)
         options = replace(self.options, concurrency=self.at_once, retry_errors=True, watcher=unheard, beat=None, shard=None)
         summary = await run_batch(spec, folder, options, self.tracker)
         self.done += summary.overall.finished

@@ -112,10 +112,6 @@ def _places_exclude(one: Rule, other: Rule, kinds: Kinds) -> bool:
     return not {best, kind(best)} & silent and wilson(min(1.0, together) * counted.number, counted.number).high < 0.5
 
 
-def _homes(rule: Rule) -> set[str]:
-    return {":".join(part.split(":")[:2]) for part in rule.origin.over(rule.evidence.witnesses)}
-
-
 def contrary(one: Rule, other: Rule, kinds: Kinds) -> bool:
     """True if two rules cannot both stand: by their checks, or by where they say that one thing is.
 
@@ -130,8 +126,7 @@ def contrary(one: Rule, other: Rule, kinds: Kinds) -> bool:
         return False
     if one.types and other.types and set(one.types).isdisjoint(other.types):
         return False
-    homes = (_homes(one), _homes(other)) if one.scope == "household" else (set[str](), set[str]())
-    if all(homes) and homes[0].isdisjoint(homes[1]):
+    if one.homes and other.homes and one.homes.isdisjoint(other.homes):
         return False
     return _places_exclude(one, other, kinds)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from housequest.agent.skills.naming import denied_places, mentions, numbers_after
-from housequest.knowledge.mining import read_looked, read_sentence
+from housequest.knowledge.mining import looked_into, read_sentence
 from housequest.knowledge.rules import Rule
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.household.counts import Counts, Prior
@@ -100,7 +100,7 @@ class ToldPrior:
         self._before, self._counts = before, counts
         places = tuple(one.name for one in belief.receptacles)
         rules = [rule for rule in rules if rule.kind == "location"]
-        self._looked = {place: days for rule in rules for place, days in read_looked(rule.statement).items()}
+        self._looked = looked_into(rules)
         self._told: dict[str, list[ToldPlaces]] = {}
         for rule in rules:
             if (told := read_told(rule, places)) is not None:
@@ -176,7 +176,7 @@ class _LeastLooked:
     """Chances that put first the places into which was looked least, by the rules of a home."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self._looked = {place: days for rule in rules for place, days in read_looked(rule.statement).items()}
+        self._looked = looked_into(rules)
 
     def chance(self, thing: str, place: str, room: str) -> float:
         del thing, room

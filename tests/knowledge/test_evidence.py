@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from housequest.knowledge.judging import Moment, deciding_words, examine
 from housequest.knowledge.rulebook import read_book
-from housequest.knowledge.rules import WITNESSES, Evidence, Rule, parse_check
+from housequest.knowledge.rules import WITNESSES, Evidence, Origin, Rule, parse_check
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from scripts.walks import moments_of, walk
 
@@ -106,3 +107,22 @@ ARRIVES = "You arrive at fridge 1. The fridge 1 is open. In it, you see a egg 2,
 )
 def test_the_words_that_decide_about_a_rule_are_named(rule: Rule, command: str, answer: str, words: tuple[str, ...]) -> None:
     assert deciding_words(rule, command, answer) == words
+
+
+@pytest.mark.parametrize(
+    ("witness", "split"),
+    [
+        ("day-003/0003-household-1000-day-3/27", "household:1000:3..3"),
+        ("lived/0012-household-light-7-day-12/4", "household-light:7:12..12"),
+        ("lived/0010-generated-10/6", "generated:10..10"),
+        ("books/0004-train-look_at_obj_in_light-AlarmClock-None-DeskLamp-302-trial_T2019_298295/12", "train"),
+    ],
+)
+def test_the_name_of_a_witness_tells_what_was_learned_from(witness: str, split: str) -> None:
+    rule = Rule(
+        "where", "Mugs are in drawer 7.", scope="household", origin=Origin("run", "r"), evidence=Evidence(1, 0, (witness,))
+    )
+    assert rule.origin.over(rule.evidence.witnesses) == (split,)
+    assert replace(rule, scope="world").homes == frozenset()
+    if split.startswith("household"):
+        assert rule.homes == {split.rpartition(":")[0]}

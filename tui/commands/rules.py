@@ -307,11 +307,10 @@ def compare_books(book: str, other: str, as_json: bool = False) -> None:
 @options.described
 def export_book(book: str, file: Path) -> None:
     """Write a book and the steps that witness its rules into one file to share."""
-    from housequest.tui.desk.witnesses import packed_book
-    from housequest.tui.runs.data import recorded_play
+    from housequest.tui.desk.witnesses import packed_book, recorded_for
 
     current = library().open(book)
-    content, missing = packed_book(current, recorded_play(Path("runs")))
+    content, missing = packed_book(current, recorded_for(current, Path("runs")))
     atomic_write(file, content)
     told = f" Left out, since their records are not here: {len(missing):,} witnesses." if missing else ""
     terminal.note(f"Saved {file}: {plural(len(current.rules), 'rule')}.{told}")

@@ -26,7 +26,7 @@ from housequest.tui.desk import state
 from housequest.tui.desk.rule_dialog import MergeDialog, RuleDialog, SaveDraft
 from housequest.tui.desk.rule_text import Draft, DraftFault, taken_back
 from housequest.tui.desk.rule_view import FilterBar, RuleList, RulePair, RuleView
-from housequest.tui.desk.witnesses import FoundWitness, RuleProof, Witness, archives, find_witnesses
+from housequest.tui.desk.witnesses import FoundWitness, RuleProof, Witness, archives, find_witnesses, recorded_for
 from housequest.tui.keymap import TEACHING
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import plural
@@ -236,9 +236,10 @@ class DeskScreen(AppScreen, keys="desk"):
         return self.in_thread(lambda: self._found(origins))
 
     def _found(self, origins: Sequence[str]) -> tuple[Witness, ...]:
-        books = filter(None, (self.desk.book, self.desk.beside))
+        books = [book for book in (self.desk.book, self.desk.beside) if book]
         came = dict.fromkeys(archive for book in books for archive in archives(book))
-        return find_witnesses(origins, recorded_play(self._runs), tuple(came))
+        places = dict.fromkeys(place for book in books for place in recorded_for(book, self._runs))
+        return find_witnesses(origins, places, tuple(came))
 
     @on(OptionList.OptionHighlighted, "RuleList")
     def _moved(self, message: OptionList.OptionHighlighted) -> None:

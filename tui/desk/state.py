@@ -175,7 +175,7 @@ def check_rules(
     at_home = {home: {each.thing: each for each in lived.locations()} for home, lived in homes.items()}
 
     def counted(rule: Rule) -> Location | None:
-        lived_in = {split.rpartition(":")[0] for split in rule.origin.splits} or set(at_home)
+        lived_in = set(rule.homes) or set(at_home)
         known = at_home.get(lived_in.pop(), {}) if len(lived_in) == 1 else dict[str, Location]()
         return (lying if rule.scope == "world" else known).get(located(rule))
 

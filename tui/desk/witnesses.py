@@ -37,6 +37,7 @@ from housequest.knowledge.rulebook import (
     save,
 )
 from housequest.knowledge.rules import Rule
+from housequest.tui.runs.data import recorded_play, run_folders
 from housequest.worlds.errors import ConfigurationError, KnowledgeError, shown
 from housequest.worlds.paths import atomic_write, cache_folder, open_file
 
@@ -146,6 +147,14 @@ def archives(book: Rulebook | None = None) -> tuple[Path, ...]:
     own = [book.path] if book else map(books.find, books.names())
     came = (path.with_suffix(ARCHIVE) for path in own)
     return (*(path for path in came if path.is_file()), books.shipped / WITNESSES)
+
+
+def recorded_for(book: Rulebook, runs: Path) -> list[Path]:
+    """The folders with records of what ``book`` tells: of a book that lies in a day of a life the days there, which other lives
+    name alike; then whatever was played in ``runs`` and on the screen."""
+    day = book.path.parent
+    beside = run_folders(day.parent) if (day / "run.json").is_file() else ()
+    return [*beside, *recorded_play(runs)]
 
 
 def read_member(archive: Path, name: str) -> bytes | None:

@@ -59,7 +59,9 @@ def learn(
     from housequest.agent.explorer.living import LEARNT, TRIED, live, plan_lives
     from housequest.tui.commands import running
 
-    call = running.EvalCall(flags, *running.read_how(budget, False, shard, None), out, dry_run, as_json)
+    call = running.EvalCall(
+        flags, *running.read_how(budget, retry_errors=False, shard=shard, cluster=None), out, dry_run, as_json
+    )
     settings = configure(flags)
     lives = plan_lives(settings, homes, learn or ("counts",), days, tried or TRIED, frozen)
     one, folder = lives.manifest, out or lives.default_folder

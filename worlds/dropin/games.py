@@ -90,9 +90,8 @@ class PddlEnv(core.Environment):
             objects, receptacles = (tuple(self._entity_infos[one].name for one in ids) for ids in self._numbered())
             self._game = _named(self._game, objects, receptacles)
         self._play = RunningGame(Place(self._game))
-        self._untold = [(name, core.UntoldValue(name)) for name in _UNTOLD if getattr(self.request_infos, name)]
-        asked = self.request_infos
-        self._more = bool(self._untold or asked.moves or asked.policy_commands or "walkthrough" in asked.extras)  # type: ignore[attr-defined]
+        self._untold = [(name, core.UntoldValue(name)) for name in _UNTOLD if self._asks(name)]
+        self._more = bool(self._untold or self._asks("moves") or self._asks("policy_commands") or self._asks_walkthrough)
         self._moves = 0
         self.state = self._told(self._play)
         return self.state
@@ -123,16 +122,23 @@ class PddlEnv(core.Environment):
             state["extra.read_as"] = play.read_as
         return self._told_more(state, play) if self._more else state
 
+    def _asks(self, name: str) -> bool:
+        """True if information of this name, one of `core.INFOS`, is requested."""
+        return bool(getattr(self.request_infos, name))
+
+    @property
+    def _asks_walkthrough(self) -> bool:
+        return "walkthrough" in self.request_infos.extras
+
     def _told_more(self, state: core.GameState, play: RunningGame) -> core.GameState:
         """The state with what is seldom asked for."""
-        asked = self.request_infos
         state.update(self._untold)
-        if asked.moves:  # type: ignore[attr-defined]
+        if self._asks("moves"):
             state["moves"] = self._moves
-        if asked.policy_commands:  # type: ignore[attr-defined]
+        if self._asks("policy_commands"):
             found = plan(play.place.game, play.state)
             state["policy_commands"] = list(found) if isinstance(found, tuple) else []
-        if "walkthrough" in asked.extras:
+        if self._asks_walkthrough:
             state["extra.walkthrough"] = self.walkthrough
         return state
 

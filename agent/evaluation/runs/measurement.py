@@ -262,8 +262,7 @@ def _topic(spec: RunSpec, task: Task) -> Topic | None:
 def _split_for(settings: Settings, rules: Sequence[Rule]) -> str:
     """The split to measure ``rules`` in: the home that they are about, or made-up houses."""
     world = world_of(settings)
-    learned = {part for rule in rules if rule.scope == "household" for part in rule.origin.over(rule.evidence.witnesses)}
-    homes = {":".join(part.split(":")[:2]) for part in learned if part.partition(":")[0] in world.info.homes}
+    homes = {home for rule in rules for home in rule.homes if home.partition(":")[0] in world.info.homes}
     if any(rule.scope == "household" for rule in rules):
         if len(homes) != 1:
             which = f"of {' and '.join(sorted(homes))}" if homes else "of which nobody knows the home"

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, cast, get_type_hints
 
 import pytest
 
@@ -102,7 +102,8 @@ def test_what_fails_under_a_running_loop_fails_as_elsewhere(tmp_path: Path) -> N
 
 def test_an_agent_of_ones_own_needs_no_package(tmp_path: Path) -> None:
     run = evaluate(agent=looking, out=tmp_path / "run", **SMALL)
-    assert report(run)["steps"] == {**report(run)["steps"], "total": 6}  # type: ignore[dict-item]
+    found: Any = report(run)
+    assert found["steps"]["total"] == 6
     again = evaluate(agent=replace(looking, about="Written again."), out=tmp_path / "again", **SMALL)
     assert json.loads((again / "run.json").read_bytes())["configuration"]["agent"] == "looking"
 
@@ -117,10 +118,10 @@ def test_a_model_of_ones_own_is_called_and_not_closed(tmp_path: Path) -> None:
 
 def test_a_world_of_ones_own_is_given_as_its_class(tmp_path: Path) -> None:
     run = evaluate(world=OwnWorld, agent="expert", split="demo", out=tmp_path / "run")
-    assert report(run)["world"] == "own" if "world" in report(run) else report(run)["episodes"]
+    assert json.loads((run / "run.json").read_bytes())["configuration"]["world"] == "own"
     assert make_world("own").name == "own"
     with pytest.raises(ConfigurationError, match="give the class ScriptedWorld"):
-        evaluate(world=make_world("scripted"))  # type: ignore[arg-type]
+        evaluate(world=cast("Any", make_world("scripted")))
 
 
 def test_a_metric_of_ones_own_stands_beside_the_usual_shares(tmp_path: Path) -> None:
@@ -137,7 +138,7 @@ def test_names_of_installed_plugins_stay_theirs() -> None:
     with pytest.raises(ConfigurationError, match="name of an installed plugin"):
         register(replace(looking, name="expert"))
     with pytest.raises(ConfigurationError, match="cannot be registered"):
-        register("expert")  # type: ignore[type-var]
+        register(cast("Any", "expert"))
 
 
 def test_each_setting_is_typed() -> None:

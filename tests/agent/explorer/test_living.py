@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -152,8 +153,10 @@ def test_an_explorer_sees_more_in_its_first_days(whole: Path) -> None:
 def test_the_curves_stand_between_floor_and_ceiling(whole: Path) -> None:
     report = read_curves(whole)
     assert report.homes == (HOME,)
-    data = report.data()
-    assert set(data["arms"]) == {"counts", "explore", "mine", "memory"}  # type: ignore[call-overload]
+    arms: Any = report.data()["arms"]
+    assert set(arms) == {"counts", "explore", "mine", "memory"}
+    # One home has no interval over homes.
+    assert [each["interval"] for each in arms["counts"]["tried"]] == [None]
     assert report.reference(CEILING)[1] < report.reference(FLOOR)[1]
     assert report.reference(CEILING)[1] < report.reference(RANDOM)[1]
     text = report.text()
@@ -234,6 +237,12 @@ def test_the_true_habits_are_what_a_book_is_measured_by() -> None:
 def test_what_cannot_be_lived_is_refused(homes: list[str], ways: list[str], why: str) -> None:
     with pytest.raises(ConfigurationError, match=why):
         plan_lives(configure({"agent": "expert"}), homes, ways, 3, (2,), 1)
+
+
+@pytest.mark.parametrize(("days", "tried", "frozen"), [(0, 1, 1), (501, 1, 1), (3, 0, 1), (3, 1, -1)])
+def test_days_out_of_range_are_refused(days: int, tried: int, frozen: int) -> None:
+    with pytest.raises(ConfigurationError, match="is out of range; give "):
+        plan_lives(configure({"agent": "expert"}), [HOME], ["counts"], days, (tried,), frozen)
 
 
 def test_a_budget_stops_all_lives(tmp_path: Path) -> None:

@@ -136,8 +136,12 @@ def test_the_expert_records_in_each_turn_which_rule_decided_it() -> None:
     told: list[Event] = []
     rule = location("Eggs are in the fridge.", "egg", scope="household")
     config = EpisodeConfig(world, max_turns=3, rules=RuleBudget((rule,)))
-    listener = lambda event: told.append(event) if isinstance(event, Event) else None  # noqa: E731
-    asyncio.run(run_episode(world.open(world.task("generated:690")), make_agent("expert", world=world), config, listener))
+
+    def listen(event: object) -> None:
+        if isinstance(event, Event):
+            told.append(event)
+
+    asyncio.run(run_episode(world.open(world.task("generated:690")), make_agent("expert", world=world), config, listen))
     story = replayed(told).moment.story
     # Going there and opening it are two turns; the rule was shown once.
     assert [turn.command for turn in story[:2]] == ["go to fridge 1", "open fridge 1"]

@@ -6,6 +6,8 @@ import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+from housequest.knowledge.rulebook import read_book
+from housequest.tui.desk.witnesses import FoundWitness, find_witnesses, recorded_for
 from tests.tui.conftest import Run
 
 LIFE = ("learn", "household-light:1001", "--agent", "expert", "--days", "2", "--frozen", "2", "--tried", "1", "--tried", "2")
@@ -29,6 +31,11 @@ def test_a_life_is_told_drawn_and_written(call: Run, tmp_path: Path) -> None:
     assert "counts, day 1" in call("report", "lives", "--markdown").stdout
     rule = call("rules", "list", "lives/household-light-1001/counts/day-002/book.yaml")
     assert "looked-into" in rule.stdout
+    book = read_book(tmp_path / "lives" / "household-light-1001" / "counts" / "day-002" / "book.yaml")
+    origins = [witness for rule in book.rules for witness in rule.evidence.witnesses]
+    found = find_witnesses(origins, recorded_for(book, tmp_path / "runs"))
+    assert origins and all(isinstance(one, FoundWitness) for one in found)
+    assert all(rule.homes <= {"household-light:1001"} for rule in book.rules)
 
 
 def test_nothing_is_played_in_a_dry_run(call: Run, tmp_path: Path) -> None:
