@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
-from housequest.knowledge.rules import ANYTHING, WITNESSES, Check, CheckVerdict, Evidence, Fact, Rule, Standing, Term
+from housequest.knowledge.checks import ANYTHING, Check, CheckVerdict, Fact, Term
+from housequest.knowledge.rules import WITNESSES, Evidence, Rule, Standing
 from housequest.worlds.base import Observation
 from housequest.worlds.household.belief import Belief, kind
 

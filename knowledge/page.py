@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias, cast
 
-from housequest.knowledge.rules import Check, Edit, Evidence, MeasuredChange, Name, Origin, Rule, Worth
+from housequest.knowledge.checks import Check
+from housequest.knowledge.rules import Edit, Evidence, MeasuredChange, Name, Origin, Rule, Worth
 from housequest.worlds.errors import KnowledgeError, shown, unquoted
 from housequest.worlds.paths import FORMAT, Format
 from housequest.worlds.registry import DEFAULT_WORLD

@@ -23,9 +23,9 @@ from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.shard import Verification, verify_run
 from housequest.agent.explorer.living import CEILING, FLOOR, LEARNT, RANDOM, Life, LivesManifest, read_lives
 from housequest.knowledge.choosing import estimated_tokens
-from housequest.knowledge.mining import read_sentence
 from housequest.knowledge.rulebook import read_book
 from housequest.knowledge.rules import Interval
+from housequest.knowledge.sentences import read_sentence
 from housequest.worlds.base import HasHomes
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.registry import make_world

@@ -19,7 +19,8 @@ from housequest.agent.explorer.plan import BadCheck, DroppedRule
 from housequest.agent.models.forms import Choice, Either, Form, Listed, Name, Words
 from housequest.agent.roles.base import ReplyError, Role, clean, load_prompt
 from housequest.agent.roles.reading import found_json
-from housequest.knowledge.rules import KINDS, WITNESSES, Check, Evidence, Origin, Rule, RuleKind, parse_check
+from housequest.knowledge.checks import Check, parse_check
+from housequest.knowledge.rules import KINDS, WITNESSES, Evidence, Origin, Rule, RuleKind
 from housequest.worlds.errors import KnowledgeError, shown
 
 LONGEST_OPENING = 4_000

@@ -38,9 +38,10 @@ from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
 from housequest.agent.setup import Setup
 from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.judging import Moment
-from housequest.knowledge.mining import Location, Mined, PlaceShare, Sightings, looked_rule, mine, place_rule
+from housequest.knowledge.mining import Mined, Sightings, mine, place_rule
 from housequest.knowledge.page import page_text
 from housequest.knowledge.rules import LONGEST_STATEMENT, Interval, Origin, Rule
+from housequest.knowledge.sentences import Location, PlaceShare, looked_rule
 from housequest.worlds.base import HasHomes, World
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.household.base import Commands

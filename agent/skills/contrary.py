@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 from housequest.agent.skills.naming import kind_of, mentions, named_places
 from housequest.agent.skills.searching import BY_HAND, read_told
-from housequest.knowledge.mining import read_sentence
-from housequest.knowledge.rules import Rule, exclude, wilson
+from housequest.knowledge.checks import exclude
+from housequest.knowledge.rules import Rule, wilson
+from housequest.knowledge.sentences import read_sentence
 from housequest.worlds.household.belief import kind
 from housequest.worlds.household.counts import Counts
 

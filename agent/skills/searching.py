@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from housequest.agent.skills.naming import denied_places, mentions, numbers_after
-from housequest.knowledge.mining import looked_into, read_sentence
 from housequest.knowledge.rules import Rule
+from housequest.knowledge.sentences import looked_into, read_sentence
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.household.counts import Counts, Prior
 from housequest.worlds.household.goals import Goal

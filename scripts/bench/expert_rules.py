@@ -19,8 +19,9 @@ from typing import cast
 
 from housequest.agent.evaluation.analysis.statistics import bootstrap_mean
 from housequest.knowledge.judging import Moment
-from housequest.knowledge.mining import mine, mine_table, read_sentence
+from housequest.knowledge.mining import mine, mine_table
 from housequest.knowledge.rules import Rule
+from housequest.knowledge.sentences import read_sentence
 from housequest.worlds.alfworld.engine.game import Game, load_game
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from housequest.knowledge.checks import LONGEST, Check, CheckVerdict, parse_check
 from housequest.knowledge.judging import Moment, examine
-from housequest.knowledge.rules import LONGEST, Check, CheckVerdict, Rule, parse_check
+from housequest.knowledge.rules import Rule
 from housequest.worlds.alfworld.text import HOUSEHOLD, begin, update
 from housequest.worlds.base import Observation
 from housequest.worlds.errors import KnowledgeError

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from housequest.knowledge.checks import parse_check
 from housequest.knowledge.judging import Moment, deciding_words, examine
 from housequest.knowledge.rulebook import read_book
-from housequest.knowledge.rules import WITNESSES, Evidence, Origin, Rule, parse_check
+from housequest.knowledge.rules import WITNESSES, Evidence, Origin, Rule
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from scripts.walks import moments_of, walk
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from housequest.knowledge.judging import Moment, examine
-from housequest.knowledge.mining import Location, mine, mine_table, place_rule, read_sentence
+from housequest.knowledge.mining import mine, mine_table, place_rule
 from housequest.knowledge.rules import WITNESSES, Origin
+from housequest.knowledge.sentences import Location, read_sentence
 from housequest.worlds.alfworld.text import HOUSEHOLD, load_counts
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.household.belief import kind

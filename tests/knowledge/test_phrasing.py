@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from housequest.knowledge.mining import refusal
-from housequest.knowledge.rules import parse_check
+from housequest.knowledge.checks import parse_check
+from housequest.knowledge.sentences import refusal
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from housequest.knowledge.checks import parse_check
 from housequest.knowledge.rulebook import Renewal, Rulebook, is_counted, parse_book, renew
-from housequest.knowledge.rules import Evidence, Origin, Rule, parse_check
+from housequest.knowledge.rules import Evidence, Origin, Rule
 
 MUG = Rule("where-mug", "A mug is most often in cabinet.", "location", (), ("mug",), "candidate", evidence=Evidence(12))
 TAKE = Rule(

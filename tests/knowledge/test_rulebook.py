@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from housequest.knowledge.checks import parse_check
 from housequest.knowledge.rulebook import LARGEST_FILE, Rulebook, parse_book, read_book
 from housequest.knowledge.rules import (
     KINDS,
@@ -27,7 +28,6 @@ from housequest.knowledge.rules import (
     RuleField,
     Source,
     Worth,
-    parse_check,
 )
 from housequest.worlds.errors import KnowledgeError
 

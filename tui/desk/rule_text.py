@@ -8,18 +8,19 @@ from dataclasses import asdict, dataclass, fields, replace
 from itertools import chain, count
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from housequest.knowledge.mining import read_sentence
+from housequest.knowledge.checks import parse_check
 from housequest.knowledge.rulebook import unsealed
-from housequest.knowledge.rules import KINDS, LONGEST_ID, LONGEST_STATEMENT, LONGEST_WORD, MOST_WORDS, SCOPES, Rule, parse_check
+from housequest.knowledge.rules import KINDS, LONGEST_ID, LONGEST_STATEMENT, LONGEST_WORD, MOST_WORDS, SCOPES, Rule
+from housequest.knowledge.sentences import read_sentence
 from housequest.tui.text import table
 from housequest.worlds.errors import KnowledgeError, nearest, shown
 from housequest.worlds.registry import DEFAULT_WORLD, household
 
 if TYPE_CHECKING:
     from housequest.knowledge.judging import RuleFinding
-    from housequest.knowledge.mining import Location
     from housequest.knowledge.rulebook import RuleDifference
     from housequest.knowledge.rules import DecidedBy, Edit, Evidence, Standing, Worth
+    from housequest.knowledge.sentences import Location
 
 FormField = Literal["statement", "kind", "scope", "types", "objects", "check", "book", "form"]
 """The field with a fault; ``form``: no single field."""

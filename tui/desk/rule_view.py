@@ -14,9 +14,9 @@ from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from housequest.knowledge.mining import Location
 from housequest.knowledge.rulebook import RuleDifference
 from housequest.knowledge.rules import USUAL, Evidence, Rule, RuleStatus, Standing, Worth, wilson
+from housequest.knowledge.sentences import Location
 from housequest.tui.desk.rule_text import STANDING_MARKS, difference_text, figures, location_of, status_of, story_lines
 from housequest.tui.desk.state import CountedHere, RuleFilter
 from housequest.tui.desk.witnesses import FoundWitness, Witness

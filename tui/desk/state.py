@@ -16,10 +16,12 @@ from typing import Literal, NamedTuple, get_args
 
 from housequest.agent.episodes.moments import OtherWorld, episode_files, moments
 from housequest.agent.episodes.record import read_episode
+from housequest.knowledge.checks import exclude
 from housequest.knowledge.judging import Moment, RuleFinding, examine
-from housequest.knowledge.mining import Location, Sightings
+from housequest.knowledge.mining import Sightings
 from housequest.knowledge.rulebook import Rulebook, RuleDifference, differences, library
-from housequest.knowledge.rules import KINDS, STATUSES, Evidence, Rule, RuleKind, RuleStatus, RuleVerdict, Standing, exclude
+from housequest.knowledge.rules import KINDS, STATUSES, Evidence, Rule, RuleKind, RuleStatus, RuleVerdict, Standing
+from housequest.knowledge.sentences import Location
 from housequest.tui.desk.rule_text import task_types
 from housequest.tui.text import plural
 from housequest.worlds.errors import ConfigurationError, KnowledgeError

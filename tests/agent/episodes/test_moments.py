@@ -9,8 +9,9 @@ import pytest
 from housequest.agent.episodes.events import Body, Ended, Event, Intervened, Started, Stepped, Thought
 from housequest.agent.episodes.moments import episode_files, moments, recorded_moments
 from housequest.agent.episodes.record import EpisodeRecorder, read_episode
+from housequest.knowledge.checks import parse_check
 from housequest.knowledge.judging import examine
-from housequest.knowledge.rules import Rule, parse_check
+from housequest.knowledge.rules import Rule
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import FORMAT
 from tests.tui.recorded import play

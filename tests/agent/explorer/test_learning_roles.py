@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from housequest.agent.explorer.distiller import DISTILLER, MOST_RULES, MOST_STEPS, ProposedRule, distilling_form
 from housequest.agent.explorer.filtering import ARBITER, JUDGE, judging_form
 from housequest.agent.roles.base import ReplyError, Role, load_prompt, template_hashes
-from housequest.knowledge.rules import parse_check
+from housequest.knowledge.checks import parse_check
 from housequest.worlds.registry import household
 from tests.agent.agents.test_planning_roles import blanks, read_or_refused
 from tests.agent.role_forms import check_form

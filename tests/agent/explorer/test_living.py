@@ -21,9 +21,10 @@ from housequest.agent.evaluation.runs.shard import Shard
 from housequest.agent.explorer.curves import CEILING, FLOOR, curves_chart, curves_page, found_habits, read_curves, verify_lives
 from housequest.agent.explorer.living import LEARNT, RANDOM, Life, Lives, diary_entry, live, plan_lives, true_rules
 from housequest.agent.skills.searching import EARLIER, KEPT, SIMILAR, ToldPrior, linger, look_for
-from housequest.knowledge.mining import LOOKED, Location, Mined, PlaceShare, looked_rule, read_looked, read_sentence
+from housequest.knowledge.mining import Mined
 from housequest.knowledge.rulebook import read_book
 from housequest.knowledge.rules import Origin, Rule, wilson
+from housequest.knowledge.sentences import LOOKED, Location, PlaceShare, looked_rule, read_looked, read_sentence
 from housequest.worlds.alfworld.text import load_counts
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.household.belief import Belief, Item, Receptacle

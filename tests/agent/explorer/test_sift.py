@@ -11,9 +11,10 @@ from housequest.agent.explorer.distiller import CandidateRule, Candidates
 from housequest.agent.explorer.explore import add_to_book
 from housequest.agent.explorer.filtering import ArbiterVerdict, PairLabel, filter_rules, meeting_pairs, normalized
 from housequest.agent.skills.contrary import Kinds
+from housequest.knowledge.checks import exclude, parse_check
 from housequest.knowledge.judging import Moment
 from housequest.knowledge.rulebook import Rulebook, library, save, sealed
-from housequest.knowledge.rules import Evidence, Origin, Rule, exclude, parse_check
+from housequest.knowledge.rules import Evidence, Origin, Rule
 from housequest.worlds.alfworld.text import HOUSEHOLD, load_counts
 from housequest.worlds.base import Observation, Transition
 from scripts.walks import Trajectory, moments_of

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from housequest.agent.skills.contrary import Kinds, contrary, held_by_person, retire, retired_for, subjects
-from housequest.knowledge.rules import Edit, Evidence, Origin, Rule, RuleScope, parse_check
+from housequest.knowledge.checks import parse_check
+from housequest.knowledge.rules import Edit, Evidence, Origin, Rule, RuleScope
 from housequest.worlds.alfworld.text import load_counts
 
 KINDS = Kinds.of(load_counts())

@@ -9,9 +9,10 @@ from threading import Event
 import pytest
 
 from housequest.agent.episodes.moments import recorded_moments
+from housequest.knowledge.checks import parse_check
 from housequest.knowledge.judging import examine
 from housequest.knowledge.mining import mine
-from housequest.knowledge.rules import Rule, parse_check
+from housequest.knowledge.rules import Rule
 from housequest.tui.desk.rule_text import finding_lines
 from housequest.tui.desk.state import CheckProgress, check_rules
 from housequest.worlds.alfworld.text import HOUSEHOLD

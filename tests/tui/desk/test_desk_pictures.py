@@ -11,9 +11,10 @@ import pytest
 from textual.pilot import Pilot
 
 from housequest.agent.episodes.moments import recorded_moments
+from housequest.knowledge.checks import parse_check
 from housequest.knowledge.judging import examine
 from housequest.knowledge.rulebook import Rulebook, save
-from housequest.knowledge.rules import Evidence, Origin, Rule, parse_check
+from housequest.knowledge.rules import Evidence, Origin, Rule
 from housequest.tui.desk.screen import BooksScreen, DeskScreen
 from housequest.tui.desk.state import BookSummary
 from housequest.tui.replay.screen import ReplayScreen

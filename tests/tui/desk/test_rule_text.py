@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from housequest.knowledge.mining import Location, mine_table, place_rule
+from housequest.knowledge.mining import mine_table, place_rule
 from housequest.knowledge.rules import Edit, Evidence, Origin, Rule
+from housequest.knowledge.sentences import Location
 from housequest.tui.desk.rule_text import Draft, location_of, story_lines
 from housequest.tui.desk.rule_view import gauge
 from housequest.worlds.alfworld.text import load_counts

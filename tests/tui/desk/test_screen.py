@@ -12,9 +12,10 @@ import pytest
 from textual.pilot import Pilot
 
 from housequest.agent.episodes.moments import recorded_moments
+from housequest.knowledge.checks import parse_check
 from housequest.knowledge.mining import mine, place_rule
 from housequest.knowledge.rulebook import Rulebook, RuleLibrary, new_book, read_book, save, saving
-from housequest.knowledge.rules import Evidence, Origin, Rule, parse_check
+from housequest.knowledge.rules import Evidence, Origin, Rule
 from housequest.tui.desk.rule_dialog import RuleDialog
 from housequest.tui.desk.rule_view import RuleList
 from housequest.tui.desk.screen import DeskScreen

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from housequest.knowledge.checks import parse_check
 from housequest.knowledge.judging import RuleFinding
 from housequest.knowledge.rulebook import Rulebook, read_book, save
-from housequest.knowledge.rules import KINDS, STATUSES, Evidence, Rule, parse_check
+from housequest.knowledge.rules import KINDS, STATUSES, Evidence, Rule
 from housequest.tui.desk.rule_text import difference_text
 from housequest.tui.desk.rule_view import distinct
 from housequest.tui.desk.state import CheckOutcome, CheckProgress, Desk, RuleFilter

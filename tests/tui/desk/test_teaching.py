@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from housequest.knowledge.checks import parse_check
 from housequest.knowledge.rulebook import library, read_book
-from housequest.knowledge.rules import parse_check
 from housequest.tui.desk.rule_dialog import RuleDialog, check_like
 from housequest.tui.desk.witnesses import FoundWitness, find_witnesses
 from housequest.tui.episode.state import TurnEntry
