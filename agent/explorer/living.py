@@ -154,7 +154,7 @@ def plan_lives(
     settings = settings.model_copy(update={"max_steps": settings.max_steps or limits.pop(), "limit": None, "sample": None})
     setup = _first_day(settings, named[0]).setup
     _check_agent(setup, ways)
-    for flag, number, least in (("days", days, 1), ("frozen", frozen, 0), *(("tried", evening, 1) for evening in tried)):
+    for flag, number, least in (("days", days, 1), ("test-days", frozen, 0), *(("test-after", day, 1) for day in tried)):
         if not least <= number <= MOST_DAYS:
             raise ConfigurationError(f"--{flag}: {number:,} is out of range; give {least} to {MOST_DAYS}.")
     evenings = tuple(sorted({evening for evening in tried if 1 <= evening <= days})) if frozen else ()

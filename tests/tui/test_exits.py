@@ -96,9 +96,14 @@ WRITING: dict[str, tuple[Writing, ...]] = {
         Writing("explore --agent expert --split generated --episodes 1 --out {out} --into {out}.yaml", PLAYED),
     ),
     "learn": (
-        Writing("learn household-light:7 --agent expert --days 1 --frozen 0 --out {out}", PLAYED),
-        Writing("learn household-light:7 --agent expert --days 1 --tried 1 --frozen 1 --out {out} --html {out}.html", PLAYED),
-        Writing("learn household-light:7 --agent expert --days 1 --tried 1 --frozen 1 --out {out} --picture {out}.svg", PLAYED),
+        Writing("learn household-light:7 --agent expert --days 1 --test-days 0 --out {out}", PLAYED),
+        Writing(
+            "learn household-light:7 --agent expert --days 1 --test-after 1 --test-days 1 --out {out} --html {out}.html", PLAYED
+        ),
+        Writing(
+            "learn household-light:7 --agent expert --days 1 --test-after 1 --test-days 1 --out {out} --picture {out}.svg",
+            PLAYED,
+        ),
     ),
     "export": (Writing("export run --all --format steps --out {out}.jsonl"),),
     "modules": (Writing("modules run --model scripted:judge.yaml --set plan=off --calibrate {out}.json"),),

@@ -10,7 +10,20 @@ from housequest.knowledge.rulebook import read_book
 from housequest.tui.desk.witnesses import FoundWitness, find_witnesses, recorded_for
 from tests.tui.conftest import Run
 
-LIFE = ("learn", "household-light:1001", "--agent", "expert", "--days", "2", "--frozen", "2", "--tried", "1", "--tried", "2")
+LIFE = (
+    "learn",
+    "household-light:1001",
+    "--agent",
+    "expert",
+    "--days",
+    "2",
+    "--test-days",
+    "2",
+    "--test-after",
+    "1",
+    "--test-after",
+    "2",
+)
 
 
 def test_a_life_is_told_drawn_and_written(call: Run, tmp_path: Path) -> None:
