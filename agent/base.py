@@ -79,6 +79,9 @@ class Turn:
         image: The agent's view, if granted; it goes into messages through `housequest.agent.roles.base.ask`.
         frame: The camera's picture in a world that has one, if the agent asks for it (`Seeing`).
         pose: The agent's own place beside ``frame``.
+        player: In company, the agent's own name; "" if it plays alone.
+        others: The names of the other players in the house.
+        news: What the agent noticed of the others since its last command, and what they said (`quoted`), the oldest first.
     """
 
     number: int
@@ -92,13 +95,17 @@ class Turn:
     image: Image | None = None
     frame: Frame | None = None
     pose: Pose | None = None
+    player: str = ""
+    others: tuple[str, ...] = ()
+    news: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Execute ``command``."""
+    """Execute ``command``, and say ``says`` to the other players: each one printable line. Nothing is said to nobody."""
 
     command: str
+    says: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

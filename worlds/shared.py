@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 from housequest.worlds.base import Step, Task
 from housequest.worlds.errors import ConfigurationError, shown
@@ -125,6 +125,35 @@ class Shareable(Protocol):
             GameError: The game is missing or damaged.
             ConfigurationError: The names cannot be told apart.
             Unsupported: This world's options are for one player alone.
+        """
+        ...
+
+
+@runtime_checkable
+class Companion(Protocol):
+    """A policy that plays in company: it takes in news, and says something beside its command."""
+
+    def hear(self, memory: Any, player: str, others: Sequence[str], news: Sequence[str]) -> Any:
+        """Take in what happened since the last command. Call it once before each decision, also without news.
+
+        Args:
+            memory: The policy's memory.
+            player: Its own name.
+            others: The names of the other players.
+            news: The sentences of `Shared.news`, and what others said, as `housequest.worlds.household.talk.quoted` tells it.
+
+        Returns:
+            The memory to decide by.
+        """
+
+    def says(self, memory: Any) -> tuple[str, ...]:
+        """Tell what to say beside the command.
+
+        Args:
+            memory: The memory after the decision.
+
+        Returns:
+            Messages to all other players; none if there is nothing to say.
         """
         ...
 

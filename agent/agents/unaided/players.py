@@ -11,6 +11,7 @@ from housequest.agent.skills.searching import ToldPrior
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation, Policy
 from housequest.worlds.household.base import Household, PriorSearch
+from housequest.worlds.shared import Companion
 
 
 class PolicyAgent:
@@ -29,6 +30,8 @@ class PolicyAgent:
     async def decide(self, memory: Memory, turn: Turn, emit: Emitter) -> tuple[Decision, Memory]:
         for transition in turn.transitions:
             memory = self._policy.observe(memory, transition.command, transition.observation)
+        if turn.others and isinstance(self._policy, Companion):
+            memory = self._policy.hear(memory, turn.player, turn.others, turn.news)
         told = self._told(turn)
         policy = self._policy if told is None or not isinstance(self._policy, PriorSearch) else self._policy.searching_by(told)
         command, thought, memory = policy.decide(memory)
@@ -42,7 +45,7 @@ class PolicyAgent:
                 emit_rules((rule,), (), emit)
                 thought = f"{thought} ({rule.statement})"
         emit_thought(self.name, thought, emit, rule)
-        return Act(command), memory
+        return Act(command, policy.says(memory) if turn.others and isinstance(policy, Companion) else ()), memory
 
     def _told(self, turn: Turn) -> ToldPrior | None:
         if self._household is None or turn.belief is None or not any(rule.kind == "location" for rule in turn.rules):
