@@ -27,6 +27,7 @@ YOURS, ELSEWHERE = "your turn", "in another window"
 DAILY = ("daily",)
 ALONE = ("play", TASK, "--agent", "human")
 WINDOWS, TURNS = 8, 10  # the expert takes so many
+_TIMES = 12
 
 
 @dataclass
@@ -54,6 +55,10 @@ class Window:
     @property
     def settled(self) -> bool:
         return self.process.over or YOURS in self.drawn or ELSEWHERE in self.drawn
+
+    @property
+    def marks(self) -> bool:
+        return ELSEWHERE in self.drawn
 
     def press(self, keys: bytes) -> None:
         with suppress(OSError):
@@ -114,8 +119,7 @@ async def _on_home(trial: Trial) -> None:
         await _typed_in(trial, one)
         async with window(trial, ("play",)) as other:
             await _waited(trial, lambda: "unfinished" in other.drawn or other.process.over, "home lists no unfinished game")
-            other.press(b"c")
-            await _waited(trial, lambda: ELSEWHERE in other.drawn or other.process.over, "home marks no game that is played")
+            await _waited(trial, lambda: other.marks or other.process.over, "home marks no game that is played", other, b"c")
             other.press(b"\r")
             await _waited(trial, lambda: "LIVE" in other.drawn or other.process.over, "home opens no live view")
             other.press(b":look\rlook\r")
@@ -175,10 +179,16 @@ def _check(trial: Trial, steps: Sequence[int]) -> None:
             trial.fault("lost", f"{file.name} has events that are torn, doubled or out of their place")
 
 
-async def _waited(trial: Trial, condition: Callable[[], object], what: str) -> None:
-    """Wait until ``condition`` holds; note ``what`` if it does not in time."""
-    try:
-        async with asyncio.timeout(PATIENCE):
-            await until(lambda: bool(condition()))
-    except TimeoutError:
-        trial.fault("hung", what)
+async def _waited(
+    trial: Trial, condition: Callable[[], object], what: str, pressed: Window | None = None, keys: bytes = b""
+) -> None:
+    """Wait until ``condition`` holds; note ``what`` if it does not in time. ``keys`` are pressed again and again, as a person
+    does: a screen that is not ready says so and drops them."""
+    for _ in range(_TIMES if pressed else 1):
+        if pressed is not None:
+            pressed.press(keys)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE / _TIMES if pressed else PATIENCE):
+                await until(lambda: bool(condition()))
+                return
+    trial.fault("hung", what)
