@@ -128,6 +128,17 @@ class Shareable(Protocol):
         """
         ...
 
+    def par(self, task: Task, players: int) -> int | None:
+        """Hidden: the rounds in which players who know everything reach the goal, for metrics; call it in a thread.
+
+        Args:
+            task: One of this world's tasks.
+            players: Their number. For one, this is the shortest solution, as far as it is found; for more, an upper bound.
+
+        Returns:
+            The rounds; None if they are not known.
+        """
+
 
 @runtime_checkable
 class Companion(Protocol):

@@ -87,11 +87,12 @@ class Controller:
     def begin(self, opening: Observation, goal: str = "") -> ControllerState:
         words = re.findall(r"[a-z]+", goal[:10_000].lower())[:MOST_WORDS]
         belief = opening.belief or Belief()
-        read = self._household.read_goal(goal, sorted(belief.kinds))
+        several = self._household.read_goals(goal, sorted(belief.kinds))
+        read = several[0] if len(several) == 1 else None
         salt = salt_of(self._seed, (one.name for one in belief.receptacles)) if self._search in {"random", "llm"} else ""
         # Things stay where they are put down if nothing is treated there, or if each skill is the planner's own.
         bringing = self._near or not self._treating or not _TWO.isdisjoint(words)
-        two = bringing if read is None else read.count > 1
+        two = len(several) > 1 or (bringing if read is None else read.count > 1)
         return ControllerState(belief, TaskTerms(frozenset(words), read, two, salt))
 
     def observe(self, state: ControllerState, transitions: Iterable[Transition], hints: Sequence[str] = ()) -> ControllerState:

@@ -258,6 +258,23 @@ def read_goal(sentence: str) -> Goal | None:
     return None
 
 
+_NEXT_CLAUSE = re.compile(r",\s+(?:and\s+)?")
+
+
+def read_goals(sentence: str) -> tuple[Goal, ...]:
+    """The goals of chores, from a sentence of several clauses between commas, each in one of the twelve wordings; or the only
+    goal of another one. None for any other wording."""
+    bare = sentence[:_MAX_SENTENCE].strip().removeprefix("Your task is to:").strip()
+    read = [read_goal(clause) for clause in _NEXT_CLAUSE.split(bare)]
+    return () if None in read else tuple(goal for goal in read if goal is not None)
+
+
+def chores_sentence(several: Sequence[Goal]) -> str:
+    """The sentence that states the goals of chores."""
+    *most, last = (goal_sentences(goal)[0].removesuffix(".") for goal in several)
+    return f"{', '.join(most)}, and {last}." if most else f"{last}."
+
+
 def goal_sentences(goal: Goal) -> tuple[str, str]:
     """The two sentences that state ``goal`` in the published games."""
     first, second = _WORDINGS[goal.type]
@@ -363,16 +380,19 @@ class _AlfworldHousehold(Household):
             return read
         return guess_goal(sentence, objects=load_counts().objects(), receptacles=receptacles)
 
+    def read_goals(self, sentence: str, receptacles: Sequence[str] | None = None, /) -> tuple[Goal, ...]:
+        return read_goals(sentence) or super().read_goals(sentence, receptacles)
+
     def steps(self, sentence: str, /) -> tuple[Skill, ...] | None:
-        goal = read_goal(sentence)
-        return None if goal is None else goal.steps()
+        return tuple(step for goal in read_goals(sentence) for step in goal.steps()) or None
 
     def topic(self, sentence: str, receptacles: Sequence[str] | None = None, /) -> Topic | None:
-        goal = self.read_goal(sentence, receptacles)
-        if goal is None:
+        several = self.read_goals(sentence, receptacles)
+        if not several:
             return None
-        named = frozenset(name.lower() for name in (goal.object, goal.receptacle, goal.lamp) if name)
-        return Topic(goal.type, named, frozenset({goals.APPLIANCES[goal.treatment]} if goal.treatment else ()))
+        named = frozenset(name.lower() for goal in several for name in (goal.object, goal.receptacle, goal.lamp) if name)
+        needed = frozenset(goals.APPLIANCES[goal.treatment] for goal in several if goal.treatment)
+        return Topic(several[0].type if len(several) == 1 else goals.CHORES, named, needed)
 
 
 HOUSEHOLD: Household = _AlfworldHousehold()

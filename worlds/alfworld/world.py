@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,10 +25,12 @@ from housequest.worlds.alfworld.engine.game import (
     read_game,
 )
 from housequest.worlds.alfworld.engine.native import VERSION, NativeEnv
+from housequest.worlds.alfworld.engine.par import par
 from housequest.worlds.alfworld.engine.planner import plan
 from housequest.worlds.alfworld.engine.shared import SharedNative
 from housequest.worlds.alfworld.expert import HouseholdExpertSettings, make_expert
 from housequest.worlds.alfworld.games import DEFAULT_SPLITS, FILE, GET_DATA, PUBLISHED
+from housequest.worlds.alfworld.houses.chores import CHORES_SPLITS, Chores, ChoresTasks
 from housequest.worlds.alfworld.houses.home import LARGE, TURNS, days_of
 from housequest.worlds.alfworld.houses.house import GeneratedHouses, House, OwnHabits
 from housequest.worlds.alfworld.text import HOUSEHOLD
@@ -36,7 +38,7 @@ from housequest.worlds.base import Env, Policy, Task, WorldInfo
 from housequest.worlds.env import unwrapped
 from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound, Unsupported, shown
 from housequest.worlds.household.counts import Counts
-from housequest.worlds.household.goals import TYPES
+from housequest.worlds.household.goals import CHORES, TYPES
 from housequest.worlds.household.world import EXAMPLE, GENERATED, HouseholdWorld
 from housequest.worlds.options import option, read_options
 from housequest.worlds.paths import alfworld_data, read_file, sha256_of
@@ -103,9 +105,9 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
     household = HOUSEHOLD
     info = WorldInfo(
         preamble="a household",
-        task_types={type: form for form, type in TYPES.items()},
+        task_types={**{type: form for form, type in TYPES.items()}, CHORES: CHORES},
         published_splits=PUBLISHED,
-        endless_splits=(GENERATED,),
+        endless_splits=(GENERATED, *CHORES_SPLITS),
         homes=TURNS,
         default_splits=DEFAULT_SPLITS,
         first_task=f"{GENERATED}:690",
@@ -133,6 +135,7 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
         self.searched = str(self._index.root)
         self._files: list[Task] = []
         self._load = lru_cache(_GAMES_KEPT)(_load)
+        self._kept = cache(ChoresTasks)
         self._days = lru_cache(_HOMES_KEPT)(partial(days_of, own=self._own))
         self.info = replace(
             self.info,
@@ -161,6 +164,8 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
         return self._index.splits()
 
     def tasks(self, split: str) -> Sequence[Task]:
+        if split in CHORES_SPLITS:
+            return self._chores(split)
         return tuple(self._files) if split == FILE else self._days(split) or super().tasks(split)
 
     def listed(self, split: str) -> Iterator[Task]:
@@ -195,8 +200,13 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
         if self._engine is not None:
             raise Unsupported(f"Only the native engine plays with several players, not {self.engine}.")
         known = self._known(task)
-        days = self._days(known.split)
-        return SharedNative(known, self._game(known), players, days.home.room_of if days else None)
+        days, chores = self._days(known.split), self._chores_of(known)
+        rooms = days.home.room_of if days else chores.rooms if chores else None
+        return SharedNative(known, self._game(known), players, rooms)
+
+    def par(self, task: Task, players: int) -> int | None:
+        game = self._game(self._known(task))
+        return par(game, players) if game.more or players > 1 else self.shortest(task)
 
     def explained(self, env: Env) -> Env:
         return Diagnosed(env)
@@ -206,11 +216,17 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
         return NativeEnv(known, self._game(known))
 
     def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
-        found = plan(self._game(self._known(task)), seconds=seconds)
+        game = self._game(self._known(task))
+        if game.more:
+            return par(game)
+        found = plan(game, seconds=seconds)
         return len(found) if isinstance(found, tuple) else None
 
     def room(self, task: Task) -> Room:
         known = self._known(task)
+        if self._chores_of(known):
+            game = self._game(known)
+            return make_up(game.receptacles, game.place_of)
         return room_of(self.source(known)[0], self._game(known))
 
     def situation(self, env: Env, room: Room) -> Situation | None:
@@ -245,6 +261,8 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
         """A SHA-256 over ids and contents of the split's games and, if shown, the human goals."""
         if split == GENERATED or self._days(split):
             return (self._days(split) or self.generated).fingerprint()
+        if split in CHORES_SPLITS:
+            return self._chores(split).fingerprint()
         tasks = self.tasks(split)
         if split in (EXAMPLE, FILE):
             contents = {task.id: hashlib.sha256(read_file(task.source)).hexdigest() for task in tasks if task.source}
@@ -283,6 +301,14 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
         self._files.append(task)
         return task
 
+    def _chores(self, split: str) -> ChoresTasks:
+        if self._own is not None or self._habits is not None:
+            raise ConfigurationError(f"{split}: chores are drawn by the habits of train; leave habits out.")
+        return self._kept(split)
+
+    def _chores_of(self, task: Task) -> Chores | None:
+        return self._chores(task.split).chores(task.number) if task.split in CHORES_SPLITS else None
+
     def _made_up(self, task: Task) -> House | None:
         """The house of a made-up task, which has no file."""
         days = self._days(task.split)
@@ -290,14 +316,18 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
 
     def _file(self, task: Task) -> GameFile:
         """The content of the file of ``task``, also for a made-up house, which has none. Raises ``GameError``."""
+        if task.split in CHORES_SPLITS:
+            raise Unsupported(
+                f"{task.id}: a file of ALFWorld's states one goal, and chores are several; play them by {VERSION}."
+            )
         if house := self._made_up(task):
             return GameFile(house.problem, house.sentence)
         return read_game(task.source or Path(task.id))
 
     def _game(self, task: Task) -> Game:
         """The game of ``task``, shared by all its episodes until its file changes."""
-        if house := self._made_up(task):
-            return house.game
+        if made := self._chores_of(task) or self._made_up(task):
+            return made.game
         path = task.source
         try:
             status = path.stat() if path is not None else None

@@ -147,6 +147,9 @@ class GraphWorld(HouseholdWorld[GeneratedApartments]):
             raise Unsupported("A robot that knows where everything is plays alone; leave skills=oracle out.")
         return SharedGraph(self.task(task.id), *self._begun(task), players)
 
+    def par(self, task: Task, players: int) -> int | None:
+        return self.shortest(task) if players == 1 else None
+
     def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
         if self.info.skills:
             return None

@@ -96,7 +96,13 @@ class Household(Protocol):
 
     def read_goal(self, sentence: str, receptacles: Sequence[str] | None = None, /) -> Goal | None:
         """The goal that one of the world's own sentences states, or with the kinds of the ``receptacles`` in the house the one
-        that a free sentence most likely means; None if it is unclear."""
+        that a free sentence most likely means; None if it is unclear, or states several (`read_goals`)."""
+
+    def read_goals(self, sentence: str, receptacles: Sequence[str] | None = None, /) -> tuple[Goal, ...]:
+        """The goals that a sentence states, all to hold at once, each with things of its own: several only for chores. Else as
+        `read_goal`; none if it is unclear."""
+        read = self.read_goal(sentence, receptacles)
+        return () if read is None else (read,)
 
     def steps(self, sentence: str, /) -> tuple[Skill, ...] | None:
         """The steps that a goal sentence asks for, without walking and searching; None if it is unclear."""

@@ -28,6 +28,7 @@ Treatment = Literal["clean", "heat", "cool"]
 TYPES: dict[GoalForm, TaskType] = dict(zip(get_args(GoalForm), get_args(TaskType), strict=True))
 """The task type of each form of goal."""
 TASK_TYPES: tuple[TaskType, ...] = tuple(TYPES.values())  # the six task types, in ALFWorld's order
+CHORES = "chores"  # the task type of several goals at once
 ADJECTIVES: dict[Treatment, str] = {"clean": "clean", "heat": "hot", "cool": "cool"}  # after the treatment
 TREATMENTS: dict[TaskType, Treatment] = {TYPES[treatment]: treatment for treatment in ADJECTIVES}
 """The treatment of the object, for the task types that ask for one."""

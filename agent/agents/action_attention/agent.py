@@ -35,8 +35,7 @@ SUBTASKS, TRACKER, ELIMINATOR = "subtasks", "tracker", "eliminator"  # PET's mod
 
 def subgoals(goal: str, belief: Belief, household: Household) -> tuple[Skill, ...]:
     """Plan: the sub-tasks of a goal sentence; none if it cannot be read."""
-    read = household.read_goal(goal, sorted(belief.kinds))
-    return () if read is None else read.steps()
+    return tuple(step for one in household.read_goals(goal, sorted(belief.kinds)) for step in one.steps())
 
 
 def finished(subgoal: Skill, before: Belief, after: Belief) -> bool:

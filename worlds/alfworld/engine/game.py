@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from housequest.worlds.errors import GameError, nearest, shown, unquoted
-from housequest.worlds.household.goals import GoalForm
+from housequest.worlds.household.belief import kind
+from housequest.worlds.household.goals import Goal, GoalForm
 from housequest.worlds.paths import read_bounded, sha256_of
 
 _DOMAIN: dict[str, dict[Any, str]] = json.loads(Path(__file__).with_name("domain.json").read_text("utf-8"))
@@ -254,7 +255,8 @@ class Game:
     are names by number; ``sentence`` is the goal as the player reads it. ``place_of`` is ``NOWHERE`` for a receptacle without a
     place; ``receptacles_at`` is its inverse. ``accepts`` are the types of object that each receptacle takes; nothing takes an
     object without a type. ``inside`` lists what movable receptacles show. ``always`` has the commands that do not depend on the
-    state: the bare ones, and ``go to`` every receptacle that has a place."""
+    state: the bare ones, and ``go to`` every receptacle that has a place. ``more`` are further goals of a house with chores:
+    all must hold at once, each with things of its own."""
 
     origin: str
     sentence: str
@@ -280,6 +282,15 @@ class Game:
     always: Mapping[str, GroundAction]
     start: State
     walkthrough: tuple[str, ...] | None = None
+    more: tuple[WinCondition, ...] = ()
+
+    def condition(self, goal: Goal) -> WinCondition:
+        """The condition that a goal states in this house; it need not be possible. A lamp's is none of these."""
+        form: GoalForm = goal.treatment or ("two" if goal.count == 2 else "place")
+        treated = {"clean": self.cleanable, "heat": self.heatable, "cool": self.coolable}.get(form, self.pickupable)
+        things = (number for number, name in enumerate(self.objects) if kind(name) == goal.object)
+        places = (number for number, name in enumerate(self.receptacles) if kind(name) == goal.receptacle)
+        return WinCondition(form, treated.intersection(things), tuple(places), frozenset())
 
 
 @dataclass(frozen=True, slots=True)

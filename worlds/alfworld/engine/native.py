@@ -4,12 +4,13 @@ pure functions over an immutable ``Game`` and ``State``: ``commands`` lists the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import TypeVar
 
-from housequest.worlds.alfworld.engine.game import NOTHING, NOWHERE, Game, GroundAction, State
+from housequest.worlds.alfworld.engine.game import NOTHING, NOWHERE, Game, GroundAction, State, WinCondition
 from housequest.worlds.base import Observation, Step, Task
 from housequest.worlds.env import StateEnv
 
@@ -143,8 +144,12 @@ def conditions(game: Game, state: State) -> tuple[int, int]:
     """(met, total) of the goal's conditions: ALFRED's goal-condition success (Shridhar et al., CVPR 2020), best over objects.
     ``place``, 1: an object of the type is in a receptacle of the type. ``heat``, ``cool``, ``clean``, 3: such an object is in
     the receptacle; one is hot (cool, clean) wherever it is; one is both. ``two``, 2: the most such objects in any one
-    receptacle. ``light``, 2: such an object is held; a lamp that is on is at the present place."""
+    receptacle. ``light``, 2: such an object is held; a lamp that is on is at the present place. Of chores, each goal is one
+    condition; those are met that can be at once, each with things of its own."""
     goal = game.goal
+    if game.more:
+        goals = (goal, *game.more)
+        return _most([sorted(_meeting(state, one)) for one in goals], frozenset()), len(goals)
     if goal.form == "light":
         here = game.receptacles_at[state.place]
         lit = any(thing in state.lit and thing in goal.lamps for place in here for thing in state.contents[place])
@@ -157,6 +162,28 @@ def conditions(game: Game, state: State) -> tuple[int, int]:
         return int(bool(placed)), 1
     changed = goal.objects & {"heat": state.hot, "cool": state.cool, "clean": state.clean}[goal.form]
     return bool(placed) + bool(changed) + bool(placed & changed), 3
+
+
+def _meeting(state: State, goal: WinCondition) -> set[tuple[int, ...]]:
+    """The sets of things, each of one or two, with any of which a goal of chores is met."""
+    treated = {"clean": state.clean, "heat": state.hot, "cool": state.cool}.get(goal.form, goal.objects)
+    settled = ([thing for thing in state.contents[place] if thing in goal.objects & treated] for place in goal.receptacles)
+    return {things for there in settled for things in combinations(there, 2 if goal.form == "two" else 1)}
+
+
+def _most(ways: Sequence[Sequence[tuple[int, ...]]], used: frozenset[int]) -> int:
+    """The most goals that can be met at once, each by one of its ``ways`` and with things that are not ``used``."""
+    if not ways:
+        return 0
+    first, rest = ways[0], ways[1:]
+    others = {thing for each in rest for things in each for thing in things}
+    found = 0
+    for things in first:
+        if used.isdisjoint(things):
+            found = max(found, 1 + _most(rest, used | {*things}))
+            if others.isdisjoint(things):
+                return found
+    return max(found, _most(rest, used))
 
 
 def _is_open(game: Game, state: State, receptacle: int) -> bool:

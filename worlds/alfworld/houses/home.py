@@ -90,7 +90,7 @@ class Home:
         self.habits: Mapping[str, Mapping[str, float]] = self._habits(dice, known)
         self.own = {} if own is None else {thing: self._placed(own, thing) for thing in sorted(own.said)}
         self.habits = {**self.habits, **self.own}
-        self._goals = self._possible_goals()
+        self.goals = self._possible_goals()
         self.day = lru_cache(_KEPT)(self._day)
         """Lay out a day, from 1, with a goal that can be reached. Raises ``ConfigurationError`` if there is no such day."""
         # Anything may be put anywhere.
@@ -206,7 +206,7 @@ class Home:
         lying = {(one.kind, one.receptacle.kind) for one in things}
         return {
             goal: weight
-            for goal, weight in self._goals.items()
+            for goal, weight in self.goals.items()
             if number[goal.object] >= goal.count
             and (goal.lamp is None or number[goal.lamp])
             and (goal.treatment is not None or (goal.object, goal.receptacle) not in lying)
@@ -229,11 +229,11 @@ class HomeDays(MadeUpTasks):
     def fingerprint(self) -> str:
         """A SHA-256 over what decides a day: the version, the seed, the counts, and habits of its own."""
         own = f" {json.dumps(self.home.own)}" if self.home.own else ""
-        return sha256_of(f"{VERSION} {self.split} {_counts_digest()}{own}")
+        return sha256_of(f"{VERSION} {self.split} {counts_digest()}{own}")
 
 
 @cache
-def _counts_digest() -> str:
+def counts_digest() -> str:
     return sha256_of(json.dumps(asdict(load_counts())))
 
 
