@@ -314,6 +314,9 @@ class WorldInfo:
     task_types: Mapping[str, str] = field(default_factory=dict[str, str])  # in display order, each with a short word for it
     published_splits: Mapping[str, int] = field(default_factory=dict[str, int])  # with their number of tasks, installed or not
     endless_splits: tuple[str, ...] = ()  # they make a task for each seed (``SPLIT:SEED``); `World.splits` leaves them out
+    chores: Mapping[str, str] = field(
+        default_factory=dict[str, str]
+    )  # those endless splits whose tasks are several goals for several players, with the type of all their tasks
     homes: Mapping[str, int] = field(
         default_factory=dict[str, int]
     )  # families of homes, whose days are tasks, with turns a day
@@ -327,6 +330,19 @@ class WorldInfo:
     pictured: bool = False  # whether its envs show pictures (`Pictured`)
     enacts: bool = False  # whether its commands are also carried out in a simulator, to be watched (`housequest.worlds.env`)
     inline: bool = True  # whether a step takes milliseconds. If not, steps run in a thread
+
+    def types_in(self, split: str) -> tuple[str, ...]:
+        """List the types of task that an endless split may have.
+
+        Args:
+            split: One of ``endless_splits``.
+
+        Returns:
+            Some of ``task_types``, in display order.
+        """
+        if split in self.chores:
+            return (self.chores[split],)
+        return tuple(type for type in self.task_types if type not in self.chores.values())
 
 
 class World(ABC):

@@ -91,7 +91,7 @@ class OfferedTasks:
         if not self.types:
             return ()
         name, seeds = read_split(split, self.world.info.endless_splits)
-        listed = sorted({task.type for task in self.world.tasks(name)}) if seeds is None else tuple(self.world.info.task_types)
+        listed = sorted({task.type for task in self.world.tasks(name)}) if seeds is None else self.world.info.types_in(name)
         return find_types(self.types, listed)
 
     def named(self, reference: str) -> Task:

@@ -16,7 +16,7 @@ from housequest.worlds.errors import ConfigurationError, OrderError, Unsupported
 from housequest.worlds.registry import make_world
 from housequest.worlds.scripted import ScriptedWorld
 from housequest.worlds.shared import WAIT, Seat, Shareable, Shared, checked_players
-from scripts.bench.together import played_by
+from scripts.bench.together import SILENT, played_by
 from tests import parts
 
 
@@ -165,5 +165,5 @@ def test_two_experts_that_see_each_other_are_faster_than_one(name: str, tasks: i
     for seed in range(60_000, 60_000 + tasks):
         task = world.task(f"generated:{seed}")
         for number in (1, 2):
-            rounds[number - 1] += played_by(world, task, number, hears=True).rounds
+            rounds[number - 1] += played_by(world, task, number, SILENT).rounds
     assert rounds[0] > gain * rounds[1]

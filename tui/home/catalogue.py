@@ -285,7 +285,8 @@ class Catalogue:
             except Exception as error:  # noqa: BLE001 (another package's code: home shows the other worlds all the same)
                 faults.append(f"The world {name} is left out: {error or type(error).__name__}")
                 continue
-            found += [GameSource("made-up", name, split) for split in world.info.endless_splits]
+            alone = (split for split in world.info.endless_splits if split not in world.info.chores)
+            found += [GameSource("made-up", name, split) for split in alone]
             # Splits that need no download come first.
             published = world.info.published_splits
             found += [GameSource("split", name, split) for split in (reversed(splits) if published else splits)]

@@ -4,17 +4,20 @@ order or by name instead."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from housequest.worlds.alfworld.text import HOUSEHOLD, guess_goal, load_counts, read_goal
+from housequest.worlds.alfworld.company import ALONE, Company, Work, believed, claiming, hearing, observing, spoken_for
+from housequest.worlds.alfworld.text import HOUSEHOLD, guess_goal, load_counts, read_goals
 from housequest.worlds.base import Observation
 from housequest.worlds.household.base import Expert, ExpertMemory, ExpertSettings, Move, belief_after
 from housequest.worlds.household.belief import Belief, Item, Receptacle, by_name, kind
 from housequest.worlds.household.counts import Counts, Prior, SearchPrior, drawn
 from housequest.worlds.household.goals import APPLIANCES, Goal
+from housequest.worlds.household.talk import Claimed
+from housequest.worlds.shared import WAIT
 from housequest.worlds.text import with_article
 
 # In no game of train is an object already where it must be carried, so such places are searched last.
@@ -23,13 +26,21 @@ AT_ITS_GOAL = 0.001
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HouseholdExpertMemory(ExpertMemory):
-    """The memory, with the goal, read or guessed, the kind of room, and the places to search first and last."""
+    """The memory, with the goal, read or guessed, the kind of room, and the places to search first and last. ``goals`` are all
+    those that must hold at once, of which ``goal`` is the first; ``company`` is what it knows of other players."""
 
     goal: Goal | None
     guessed: bool
     room: str
     first: tuple[str, ...] = ()
     last: tuple[str, ...] = ()
+    goals: tuple[Goal, ...] = ()
+    company: Company = ALONE
+
+    @property
+    def together(self) -> bool:
+        """True if there is more to consider than one goal and one player."""
+        return bool(self.goals) and (len(self.goals) > 1 or bool(self.company.others))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +74,34 @@ class HouseholdExpert(Expert[HouseholdExpertMemory]):
     def begin(self, goal: str, observation: Observation) -> HouseholdExpertMemory:
         belief = belief_after(self.household, observation)
         kinds = sorted({one.kind for one in belief.receptacles})
-        read = read_goal(goal)
+        several = read_goals(goal)
+        read = several[0] if several else None
         guess = None if read else guess_goal(goal, objects=self._objects, receptacles=kinds)
         room, salt = self.counts.room_of(kinds) if self.counts else "", self.salt(belief)
-        return HouseholdExpertMemory(belief=belief, salt=salt, goal=read or guess, guessed=guess is not None, room=room)
+        goals = several or ((guess,) if guess else ())
+        return HouseholdExpertMemory(
+            belief=belief, salt=salt, goal=read or guess, guessed=guess is not None, room=room, goals=goals
+        )
+
+    def hear(
+        self, memory: HouseholdExpertMemory, player: str, others: Sequence[str], news: Sequence[str]
+    ) -> HouseholdExpertMemory:
+        company = replace(memory.company, player=player, others=tuple(others), says=())
+        company = hearing(company, memory.belief, memory.goals, news)
+        return replace(memory, belief=self.household.hear(memory.belief, news), company=company)
+
+    def says(self, memory: HouseholdExpertMemory) -> tuple[str, ...]:
+        return memory.company.says
+
+    def observe(self, memory: HouseholdExpertMemory, command: str, observation: Observation) -> HouseholdExpertMemory:
+        after = super().observe(memory, command, observation)
+        if not memory.together:
+            return after
+        refused, command = self.household.refused(observation), command.strip()
+        company = observing(memory.company, command, after.belief, refused=refused)
+        if refused and command not in memory.company.doubted:
+            after = replace(after, failed=memory.failed)  # somebody else may have been quicker: look first
+        return replace(after, company=company)
 
     def has_failed(self, memory: HouseholdExpertMemory, command: str, belief: Belief) -> bool:
         # A refusal that changes the belief (the receptacle is here already) changes the next decision, so it is no failure.
@@ -80,9 +115,21 @@ class HouseholdExpert(Expert[HouseholdExpertMemory]):
         return Move("look", "nothing is left to try; look")
 
     def decide(self, memory: HouseholdExpertMemory) -> tuple[str | None, str, HouseholdExpertMemory]:
+        if memory.together:
+            return self._with_others(memory)
         command, thought, after = super().decide(memory)
         first = memory.chosen is None and memory.guessed
         return command, f"the goal seems to be: {memory.goal}; {thought}" if first else thought, after
+
+    def _with_others(self, memory: HouseholdExpertMemory) -> tuple[str | None, str, HouseholdExpertMemory]:
+        company = memory.company
+        seen = [one.name for one in memory.belief.receptacles if one.contents is not None]
+        decision = _Errands(replace(memory, belief=believed(company, memory.belief)), self.counts, self.prior)
+        company, says = spoken_for(decision.work, company, seen if company.others else ())
+        possible = (move for move in decision.moves() if move.command not in memory.failed)
+        move = next(possible, None) or self.last_resort(memory)
+        company = claiming(company, decision.claim, move, says, decision.revisits)
+        return move.command, move.thought, replace(memory, chosen=move.command, company=company)
 
 
 class _Decision:
@@ -235,3 +282,139 @@ class _Decision:
             yield Move(f"open {one.name}", thought)
         else:
             yield Move(command, thought)
+
+
+class _Errands(_Decision):
+    """A decision with several goals, or in company: whatever is known to be needed is fetched, the nearest first."""
+
+    def __init__(self, memory: HouseholdExpertMemory, counts: Counts | None, prior: Prior) -> None:
+        super().__init__(memory, counts, prior)
+        self.company = memory.company
+        self.work = Work(memory.company, memory.goals, memory.belief)
+        self.claim: Claimed | None = None
+        self.revisits = ""
+        self._apart, self._looked = self._theirs(), self._seen_by_others()
+
+    def moves(self) -> Iterator[Move]:
+        held, work = self.work.held, self.work
+        if self.company.check in self.here:
+            self.claim = self.company.mine
+            yield Move(f"examine {self.company.check}", f"that was refused; look at the {self.company.check}")
+        lamp = next((goal for goal in self.memory.goals if goal.lamp), None)
+        if lamp is not None and work.done and (held is None or held.kind == lamp.object):
+            yield from _Decision(replace(self.memory, goal=lamp), self.counts, self.prior).moves()
+            return
+        if held is not None:
+            yield from self._bring(held)
+            return
+        yield from self._gather()
+        wanted = work.wanted()
+        if wanted:
+            yield from self._look_for(sorted(wanted))
+        self.claim = None
+        if not self.company.others:
+            yield Move(None, "as far as the expert can tell all goals are reached")
+        elif wanted or not self.company.trusts:
+            yield from self._look_again()
+        yield Move(WAIT, "the others are at all that is left; wait")
+
+    def _bring(self, held: Item) -> Iterator[Move]:
+        number = self.work.purpose(held)
+        if number is None:
+            self.claim = None
+            targets = {goal.receptacle for goal in self.memory.goals if goal.object == held.kind}
+            thought = f"the {held.name} is not needed; put it down"
+            for one in self._nearest(one for one in self.belief.receptacles if one.kind not in targets):
+                yield from self._at(one, f"move {held.name} to {one.name}", thought, inside=True)
+            return
+        goal = self.memory.goals[number - 1]
+        targets = self._targets(number)
+        self.claim = Claimed(number, held.name, targets[0].name)
+        if goal.treatment and not held.treated(goal.treatment):
+            for one in self._all_of(APPLIANCES[goal.treatment]):
+                yield from self._at(one, f"{goal.treatment} {held.name} with {one.name}", f"{goal.treatment} the {held.name}")
+            return
+        for one in targets:
+            yield from self._at(one, f"move {held.name} to {one.name}", f"put the {held.name} in the {one.name}", inside=True)
+
+    def _targets(self, number: int) -> list[Receptacle]:
+        """The places for a goal's thing, the best first: two share one, by convention the first by number."""
+        goal, fixed = self.memory.goals[number - 1], self.work.fixed(number)
+        found = self._all_of(goal.receptacle or "")
+        if goal.count > 1 and self.company.others:
+            found = sorted(found, key=lambda one: by_name(one.name))
+        return sorted(found, key=lambda one: one.name != fixed)
+
+    def _gather(self) -> Iterator[Move]:
+        """Take something that is known to be needed, the nearest first."""
+        work, wanted = self.work, self.work.wanted()
+        found: dict[str, list[str]] = {}
+        for one in self.belief.receptacles:
+            names = [name for name in self.belief.inside(one) if kind(name) in wanted]
+            if names := [name for name in names if name not in work.kept and name not in work.avoided]:
+                found[one.name] = names
+        for one in self._nearest(one for one in self.belief.receptacles if one.name in found):
+            for name in found[one.name]:
+                item, numbers = self.belief.item(name), wanted[kind(name)]
+                number = min(numbers, key=lambda each: (not self._fits(item, self.memory.goals[each - 1]), each))
+                self.claim = Claimed(number, name, self._targets(number)[0].name)
+                yield from self._at(one, f"take {name} from {one.name}", f"take the {name} from the {one.name}", inside=True)
+
+    def _fits(self, item: Item | None, goal: Goal) -> bool:
+        return item is not None and goal.treatment is not None and item.treated(goal.treatment)
+
+    def _look_for(self, wanted: list[str]) -> Iterator[Move]:
+        self.claim = None
+        sought = " or ".join(with_article(name) for name in wanted)
+        unseen = [one for one in self.belief.receptacles if one.contents is None]
+        for one in sorted(unseen, key=lambda one: (self._turn(one), self._rank(one), self._cost(one, wanted))):
+            if one.name in self.here:
+                yield Move(
+                    f"{'open' if self._shut(one) else 'examine'} {one.name}", f"see whether {sought} is in the {one.name}"
+                )
+            else:
+                yield Move(f"go to {one.name}", f"{sought} may be at the {one.name}; look there")
+
+    def _look_again(self) -> Iterator[Move]:
+        """Go round: somebody may have moved what is needed."""
+        again = self.company.revisited
+        for one in sorted(self.belief.receptacles, key=lambda one: (again.count(one.name), by_name(one.name))):
+            if one.name not in self.here:
+                self.revisits = one.name
+                yield Move(f"go to {one.name}", f"look again at the {one.name}")
+                self.revisits = ""
+
+    def _turn(self, one: Receptacle) -> int:
+        """The order of a search in company: one's own places, then those of others, last those where others looked."""
+        if not self.company.trusts or one.name in self.here:
+            return 0
+        return 2 if one.name in self._looked or self.belief.is_occupied(one.name) else int(one.name in self._apart)
+
+    def _seen_by_others(self) -> frozenset[str]:
+        """The places that others looked into: as they say, or as far as was seen of those who do not tell."""
+        silent = (other.looked for other in self.belief.others if other.name not in self.company.telling)
+        seen = frozenset[str]().union(*silent)
+        # Who heats or cools something stands at a closed door, too.
+        treating = {
+            place for place in seen if kind(place) in APPLIANCES.values() and self.belief.places[place].openness == "closed"
+        }
+        return self.company.looked | seen - treating
+
+    def _theirs(self) -> frozenset[str]:
+        """The places that the others search first: all are dealt out by name."""
+        players = sorted((self.company.player, *self.company.others))
+        ordered = sorted((one.name for one in self.belief.receptacles), key=by_name)
+        mine = players.index(self.company.player)
+        return frozenset(name for number, name in enumerate(ordered) if number % len(players) != mine)
+
+    def _cost(self, one: Receptacle, wanted: list[str]) -> tuple[float, str, int]:
+        shut = self._shut_chance(one)
+        cost = max(1.0, shut) if one.name in self.here else 1.0 + shut
+        if self.counts is None:
+            name, number = (drawn(self.memory.salt, one.name), 0) if self.memory.salt else by_name(one.name)
+            return (cost if one.name in self.here else 2.0, name, number)
+        chance = 0.0
+        for name in wanted:
+            at_goal = any(goal.object == name and goal.receptacle == one.kind for goal in self.memory.goals)
+            chance += self.prior.chance(name, one.name, self.memory.room) * (AT_ITS_GOAL if at_goal else 1.0)
+        return (cost / chance, *by_name(one.name))

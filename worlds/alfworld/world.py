@@ -108,6 +108,7 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
         task_types={**{type: form for form, type in TYPES.items()}, CHORES: CHORES},
         published_splits=PUBLISHED,
         endless_splits=(GENERATED, *CHORES_SPLITS),
+        chores=dict.fromkeys(CHORES_SPLITS, CHORES),
         homes=TURNS,
         default_splits=DEFAULT_SPLITS,
         first_task=f"{GENERATED}:690",

@@ -75,6 +75,7 @@ _CLAIMED, _FINISHED, _SAW, _DROPPED = (
         rf"I leave {_GOAL} to somebody else\.",
     )
 )
+_QUOTED = re.compile(r'(?P<who>[^\W\d_]{1,20}) says: "(?P<said>[^\n]*)"')
 
 
 def read_talk(said: str) -> Talk | None:
@@ -92,6 +93,12 @@ def read_talk(said: str) -> Talk | None:
 def free_text(said: str) -> str:
     """The words of a person or a model, as one printable line of at most `LONGEST_SAID` characters; "" if nothing is left."""
     return cut_at_word(" ".join(printable(said[: 4 * LONGEST_SAID]).split()), LONGEST_SAID)
+
+
+def read_quoted(sentence: str) -> tuple[str, str] | None:
+    """The player and the words of a sentence of `quoted`; None for any other text."""
+    found = _QUOTED.fullmatch(sentence[: 3 * LONGEST_SAID])
+    return (found["who"], found["said"]) if found else None
 
 
 def quoted(who: str, said: str) -> str:

@@ -374,7 +374,13 @@ def select(
     name = every.split if made_up else split
     if made_up:
         _check_number(every, split, number)
-    known = tuple(world.info.task_types) if made_up or not types else sorted({task.type for task in every})
+    known = (
+        world.info.types_in(name)
+        if made_up
+        else tuple(world.info.task_types)
+        if not types
+        else sorted({task.type for task in every})
+    )
     wanted = find_types(types, known) if types else ()
     looked: Iterable[Task] = every
     if made_up and number is not None:
@@ -393,7 +399,7 @@ def select(
     kinds = {task.type for task in tasks}
     if limit is not None:
         tasks = tasks[:limit]
-        kinds |= _types_of(every, wanted or tuple(world.info.task_types)) if made_up and limit > 1 else set()
+        kinds |= _types_of(every, wanted or known) if made_up and limit > 1 else set()
     elif sample is not None and sample < len(tasks):
         tasks = tuple(drawn(tasks, sample, seed))
     if made_up:

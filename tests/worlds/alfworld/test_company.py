@@ -1,0 +1,176 @@
+"""The expert with several goals: alone, with others like it, and beside those that do not help."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from housequest.agent.agents.unaided.players import PolicyAgent
+from housequest.agent.base import Act, Grants, Turn
+from housequest.worlds.alfworld.expert import HouseholdExpertMemory, make_expert
+from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.base import Observation
+from housequest.worlds.household.talk import Claimed, Dropped, Finished, Saw, quoted, read_talk
+from housequest.worlds.shared import WAIT, Companion, Seat
+from scripts.bench.together import FREE, MOST_ROUNDS, SILENT, WAYS, Way, played_by
+
+WORLD = AlfworldWorld()
+SEEDS = range(60_100, 60_112)
+OPENING = Observation(
+    "You are in the middle of a room. Looking quickly around you, you see a fridge 1, a drawer 2, a drawer 1, a microwave 1, "
+    "and a countertop 1.\n\nYour task is to: put a hot egg in fridge, and put a mug in drawer."
+)
+GOAL = "put a hot egg in fridge, and put a mug in drawer."
+
+
+def begun(*news: str, goal: str = GOAL) -> HouseholdExpertMemory:
+    expert = make_expert()
+    return expert.hear(expert.begin(goal, OPENING), "Ann", ("Bob",), news)
+
+
+def said(message: object) -> str:
+    return quoted("Bob", str(message))
+
+
+@pytest.mark.parametrize("split", ["chores", "chores-home"])
+def test_one_player_reaches_several_goals(split: str) -> None:
+    for seed in SEEDS[:4]:
+        assert played_by(WORLD, WORLD.task(f"{split}:{seed}"), 1).rounds < MOST_ROUNDS
+
+
+@pytest.mark.parametrize("split", ["chores", "chores-home"])
+def test_two_divide_the_work(split: str) -> None:
+    tasks = [WORLD.task(f"{split}:{seed}") for seed in SEEDS]
+    alone = sum(played_by(WORLD, task, 1).rounds for task in tasks)
+    for way in (FREE, SILENT):
+        played = [played_by(WORLD, task, 2, way) for task in tasks]
+        assert alone / sum(one.rounds for one in played) > 1.4
+        assert not sum(one.treated_twice for one in played)
+        assert sum(one.refused for one in played) < 0.02 * sum(one.acts for one in played)
+        assert (sum(one.messages for one in played) > 0) == (way is FREE)
+
+
+@pytest.mark.parametrize("way", WAYS[1:], ids=lambda way: way.name)
+def test_with_any_partner_the_chores_are_done(way: Way) -> None:
+    for seed in SEEDS:
+        assert played_by(WORLD, WORLD.task(f"chores:{seed}"), 2, way).rounds < MOST_ROUNDS
+
+
+def test_more_than_two_play_together() -> None:
+    tasks = [WORLD.task(f"chores:{seed}") for seed in SEEDS[:6]]
+    rounds = [sum(played_by(WORLD, task, number).rounds for task in tasks) for number in (1, 2, 4)]
+    assert rounds == sorted(rounds, reverse=True)
+
+
+def test_somebody_who_claims_everything_and_does_nothing_is_not_waited_for() -> None:
+    task = WORLD.task("chores:60001")
+    expert, shared = make_expert(), WORLD.share(task, ("Ann", "Bob"))
+    memory = expert.begin(task.goal, shared.reset()["Ann"].observation)
+    kinds = [(goal.object, goal.receptacle or "") for goal in HOUSEHOLD.read_goals(task.goal)]
+    seat, waited = Seat(shared, "Ann"), 0
+    for turn in range(MOST_ROUNDS):
+        claimed, finished = Claimed(1 + turn % 4, *kinds[turn % 4]), Finished(1 + turn % 4, f"{kinds[turn % 4][0]} 9", "sofa 9")
+        news = (*seat.news(), said(claimed), said(finished), said(Claimed(1 + turn % 4, *kinds[turn % 4])))
+        memory = expert.hear(memory, "Ann", ("Bob",), news)
+        command, _, memory = expert.decide(memory)
+        step = seat.step(command or WAIT)
+        waited += command == WAIT
+        memory = expert.observe(memory, command or WAIT, step.observation)
+        if step.won:
+            break
+    assert step.won
+    assert waited <= 12
+
+
+def test_words_are_taken_for_what_cannot_be_seen() -> None:
+    expert = make_expert()
+    memory = begun(said(Finished(1, "egg 1", "fridge 1")))
+    _, thought, _ = expert.decide(memory)
+    assert "mug" in thought and "egg" not in thought
+    command, _, _ = expert.decide(begun(said(Saw("drawer 1", ("egg 2",))), said(Claimed(2, "mug", "drawer"))))
+    assert command == "go to drawer 1"
+    # What is claimed is left to the other, until it is dropped.
+    claimed = (said(Claimed(1, "egg 2", "fridge 1")), said(Claimed(2, "mug", "drawer")))
+    _, thought, _ = expert.decide(begun(*claimed[:1]))
+    assert "mug" in thought and "egg" not in thought
+    _, thought, _ = expert.decide(begun(claimed[0], said(Dropped(1))))
+    assert "egg" in thought
+
+
+def test_own_eyes_count_for_more_than_words() -> None:
+    expert = make_expert()
+    memory = begun(said(Saw("countertop 1", ("egg 2",))))
+    command, _, memory = expert.decide(memory)
+    assert command == "go to countertop 1"
+    empty = Observation("You arrive at countertop 1. On the countertop 1, you see a bread 1.")
+    memory = expert.observe(memory, command, empty)
+    memory = expert.hear(memory, "Ann", ("Bob",), ())
+    command, _, memory = expert.decide(memory)
+    assert command and "egg 2" not in command
+    assert [read_talk(one) for one in expert.says(memory)] == [Saw("countertop 1", ()), Dropped(1)]
+
+
+def test_who_was_too_late_looks_before_it_goes_on() -> None:
+    expert = make_expert()
+    memory = expert.observe(begun(), "go to drawer 1", Observation("You arrive at drawer 1. The drawer 1 is closed."))
+    refused = Observation("Nothing happens.", accepted=False)
+    memory = expert.observe(replace(memory, chosen="open drawer 1"), "open drawer 1", refused)
+    command, _, memory = expert.decide(expert.hear(memory, "Ann", ("Bob",), ()))
+    assert command == "examine drawer 1"
+    memory = expert.observe(memory, command, Observation("The drawer 1 is open. In it, you see a mug 3."))
+    command, _, memory = expert.decide(expert.hear(memory, "Ann", ("Bob",), ()))
+    assert command is not None and "drawer 1" not in command  # the mug is where it should be
+
+
+def test_of_two_who_want_one_thing_the_first_by_name_has_it() -> None:
+    expert, goal = make_expert(), "put a mug in drawer."
+    saw = str(Saw("countertop 1", ("mug 1",)))
+    for own, other, goes in (("Ann", "Bob", True), ("Bob", "Ann", False)):
+        memory = expert.hear(expert.begin(goal, OPENING), own, (other,), (quoted(other, saw),))
+        command, _, memory = expert.decide(memory)
+        assert command == "go to countertop 1" and any(isinstance(read_talk(one), Claimed) for one in expert.says(memory))
+        claim = quoted(other, str(Claimed(1, "mug 1", "drawer 1")))
+        command, _, memory = expert.decide(expert.hear(memory, own, (other,), (claim,)))
+        assert (command == "go to countertop 1") == goes
+
+
+def test_the_agent_is_told_of_its_company_and_says_what_the_expert_says() -> None:
+    agent = PolicyAgent(make_expert(), HOUSEHOLD)
+    memory = agent.begin(GOAL, OPENING, Grants())
+    news = ("Bob stands at the countertop 1 and carries a mug 2.", said(Saw("drawer 2", ("egg 1",))))
+    turn = Turn(1, 50, player="Ann", others=("Bob",), news=news)
+    decision, memory = asyncio.run(agent.decide(memory, turn, lambda body, timing=None: None))
+    assert isinstance(decision, Act) and decision.command == "go to drawer 2"
+    assert [read_talk(one) for one in decision.says] == [Claimed(1, "egg 1", "fridge 1")]
+    alone, _ = asyncio.run(agent.decide(agent.begin(GOAL, OPENING, Grants()), Turn(1, 50), lambda body, timing=None: None))
+    assert isinstance(alone, Act) and not alone.says
+    assert isinstance(make_expert(), Companion)
+
+
+_MESSAGES = st.one_of(
+    st.builds(Claimed, st.integers(1, 20), st.sampled_from(["egg", "egg 1", "fork 9"]), st.sampled_from(["fridge", "safe 4"])),
+    st.builds(
+        Finished, st.integers(1, 20), st.sampled_from(["egg 1", "mug"]), st.sampled_from(["fridge 1", "sofa 2", "drawer"])
+    ),
+    st.builds(
+        Saw, st.sampled_from(["fridge 1", "sofa 2"]), st.lists(st.sampled_from(["egg 1", "mug 3"]), max_size=14).map(tuple)
+    ),
+    st.builds(Dropped, st.integers(1, 20)),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.one_of(st.text(max_size=80), _MESSAGES.map(said), _MESSAGES.map(str)), max_size=8))
+def test_whatever_is_heard_the_expert_decides(news: list[str]) -> None:
+    expert = make_expert()
+    memory = begun(*news)
+    for _ in range(3):
+        command, thought, memory = expert.decide(memory)
+        assert command and thought
+        memory = expert.observe(memory, command, Observation("Nothing happens.", accepted=False))
+        memory = expert.hear(memory, "Ann", ("Bob",), news)
