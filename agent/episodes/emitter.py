@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Callable, Coroutine, Generator, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -33,6 +33,10 @@ SEVERAL = 3
 """Only this many unreadable replies may have filled a context: one or two do not fill any that is long enough to play in."""
 
 
+_Replies = tuple[int, int, bool, frozenset[str]]
+_NONE: _Replies = (0, 0, False, frozenset())
+
+
 class ListenerError(BaseException):
     """The listener raised this error while the agent decided. Not an ``Exception``, so that the agent is not blamed."""
 
@@ -47,18 +51,18 @@ class EventEmitter:
         self.assisted = False
         # Of the branch up to each event: its replies, those that could not be read, if the last was cut off, and what is said
         # only once: rules, and that a model has no chat template.
-        self._branches: dict[int | None, tuple[int, int, bool, frozenset[str]]] = {None: (0, 0, False, frozenset())}
+        self._branches: dict[int | None, Mapping[str | None, _Replies]] = {None: {}}
 
-    @property
-    def mostly_unread(self) -> bool:
-        """True if at least half of this branch's replies, and at least `SEVERAL`, could not be read."""
-        replies, unread, *_ = self._branches[self.last]
+    def mostly_unread(self, player: str | None = None) -> bool:
+        """True if at least half of a player's replies on this branch, and at least `SEVERAL`, could not be read."""
+        replies, unread, *_ = self._branches[self.last].get(player, _NONE)
         return unread >= SEVERAL and 2 * unread >= replies
 
-    def emit(self, body: events.Body, belief: Belief | None = None) -> int:
-        """Send ``body`` as an event, with the ``belief`` after an answer, and return its id."""
-        event = Event(id=self._next_id, parent=self.last, body=body).believing(belief)
-        replies, unread, cut, said = self._branches[self.last]
+    def emit(self, body: events.Body, belief: Belief | None = None, player: str | None = None) -> int:
+        """Send ``body`` as an event of ``player``, with the ``belief`` after an answer, and return its id."""
+        event = Event(id=self._next_id, parent=self.last, player=player, body=body).believing(belief)
+        before = self._branches[self.last]
+        replies, unread, cut, said = counted = before.get(player, _NONE)
         if isinstance(body, events.ModelCall):
             replies, cut = replies + 1, body.held == "cut"
         elif isinstance(body, events.ParseFailed):
@@ -68,30 +72,31 @@ class EventEmitter:
             said = said.union(body.rules)
         elif isinstance(body, events.Thought) and body.text == NO_TEMPLATE:
             said = said.union((NO_TEMPLATE,))
-        self._branches[event.id] = replies, unread, cut, said
+        after = replies, unread, cut, said
+        self._branches[event.id] = before if after == counted else {**before, player: after}
         self._next_id += 1
         self.last = event.id
         self._listener(event)
         return event.id
 
-    def intervene(self, action: events.PersonAction, text: str = "") -> None:
+    def intervene(self, action: events.PersonAction, text: str = "", player: str | None = None) -> None:
         did = events.Intervened(action=action, text=clean(text))
         self.assisted = self.assisted or did.helps
-        self.emit(did)
+        self.emit(did, player=player)
 
-    def from_agent(self, body: AgentEvent, timing: Timing | None = None) -> None:
-        """Send an event of the agent, and the timing of its model call. This is the agent's ``Emitter``."""
+    def from_agent(self, body: AgentEvent, timing: Timing | None = None, player: str | None = None) -> None:
+        """Send an event of the agent, and the timing of its model call."""
         try:
-            ids = [self.emit(each) for each in self._unsaid(body)]
+            ids = [self.emit(each, player=player) for each in self._unsaid(body, player)]
             if timing is not None and ids:
                 role = getattr(body, "role", None) if timing.wasted is not None else None
                 self._listener(CallTiming(of=ids[-1], role=role, **asdict(timing)))
         except Exception as error:
             raise ListenerError(error) from error
 
-    def _unsaid(self, body: AgentEvent) -> Iterator[AgentEvent]:
+    def _unsaid(self, body: AgentEvent, player: str | None) -> Iterator[AgentEvent]:
         """``body`` without what this branch has said. Rules with ids, from a rulebook, and others are separate events."""
-        *_, said = self._branches[self.last]
+        *_, said = self._branches[self.last].get(player, _NONE)
         if isinstance(body, events.RulesShown):
             ids = body.ids or ("",) * len(body.rules)
             fresh = {rule: id for rule, id in zip(body.rules, ids, strict=True) if rule not in said}
@@ -101,6 +106,41 @@ class EventEmitter:
                 yield events.RulesShown(rules=tuple(listed), ids=tuple(listed.values()))
         elif not (isinstance(body, events.Thought) and body.text == NO_TEMPLATE and NO_TEMPLATE in said):
             yield body
+
+
+class SeatEmitter:
+    """Sends the events of one ``player`` (None: who plays alone). If ``held``, those of the agent wait for `release`."""
+
+    def __init__(self, emitter: EventEmitter, player: str | None, *, held: bool = False) -> None:
+        self._emitter, self.player = emitter, player
+        self._held: list[tuple[AgentEvent, Timing | None]] | None = [] if held else None
+
+    @property
+    def mostly_unread(self) -> bool:
+        """True if most of this player's replies could not be read."""
+        return self._emitter.mostly_unread(self.player)
+
+    def emit(self, body: events.Body, belief: Belief | None = None) -> int:
+        """Send ``body``, with the ``belief`` after an answer, and return its id."""
+        return self._emitter.emit(body, belief, self.player)
+
+    def intervene(self, action: events.PersonAction, text: str = "") -> None:
+        """Send what the person did who attends this player."""
+        self._emitter.intervene(action, text, self.player)
+
+    def from_agent(self, body: AgentEvent, timing: Timing | None = None) -> None:
+        """Send or hold an event of the agent. This is the agent's ``Emitter``."""
+        if self._held is None:
+            self._emitter.from_agent(body, timing, self.player)
+        else:
+            self._held.append((body, timing))
+
+    def release(self) -> None:
+        """Send what was held."""
+        for body, timing in self._held or ():
+            self._emitter.from_agent(body, timing, self.player)
+        if self._held:
+            self._held.clear()
 
 
 class EpisodeOver(Exception):
@@ -166,7 +206,9 @@ async def wait_for_end(task: asyncio.Task[object]) -> None:
 class EpisodeState:
     """The state of an episode between two events. Its values are immutable, so a shallow copy is a snapshot. The agent has not
     had ``hints`` and ``unseen`` transitions yet. ``rules`` may be shown to its model. ``notes`` are findings about the model.
-    ``unread`` counts the last turns in a row without a readable reply.
+    ``unread`` counts the last turns in a row without a readable reply. In company, ``news`` wait for the next turn, ``shown``
+    are those of the present one, and ``told`` is what the house tells since the player's last command; one who is ``gone``
+    plays no more.
     """
 
     memory: Memory = None
@@ -179,6 +221,10 @@ class EpisodeState:
     played: tuple[Transition, ...] = ()
     belief: Belief | None = None
     unread: int = 0
+    news: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
+    gone: bool = False
 
 
 def replay(env: Env, played: tuple[Transition, ...]) -> None:

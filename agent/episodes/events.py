@@ -35,8 +35,27 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+Talking = Literal["free", "turn", "off"]
+"""The price of a message to the other players: none, a turn, or nobody talks."""
+Deciding = Literal["turns", "at-once"]
+"""Players of a round decide one after the other, each told what the earlier ones did; or all on the state at its start."""
+
+
+class Participant(Frozen):
+    """A player of a shared house, with what one player alone has in ``Started``; ``opening`` only if it differs from that."""
+
+    name: str
+    agent: str
+    settings: dict[str, str | int | float | bool | None] = {}
+    model: str | None = None
+    rules: str | None = None
+    opening: str | None = None
+
+
 class Started(Frozen):
-    """An episode begins. ``task`` and ``number`` are for people and metrics, never for an agent."""
+    """An episode begins. ``task`` and ``number`` are for people and metrics, never for an agent. In company, ``players`` says
+    who plays, ``talk`` what a message costs, and ``order`` when they decide; ``agent`` then names all agents.
+    """
 
     kind: Literal["started"] = "started"
     format: Format
@@ -59,6 +78,9 @@ class Started(Frozen):
     max_turns: int
     seed: int
     opening: str
+    players: tuple[Participant, ...] | None = None
+    talk: Talking | None = None
+    order: Deciding | None = None
 
 
 POLICY = "policy"
@@ -236,9 +258,18 @@ class Intervened(Frozen):
         return self.action not in {"interrupt", "retry"}
 
 
+class Said(Frozen):
+    """A player said ``text`` to the others."""
+
+    kind: Literal["said"] = "said"
+    turn: int
+    text: str
+
+
 class Stepped(Frozen):
     """A command was executed. ``met`` of the goal's ``conditions`` hold now, if the world reports them. ``enacted`` counts the
-    low-level actions of a simulator, and ``diverged`` says why it could not follow.
+    low-level actions of a simulator, and ``diverged`` says why it could not follow. ``news`` is all that the player was told of
+    the others before it.
     """
 
     kind: Literal["stepped"] = "stepped"
@@ -255,6 +286,7 @@ class Stepped(Frozen):
     conditions: int | None = None
     enacted: int | None = None
     diverged: str | None = None
+    news: tuple[str, ...] | None = None
 
     @property
     def transition(self) -> Transition:
@@ -263,11 +295,14 @@ class Stepped(Frozen):
 
 
 class TurnSpent(Frozen):
-    """A turn passed without a command: the reply was unreadable, or could not be carried out for this ``reason``."""
+    """A turn passed without a command: the reply was unreadable, or could not be carried out for this ``reason``. ``news`` is
+    that of ``Stepped``.
+    """
 
     kind: Literal["spent"] = "spent"
     turn: int
     reason: str | None = None
+    news: tuple[str, ...] | None = None
 
 
 class Ended(Frozen):
@@ -298,6 +333,7 @@ Body = Annotated[
     | Proposed
     | ModelFailed
     | Intervened
+    | Said
     | Stepped
     | TurnSpent
     | Ended,
@@ -307,10 +343,12 @@ Body = Annotated[
 
 class Event(Frozen):  # noqa: PLW1641 (pydantic makes the hash of a frozen model)
     """One event, in its place in the tree. ``belief`` is what the player knows after a ``Started`` or ``Stepped`` of a
-    household. Live events have it, records do not; `with_beliefs` adds it to recorded events."""
+    household. Live events have it, records do not; `with_beliefs` adds it to recorded events. ``player`` names whose event it
+    is, in company."""
 
     id: int
     parent: int | None = None
+    player: str | None = None
     body: Body
     _belief: Belief | None = PrivateAttr(None)
 
@@ -331,8 +369,12 @@ class Event(Frozen):  # noqa: PLW1641 (pydantic makes the hash of a frozen model
         event._belief = belief
         return event
 
+    @property
+    def _fields(self) -> tuple[int, int | None, str | None, Body]:
+        return self.id, self.parent, self.player, self.body
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Event) and (self.id, self.parent, self.body) == (other.id, other.parent, other.body)
+        return isinstance(other, Event) and self._fields == other._fields
 
 
 class CallTiming(Frozen):
@@ -369,15 +411,24 @@ def branches(events: Sequence[Event]) -> tuple[tuple[Event, ...], ...]:
 
 
 def with_beliefs(events: Iterable[Event]) -> Iterator[Event]:
-    """Add to recorded ``events`` the beliefs that live ones carry. Each answer is read once, after those of its own branch."""
-    beliefs: dict[int | None, Belief | None] = {}
+    """Add to recorded ``events`` the beliefs that live ones carry. Each answer is read once, after those of its own branch and
+    player.
+    """
+    known: dict[int | None, dict[str | None, Belief | None]] = {None: {}}
     reader: Household | None = None
     for event in events:
-        belief, body = event.belief or beliefs.get(event.parent), event.body
+        beliefs, body = known.get(event.parent, {}), event.body
+        belief = event.belief or beliefs.get(event.player)
         if isinstance(body, Started):
             reader = household(body.world)
             belief = belief or with_belief(reader, Observation(body.opening)).belief
-        elif isinstance(body, Stepped) and event.belief is None:
-            belief = with_belief(reader, body.transition.observation, belief or Belief(), body.command).belief
-        beliefs[event.id] = belief
+            openings = {one.name: Observation(one.opening or body.opening) for one in body.players or ()}
+            beliefs = {name: with_belief(reader, opening).belief for name, opening in openings.items()}
+        elif isinstance(body, Stepped | TurnSpent) and event.belief is None:
+            belief = belief or Belief()
+            if event.player is not None and reader is not None:
+                belief = reader.hear(belief, body.news or ())
+            if isinstance(body, Stepped):
+                belief = with_belief(reader, body.transition.observation, belief, body.command).belief
+        known[event.id] = beliefs if beliefs.get(event.player) is belief else {**beliefs, event.player: belief}
         yield event.believing(belief) if event.belief is None and isinstance(body, Started | Stepped) else event

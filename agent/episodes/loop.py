@@ -3,6 +3,9 @@
 A failed episode is data, not a crash: any failure ends it with an ``Ended`` event that names the boundary. Only cancellation
 passes through. A person who attends is asked what to do when a model fails, and may rewind to the end of any turn of any
 branch, also after a branch has ended.
+
+Several players in one house play in rounds, each with its own agent, memory, belief and config (`run_together`). All their
+events are one chain. Who plays alone is the only player of such a game, and has its house to itself.
 """
 
 from __future__ import annotations
@@ -19,22 +22,36 @@ from typing import TypeVar
 from housequest.agent import base
 from housequest.agent.episodes import emitter, events
 from housequest.agent.episodes.drawing import Eyes, camera_view, photographed, room_to_see
-from housequest.agent.episodes.emitter import EpisodeOver, EpisodeState, EventEmitter, EventListener, ListenerError, attributed
+from housequest.agent.episodes.emitter import (
+    EpisodeOver,
+    EpisodeState,
+    EventEmitter,
+    EventListener,
+    ListenerError,
+    SeatEmitter,
+    attributed,
+)
 from housequest.agent.episodes.events import CallTiming, Event
 from housequest.agent.roles.base import clean, notes_of_model
 from housequest.agent.skills.searching import linger
 from housequest.knowledge.choosing import RuleBudget, topic_of
-from housequest.worlds.base import Demonstrated, Env, Pictured, Step, Task, Transition, World
+from housequest.worlds.base import Demonstrated, Env, Observation, Pictured, Step, Task, Transition, World
 from housequest.worlds.env import Enacted, enacted, open_env, unwrapped
-from housequest.worlds.errors import GameError, ModelError, Unsupported
+from housequest.worlds.errors import ConfigurationError, GameError, ModelError, Unsupported
 from housequest.worlds.household.base import Household, with_belief
 from housequest.worlds.household.goals import Skill, Topic
+from housequest.worlds.household.talk import free_text, quoted
 from housequest.worlds.paths import FORMAT
+from housequest.worlds.shared import WAIT, Seat, Shared
 
 R = TypeVar("R")
 
 MOST_UNREAD = 5
 """An unattended episode is lost after this many turns in a row without a readable reply, to save the cost of more."""
+MOST_SAID = 8
+"""The most messages of a player in one turn; more are not delivered."""
+TALKED = "talked"
+"""The reason of a turn that a message cost."""
 VIEW = "view"
 PLAN = "plan"
 """The grant that shows an agent the annotated plan."""
@@ -126,8 +143,68 @@ async def run_episode(
     Returns:
         The end of the last branch.
     """
-    given = (env, env, agent, config, EventEmitter(listener), overseer or base.Unattended(), watcher, halt)
-    return await _Episode(*given).run()
+    sent = EventEmitter(listener)
+    seat = _Seat(env, agent, config, overseer or base.Unattended(), SeatEmitter(sent, None), watcher)
+    return await _Episode(env, (seat,), sent, halt).run()
+
+
+@dataclass(frozen=True, slots=True)
+class Partner:
+    """One of several players: its agent under its own config, and a person who may step in for it."""
+
+    name: str
+    agent: base.Agent
+    config: EpisodeConfig
+    overseer: base.Overseer = field(default_factory=base.Unattended)
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """The settings of a game of several, both recorded: what a message costs, and in which ``order`` players decide."""
+
+    talk: events.Talking = "free"
+    order: events.Deciding = "turns"
+
+
+async def run_together(
+    house: Shared,
+    partners: Sequence[Partner],
+    listener: EventListener,
+    company: Company | None = None,
+    *,
+    halt: Callable[[ModelError], None] = lambda _: None,
+) -> events.Ended:
+    """Play one episode of several players to its end. The caller closes ``house``; the loop closes its copies.
+
+    The first partner's config says how many rounds there are; each partner's own, what its agent is granted and shown. A player
+    that gives up leaves the others alone; the game is lost when all have. A model that fails ends it for everybody.
+
+    Args:
+        house: A new house, with a place for each of ``partners``.
+        partners: Those who play.
+        listener: Gets every event.
+        company: How they talk and in which order they decide.
+        halt: As in `run_episode`.
+
+    Returns:
+        The end of the last branch.
+
+    Raises:
+        ConfigurationError: A person attends players who decide at once, or something is granted that is for one player alone.
+    """
+    company = company or Company()
+    at_once = company.order == "at-once"
+    if at_once and any(one.overseer.attended for one in partners):
+        raise ConfigurationError("A person cannot attend players who decide at once; give the order turns.")
+    for one in partners:
+        if alone := {"diagnosis", VIEW, PLAN} & one.config.grants:
+            raise ConfigurationError(f"--grant {min(alone)} is for one player alone; leave it out.")
+    sent = EventEmitter(listener)
+    seats = tuple(
+        _Seat(Seat(house, one.name), one.agent, one.config, one.overseer, SeatEmitter(sent, one.name, held=at_once))
+        for one in partners
+    )
+    return await _Episode(seats[0].env, seats, sent, halt, company).run()
 
 
 async def play(
@@ -193,28 +270,64 @@ class _Decided:
 
 
 @dataclass(slots=True, eq=False)
-class _Episode:
-    """One running episode.
+class _Seat:
+    """What is one player's own in an episode. In company its env is a ``Seat`` of the house."""
 
-    ``turn_start`` is the event that ended the last turn, or ``Started``: a rewind goes there. ``checkpoints`` are the states of
-    all branches after such events, each with a copy of the env, if it can be copied.
-    """
-
-    given_env: Env
     env: Env
     agent: base.Agent
     config: EpisodeConfig
-    emitter: EventEmitter
     overseer: base.Overseer
-    watcher: base.Watcher | None
-    halt: Callable[[ModelError], None]
+    emitter: SeatEmitter
+    watcher: base.Watcher | None = None
     grants: base.Grants = field(default_factory=base.Grants)
-    household: Household | None = None
     eyes: Eyes | None = None
     topic: Topic | None = None
     state: EpisodeState = field(default_factory=EpisodeState)
-    checkpoints: dict[int, tuple[EpisodeState, Env | None]] = field(default_factory=dict[int, tuple[EpisodeState, Env | None]])
+
+    @property
+    def name(self) -> str:
+        """The player's name; "" if it plays alone."""
+        return self.emitter.player or ""
+
+
+@dataclass(slots=True, eq=False)
+class _Episode:
+    """One running episode. The house is reached by the ``env`` of its first player, and is that env if nobody else plays.
+
+    ``turn_start`` is the event that ended the last turn, or ``Started``: a rewind goes there. ``checkpoints`` are the states of
+    all players on all branches after the last such event of a round, each with a copy of the env, if it can be copied.
+    """
+
+    given_env: Env
+    seats: tuple[_Seat, ...]
+    emitter: EventEmitter
+    halt: Callable[[ModelError], None]
+    company: Company | None = None
+    household: Household | None = None
+    checkpoints: dict[int, tuple[tuple[EpisodeState, ...], Env | None]] = field(
+        default_factory=dict[int, tuple[tuple[EpisodeState, ...], "Env | None"]]
+    )
     turn_start: int = 0
+
+    @property
+    def config(self) -> EpisodeConfig:
+        """The settings that are the same for all players."""
+        return self.seats[0].config
+
+    @property
+    def env(self) -> Env:
+        """The first player's env."""
+        return self.seats[0].env
+
+    @property
+    def attended(self) -> bool:
+        """True if a person attends anybody."""
+        return any(seat.overseer.attended for seat in self.seats)
+
+    @property
+    def turn(self) -> int:
+        """The last turn that anybody took."""
+        return max(seat.state.turn for seat in self.seats)
 
     async def run(self) -> events.Ended:
         begin = self._start
@@ -236,28 +349,24 @@ class _Episode:
     async def _branch(self, begin: Callable[[], Awaitable[None]]) -> events.Ended:
         try:
             await begin()
-            while self.state.turn < self.config.max_turns:
-                await self._take_turn(self.state.turn + 1)
+            while self.turn < self.config.max_turns:
+                await self._play_round(self.turn + 1)
             raise EpisodeOver("lost", f"out of turns ({self.config.max_turns})")
         except EpisodeOver as over:
             ended = self._end(over)
-        while self.overseer.attended:
-            if isinstance(await self._checked(await self.overseer.over(ended)), base.Stop | None):
-                break
+        for seat in self.seats:
+            while seat.overseer.attended:
+                if isinstance(await self._checked(seat, await seat.overseer.over(ended)), base.Stop | None):
+                    break
         return ended
 
     async def _start(self) -> None:
-        opened, task, config = await self._in_world(self.env.reset), self.env.task, self.config
+        steps = await self._in_world(self._open)
+        task, config = self.env.task, self.config
         with attributed("world"):
             self.household = config.world.household
-            opening = with_belief(self.household, opened.observation)
-        self.grants = base.Grants(
-            admissible="admissible" in config.grants,
-            diagnosis="diagnosis" in config.grants,
-            task_type=task.type if "type" in config.grants else None,
-            attempts=config.attempts.get(task.id, ()),
-            plan=await self._in_world(partial(_annotated, config.world, task)) if PLAN in config.grants else None,
-        )
+            openings = [with_belief(self.household, step.observation) for step in steps]
+        opening = openings[0]
         of_task = {name: getattr(task, name) for name in ("world", "split", "number", "type", "goal", "wording")}
         of_config = {name: getattr(config, name) for name in ("habits", "curiosity", "max_turns", "seed")}
         self.emitter.emit(
@@ -265,252 +374,383 @@ class _Episode:
                 format=FORMAT,
                 task=task.id,
                 engine=config.world.engine,
-                model=config.recorded_model,
-                agent=self.agent.name,
-                settings=dict(config.settings),
-                rules=config.rules.label if config.rules else None,
+                model=config.recorded_model if self.company is None else None,
+                agent=",".join(dict.fromkeys(seat.agent.name for seat in self.seats)),
+                settings=dict(config.settings) if self.company is None else {},
+                rules=config.rules.label if config.rules and self.company is None else None,
                 rules_budget=config.rules.budget if config.rules else None,
                 grants=tuple(sorted(config.grants)),
                 opening=opening.text,
+                players=None
+                if self.company is None
+                else tuple(_participant(seat, own.text, opening.text) for seat, own in zip(self.seats, openings, strict=True)),
+                talk=self.company.talk if self.company else None,
+                order=self.company.order if self.company else None,
                 **of_task,
                 **of_config,
             ),
             opening.belief,
         )
+        for seat, opening in zip(self.seats, openings, strict=True):
+            await self._begin(seat, task, opening)
+        self._listen()
+        for step in steps:
+            _end_if_over(step)
+
+    def _open(self) -> list[Step]:
+        if not isinstance(self.env, Seat):
+            return [self.env.reset()]
+        opened = self.env.shared.reset()
+        return [opened[seat.name] for seat in self.seats]
+
+    async def _begin(self, seat: _Seat, task: Task, opening: Observation) -> None:
+        config = seat.config
+        seat.grants = base.Grants(
+            admissible="admissible" in config.grants,
+            diagnosis="diagnosis" in config.grants,
+            task_type=task.type if "type" in config.grants else None,
+            attempts=config.attempts.get(task.id, ()),
+            plan=await self._in_world(partial(_annotated, config.world, task)) if PLAN in config.grants else None,
+        )
         with attributed("agent"):
-            self.state = EpisodeState(self.agent.begin(task.goal, opening, self.grants), belief=opening.belief)
-        if VIEW in config.grants and not isinstance(unwrapped(self.env), Pictured):
+            seat.state = EpisodeState(seat.agent.begin(task.goal, opening, seat.grants), belief=opening.belief)
+        if VIEW in config.grants and not isinstance(unwrapped(seat.env), Pictured):
             with attributed("world"):
-                self.eyes = Eyes(await asyncio.to_thread(room_to_see, config.world, task))
+                seat.eyes = Eyes(await asyncio.to_thread(room_to_see, config.world, task))
         if config.rules is not None:
             with attributed("knowledge"):
-                self.topic = topic_of(task.goal, self.grants.task_type, opening.belief, self.household)
-        _end_if_over(opened)
+                seat.topic = topic_of(task.goal, seat.grants.task_type, opening.belief, self.household)
 
     def _end(self, over: EpisodeOver) -> events.Ended:
         told = {name: getattr(over, name) for name in ("outcome", "reason", "boundary", "message")}
-        turns, steps = self.state.turn, self.state.steps
-        refused = sum(not one.observation.accepted for one in self.state.played)
-        ended = events.Ended(turns=turns, steps=steps, refused=refused, assisted=self.emitter.assisted, **told)
+        steps = sum(seat.state.steps for seat in self.seats)
+        refused = sum(not one.observation.accepted for seat in self.seats for one in seat.state.played)
+        ended = events.Ended(turns=self.turn, steps=steps, refused=refused, assisted=self.emitter.assisted, **told)
         self.emitter.emit(ended)
         return ended
 
-    async def _rewind(self, to: int) -> None:
+    async def _rewind(self, asked: _Seat, to: int) -> None:
         saved, copied = self.checkpoints[to]
-        self.state = copy(saved)
+        for seat, state in zip(self.seats, saved, strict=True):
+            seat.state = copy(state)
         self.emitter.last = self.turn_start = to
-        self.emitter.intervene("rewind", f"to turn {self.state.turn + 1}")
+        asked.emitter.intervene("rewind", f"to turn {self.turn + 1}")
         if copied is None:
             with attributed("world"):
-                await asyncio.to_thread(emitter.replay, self.env, self.state.played)
+                await asyncio.to_thread(emitter.replay, asked.env, asked.state.played)
         else:
             env = await self._in_world(copied.copy)
             if self.env is not self.given_env:
                 self.env.close()
-            self.env = env
+            for seat in self.seats:
+                seat.env = Seat(env.shared, seat.name) if isinstance(env, Seat) else env
 
-    async def _take_turn(self, number: int) -> None:
-        attended = self.overseer.attended
-        if attended:
+    async def _play_round(self, number: int) -> None:
+        """Let everybody take a turn. Raises ``EpisodeOver`` at the first step that wins: the others do not move any more."""
+        if self.attended:
             await self._in_world(self._save)
-        seed, task = self.config.seed, self.env.task.id
-        curiosity = 0.0 if attended or self.config.curiosity is None else self.config.curiosity
+        order = [seat for seat in self.seats if not seat.state.gone]
+        if len(self.seats) > 1:
+            Random(f"{self.config.seed}/{self.env.task.id}/{number}").shuffle(order)
+        if self.company is not None and self.company.order == "at-once":
+            await self._decide_at_once(order, number)
+        else:
+            for seat in order:
+                self._hear(seat)
+                await self._take_turn(seat, number)
+
+    async def _decide_at_once(self, order: Sequence[_Seat], number: int) -> None:
+        """Ask all agents about the house as it is, then carry out their decisions in this order, however long each took."""
+        asked = list[asyncio.Task[_Decided | ModelError]]()
+        turns = list[base.Turn]()
+        for seat in order:
+            self._hear(seat)
+            possible = await self._in_world(seat.env.admissible_commands) if seat.grants.admissible else None
+            turns.append(await self._turn(seat, number, possible))
+        try:
+            asked += (asyncio.create_task(self._ask(seat, turn)) for seat, turn in zip(order, turns, strict=True))
+            for seat, asking in zip(order, asked, strict=True):
+                await asyncio.wait((asking,))
+                seat.emitter.release()
+                decided = self._unattended(seat, asking.result())
+                if isinstance(decided.decision, base.Act):
+                    seat.emitter.emit(events.Proposed(turn=number, command=decided.decision.command))
+                await self._carry_out(seat, decided, number)
+        finally:
+            for asking in asked:
+                asking.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
+
+    async def _take_turn(self, seat: _Seat, number: int) -> None:
+        attended, config = seat.overseer.attended, seat.config
+        seed, task = config.seed, seat.env.task.id
+        curiosity = 0.0 if attended or config.curiosity is None else config.curiosity
         if curiosity == "linger":
             with attributed("knowledge"):
-                command = self._lingering()
+                command = self._lingering(seat)
             if command is not None:
-                return await self._execute(command, "curiosity")
+                return await self._execute(seat, command, "curiosity")
         curious = curiosity != "linger" and is_random_turn(curiosity, seed, task, number)
-        listed = attended or curious or self.grants.admissible
-        possible = await self._in_world(self.env.admissible_commands) if listed else None
+        listed = attended or curious or seat.grants.admissible
+        possible = await self._in_world(seat.env.admissible_commands) if listed else None
         if curious:
             with attributed("world"):
                 command = random_command(possible, seed, task, number)
             if command is not None:
-                return await self._execute(command, "curiosity")
+                return await self._execute(seat, command, "curiosity")
         answer: _Answer | None = None
         while True:
             if answer is None:
-                answer = await self._checked(await self.overseer.before(number, possible if attended else None))
+                answer = await self._checked(seat, await seat.overseer.before(number, possible if attended else None))
             match answer:
                 case base.Proceed(hints=hints):
                     for hint in hints:
-                        self._hint("hint", hint)
-                    decided = await self._decide(number, possible)
+                        self._hint(seat, "hint", hint)
+                    decided = await self._decide(seat, number, possible)
                     if isinstance(decided, _Decided):
-                        return await self._carry_out(decided, number)
+                        return await self._carry_out(seat, decided, number)
                     answer = decided
                 case base.Stop(reason=reason):
-                    self.emitter.intervene("stop", reason)
+                    seat.emitter.intervene("stop", reason)
                     raise EpisodeOver("stopped", reason)
                 case base.Play(command=command):
-                    self.emitter.intervene("play", command)
-                    return await self._execute(clean(command), "person")
+                    seat.emitter.intervene("play", command)
+                    return await self._execute(seat, clean(command), "person")
                 case base.SwitchModel(agent=agent, model=model):
-                    self.emitter.intervene("model", model)
-                    self.agent, self.state.notes = agent, frozenset()
+                    seat.emitter.intervene("model", model)
+                    seat.agent, seat.state.notes = agent, frozenset()
+                    place = self.seats.index(seat)
                     for saved, _ in self.checkpoints.values():
-                        saved.notes = frozenset()
+                        saved[place].notes = frozenset()
                     answer = None
 
-    def _lingering(self) -> str | None:
-        household, belief = self.household, self.state.belief
+    def _lingering(self, seat: _Seat) -> str | None:
+        household, belief = self.household, seat.state.belief
         if household is None or belief is None:
             return None
-        goal = household.read_goal(self.env.task.goal, belief.kinds)
-        rules = () if self.config.rules is None else self.config.rules.rules
-        refused = (one.command for one in self.state.played if not one.observation.accepted)
-        return linger(goal, belief, rules, household.counts(), self.config.max_turns - self.state.turn, refused)
+        goal = household.read_goal(seat.env.task.goal, belief.kinds)
+        rules = () if seat.config.rules is None else seat.config.rules.rules
+        refused = (one.command for one in seat.state.played if not one.observation.accepted)
+        return linger(goal, belief, rules, household.counts(), seat.config.max_turns - seat.state.turn, refused)
 
     def _save(self) -> None:
         if self.turn_start not in self.checkpoints:
             copied: Env | None = None
             with suppress(Unsupported):
                 copied = self.env.copy()
-            self.checkpoints[self.turn_start] = copy(self.state), copied
+            if copied is None and self.company is not None:
+                return  # to play again what one player did would leave out the others
+            self.checkpoints[self.turn_start] = tuple(copy(seat.state) for seat in self.seats), copied
 
-    async def _decide(self, number: int, possible: tuple[str, ...] | None) -> _Decided | _Answer | None:
+    async def _turn(self, seat: _Seat, number: int, possible: tuple[str, ...] | None) -> base.Turn:
+        """The input of this turn's decision."""
+        state, config = seat.state, seat.config
+        if config.rules is not None and seat.topic is not None:
+            with attributed("knowledge"):
+                state.rules += config.rules.select(seat.topic, state.belief, state.rules)
+        image = await self._in_world(partial(photographed, seat.env)) if VIEW in config.grants else None
+        if seat.eyes is not None and state.belief is not None:
+            with attributed("world"):
+                image = await seat.eyes.see(state.belief)
+        frame, pose = await self._in_world(partial(camera_view, seat.agent, seat.env))
+        return base.Turn(
+            number=number,
+            left=config.max_turns - state.turn,
+            transitions=state.unseen,
+            hints=state.hints,
+            rules=state.rules,
+            admissible=possible if seat.grants.admissible else None,
+            belief=state.belief,
+            image=image,
+            frame=frame,
+            pose=pose,
+            player=seat.name,
+            others=tuple(one.name for one in self.seats if one is not seat and not one.state.gone),
+            news=state.shown,
+        )
+
+    async def _decide(self, seat: _Seat, number: int, possible: tuple[str, ...] | None) -> _Decided | _Answer | None:
         """Ask the agent and the overseer until a decision is accepted.
 
         Returns a person's answer instead, or None if they interrupted.
         """
-        state = self.state
-        if self.config.rules is not None and self.topic is not None:
-            with attributed("knowledge"):
-                state.rules += self.config.rules.select(self.topic, state.belief, state.rules)
-        image = await self._in_world(partial(photographed, self.env)) if VIEW in self.config.grants else None
-        if self.eyes is not None and state.belief is not None:
-            with attributed("world"):
-                image = await self.eyes.see(state.belief)
-        frame, pose = await self._in_world(partial(camera_view, self.agent, self.env))
-        before, declined = self.emitter.last, ()
+        overseer = seat.overseer
+        turn = await self._turn(seat, number, possible)
+        before = self.emitter.last
         while True:
-            turn = base.Turn(
-                number=number,
-                left=self.config.max_turns - state.turn,
-                transitions=state.unseen,
-                hints=state.hints,
-                declined=declined,
-                rules=state.rules,
-                admissible=possible if self.grants.admissible else None,
-                belief=state.belief,
-                image=image,
-                frame=frame,
-                pose=pose,
-            )
-            asking = partial(self._ask, turn)
-            answer = await (emitter.unless(self.overseer.interruption, asking) if self.overseer.attended else asking())
+            asking = partial(self._ask, seat, turn)
+            answer = await (emitter.unless(overseer.interruption, asking) if overseer.attended else asking())
             # Until a decision is accepted the agent keeps its old memory; its events meanwhile are an abandoned branch.
             if answer is None:
                 self.emitter.last = before
-                self.emitter.intervene("interrupt")
+                seat.emitter.intervene("interrupt")
                 return None
-            if isinstance(answer, ModelError):
-                self.emitter.emit(events.ModelFailed(turn=number, boundary=answer.boundary, message=clean(answer.recorded)))
-                wish = await self._checked(await self.overseer.failed(number, clean(str(answer))))
+            if isinstance(answer, ModelError) and overseer.attended:
+                seat.emitter.emit(events.ModelFailed(turn=number, boundary=answer.boundary, message=clean(answer.recorded)))
+                wish = await self._checked(seat, await overseer.failed(number, clean(str(answer))))
                 if not isinstance(wish, base.Stop):
                     self.emitter.last = before
                 if isinstance(wish, base.Proceed):
-                    self.emitter.intervene("retry")
+                    seat.emitter.intervene("retry")
                 return wish
+            answer = self._unattended(seat, answer)
             if not isinstance(answer.decision, base.Act):
                 return answer
-            self.emitter.emit(events.Proposed(turn=number, command=answer.decision.command))
+            seat.emitter.emit(events.Proposed(turn=number, command=answer.decision.command))
             verdict = base.Proceed()
             while isinstance(verdict, base.Proceed):
-                verdict = await self._checked(await self.overseer.review(number, answer.decision.command))
+                verdict = await self._checked(seat, await overseer.review(number, answer.decision.command))
             match verdict:
                 case base.Accept():
                     return answer
                 case base.Replace(command=command):
-                    self.emitter.intervene("replace", command)
+                    seat.emitter.intervene("replace", command)
                     return replace(answer, decision=base.Act(clean(command)), by="person")
                 case base.Again(hint=hint):
                     self.emitter.last = before
-                    self._hint("again", hint)
-                    before = self.emitter.last
+                    self._hint(seat, "again", hint)
+                    before, turn = self.emitter.last, replace(turn, hints=seat.state.hints)
                 case base.Another():
                     self.emitter.last = before
-                    self.emitter.intervene("another")
-                    before, declined = self.emitter.last, (*declined, answer.decision.command)
+                    seat.emitter.intervene("another")
+                    before, turn = self.emitter.last, replace(turn, declined=(*turn.declined, answer.decision.command))
                 case base.Stop():
                     return verdict
                 case base.Play() | base.SwitchModel():  # a person's answer to a rewind that leads nowhere
                     self.emitter.last = before
                     return verdict
 
-    async def _ask(self, turn: base.Turn) -> _Decided | ModelError:
-        with attributed("agent"), notes_of_model(self.state.notes) as notes:
-            watched = self.agent if self.watcher is not None and isinstance(self.agent, base.Watchable) else None
+    async def _ask(self, seat: _Seat, turn: base.Turn) -> _Decided | ModelError:
+        agent, memory = seat.agent, seat.state.memory
+        with attributed("agent"), notes_of_model(seat.state.notes) as notes:
+            watched = agent if seat.watcher is not None and isinstance(agent, base.Watchable) else None
             if watched is not None:
                 # Show what the agent sees while its model still thinks.
-                self._show(watched, await watched.attend(self.state.memory, turn))
+                self._show(seat, watched, await watched.attend(memory, turn))
             try:
-                decision, memory = await self.agent.decide(self.state.memory, turn, self.emitter.from_agent)
+                decision, memory = await agent.decide(memory, turn, seat.emitter.from_agent)
             except ModelError as error:
                 if error.fatal:
                     self.halt(error)
-                if self.overseer.attended:
-                    return error
-                if error.overflow and self.emitter.mostly_unread:
-                    # Not an error: another try would end the same way.
-                    raise EpisodeOver("lost", emitter.FILLED, message=clean(error.recorded)) from error
-                raise
+                return error
             if watched is not None:
-                self._show(watched, memory)
+                self._show(seat, watched, memory)
         return _Decided(decision, memory, frozenset(notes))
 
-    def _show(self, watched: base.Watchable, memory: base.Memory) -> None:
-        if self.watcher is not None:
-            self.watcher(base.Glimpse(self.turn_start, watched.doing(memory), partial(watched.impression, memory)))
+    def _unattended(self, seat: _Seat, answer: _Decided | ModelError) -> _Decided:
+        """The decision; a failed model ends the episode where nobody can be asked."""
+        if isinstance(answer, _Decided):
+            return answer
+        if answer.overflow and seat.emitter.mostly_unread:
+            # Not an error: another try would end the same way.
+            raise EpisodeOver("lost", emitter.FILLED, message=clean(answer.recorded)) from answer
+        with attributed("agent"):
+            raise answer
 
-    async def _checked(self, answer: R | base.Rewind) -> R | _Answer:
+    def _show(self, seat: _Seat, watched: base.Watchable, memory: base.Memory) -> None:
+        if seat.watcher is not None:
+            seat.watcher(base.Glimpse(self.turn_start, watched.doing(memory), partial(watched.impression, memory)))
+
+    async def _checked(self, seat: _Seat, answer: R | base.Rewind) -> R | _Answer:
         """Return ``answer``. If it rewinds, raise ``_RewindTo``, or ask the person again if there is nothing to go back to."""
         checked: R | base.TurnAnswer = answer
         while isinstance(checked, base.Rewind):
             if checked.to in self.checkpoints:
-                raise _RewindTo(checked.to)
+                raise _RewindTo(seat, checked.to)
             message = (
                 f"There is no way back to event {checked.to}: give the id of the start, or of the end of a turn that another "
                 "one followed."
             )
-            checked = await self.overseer.failed(self.state.turn + 1, message)
+            checked = await seat.overseer.failed(seat.state.turn + 1, message)
         return checked
 
-    async def _carry_out(self, decided: _Decided, number: int) -> None:
-        state = self.state
+    async def _carry_out(self, seat: _Seat, decided: _Decided, number: int) -> None:
+        state = seat.state
         state.memory, state.notes, state.hints, state.unseen = decided.memory, decided.notes, (), ()
         match decided.decision:
             case base.Leave(reason=reason):
                 raise EpisodeOver("stopped", reason)
             case base.GiveUp(reason=reason):
-                raise EpisodeOver("lost", f"gave up: {reason}")
+                if self.company is not None:
+                    await self._spend(seat, number, f"gave up: {clean(reason)}")
+                self._leave(seat, f"gave up: {reason}")
             case base.ParseFailure() | base.Idle() as spent:
-                state.turn = number
-                reason = clean(spent.reason) if isinstance(spent, base.Idle) else None
-                self.turn_start = self.emitter.emit(events.TurnSpent(turn=number, reason=reason))
+                await self._spend(seat, number, clean(spent.reason) if isinstance(spent, base.Idle) else None)
                 state.unread = state.unread + 1 if isinstance(spent, base.ParseFailure) else 0
-                if state.unread == MOST_UNREAD and not self.overseer.attended:
-                    raise EpisodeOver("lost", f"{emitter.UNREAD}, {MOST_UNREAD} turns in a row")
-            case base.Act(command=command):
-                await self._execute(command, decided.by)
+                if state.unread == MOST_UNREAD and not seat.overseer.attended:
+                    self._leave(seat, f"{emitter.UNREAD}, {MOST_UNREAD} turns in a row")
+            case base.Act(command=command, says=says):
+                if self._say(seat, says, number) and self.company is not None and self.company.talk == "turn":
+                    await self._spend(seat, number, TALKED)
+                else:
+                    await self._execute(seat, command, decided.by)
 
-    async def _execute(self, command: str, by: events.Player) -> None:
-        state = self.state
+    def _say(self, seat: _Seat, says: Sequence[str], number: int) -> bool:
+        """Tell the others what a player says. Returns if anything was said."""
+        if self.company is None or self.company.talk == "off":
+            return False
+        said = [text for text in map(free_text, says[:MOST_SAID]) if text]
+        for text in said:
+            seat.emitter.emit(events.Said(turn=number, text=text))
+            self._tell_others(seat, quoted(seat.name, text))
+        return bool(said)
+
+    def _tell_others(self, seat: _Seat, sentence: str) -> None:
+        for other in self.seats:
+            if other is not seat and not other.state.gone:
+                other.state.news += (sentence,)
+
+    def _leave(self, seat: _Seat, reason: str) -> None:
+        """A player plays no more. Raises ``EpisodeOver`` if nobody is left."""
+        seat.state.gone = True
+        if all(one.state.gone for one in self.seats):
+            raise EpisodeOver("lost", reason)
+        self._tell_others(seat, f"{seat.name} has left.")
+
+    def _listen(self, actor: _Seat | None = None) -> None:
+        """Add what everybody can notice now, after a command of ``actor``, to what each is told in its next turn."""
+        for seat in self.seats:
+            if isinstance(seat.env, Seat) and not seat.state.gone:
+                state, told = seat.state, seat.env.news()
+                known = () if seat is actor else state.told
+                state.news += told[len(known) :] if told[: len(known)] == known else told
+                state.told = told
+
+    def _hear(self, seat: _Seat) -> None:
+        """Begin a turn with the news. Once a turn: a belief counts by them how long somebody has been at a place."""
+        state = seat.state
+        if self.company is not None:
+            state.shown, state.news = state.news, ()
+            if self.household is not None and state.belief is not None:
+                with attributed("world"):
+                    state.belief = self.household.hear(state.belief, state.shown)
+
+    async def _spend(self, seat: _Seat, number: int, reason: str | None) -> None:
+        """Let a turn pass, in which nothing is executed."""
+        seat.state.turn = number
+        if self.company is not None:
+            # The house counts a player's news from its last command on.
+            await self._in_world(partial(seat.env.step, WAIT))
+            self._listen(seat)
+        self.turn_start = seat.emitter.emit(events.TurnSpent(turn=number, reason=reason, news=seat.state.shown or None))
+
+    async def _execute(self, seat: _Seat, command: str, by: events.Player) -> None:
+        state, env = seat.state, seat.env
         state.turn += 1
         state.steps += 1
         state.unread = 0
-        before = enacted(self.env) or Enacted()
-        step: Step = await self._in_world(partial(self.env.step, command))
-        after = enacted(self.env) or before
-        met = await self._in_world(self.env.goal_conditions)
+        before = enacted(env) or Enacted()
+        step: Step = await self._in_world(partial(env.step, command))
+        after = enacted(env) or before
+        met = await self._in_world(env.goal_conditions)
+        self._listen(seat)
         with attributed("world"):
             answer = with_belief(self.household, step.observation, state.belief, command)
         transition = Transition(command, answer)
         state.unseen += (transition,)
         state.played += (transition,)
         state.belief = answer.belief
-        self.turn_start = self.emitter.emit(
+        self.turn_start = seat.emitter.emit(
             events.Stepped(
                 turn=state.turn,
                 command=command,
@@ -520,11 +760,12 @@ class _Episode:
                 explanation=answer.explanation,
                 won=step.won,
                 terminated=step.terminated,
-                truncated=step.truncated or (state.turn >= self.config.max_turns and not step.terminated),
+                truncated=step.truncated or (state.turn >= seat.config.max_turns and not step.terminated),
                 met=met[0] if met else None,
                 conditions=met[1] if met else None,
                 enacted=after.actions - before.actions if after.commands > before.commands else None,
                 diverged=after.divergences[-1].reason if len(after.divergences) > len(before.divergences) else None,
+                news=state.shown or None,
             ),
             answer.belief,
         )
@@ -534,10 +775,21 @@ class _Episode:
         with attributed("world"):
             return call() if self.config.world.info.inline else await asyncio.to_thread(call)
 
-    def _hint(self, action: events.PersonAction, hint: str) -> None:
-        self.emitter.intervene(action, hint)
+    def _hint(self, seat: _Seat, action: events.PersonAction, hint: str) -> None:
+        seat.emitter.intervene(action, hint)
         if hint:
-            self.state.hints += (clean(hint),)
+            seat.state.hints += (clean(hint),)
+
+
+def _participant(seat: _Seat, opening: str, first: str) -> events.Participant:
+    return events.Participant(
+        name=seat.name,
+        agent=seat.agent.name,
+        settings=dict(seat.config.settings),
+        model=seat.config.recorded_model,
+        rules=seat.config.rules.label if seat.config.rules else None,
+        opening=None if opening == first else opening,
+    )
 
 
 def _annotated(world: World, task: Task) -> tuple[Skill, ...]:
