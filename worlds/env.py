@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -114,6 +114,45 @@ class Wrapper:
 
     def close(self) -> None:
         self.env.close()
+
+
+class SharedWrapper:
+    """A shared house that passes every call on to another; subclasses override what differs."""
+
+    def __init__(self, house: Shared) -> None:
+        self.house = house
+
+    @property
+    def task(self) -> Task:
+        return self.house.task
+
+    @property
+    def players(self) -> tuple[str, ...]:
+        return self.house.players
+
+    def reset(self) -> Mapping[str, Step]:
+        return self.house.reset()
+
+    def step(self, player: str, command: str) -> Step:
+        return self.house.step(player, command)
+
+    def news(self, player: str) -> tuple[str, ...]:
+        return self.house.news(player)
+
+    def admissible_commands(self, player: str) -> tuple[str, ...] | None:
+        return self.house.admissible_commands(player)
+
+    def goal_conditions(self) -> tuple[int, int] | None:
+        return self.house.goal_conditions()
+
+    def copy(self) -> Self:
+        """The same wrapper round a copy of its house."""
+        other = copy(self)
+        other.house = self.house.copy()
+        return other
+
+    def close(self) -> None:
+        self.house.close()
 
 
 def unwrapped(env: Env) -> Env:

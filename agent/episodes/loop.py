@@ -271,7 +271,7 @@ class _Decided:
 
 @dataclass(slots=True, eq=False)
 class _Seat:
-    """What is one player's own in an episode. In company its env is a ``Seat`` of the house."""
+    """One player's own part of an episode. In company its env is a ``Seat`` of the house."""
 
     env: Env
     agent: base.Agent

@@ -113,7 +113,7 @@ def started(record: EpisodeFile) -> Started | None:
 
 def moments(events: Iterable[Event], run: str, task: str, world: str | None = None) -> Iterator[Moment]:
     """The executed commands on all branches of an episode, each with the belief of its branch. Raises ``ConfigurationError`` if
-    no household reads the recorded world, or it is not ``world``.
+    no household reads the recorded world, it is not ``world``, or several played.
     """
     beliefs: dict[int | None, Belief] = {}
     reader: Household | None = None
@@ -124,6 +124,9 @@ def moments(events: Iterable[Event], run: str, task: str, world: str | None = No
             case Started() as start:
                 if world is not None and start.world != world:
                     raise OtherWorld(f"{house} was played in the world {start.world}; these rules are for {world}.")
+                if start.players is not None:
+                    # One player's answers do not show what another has just changed.
+                    raise ConfigurationError(f"{house} was played by several; rules are checked against games of one player.")
                 reader = household(start.world)
                 if reader is None:
                     name = shown(start.world)

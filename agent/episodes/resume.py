@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice, takewhile
 
 from housequest.agent import base
@@ -18,11 +19,12 @@ from housequest.agent.base import Agent, AskPerson, Turn, Watcher
 from housequest.agent.episodes import events
 from housequest.agent.episodes.emitter import FILLED, EpisodeOver, EventListener
 from housequest.agent.episodes.events import CallTiming, Ended, Event
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import Company, EpisodeConfig, Partner, run_episode, run_together
 from housequest.agent.models import base as models
-from housequest.worlds.base import Env, Step
-from housequest.worlds.env import Wrapper
+from housequest.worlds.base import Env, Observation, Step
+from housequest.worlds.env import SharedWrapper, Wrapper
 from housequest.worlds.errors import ConfigurationError, ModelError, shown
+from housequest.worlds.shared import Shared
 
 AgentFactory = Callable[[models.Model | None, AskPerson | None], Agent]
 """Makes the agent from a model and a way to ask a person; each is None if the agent plays without it."""
@@ -67,26 +69,58 @@ async def resume_episode(
 
     Raises ``RecordMisfit`` that names the first event that differs.
     """
-    script = _Script(recorded, overseer or base.Unattended(), listing)
-    agent = script.agent = make_agent(
-        None if model is None else _RecordedModel(script, model),
-        None if question is None else _recorded_question(script, question),
+    cursor = _Cursor(recorded)
+    script = _Script(cursor, overseer or base.Unattended(), listing)
+    agent = script.make_agent(make_agent, model, question)
+    played = _RecordedEnv(env, cursor)
+    return await cursor.through(
+        listener, lambda listen: run_episode(played, agent, config, listen, script, watcher=watcher, halt=halt)
     )
 
-    def listen(event: Event | CallTiming) -> None:
-        if (event.of if isinstance(event, CallTiming) else event.id) >= len(recorded):
-            listener(event)
-        elif isinstance(event, Event):
-            script.enact(event)
 
-    try:
-        played = _RecordedEnv(env, script)
-        ended = await run_episode(played, agent, config, listen, script, watcher=watcher, halt=halt)
-        if script.next is not None:
-            raise script.misfit("the episode was over before it")
-    except _Misfit as misfit:
-        raise RecordMisfit(str(misfit), misfit.event) from None
-    return ended
+@dataclass(frozen=True, slots=True)
+class ResumedPartner:
+    """A player of a recorded game of several, as `housequest.agent.episodes.loop.Partner` is one of a new game. The agent is
+    made from the recorded replies, and from ``model`` and ``question`` where these end.
+    """
+
+    name: str
+    make_agent: AgentFactory
+    config: EpisodeConfig
+    overseer: base.Overseer = field(default_factory=base.Unattended)
+    model: models.Model | None = None
+    question: AskPerson | None = None
+
+
+async def resume_together(
+    house: Shared,
+    partners: Sequence[ResumedPartner],
+    recorded: Sequence[Event],
+    listener: EventListener,
+    company: Company | None = None,
+    *,
+    halt: Callable[[ModelError], None] = lambda _: None,
+) -> Ended:
+    """Play on from the end of a ``recorded`` game of several players, and return how it ended.
+
+    Args:
+        house: A new house of the same task.
+        partners: Those who play, as they were.
+        recorded: The events so far.
+        listener: Gets only new events.
+        company: The settings of the record.
+        halt: As in `run_episode`.
+
+    Raises ``RecordMisfit`` that names the first event that differs, and what `run_together` raises.
+    """
+    cursor, company = _Cursor(recorded), company or Company()
+    seated = list[Partner]()
+    for one in partners:
+        script = _Script(cursor, one.overseer, None, one.name, at_once=company.order == "at-once")
+        agent = script.make_agent(one.make_agent, one.model, one.question)
+        seated.append(Partner(one.name, agent, one.config, script))
+    played = _RecordedHouse(house, cursor)
+    return await cursor.through(listener, lambda listen: run_together(played, seated, listen, company, halt=halt))
 
 
 _NO_ANSWER = (events.ModelFailed, events.Intervened, events.Proposed, events.Stepped, events.TurnSpent, Ended)
@@ -101,56 +135,138 @@ class _Misfit(BaseException):
         self.event = event
 
 
-class _Script:
-    """The recorded events, and a position in them. As an overseer it repeats what the person did, then asks the ``live`` one.
-    If nobody intervened and nobody attends, replaying takes no longer than playing. ``agent`` is the one that plays. ``free``:
-    replies were not held to a form.
-    """
+class _Cursor:
+    """The recorded events, and a position in them: what the loop plays must be the next one."""
 
-    agent: Agent
-
-    def __init__(self, recorded: Sequence[Event], live: base.Overseer, listing: CommandsListener | None) -> None:
-        self._recorded = recorded
-        self._bodies = [event.body for event in recorded]
-        self._live = live
-        self._listing = listing
-        self._at = 0
-        self._touched = any(isinstance(body, events.Intervened | events.ModelFailed) for body in self._bodies)
-        self._back: events.Body | None = None
-        started = self._bodies[0] if recorded else None
-        self.free = not isinstance(started, events.Started) or started.settings.get("form", "free") == "free"
-        # Set while the next event is an interruption, and at the end of the record.
-        self._called_off = asyncio.Event()
+    def __init__(self, recorded: Sequence[Event]) -> None:
+        self.recorded = recorded
+        self.bodies = [event.body for event in recorded]
+        self.at = 0
+        self.touched = any(isinstance(body, events.Intervened | events.ModelFailed) for body in self.bodies)
+        self.called = Counter[str | None]()
+        # Set while the next event is an interruption, and at the end of the record; and while it is the end of the episode.
+        self.called_off, self.ending = asyncio.Event(), asyncio.Event()
         self._look()
 
     @property
     def next(self) -> events.Body | None:
         """The next recorded event; None at the end of the record."""
-        return self._bodies[self._at] if self._at < len(self._bodies) else None
+        return self.bodies[self.at] if self.at < len(self.bodies) else None
 
-    def calls(self) -> tuple[events.ModelCall | None, events.ModelCall | None]:
-        """The recorded answer to the present call, if there is one, and the nearest answered call."""
-        called, other = events.ModelCall, _NO_ANSWER
-        coming = next((one for one in islice(self._bodies, self._at, None) if isinstance(one, (called, *other))), None)
-        bodies = chain(islice(self._bodies, self._at, None), reversed(self._bodies[: self._at]))
-        return coming if isinstance(coming, called) else None, next((one for one in bodies if isinstance(one, called)), None)
+    async def through(self, listener: EventListener, play: Callable[[EventListener], Awaitable[Ended]]) -> Ended:
+        """Play with a listener that compares recorded events, and passes new ones on. Raises ``RecordMisfit``."""
+
+        def listen(event: Event | CallTiming) -> None:
+            if (event.of if isinstance(event, CallTiming) else event.id) >= len(self.recorded):
+                listener(event)
+            elif isinstance(event, Event):
+                self.enact(event)
+
+        try:
+            ended = await play(listen)
+            if self.next is not None:
+                raise self.misfit("the episode was over before it")
+        except _Misfit as misfit:
+            raise RecordMisfit(str(misfit), misfit.event) from None
+        return ended
 
     def read(self, step: Step) -> Step:
         """Add to ``step`` the belief of its recorded answer, if there is one; a different answer is a misfit anyway."""
-        belief = self._recorded[self._at].belief if self.next is not None else None
+        belief = self.recorded[self.at].belief if self.next is not None else None
         return step if belief is None else replace(step, observation=replace(step.observation, belief=belief))
 
     def enact(self, event: Event) -> None:
         """Move to the next event. Raises ``_Misfit`` if ``event`` is not the recorded one."""
-        recorded = self._recorded[self._at]
+        recorded = self.recorded[self.at]
         if event != recorded:
             raise self.misfit(_difference(event, recorded))
-        self._at += 1
+        self.at += 1
+        self.called[event.player] += isinstance(event.body, events.ModelCall)
         self._look()
 
     def _look(self) -> None:
         called_off = self.next is None or (isinstance(self.next, events.Intervened) and self.next.action == "interrupt")
-        (self._called_off.set if called_off else self._called_off.clear)()
+        (self.called_off.set if called_off else self.called_off.clear)()
+        (self.ending.set if isinstance(self.next, Ended) else self.ending.clear)()
+
+    def break_off(self) -> None:
+        """Raise ``EpisodeOver`` if an error ends the episode here."""
+        if isinstance(self.next, Ended) and (self.next.outcome == "error" or self.next.reason == FILLED):
+            raise EpisodeOver(self.next.outcome, self.next.reason, self.next.boundary, self.next.message)
+
+    def misfit(self, how: str) -> _Misfit:
+        event = self.recorded[self.at]
+        return _Misfit(
+            f"The record does not fit: at event {event.id} ({event.body.kind}) {how}. Go on with the task, agent, settings, "
+            "rules and version that it was recorded with, or play the task anew.",
+            event.id,
+        )
+
+
+class _Script:
+    """The record of one ``player``. As an overseer it repeats what the person did, then asks the ``live`` one. If nobody
+    intervened and nobody attends, replaying takes no longer than playing. ``agent`` is the one that plays. ``free``: replies
+    were not held to a form. Where players decided ``at_once``, each goes ahead in its own events, which are compared later.
+    """
+
+    agent: Agent
+
+    def __init__(
+        self,
+        cursor: _Cursor,
+        live: base.Overseer,
+        listing: CommandsListener | None,
+        player: str | None = None,
+        *,
+        at_once: bool = False,
+    ) -> None:
+        self.cursor = cursor
+        self._live = live
+        self._listing = listing
+        self._player = player
+        self._at_once = at_once
+        self.emitted = 0
+        self._back: events.Body | None = None
+        started = cursor.bodies[0] if cursor.bodies else None
+        settings = started.settings if isinstance(started, events.Started) else {}
+        if isinstance(started, events.Started):
+            settings = next((one.settings for one in started.players or () if one.name == player), settings)
+        self.free = settings.get("form", "free") == "free"
+
+    def make_agent(self, make: AgentFactory, model: models.Model | None, question: AskPerson | None) -> Agent:
+        """Make the agent that plays."""
+        agent = make(
+            None if model is None else _RecordedModel(self, model),
+            None if question is None else _recorded_question(self, question),
+        )
+        self.agent = _Ahead(agent, self) if self._at_once else agent
+        return self.agent
+
+    @property
+    def next(self) -> events.Body | None:
+        """The next recorded event of this player; None at the end of its record."""
+        if not self._at_once:
+            return self.cursor.next
+        ahead = self.emitted - self.cursor.called[self._player]
+        for one in self._own():
+            if isinstance(one, events.ModelCall) and ahead:
+                ahead -= 1
+            elif isinstance(one, (events.ModelCall, *_NO_ANSWER)):
+                return one
+        return None
+
+    def _own(self) -> Iterator[events.Body]:
+        """This player's recorded events from here on, and the end."""
+        coming = islice(self.cursor.recorded, self.cursor.at, None)
+        return (event.body for event in coming if event.player in {self._player, None})
+
+    def calls(self) -> tuple[events.ModelCall | None, events.ModelCall | None]:
+        """The recorded answer to the present call, if there is one, and the nearest answered call."""
+        called = events.ModelCall
+        coming = next((one for one in self._own() if isinstance(one, (called, *_NO_ANSWER))), None)
+        before = (one.body for one in reversed(self.cursor.recorded[: self.cursor.at]) if one.player == self._player)
+        near = next((one for one in chain(self._own(), before) if isinstance(one, called)), None)
+        return coming if isinstance(coming, called) else None, near
 
     async def missing(self, what: str) -> BaseException:
         """The error for ``what``, which has no recorded answer. If the call was interrupted, wait to be cancelled instead."""
@@ -159,25 +275,17 @@ class _Script:
                 await asyncio.Event().wait()
             case events.ModelFailed(message=message):
                 return ModelError(message)
+            case Ended() if self._at_once:
+                # Another player's step may have ended the episode before this answer was recorded.
+                await self.cursor.ending.wait()
             case _:
-                self.break_off()
-        return self.misfit(f"{what} comes first")
-
-    def break_off(self) -> None:
-        if isinstance(self.next, Ended) and (self.next.outcome == "error" or self.next.reason == FILLED):
-            raise EpisodeOver(self.next.outcome, self.next.reason, self.next.boundary, self.next.message)
-
-    def misfit(self, how: str) -> _Misfit:
-        event = self._recorded[self._at]
-        return _Misfit(
-            f"The record does not fit: at event {event.id} ({event.body.kind}) {how}. Go on with the task, agent, settings, "
-            "rules and version that it was recorded with, or play the task anew.",
-            event.id,
-        )
+                pass
+        self.cursor.break_off()
+        return self.cursor.misfit(f"{what} comes first")
 
     @property
     def attended(self) -> bool:
-        return self._live.attended or (self._touched and self.next is not None)
+        return self._live.attended or (self.cursor.touched and self.cursor.next is not None)
 
     async def before(self, turn: int, possible: tuple[str, ...] | None) -> base.TurnAnswer:
         possible = possible if self._live.attended else None
@@ -205,7 +313,7 @@ class _Script:
                 return base.Accept()
 
     async def interruption(self) -> None:
-        await self._called_off.wait()
+        await self.cursor.called_off.wait()
         if self.next is None:
             await self._live.interruption()
 
@@ -218,7 +326,7 @@ class _Script:
             case events.Intervened() as did:
                 return self._turn_answer(did)
             case _:
-                raise self.misfit("what to do about a failure comes first")
+                raise self.cursor.misfit("what to do about a failure comes first")
 
     async def over(self, ended: Ended) -> base.Rewind | None:
         if self.next is None:
@@ -226,7 +334,9 @@ class _Script:
         return self._rewind() if isinstance(self.next, events.Intervened) and self.next.action == "rewind" else None
 
     def _hints(self, *, after: int = 0) -> tuple[str, ...]:
-        coming = (body if isinstance(body, events.Intervened) else None for body in self._bodies[self._at + after :])
+        coming = (
+            body if isinstance(body, events.Intervened) else None for body in self.cursor.bodies[self.cursor.at + after :]
+        )
         return tuple(body.text for body in takewhile(lambda body: body and body.action == "hint", coming) if body)
 
     def _turn_answer(self, did: events.Intervened) -> base.TurnAnswer:
@@ -241,20 +351,39 @@ class _Script:
             case "rewind":
                 return self._rewind()
             case _:
-                raise self.misfit("the turn comes first")
+                raise self.cursor.misfit("the turn comes first")
 
     def _rewind(self) -> base.Rewind:
         """The recorded rewind that comes next. A second request for it means that it led nowhere."""
         if self._back is self.next:
-            raise self.misfit("a rewind to a place where no turn began comes first")
+            raise self.cursor.misfit("a rewind to a place where no turn began comes first")
         self._back = self.next
-        return base.Rewind(self._recorded[self._at].parent or 0)
+        return base.Rewind(self.cursor.recorded[self.cursor.at].parent or 0)
+
+
+class _Ahead:
+    """An agent whose events are held back, and counted meanwhile."""
+
+    def __init__(self, agent: Agent, script: _Script) -> None:
+        self.name, self._agent, self._script = agent.name, agent, script
+
+    def begin(self, goal: str, observation: Observation, grants: base.Grants) -> base.Memory:
+        return self._agent.begin(goal, observation, grants)
+
+    async def decide(self, memory: base.Memory, turn: Turn, emit: base.Emitter) -> tuple[base.Decision, base.Memory]:
+        def counted(body: base.AgentEvent, timing: models.Timing | None = None) -> None:
+            emit(body, timing)
+            self._script.emitted += isinstance(body, events.ModelCall)
+
+        return await self._agent.decide(memory, turn, counted)
 
 
 def _difference(event: Event, recorded: Event) -> str:
     if (event.id, event.parent) != (recorded.id, recorded.parent):
         return f"there is event {event.id} after {event.parent} where {recorded.id} after {recorded.parent} is recorded"
     now, then = event.body, recorded.body
+    if event.player != recorded.player:
+        return f"it is {event.player}'s turn where {recorded.player}'s is recorded"
     if now.kind != then.kind:
         return f"there is another kind of event, {now.kind}"
     seen, saw = ([one.image for one in body.added] if isinstance(body, events.ModelCall) else [] for body in (now, then))
@@ -346,18 +475,35 @@ def _recorded_question(script: _Script, live: AskPerson) -> AskPerson:
 class _RecordedEnv(Wrapper):
     """The real env. It fails where a failure is recorded, and its recorded answers are not read again."""
 
-    def __init__(self, env: Env, script: _Script) -> None:
+    def __init__(self, env: Env, cursor: _Cursor) -> None:
         super().__init__(env)
-        self._script = script
+        self._cursor = cursor
 
     def reset(self) -> Step:
-        self._break()
-        return self._script.read(super().reset())
+        _break(self._cursor)
+        return self._cursor.read(super().reset())
 
     def step(self, command: str) -> Step:
-        self._break()
-        return self._script.read(super().step(command))
+        _break(self._cursor)
+        return self._cursor.read(super().step(command))
 
-    def _break(self) -> None:
-        if isinstance(self._script.next, Ended) and self._script.next.boundary == "world":
-            self._script.break_off()
+
+class _RecordedHouse(SharedWrapper):
+    """The real house of several. It fails where a failure is recorded."""
+
+    def __init__(self, house: Shared, cursor: _Cursor) -> None:
+        super().__init__(house)
+        self._cursor = cursor
+
+    def reset(self) -> Mapping[str, Step]:
+        _break(self._cursor)
+        return super().reset()
+
+    def step(self, player: str, command: str) -> Step:
+        _break(self._cursor)
+        return super().step(player, command)
+
+
+def _break(cursor: _Cursor) -> None:
+    if isinstance(cursor.next, Ended) and cursor.next.boundary == "world":
+        cursor.break_off()

@@ -309,11 +309,11 @@ def test_thoughts_that_were_cut_off_and_mended_are_not_what_filled_a_context() -
         emitter.emit(ModelCall(role="react", kept=0, added=(), reply="Thought: I", finish="length", held="cut"))
         emitter.emit(ParseFailed(role="react", reply="Thought: I", reason="it has no end.", final=False))
         emitter.emit(ModelCall(role="react", kept=0, added=(), reply="Action: look", finish="stop", held="kept"))
-    assert not emitter.mostly_unread
+    assert not emitter.mostly_unread()
     for _ in range(2 * SEVERAL):
         emitter.emit(ModelCall(role="react", kept=0, added=(), reply="Action: lo", finish="length", held="cut"))
         emitter.emit(ParseFailed(role="react", reply="Action: lo", reason="it has no end.", final=True))
-    assert emitter.mostly_unread
+    assert emitter.mostly_unread()
 
 
 def test_json_without_a_thought_still_says_a_command() -> None:
