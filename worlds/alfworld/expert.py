@@ -302,7 +302,9 @@ class _Errands(_Decision):
             yield Move(f"examine {self.company.check}", f"that was refused; look at the {self.company.check}")
         lamp = next((goal for goal in self.memory.goals if goal.lamp), None)
         if lamp is not None and work.done and (held is None or held.kind == lamp.object):
-            yield from _Decision(replace(self.memory, goal=lamp), self.counts, self.prior).moves()
+            alone = _Decision(replace(self.memory, goal=lamp), self.counts, self.prior).moves()
+            # In company nobody leaves before the game is over.
+            yield from (move for move in alone if move.command is not None or not self.company.others)
             return
         if held is not None:
             yield from self._bring(held)

@@ -102,6 +102,24 @@ def test_words_are_taken_for_what_cannot_be_seen() -> None:
     assert "egg" in thought
 
 
+def test_nobody_leaves_before_the_game_is_over() -> None:
+    expert = make_expert()
+    lit = Observation("You turn on the desklamp 1.")
+    for goal in ("look at book under the desklamp.", "put a mug in drawer, and look at book under the desklamp."):
+        memory = begun(said(Finished(2 if goal.startswith("look") else 1, "mug 1", "drawer 1")), goal=goal)
+        opened = Observation("You arrive at countertop 1. On the countertop 1, you see a book 1, and a desklamp 1.")
+        memory = expert.observe(memory, "go to countertop 1", opened)
+        took = Observation("You pick up the book 1 from the countertop 1.")
+        memory = expert.observe(memory, "take book 1 from countertop 1", took)
+        command, _, memory = expert.decide(expert.hear(memory, "Ann", ("Bob",), ()))
+        assert command == "use desklamp 1"
+        memory = expert.observe(memory, command, lit)
+        for _ in range(20):
+            command, _, memory = expert.decide(expert.hear(memory, "Ann", ("Bob",), ()))
+            assert command is not None
+            memory = expert.observe(memory, command, Observation("Nothing happens.", accepted=False))
+
+
 def test_own_eyes_count_for_more_than_words() -> None:
     expert = make_expert()
     memory = begun(said(Saw("countertop 1", ("egg 2",))))
