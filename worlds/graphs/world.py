@@ -27,13 +27,14 @@ from housequest.worlds.graphs.graph import Classes, Graph
 from housequest.worlds.graphs.household import HOUSEHOLD, MANUAL, GraphHousehold, lies, standing_at
 from housequest.worlds.graphs.shared import SharedGraph
 from housequest.worlds.household.base import Expert, ExpertMemory, ExpertSettings, Household, Move, belief_after
-from housequest.worlds.household.belief import Receptacle, by_name, kind
+from housequest.worlds.household.belief import Belief, BeliefBuilder, Receptacle, by_name, kind
 from housequest.worlds.household.counts import SearchPrior, drawn
 from housequest.worlds.household.goals import skill_words
+from housequest.worlds.household.talk import Saw, read_quoted, read_talk
 from housequest.worlds.household.world import EXAMPLE, GENERATED, HouseholdWorld
 from housequest.worlds.options import option, read_options
 from housequest.worlds.paths import read_file, sha256_of
-from housequest.worlds.shared import Seat, Shared
+from housequest.worlds.shared import WAIT, Seat, Shared
 from housequest.worlds.tasks import MadeUpTasks, parse_goal_source, plain_sentence
 from housequest.worlds.text import with_article
 
@@ -58,6 +59,7 @@ GET_DATA = (
     "and wah_nl_test.json with --world-option data=FOLDER."
 )
 _PREFIX = "wah_nl_"
+_MOST_TOLD = 200
 _KEPT = 64
 
 
@@ -264,9 +266,15 @@ def situation(graph: Graph, room: Room) -> Situation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphExpertMemory(ExpertMemory):
-    """The memory, with the goal sentence, which is read again as more is seen."""
+    """The memory, with the goal sentence, which is read again as more is seen. ``told`` are things that the ``others`` saw,
+    each with its place, and ``looked`` the places that they looked into; ``reported`` are those that it told of itself."""
 
     goal: str
+    others: tuple[str, ...] = ()
+    told: tuple[tuple[str, str], ...] = ()
+    looked: frozenset[str] = frozenset()
+    reported: frozenset[str] = frozenset()
+    says: tuple[str, ...] = ()
 
 
 class GraphExpert(Expert[GraphExpertMemory]):
@@ -277,6 +285,45 @@ class GraphExpert(Expert[GraphExpertMemory]):
     def begin(self, goal: str, observation: Observation) -> GraphExpertMemory:
         belief = belief_after(self.household, observation)
         return GraphExpertMemory(belief=belief, salt=self.salt(belief), goal=goal)
+
+    def hear(self, memory: GraphExpertMemory, player: str, others: Sequence[str], news: Sequence[str]) -> GraphExpertMemory:
+        del player
+        told, looked = dict(memory.told), set(memory.looked)
+        for who, said in filter(None, map(read_quoted, news)):
+            message = read_talk(said)
+            if who in others and isinstance(message, Saw):
+                looked.add(message.place)
+                told |= dict.fromkeys(message.things, message.place)
+        return replace(
+            memory,
+            belief=self.household.hear(memory.belief, news),
+            others=tuple(others),
+            told=tuple(told.items())[-_MOST_TOLD:],
+            looked=frozenset(looked),
+            says=(),
+        )
+
+    def says(self, memory: GraphExpertMemory) -> tuple[str, ...]:
+        return memory.says
+
+    def decide(self, memory: GraphExpertMemory) -> tuple[str | None, str, GraphExpertMemory]:
+        command, thought, memory = super().decide(memory)
+        wanted = self._wanted(memory)
+        if not memory.others or wanted is None:
+            return command, thought, memory
+        seen = {one.name: one for one in memory.belief.receptacles if one.contents is not None}
+        fresh = [one for name, one in seen.items() if name not in memory.reported and name not in memory.belief.rooms]
+        saw = [
+            Saw(one.name, tuple(name for name in one.contents or () if kind(name) in wanted.things))
+            for one in fresh
+            if one.kind != wanted.place
+        ]
+        # Everybody in a room sees what lies open there.
+        says = tuple(str(one) for one in saw if one.things or seen[one.place].openness != "surface")
+        if command is None:
+            # Nobody leaves before the game is over. Whoever is at a loss forgets what it was told, and what failed.
+            command, memory = WAIT, replace(memory, failed=frozenset(), told=(), looked=frozenset())
+        return command, thought, replace(memory, reported=memory.reported | seen.keys(), says=says)
 
     def worth_trying_again(self, command: str, failed: str) -> bool:
         # A thing that was refused from far away may now be taken.
@@ -300,7 +347,7 @@ _wanted = lru_cache(maxsize=256)(read_sentence)
 
 class _Decision:
     def __init__(self, memory: GraphExpertMemory, wanted: Wanted, search: SearchPrior) -> None:
-        self.memory, self.belief, self.wanted = memory, memory.belief, wanted
+        self.memory, self.belief, self.wanted = memory, _told_of(memory), wanted
         self.search = search
         targets = [one for one in self.belief.receptacles if one.kind == wanted.place and one.name not in self.belief.rooms]
         self.target = max(targets, key=lambda one: (self._settled(one).total(), one.name == self.belief.at), default=None)
@@ -393,7 +440,9 @@ class _Decision:
 
     def _seek(self, kinds: list[str], thought: str) -> Iterator[Move]:
         unseen = [one for one in self.belief.receptacles if one.contents is None]
-        for one in sorted(unseen, key=lambda one: (self.belief.is_occupied(one.name), self._promise(one, kinds))):
+        looked = {*self.memory.looked, *(name for other in self.belief.others for name in other.looked)}
+        taken = {one.name for one in unseen if one.name in looked or self.belief.is_occupied(one.name)}
+        for one in sorted(unseen, key=lambda one: (one.name in taken, self._promise(one, kinds))):
             if one.name in self.belief.rooms:
                 yield Move(f"walk to {one.name}", thought)
             else:
@@ -418,6 +467,16 @@ class _Decision:
         if command in self.memory.failed:
             return
         yield Move(command if self.belief.at == one.name else f"walk to {one.name}", thought)
+
+
+def _told_of(memory: GraphExpertMemory) -> Belief:
+    """The belief with the things that others saw, in places that the player did not look into."""
+    builder = BeliefBuilder(memory.belief)
+    for thing, place in memory.told:
+        there = memory.belief.receptacle(place)
+        if there is not None and there.contents is None and memory.belief.item(thing) is None:
+            builder.learn(thing, where=place)
+    return builder.belief() if memory.told else memory.belief
 
 
 _SHUT = re.compile(r"The (?P<thing>.+) \d+ is (?:in the (?P<where>.+) \d+, which is )?closed; open (?:that|it) first\.")

@@ -10,17 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from housequest.worlds.base import Observation, Task
-from housequest.worlds.env import unwrapped
+from housequest.worlds.env import expert_of, shared_house, unwrapped
 from housequest.worlds.errors import Unsupported
 from housequest.worlds.graphs.env import GraphEnv
 from housequest.worlds.graphs.files import parse_apartment
-from housequest.worlds.graphs.goals import Condition, GraphGoal
+from housequest.worlds.graphs.goals import Condition, GraphGoal, read_sentence
 from housequest.worlds.graphs.graph import Graph
 from housequest.worlds.graphs.household import HOUSEHOLD, visible
 from housequest.worlds.graphs.houses import make_apartment
 from housequest.worlds.graphs.shared import SharedGraph
 from housequest.worlds.graphs.world import GraphWorld
-from housequest.worlds.shared import WAIT, Seat
+from housequest.worlds.household.talk import Saw, quoted
+from housequest.worlds.registry import make_world
+from housequest.worlds.shared import WAIT, Companion, Seat
+from scripts.bench.together import FREE, MOST_ROUNDS, played_by
 from tests.worlds.graphs.apartments import random_graph
 from tests.worlds.graphs.tables import home, written
 
@@ -310,3 +313,37 @@ def test_a_situation_is_of_the_body_that_sits_there() -> None:
     assert ann is not None
     assert bob is not None
     assert ann.at != bob.at
+
+
+def test_two_experts_who_tell_what_they_saw_are_faster_than_one() -> None:
+    world, rounds, messages = make_world("household-graph"), [0, 0], 0
+    assert isinstance(expert_of(world), Companion)
+    for seed in range(60_000, 60_012):
+        task = world.task(f"generated:{seed}")
+        alone, two = played_by(world, task, 1), played_by(world, task, 2, FREE)
+        rounds = [rounds[0] + alone.rounds, rounds[1] + two.rounds]
+        messages += two.messages
+        assert two.rounds < MOST_ROUNDS
+    assert rounds[0] > 1.3 * rounds[1]
+    assert messages
+
+
+def test_an_expert_goes_where_it_was_told() -> None:
+    world, went = make_world("household-graph"), 0
+    expert = expert_of(world)
+    assert isinstance(expert, Companion)
+    for seed in range(60_000, 60_020):
+        task = world.task(f"generated:{seed}")
+        memory = expert.begin(task.goal, shared_house(world, task, ("Ann", "Bob")).reset()["Ann"].observation)
+        wanted = read_sentence(task.goal, HOUSEHOLD.vocabulary)
+        unseen = [one for one in memory.belief.receptacles if one.contents is None and one.name not in memory.belief.rooms]
+        if wanted is None or not unseen or wanted.place not in memory.belief.kinds:
+            continue
+        thing, place = f"{next(iter(wanted.things))} 999", unseen[-1].name
+        odd = ('Bob says: "', "Zed says: hello", quoted("Bob", "I saw everything."), quoted("Bob", str(Saw(place, (thing,)))))
+        command, thought, _ = expert.decide(expert.hear(memory, "Ann", ("Bob",), odd))
+        before = expert.decide(expert.hear(memory, "Ann", ("Bob",), odd[:3]))
+        known = any(one.kind in wanted.things for one in memory.belief.items)
+        assert known or (command in (f"walk to {place}", f"open {place}", f"grab {thing}") and thing in thought)
+        went += not known and before[1] != thought
+    assert went
