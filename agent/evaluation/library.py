@@ -16,6 +16,7 @@ from housequest.agent.agents.spec import AgentSpec
 from housequest.agent.config import configure
 from housequest.agent.evaluation.analysis.arms import read_arms
 from housequest.agent.evaluation.analysis.run import PriceList, Watcher
+from housequest.agent.evaluation.notebook import ReportFigures
 from housequest.agent.evaluation.parts import family_of, family_of_sweep
 from housequest.agent.evaluation.render.report import EpisodesReport
 from housequest.agent.evaluation.render.series import ArmsReport, report_of
@@ -190,19 +191,19 @@ def _named(value: object) -> object:
             return value
 
 
-def report(run: Path | str) -> dict[str, object]:
+def report(run: Path | str) -> ReportFigures:
     """Read the figures of a run, a series or a sweep.
 
     Args:
         run: Its folder.
 
     Returns:
-        The figures, as ``housequest report --json`` prints them.
+        The figures, as ``housequest report --json`` prints them; a notebook shows the page of ``--html``.
 
     Raises:
         ConfigurationError: The folder holds nothing to report, or is damaged.
     """
-    return read_report([Path(run)], configure(uses=()).prices_of).data()
+    return ReportFigures(read_report([Path(run)], configure(uses=()).prices_of))
 
 
 def read_report(

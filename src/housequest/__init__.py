@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from housequest.agent.episodes.loop import EpisodeConfig, play, run_episode
     from housequest.agent.episodes.record import EpisodeRecorder, read_episode
     from housequest.agent.evaluation.library import evaluate, evaluate_async, register, report
+    from housequest.agent.evaluation.notebook import NotebookView, ReportFigures, show_episode, show_house
     from housequest.agent.models.base import Capabilities, Completion, Image, Message, Model, Request, Scores
     from housequest.agent.models.checking import check_model
     from housequest.agent.models.registry import CallOptions, ModelProvider, make_model
@@ -67,6 +68,7 @@ _MODULES = {
     "housequest.agent.episodes.loop": ("EpisodeConfig", "play", "run_episode"),
     "housequest.agent.episodes.record": ("EpisodeRecorder", "read_episode"),
     "housequest.agent.evaluation.library": ("evaluate", "evaluate_async", "register", "report"),
+    "housequest.agent.evaluation.notebook": ("NotebookView", "ReportFigures", "show_episode", "show_house"),
     "housequest.agent.models.base": ("Capabilities", "Completion", "Image", "Message", "Model", "Request", "Scores"),
     "housequest.agent.models.checking": ("check_model",),
     "housequest.agent.models.registry": ("CallOptions", "ModelProvider", "make_model"),
@@ -86,11 +88,12 @@ _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
     "Act", "Agent", "AgentParts", "AgentRoles", "AgentSources", "AgentSpec", "CallOptions", "Capabilities", "Completion",
     "ConfigurationError", "Decision", "Emitter", "Env", "EpisodeConfig", "EpisodeRecorder", "Event", "GameError", "GiveUp",
-    "Grants", "HousequestError", "Idle", "Image", "Message", "Metric", "Model", "ModelError", "ModelProvider", "Observation",
-    "OrderError", "ParseFailure", "Policy", "Request", "Scores", "Seat", "Shareable", "Shared", "Step", "Task", "TaskNotFound",
-    "Transition", "Turn", "Unsupported", "World", "WorldError", "WorldInfo", "agent_names", "check_agent", "check_model",
-    "check_world", "declare_agent", "evaluate", "evaluate_async", "make_agent", "make_model", "make_world", "option", "play",
-    "read_episode", "register", "report", "run_episode", "world_names",
+    "Grants", "HousequestError", "Idle", "Image", "Message", "Metric", "Model", "ModelError", "ModelProvider",
+    "NotebookView", "Observation", "OrderError", "ParseFailure", "Policy", "ReportFigures", "Request", "Scores", "Seat",
+    "Shareable", "Shared", "Step", "Task", "TaskNotFound", "Transition", "Turn", "Unsupported", "World", "WorldError",
+    "WorldInfo", "agent_names", "check_agent", "check_model", "check_world", "declare_agent", "evaluate", "evaluate_async",
+    "make_agent", "make_model", "make_world", "option", "play", "read_episode", "register", "report", "run_episode",
+    "show_episode", "show_house", "world_names",
 ]
 # fmt: on
 

@@ -39,5 +39,39 @@ for (const table of document.querySelectorAll("table.sorted, table.tasks")) {
     });
   }
 }
+// A transcript that is opened can be played, turn by turn.
+const player = episode => {
+  const turns = [...episode.querySelectorAll(":scope > div > .turn")];
+  if (turns.length < 2 || episode.querySelector(".player")) return;
+  const [bar, back, play, on, at, told] = ["form", "button", "button", "button", "input", "output"].map(tag => document.createElement(tag));
+  let clock = 0;
+  const stop = () => { clearInterval(clock); clock = 0; play.textContent = "play"; };
+  const show = number => {
+    at.value = number;
+    turns.forEach((turn, place) => { turn.hidden = place >= at.valueAsNumber; });
+    told.value = `${at.valueAsNumber} of ${turns.length}`;
+    if (at.valueAsNumber === turns.length) stop();
+  };
+  const act = (button, text, action) => { button.type = "button"; button.textContent = text; button.addEventListener("click", action); };
+  act(back, "back", () => { stop(); show(at.valueAsNumber - 1); });
+  act(on, "next", () => { stop(); show(at.valueAsNumber + 1); });
+  act(play, "play", () => {
+    if (clock) { stop(); return; }
+    if (at.valueAsNumber === turns.length) show(0);
+    play.textContent = "pause";
+    clock = setInterval(() => show(at.valueAsNumber + 1), 800);
+  });
+  Object.assign(at, { type: "range", min: 0, max: turns.length, ariaLabel: "turns shown" });
+  at.addEventListener("input", () => { stop(); show(at.valueAsNumber); });
+  bar.className = "player";
+  bar.addEventListener("submit", event => event.preventDefault());
+  bar.append(back, play, on, at, told);
+  episode.querySelector(":scope > div").prepend(bar);
+  show(turns.length);
+};
+for (const episode of document.querySelectorAll(".episode")) {
+  episode.addEventListener("toggle", () => { if (episode.open) player(episode); });
+  if (episode.open) player(episode);
+}
 addEventListener("hashchange", reveal);
 reveal();

@@ -20,17 +20,21 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from housequest.agent.episodes.events import branch
+from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.analysis.metrics import Figures, Summary
 from housequest.agent.evaluation.analysis.run import Run
 from housequest.agent.evaluation.analysis.statistics import Interval, PairedCounts, wilson
+from housequest.agent.evaluation.analysis.transcript import transcribe
 from housequest.agent.evaluation.render.comparison import Comparison, count, figures_table, types_table
 from housequest.agent.evaluation.render.pages.episodes import ONE_OF_MANY, Episodes, Limits
 from housequest.agent.evaluation.render.report import EpisodesReport, RunReport, heading, learned_words
 from housequest.agent.evaluation.render.series import ArmsReport, AttemptsReport
-from housequest.agent.evaluation.render.table import Column, TabledReport, percent, percents, points
+from housequest.agent.evaluation.render.table import Column, Report, TabledReport, percent, percents, points
 from housequest.agent.evaluation.runs.files import SelectedTask, flattened
 from housequest.agent.evaluation.runs.folder import Result
 from housequest.agent.evaluation.runs.spec import Manifest
+from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.text import cut, many, printable
 
 HERE = Path(__file__).parent
@@ -44,6 +48,8 @@ PER_PAGE = 100
 """The episodes on each page of a larger run."""
 _FOR_MANY = Limits(2 << 20, 1 << 20, 0)
 """Those of a comparison with many differences."""
+_FOR_A_FRAME = Limits(1 << 20, 256 << 10, 1 << 20)
+"""Those of a report inside of a notebook, which keeps every cell's output."""
 
 
 class RateBar(NamedTuple):
@@ -179,6 +185,27 @@ def arms_page(report: ArmsReport) -> bytes:
     if len(by_type) > 1:
         charts += [(_success_chart(f"Success, {kind}", of), f"The same of {kind} alone.") for kind, of in by_type]
     return tabled_page(report, f"{len(report.arms)} agents: {', '.join(arm.name for arm in report.arms)}", charts)
+
+
+def report_page(report: Report) -> bytes | None:
+    """The page of a report as one file of a few MB, for a frame in another page; None if its kind has no page."""
+    match report:
+        case ArmsReport():
+            return arms_page(report)
+        case EpisodesReport():
+            return figures_page(report, Path("report.html"), _FOR_A_FRAME)
+        case _:
+            return None
+
+
+def episode_page(record: Path) -> bytes:
+    """The page of one recorded episode, which can be stepped through. Raises ``ConfigurationError``."""
+    told = transcribe(branch(list(read_episode(record))))
+    if told.started is None:
+        raise ConfigurationError(f"{record} holds no event; give an episode's .jsonl file.")
+    episodes = Episodes(page_environment(), Path("episode.html"), _LIMITS)
+    body = episodes.transcript(record)
+    return _page("single.html", episodes, title=record.stem, outcome=told.outcome, body=body, bound=episodes.drawings.bound)
 
 
 def tabled_page(report: TabledReport, title: str, charts: Sequence[tuple[Markup, str]]) -> bytes:
