@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -36,7 +36,7 @@ from housequest.worlds.options import option, read_options
 from housequest.worlds.paths import read_file, sha256_of
 from housequest.worlds.shared import WAIT, Seat, Shared
 from housequest.worlds.tasks import MadeUpTasks, parse_goal_source, plain_sentence
-from housequest.worlds.text import with_article
+from housequest.worlds.text import many, with_article
 
 if TYPE_CHECKING:
     from housequest.worlds.rooms.room import Room, Situation
@@ -128,10 +128,18 @@ class GraphWorld(HouseholdWorld[GeneratedApartments]):
 
     @property
     def engine(self) -> str:
-        return f"graphs 1{', skills by an oracle that reads the graph' if self.info.skills else ''}"
+        # Told with every run, since the apartment is not quite that of its file.
+        dropped = 0 if self._own is None else self._own.apartment.dropped
+        left = f", without {many(dropped, 'relation')} that put fixed things inside of themselves" if dropped else ""
+        return f"graphs 1{left}{', skills by an oracle that reads the graph' if self.info.skills else ''}"
 
     def make_generated(self) -> GeneratedApartments:
-        return GeneratedApartments(None if self._apartment is None else read_apartment(self._apartment))
+        return GeneratedApartments(self._own)
+
+    @cached_property
+    def _own(self) -> Graph | None:
+        """The user's apartment, read once. Raises ``GameError``."""
+        return None if self._apartment is None else read_apartment(self._apartment)
 
     def installed(self) -> Sequence[str]:
         own = self._paths.keys() - {EXAMPLE}
@@ -201,7 +209,7 @@ class GraphWorld(HouseholdWorld[GeneratedApartments]):
     def _classes(self) -> Classes:
         """The classes of all the user's apartments together: those of a single one would tell what is hidden there."""
         files = [self._file(path).properties for split, path in self._paths.items() if split != EXAMPLE]
-        apartment = None if self._apartment is None else read_apartment(self._apartment).apartment
+        apartment = None if self._own is None else self._own.apartment
         own = [] if apartment is None else [apartment.properties, houses.laid_out(apartment)]
         found: dict[str, frozenset[str]] = {}
         for name, has in chain.from_iterable(one.items() for one in (*files, *own)):

@@ -18,6 +18,7 @@ from housequest.worlds.graphs.files import parse_apartment, parse_tasks, read_ta
 from housequest.worlds.graphs.goals import Condition
 from housequest.worlds.graphs.graph import Action, after
 from housequest.worlds.graphs.household import visible
+from housequest.worlds.registry import make_world
 from tests.worlds.graphs.tables import home, task, written
 
 Change = Callable[[dict[str, Any]], object]
@@ -156,6 +157,16 @@ def test_fixed_things_inside_each_other_are_an_artefact_of_their_boxes(circle: t
     assert {graph.placed[id] for id in (50, 51, 52)} == {frozenset({("INSIDE", room)})}
     assert graph.placed[53] == {("INSIDE", room), ("ON", 50)}  # not on the circle
     assert parse_apartment(written(home()), "home.json").apartment.dropped == 0
+
+
+def test_the_engine_of_a_run_counts_the_relations_left_out(tmp_path: Path) -> None:
+    table = home()
+    table["nodes"] += [{"id": id, **CURTAIN} for id in (50, 51)]
+    table["edges"] += [{"from_id": one, "relation_type": "INSIDE", "to_id": other} for one, other in ((50, 51), (51, 50))]
+    for name, apartment, told in (("circle", table, ", without 2 relations that"), ("plain", home(), "")):
+        file = tmp_path / f"{name}.json"
+        file.write_text(written(apartment), "utf-8")
+        assert make_world("household-graph", apartment=str(file)).engine.startswith(f"graphs 1{told}")
 
 
 @pytest.mark.parametrize(
