@@ -19,7 +19,7 @@ from housequest.agent.evaluation.analysis.statistics import bootstrap_mean, boot
 from housequest.agent.evaluation.parts import RunFamily
 from housequest.agent.evaluation.render.pages.render import RateBar, chart, tabled_page
 from housequest.agent.evaluation.render.table import Column, Table, TabledReport, number, percent, percents, plain_data
-from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.folder import Result, RunFolder
 from housequest.agent.evaluation.runs.shard import Verification, verify_run
 from housequest.agent.explorer.living import CEILING, FLOOR, LEARNT, RANDOM, Life, LivesManifest, read_lives
 from housequest.knowledge.choosing import estimated_tokens
@@ -37,10 +37,11 @@ CLOSED = 0.85
 
 
 class DayPlayed(NamedTuple):
-    """The end of a day, and the turns that it took: all of them if it was lost."""
+    """The end of a day, the turns that it took, all of them if it was lost, and the model's tokens if it counted them."""
 
     won: bool
     turns: int
+    tokens: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,9 @@ class Habits(NamedTuple):
 
 
 class ArmDay(NamedTuple):
-    """An arm's figures over all homes, for one evening. A figure is None where it is unknown: intervals in a single home, the
-    ``gap`` where there is none, and how well habits were found where the book names none."""
+    """An arm's figures over all homes, for one evening: ``tokens`` are those of the book, and ``used`` those of the model on a
+    day. A figure is None where it is unknown: intervals in a single home, the ``gap`` where there is none, and how well habits
+    were found where the book names none."""
 
     day: int
     success: float
@@ -78,6 +80,7 @@ class ArmDay(NamedTuple):
     gap: float | None
     closed: Interval | None
     tokens: float
+    used: float | None
     precision: float | None
     recall: float | None
     main: float | None
@@ -132,6 +135,7 @@ class LivesReport(TabledReport):
         played = [one.tried[day] for one in each]
         gap = [self._gap(home, one.tried[day]) for home, one in zip(self.homes, each, strict=True)]
         success = [fmean(one.won for one in days) for days in played]
+        used = [one.tokens for days in played for one in days]
         habits = [found for one in each if (found := one.habits[day]) is not None]
         sums = [sum(column) for column in zip(*habits, strict=True)] if habits else []
         named, right, true, found, things, main = sums or [0] * 6
@@ -143,6 +147,7 @@ class LivesReport(TabledReport):
             _share(gap),
             bootstrap_ratio(gap) if len(gap) > 1 and all(could > 0 for _, could in gap) else None,
             fmean(one.tokens[day] for one in each),
+            None if None in used else fmean(filter(None, used)),
             right / named if named else None,
             found / true if true else None,
             main / things if things else None,
@@ -187,8 +192,10 @@ class LivesReport(TabledReport):
             Column("turns", lambda row: row.turns, number),
             Column("gap", lambda row: row.gap, percent),
             Column("95 %", lambda row: row.closed, percents),
-            Column("tokens", lambda row: row.tokens, lambda tokens: f"{tokens:,.0f}"),
+            Column("book tokens", lambda row: row.tokens, _rounded),
         ]
+        if self.manifest.model is not None:
+            tried.append(Column("tokens a day", lambda row: row.used, _rounded))
         if self.manifest.tried:
             rows = [(f"{arm}, day {each.day}", each) for arm in self.arms for each in self.curve(arm)]
             yield Table.of(f"tried on {self.manifest.frozen} days", tried, rows)
@@ -274,6 +281,10 @@ def _apart(ends: Mapping[str, float], least: float = 0.06) -> dict[str, float]:
     return placed
 
 
+def _rounded(tokens: float | None) -> str:
+    return "-" if tokens is None else f"{tokens:,.0f}"
+
+
 def _share(gaps: Sequence[tuple[float, float]]) -> float | None:
     return ratio(gaps) if sum(could for _, could in gaps) > 0 else None
 
@@ -311,7 +322,13 @@ def _played(place: Path, manifest: LivesManifest) -> tuple[DayPlayed, ...]:
     if not run.manifest_file.exists():
         return ()
     results = sorted(run.results(run.manifest().tasks), key=lambda each: each.number)
-    return tuple(DayPlayed(each.won, each.turns if each.won else manifest.max_turns) for each in results)
+    return tuple(DayPlayed(each.won, each.turns if each.won else manifest.max_turns, _tokens(each)) for each in results)
+
+
+def _tokens(result: Result) -> int | None:
+    if result.prompt_tokens is None or result.completion_tokens is None:
+        return None
+    return result.prompt_tokens + result.completion_tokens
 
 
 def found_habits(statements: Sequence[str], truth: Mapping[str, Mapping[str, float]]) -> Habits | None:

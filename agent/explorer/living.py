@@ -46,7 +46,7 @@ from housequest.worlds.base import HasHomes, World
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.household.base import Commands
 from housequest.worlds.paths import FORMAT, Format, atomic_write
-from housequest.worlds.text import cut, with_article
+from housequest.worlds.text import cut_at_word, with_article
 
 Way = Literal["counts", "explore", "mine", "memory", "context"]
 """A way to learn; see `LEARNT`."""
@@ -363,7 +363,7 @@ class Notebook:
         """Add the records of a ``day``. Raises ``ConfigurationError`` where one is damaged."""
         self._days += 1
         if self._life.who == "context":
-            self._diary += (diary_entry(self._days, record.path) for record in episode_files([day]))
+            self._diary += (part for record in episode_files([day]) for part in diary(self._days, record.path))
             return
         for moment in recorded_moments([day]):
             self._sightings.add(moment)
@@ -379,7 +379,7 @@ class Notebook:
     def _made(self, origin: Origin) -> Iterable[Rule]:
         match self._life.who:
             case "context":
-                return (Rule(f"day-{day:03}", said, origin=origin) for day, said in enumerate(self._diary, start=1))
+                return (Rule(f"diary-{number:03}", said, origin=origin) for number, said in enumerate(self._diary, start=1))
             case "memory":
                 return (_last_seen(thing, day, place, origin) for thing, day, place in self._sightings.last_seen)
             case "mine":
@@ -403,17 +403,22 @@ def _last_seen(thing: str, day: int, place: str, origin: Origin) -> Rule:
     return Rule(f"where-{thing}", said, "location", objects=(thing,), origin=origin, scope="household")
 
 
-def diary_entry(day: int, record: Path) -> str:
-    """A day as it was, in one paragraph: the goal, each command with its answer, and how it ended."""
-    said: list[str] = []
+def diary(day: int, record: Path) -> list[str]:
+    """A day as it was: the goal, each command with its answer, and how it ended; in as many parts as a rule each can hold."""
+    again = f"Day {day}, continued:"
+    parts = [f"Day {day}:"]
     for event in read_episode(record):
         match event.body:
             case Started() as begun:
-                said.append(f"Day {day}: {begun.goal}")
+                said = begun.goal
             case Stepped(transition=done):
-                said.append(f"> {done.command}: {done.observation.text}")
+                said = f"> {done.command}: {done.observation.text}"
             case Ended() as ended:
-                said.append(f"The day was {ended.outcome}.")
+                said = f"The day was {ended.outcome}."
             case _:
-                pass
-    return cut(" ".join(" ".join(said).split()), LONGEST_STATEMENT)
+                continue
+        said = cut_at_word(" ".join(said.split()), LONGEST_STATEMENT - len(again) - 1)
+        if len(parts[-1]) + 1 + len(said) > LONGEST_STATEMENT:
+            parts.append(again)
+        parts[-1] += f" {said}"
+    return parts

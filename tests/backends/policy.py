@@ -1,8 +1,8 @@
 """Policies that play ALFWorld from the prompt alone.
 
-Behind `react`, the expert decides on what the conversation tells. Behind `reasoner-actor`, the reasoner writes a plan from
-goal and opening; the actor is given the plan's text, the opening and what happened, and not the goal: it can only do what
-the plan says, so that a wrong plan loses.
+Behind `react`, the expert decides on what the conversation tells, and looks where its rules and past days say. Behind
+`reasoner-actor`, the reasoner writes a plan from goal and opening; the actor is given the plan's text, the opening and what
+happened, and not the goal: it can only do what the plan says, so that a wrong plan loses.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from housequest.agent.skills.searching import ToldPrior
 from housequest.worlds.alfworld.expert import HouseholdExpertMemory, make_expert
 from housequest.worlds.alfworld.text import begin, load_counts, read_goal
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.household.goals import APPLIANCES, Goal
-from tests.backends import prompts
+from tests.backends import prompts, told
 from tests.backends.actor import follow
 from tests.backends.lota import Lister
 from tests.backends.opex import opex
@@ -64,29 +65,38 @@ class Solver:
 
 
 def react(messages: Messages) -> str:
-    """What the expert does, told only what the conversation tells."""
-    told = tuple(one.transitions for one in prompts.heard(messages))
-    _, reply = _expert(prompts.goal(messages), prompts.opening(messages), told)
+    """What the expert does, told only what the conversation tells, with its rules and past days."""
+    heard = tuple(one.transitions for one in prompts.heard(messages))
+    _, reply = _expert(prompts.goal(messages), prompts.opening(messages), heard, told.statements(messages))
     return reply
 
 
 @lru_cache(maxsize=4096)
-def _expert(goal: str, opening: Observation, told: tuple[tuple[Transition, ...], ...]) -> tuple[HouseholdExpertMemory, str]:
-    """The expert's memory and reply after ``told``, which begins with what it was told in the last request."""
-    expert = make_expert()
-    memory = _expert(goal, opening, told[:-1])[0] if told else expert.begin(goal, opening)
-    if not told:
+def _expert(
+    goal: str, opening: Observation, heard: tuple[tuple[Transition, ...], ...], said: tuple[str, ...]
+) -> tuple[HouseholdExpertMemory, str]:
+    """The expert's memory and reply after what it ``heard``, which begins with that of the last request, searching by what was
+    ``said`` of the world."""
+    prior = _prior(said, opening)
+    expert = make_expert() if prior is None else make_expert().searching_by(prior)
+    memory = _expert(goal, opening, heard[:-1], said)[0] if heard else expert.begin(goal, opening)
+    if not heard:
         return memory, ""
-    for transition in told[-1]:
+    for transition in heard[-1]:
         memory = expert.observe(memory, transition.command, transition.observation)
     command, thought, memory = expert.decide(memory)
     return memory, f"Thought: {thought}\nAction: {command}"
 
 
+@lru_cache(maxsize=64)
+def _prior(said: tuple[str, ...], opening: Observation) -> ToldPrior | None:
+    return told.prior(said, begin(opening))
+
+
 def act(messages: Messages) -> str:
     """The plan's present step grounded; the goal is cut away before anybody looks."""
-    told = prompts.heard(messages)
-    return follow(prompts.opening(messages), [(one.transitions, one.plan) for one in told])
+    heard = prompts.heard(messages)
+    return follow(prompts.opening(messages), [(one.transitions, one.plan) for one in heard])
 
 
 def plan(messages: Messages, *, wrong: bool = False) -> list[str]:

@@ -19,16 +19,17 @@ from housequest.agent.evaluation.runs.batch import RunOptions
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
 from housequest.agent.evaluation.runs.shard import Shard
 from housequest.agent.explorer.curves import CEILING, FLOOR, curves_chart, curves_page, found_habits, read_curves, verify_lives
-from housequest.agent.explorer.living import LEARNT, RANDOM, Life, Lives, diary_entry, live, plan_lives, true_rules
+from housequest.agent.explorer.living import LEARNT, RANDOM, Life, Lives, diary, live, plan_lives, true_rules
 from housequest.agent.skills.searching import EARLIER, KEPT, SIMILAR, ToldPrior, linger, look_for
 from housequest.knowledge.mining import Mined
 from housequest.knowledge.rulebook import read_book
-from housequest.knowledge.rules import Origin, Rule, wilson
+from housequest.knowledge.rules import LONGEST_STATEMENT, Origin, Rule, wilson
 from housequest.knowledge.sentences import LOOKED, Location, PlaceShare, looked_rule, read_looked, read_sentence
 from housequest.worlds.alfworld.text import load_counts
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.household.belief import Belief, Item, Receptacle
 from housequest.worlds.household.goals import Goal
+from tests.backends.policy import react
 from tests.backends.server import answer, serve, status
 
 PLACES = ("cabinet 1", "cabinet 2", "countertop 1", "drawer 1", "drawer 7", "fridge 1")
@@ -203,13 +204,30 @@ def test_other_lives_in_the_folder_are_refused(whole: Path) -> None:
 
 def test_the_past_days_are_shown_to_a_model_as_they_were(tmp_path: Path) -> None:
     with serve() as server:
-        settings = configure({"agent": "react", "model": server.model(), "set": {"form": "free"}, "max_steps": 2})
+        settings = configure({"agent": "react", "model": server.model(), "set": {"form": "free"}, "max_steps": 40})
         wanted = plan_lives(settings, [HOME], ["context"], 2, (2,), 1)
         lived(wanted, tmp_path)
         (record,) = (tmp_path / "household-light-1001" / "context" / "day-001" / "episodes").glob("*.jsonl")
-        told = diary_entry(1, record)
-        assert told.startswith("Day 1: ") and "> " in told
-        assert told in str(server.requests[-1])
+        told = diary(1, record)
+        assert told[0].startswith("Day 1: ") and told[1].startswith("Day 1, continued: > ") and "> " in told[0]
+        # A long day is more than one rule can hold.
+        assert all(len(part) <= LONGEST_STATEMENT and part in server.requests[-1].text for part in told)
+        assert sum(part.count("> look: ") for part in told) == 40
+
+
+@pytest.mark.heavy
+def test_a_model_that_believes_what_it_is_told_lives_better_by_any_book(tmp_path: Path) -> None:
+    with serve(react) as server:
+        settings = configure({"agent": "react", "model": server.model(), "set": {"form": "free"}})
+        lived(plan_lives(settings, ["household:1000"], ["counts", "memory", "context"], 5, (5,), 4), tmp_path)
+    report = read_curves(tmp_path)
+    curves = {arm: report.curve(arm)[-1] for arm in report.arms}
+    assert all(each.turns < report.reference(FLOOR)[1] for each in curves.values())
+    # Who counts over the past days itself finds as much, and reads more.
+    assert curves["context"].turns == curves["counts"].turns
+    used = {arm: each.used or 0 for arm, each in curves.items()}
+    assert 0 < used["counts"] < used["context"]
+    assert "tokens a day" in report.text()
 
 
 def test_the_true_habits_are_what_a_book_is_measured_by() -> None:
