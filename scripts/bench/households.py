@@ -31,7 +31,7 @@ from tests.backends.server import Messages, serve
 
 HOMES = "2000..2019"
 WAYS = ("counts", "explore", "mine", "memory")
-FEW = "2000..2004"
+TEN, FIVE = "2000..2009", "2000..2004"
 HOUSES = 200
 """Made-up houses in which books are measured."""
 
@@ -55,8 +55,8 @@ def homes(data: Path | None) -> Iterator[str]:
 def builtin(data: Path | None) -> Iterator[str]:
     """The built-in model in single rooms and in four, for ten days, with books tried on ten others. Lines to print."""
     del data
-    for kind, wanted in (("household-light", " (wanted: 85 % by rules)"), ("household", "")):
-        report = _lived({"agent": "reasoner-actor"}, f"{kind}:{HOMES}", ("explore",), 10, (5, 10), 10)
+    for kind, seeds, wanted in (("household-light", HOMES, " (wanted: 85 % by rules)"), ("household", TEN, "")):
+        report = _lived({"agent": "reasoner-actor"}, f"{kind}:{seeds}", ("explore",), 10, (5, 10), 10)
         yield from report.lines()
         shares = [report.reference(FLOOR)[0], report.curve("explore")[-1].success, report.reference(CEILING)[0]]
         yield "{}: success {:.0%} without rules, {:.0%} by those of ten days, {:.0%} by the true habits{}".format(
@@ -65,7 +65,7 @@ def builtin(data: Path | None) -> Iterator[str]:
 
 
 def endpoint(data: Path | None) -> Iterator[str]:
-    """A policy behind an endpoint in homes of four rooms, with every way to learn, for 20 days, with books tried on ten others.
+    """A policy behind an endpoint in homes of four rooms, with every way to learn, for ten days, with books tried on ten others.
 
     It reads its prompts and nothing else, believes what they say of places, counts over past days that they tell, and plays
     like the expert: so this is what is to be gained by each way, and what it costs. Words count as tokens. Lines to print.
@@ -79,7 +79,7 @@ def endpoint(data: Path | None) -> Iterator[str]:
 
         server.policy = follow
         settings = {"agent": "react", "model": server.model(), "set": {"form": "free"}}
-        yield from _lived(settings, f"household:{FEW}", LEARNT, 20, (5, 10, 20), 10).lines()
+        yield from _lived(settings, f"household:{FIVE}", LEARNT, 10, (5, 10), 10).lines()
 
 
 def books(data: Path | None) -> Iterator[str]:

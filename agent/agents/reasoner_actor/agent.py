@@ -184,8 +184,9 @@ class BriefPrompting:
     The reasoner sees goal, rules and hints, so it is asked at the beginning and on a hint. When a plan has failed it reads
     the goal several times, and its most frequent answer is tried next (self-consistency, Wang et al., 2023). Hints that say
     in plain words where to go or what to do are followed without it (`housequest.agent.roles.brief`). If a command was
-    already given with the same knowledge, was declined, or is not among the granted admissible ones, the actor chooses
-    another from a list."""
+    already given with the same knowledge, was declined, or is not among the granted admissible ones, or if the actor walks to
+    where it stands or says that it is stuck, the command that carries the plan out with what was found takes its place; if
+    there is none, the actor chooses another from a list."""
 
     model: Model
     sampling: Sampling
@@ -222,7 +223,10 @@ class BriefPrompting:
             return "all steps of the plan are done, but the task is not over"
         if state.repeated >= after:
             return f"{state.repeated} times the actor repeated what had taught it nothing"
-        if state.turns >= PATIENCE and state.misses_all(memory.plan):
+        # A goal in the world's own words has one meaning; what it names is still to be found.
+        goal = self.household.read_goal(memory.goal)
+        certain = goal is not None and plan_of(goal) == memory.plan
+        if state.turns >= PATIENCE and state.misses_all(memory.plan) and not certain:
             return f"{state.turns} commands have found nothing that the plan names"
         return None
 
@@ -296,6 +300,12 @@ class BriefPrompting:
         answer = await ask(ACTOR, self.model, (), text, emit, self.sampling)
         if answer.value is not None:
             said, possible, done = answer.value.command, turn.admissible, {*state.idle, *barred}
+            due = [each for each in brief.due(memory.plan, state.belief, self.household.commands) if each not in done]
+            due = [each for each in due if possible is None or each in possible]
+            # To walk to where it stands is refused for certain; what the plan needs there is meant.
+            walks = {self.household.commands.go.format(place=one.name) for one in state.belief.here()} if due else set[str]()
+            if due and (said is None or said in done | walks):
+                return Answer(replace(answer.value, thought="", command=due[0]), "", answer.conversation), memory
             refused = said is not None and (said in done or (possible is not None and said not in possible))
             options: tuple[str, ...] = ()
             if (refused or (said is None and again)) and possible is None:
