@@ -163,35 +163,32 @@ def unseen(plan: Sequence[str], belief: Belief) -> tuple[str, ...]:
 
 
 def due(plan: Sequence[str], belief: Belief, commands: Commands) -> list[str]:
-    """The commands that carry ``plan`` out with what was found, those where one stands first: take its object, treat it, put it
-    in its place or use the lamp, or go there. None if small models are not taught such a plan."""
+    """The commands that carry ``plan`` out with its object in hand, those where one stands first: treat it, put it in its place
+    or use the lamp, or go there. None without the object, or if small models are not taught such a plan."""
     known, held = _parts(plan), belief.item(belief.held)
     parts: dict[str, Any] = {} if known is None else known.groupdict()
     thing, place, treatment, lamp = (parts.get(part) for part in ("object", "place", "treatment", "lamp"))
+    if held is None or held.kind != thing:
+        return []
 
     def inside(one: Receptacle, wanted: str | None) -> list[str]:
         return [name for name in belief.inside(one) if kind(name) == wanted]
 
     def doing(one: Receptacle) -> str | None:
-        if held is None:
-            settled = one.kind == place and (_number_of(plan) > 1 or treatment is None)
-            found = [] if settled else inside(one, thing)
-            return commands.take.format(thing=found[0], place=one.name) if found else None
         if lamp is not None:
             lamps = inside(one, lamp)
             return commands.use.format(thing=lamps[0], place=one.name) if lamps else None
         if treatment is not None and not held.treated(treatment):
-            usable = commands.treat is not None and one.kind == APPLIANCES[treatment]
-            return commands.treat.format(verb=treatment, thing=held.name, place=one.name) if commands.treat and usable else None
+            if commands.treat is None or one.kind != APPLIANCES[treatment]:
+                return None
+            return commands.treat.format(verb=treatment, thing=held.name, place=one.name)
         return commands.puts[0].format(thing=held.name, place=one.name) if one.kind == place else None
 
-    if thing is None or (held is not None and held.kind != thing):
-        return []
     places = [(one, command) for one in belief.receptacles if (command := doing(one)) is not None]
     # Two things belong in the same receptacle.
-    first = held is not None and _number_of(plan) > 1
-    places.sort(key=lambda each: (-len(inside(each[0], thing)) if first else 0, not belief.is_here(each[0].name)))
-    shut = treatment is None or held is None or held.treated(treatment)
+    alike = thing if _number_of(plan) > 1 else None
+    places.sort(key=lambda each: (-len(inside(each[0], alike)), not belief.is_here(each[0].name)))
+    shut = treatment is None or held.treated(treatment)
     return [
         (f"open {one.name}" if one.openness == "closed" and shut else command)
         if belief.is_here(one.name)

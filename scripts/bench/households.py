@@ -53,19 +53,19 @@ def homes(data: Path | None) -> Iterator[str]:
 
 
 def builtin(data: Path | None) -> Iterator[str]:
-    """The built-in model in single rooms and in four, for ten days, with books tried on ten others. Lines to print."""
+    """The built-in model in single rooms and in four, for five days, with books tried on five others. Lines to print."""
     del data
     for kind, seeds, wanted in (("household-light", HOMES, " (wanted: 85 % by rules)"), ("household", TEN, "")):
-        report = _lived({"agent": "reasoner-actor"}, f"{kind}:{seeds}", ("explore",), 10, (5, 10), 10)
+        report = _lived({"agent": "reasoner-actor"}, f"{kind}:{seeds}", ("explore",), 5, (5,), 5)
         yield from report.lines()
         shares = [report.reference(FLOOR)[0], report.curve("explore")[-1].success, report.reference(CEILING)[0]]
-        yield "{}: success {:.0%} without rules, {:.0%} by those of ten days, {:.0%} by the true habits{}".format(
+        yield "{}: success {:.0%} without rules, {:.0%} by those of five days, {:.0%} by the true habits{}".format(
             kind, *shares, wanted
         )
 
 
 def endpoint(data: Path | None) -> Iterator[str]:
-    """A policy behind an endpoint in homes of four rooms, with every way to learn, for ten days, with books tried on ten others.
+    """A policy behind an endpoint in homes of four rooms, with every way to learn, for ten days; books are tried on ten others.
 
     It reads its prompts and nothing else, believes what they say of places, counts over past days that they tell, and plays
     like the expert: so this is what is to be gained by each way, and what it costs. Words count as tokens. Lines to print.

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from housequest.agent.agents.reasoner_actor.agent import PATIENCE, READINGS
+from housequest.agent.agents.reasoner_actor.agent import PATIENCE, READINGS, BriefPrompting, PlanMemory, plan_of
 from housequest.agent.agents.spec import make_agent
-from housequest.agent.base import Proceed, Unattended
+from housequest.agent.base import Grants, Proceed, Unattended
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import CallTiming, Event
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
@@ -21,6 +21,8 @@ from housequest.agent.models.base import Capabilities, Completion, Model, Reques
 from housequest.agent.models.builtin.model import load_builtin
 from housequest.agent.models.registry import make_model
 from housequest.agent.roles import brief
+from housequest.agent.roles.base import Sampling
+from housequest.agent.roles.messages import RoleMemory
 from housequest.agent.roles.reading import LONGEST_KEPT
 from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.mining import mine_table
@@ -259,6 +261,56 @@ def test_who_has_not_found_it_yet_searches_on_unless_something_likely_was_seen()
     replies = [put("fridge", "dragon"), *[put("fridge")] * 3, *[put("fridge", "dragon")] * 99]
     found = plays(replies, "go to countertop 1", *places, then="look", max_turns=PATIENCE + 2)
     assert [plan.steps[0].split()[-1] for plan in of(events.Planned, found)] == ["dragon", "potato"]
+
+
+def test_a_goal_of_one_meaning_is_not_read_again_while_it_is_searched_for() -> None:
+    opened = read(HOUSEHOLD, OPENING, ())[0]
+    goal = HOUSEHOLD.read_goal("put a mug in cabinet.")
+    assert goal is not None and plan_of(goal) == PLAN and opened.belief is not None
+    prompting = BriefPrompting(Parrot(lambda text: ""), Sampling(), HOUSEHOLD)
+    nobody = RoleMemory(())
+    searching = brief.BriefState(opened.belief, turns=PATIENCE)
+    told = PlanMemory("put a mug in cabinet.", opened, Grants(), nobody, nobody, PLAN, state=searching)
+    assert prompting.led_nowhere(told, 3) is None
+    for other in (replace(told, goal="the cup goes up there"), replace(told, plan=("find and take a cup", PLAN[1]))):
+        assert "have found nothing that the plan names" in (prompting.led_nowhere(other, 3) or "")
+
+
+HELD = (("go to desk 1", "You arrive at desk 1. On the desk 1, you see a mug 1."),)
+IN_HAND = (*HELD, ("take mug 1 from desk 1", "You pick up the mug 1 from the desk 1."))
+SHUT = ("go to cabinet 1", "You arrive at cabinet 1. The cabinet 1 is closed.")
+OPENED = ("open cabinet 1", "You open the cabinet 1. In it, you see nothing.")
+COOLED = (PLAN[0], "cool it with the fridge", PLAN[1])
+
+
+@pytest.mark.parametrize(
+    ("plan", "told", "first"),
+    [
+        (PLAN, HELD, None),
+        (PLAN, IN_HAND, "go to cabinet 2"),
+        (PLAN, (*IN_HAND, SHUT), "open cabinet 1"),
+        (
+            PLAN,
+            (*IN_HAND, SHUT, ("open cabinet 1", "You open the cabinet 1. In it, you see nothing.")),
+            "move mug 1 to cabinet 1",
+        ),
+        (COOLED, IN_HAND, "go to fridge 1"),
+        (COOLED, (*IN_HAND, ("go to fridge 1", "You arrive at fridge 1. The fridge 1 is closed.")), "cool mug 1 with fridge 1"),
+        (("find and take a pen", PLAN[1]), IN_HAND, None),
+        (("sing", "dance"), IN_HAND, None),
+    ],
+)
+def test_the_plan_is_carried_out_with_what_is_in_the_hand(
+    plan: tuple[str, ...], told: tuple[tuple[str, str], ...], first: str | None
+) -> None:
+    assert next(iter(brief.due(plan, after(*told).belief, COMMANDS)), None) == first
+
+
+def test_an_actor_that_walks_on_the_spot_with_the_thing_in_hand_puts_it_down() -> None:
+    commands = ("go to countertop 1", "take potato 1 from countertop 1", "go to diningtable 1")
+    told = plays([put("diningtable"), *[put("fridge")] * 99], *commands, then="go to diningtable 1", max_turns=4)
+    stepped = of(events.Stepped, told)
+    assert stepped[-1].command == "move potato 1 to diningtable 1" and all(step.accepted for step in stepped)
 
 
 def test_an_actor_that_is_stuck_in_vain_does_not_use_up_the_revisions() -> None:
