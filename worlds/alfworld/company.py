@@ -34,7 +34,7 @@ class ToldThing(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Company:
+class CompanyMemory:
     """A player's memory of the others, and of what it told them itself.
 
     Args:
@@ -79,10 +79,10 @@ class Company:
         return self.idle < 2 * PATIENCE
 
 
-ALONE = Company()
+ALONE = CompanyMemory()
 
 
-def hearing(company: Company, before: Belief, goals: Sequence[Goal], news: Sequence[str]) -> Company:
+def hearing(company: CompanyMemory, before: Belief, goals: Sequence[Goal], news: Sequence[str]) -> CompanyMemory:
     """The memory after news, which ``before`` does not have yet."""
     for sentence in news:
         said = read_quoted(sentence)
@@ -101,7 +101,7 @@ def hearing(company: Company, before: Belief, goals: Sequence[Goal], news: Seque
     return company
 
 
-def _told(company: Company, goals: Sequence[Goal], who: str, said: str) -> Company:
+def _told(company: CompanyMemory, goals: Sequence[Goal], who: str, said: str) -> CompanyMemory:
     message = read_talk(said)
     claims = dict(company.claims)
     match message:
@@ -122,13 +122,13 @@ def _told(company: Company, goals: Sequence[Goal], who: str, said: str) -> Compa
     return replace(company, claims=tuple(claims.items()))
 
 
-def _learnt(company: Company, told: ToldThing) -> Company:
+def _learnt(company: CompanyMemory, told: ToldThing) -> CompanyMemory:
     earlier = next((one for one in company.told if one.thing == told.thing), told)
     told = told._replace(treatment=told.treatment or earlier.treatment)
     return replace(company, told=(*(one for one in company.told if one.thing != told.thing), told)[-_MOST_TOLD:])
 
 
-def observing(company: Company, command: str, belief: Belief, *, refused: bool) -> Company:
+def observing(company: CompanyMemory, command: str, belief: Belief, *, refused: bool) -> CompanyMemory:
     """The memory after the answer to a command, which ``belief`` has: one's own eyes count for more than words."""
     named = names(command)
     if refused:
@@ -141,7 +141,7 @@ def observing(company: Company, command: str, belief: Belief, *, refused: bool) 
     return replace(company, told=told, deed=deed, check=None, doubted=company.doubted - {command})
 
 
-def believed(company: Company, belief: Belief) -> Belief:
+def believed(company: CompanyMemory, belief: Belief) -> Belief:
     """The belief with what others told."""
     if not company.told:
         return belief
@@ -171,7 +171,7 @@ class Work:
         belief: The state of the house, as far as it is known.
     """
 
-    def __init__(self, company: Company, goals: Sequence[Goal], belief: Belief) -> None:
+    def __init__(self, company: CompanyMemory, goals: Sequence[Goal], belief: Belief) -> None:
         self.company, self.goals, self.belief = company, goals, belief
         self.held = belief.item(belief.held)
         self.settled = {number: self._settled(goal) for number, goal in enumerate(goals, start=1)}
@@ -257,7 +257,7 @@ class Work:
         return place if things else next(claimed, "")
 
 
-def spoken_for(work: Work, company: Company, seen: Sequence[str]) -> tuple[Company, tuple[str, ...]]:
+def spoken_for(work: Work, company: CompanyMemory, seen: Sequence[str]) -> tuple[CompanyMemory, tuple[str, ...]]:
     """The reports before a command: the errand just done, and the places ``seen`` first since the last report."""
     says: list[str] = []
     if company.deed is not None:
@@ -274,7 +274,9 @@ def spoken_for(work: Work, company: Company, seen: Sequence[str]) -> tuple[Compa
     return replace(company, reported=company.reported | {*fresh}, deed=None), tuple(says)
 
 
-def claiming(company: Company, claim: Claimed | None, move: Move, says: tuple[str, ...], revisits: str = "") -> Company:
+def claiming(
+    company: CompanyMemory, claim: Claimed | None, move: Move, says: tuple[str, ...], revisits: str = ""
+) -> CompanyMemory:
     """The memory after a decision, with what is said beside it; ``revisits`` is the place that is looked at again."""
     before = company.mine
     if claim is not None and claim != before and (before is None or (claim.goal, claim.thing) != (before.goal, before.thing)):

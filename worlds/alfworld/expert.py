@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from housequest.worlds.alfworld.company import ALONE, Company, Work, believed, claiming, hearing, observing, spoken_for
+from housequest.worlds.alfworld.company import ALONE, CompanyMemory, Work, believed, claiming, hearing, observing, spoken_for
 from housequest.worlds.alfworld.text import HOUSEHOLD, guess_goal, load_counts, read_goals
 from housequest.worlds.base import Observation
 from housequest.worlds.household.base import Expert, ExpertMemory, ExpertSettings, Move, belief_after
@@ -35,7 +35,7 @@ class HouseholdExpertMemory(ExpertMemory):
     first: tuple[str, ...] = ()
     last: tuple[str, ...] = ()
     goals: tuple[Goal, ...] = ()
-    company: Company = ALONE
+    company: CompanyMemory = ALONE
 
     @property
     def together(self) -> bool:
