@@ -103,7 +103,9 @@ class Settings(BaseModel):
     """All settings, with the origin of each value that was set. ``None`` leaves the choice to the command.
 
     ``protocol`` names conditions of a measurement (`housequest.agent.protocols`). ``repeat`` is the number of episodes of each
-    task, and ``retry_lost`` the number of retries of a lost one. ``rules`` is a rulebook's name or file, of which an episode
+    task, and ``retry_lost`` the number of retries of a lost one. ``players`` share one house, in place of one ``agent``:
+    each is ``AGENT``, ``AGENT=MODEL`` or ``builtin``, with ``*N`` for N of them; ``talk`` is the price of a message, and
+    ``order`` says if they decide one after the other. ``rules`` is a rulebook's name or file, of which an episode
     shows at most about ``rules_budget`` tokens. ``timeout`` limits one attempt at a model call, in seconds. ``agents`` has the
     settings of each agent by name, and ``set`` overrides them for the chosen agent; ``worlds`` and ``world_option`` do the same
     for world options. ``prices`` are by model name::
@@ -132,6 +134,9 @@ class Settings(BaseModel):
     retry_lost: Annotated[int, BeforeValidator(_not_bool), Field(ge=0, le=100)] = 0
     agent: Text | None = None
     model: Text | None = None
+    players: tuple[Text, ...] = ()
+    talk: Literal["free", "turn", "off"] = "free"
+    order: Literal["turns", "at-once"] = "turns"
     timeout: Annotated[float, BeforeValidator(_not_bool), Field(gt=0, le=86_400, allow_inf_nan=False)] = 60.0
     rules: Annotated[Text | None, BeforeValidator(lambda value: None if value == NO_RULES else value)] = None
     rules_budget: Number = RULES_BUDGET
@@ -458,10 +463,10 @@ def _flags(flags: Mapping[str, object]) -> SettingsSource:
 
 _PATHS = ("rules", "habits")
 """Settings whose relative paths begin at the configuration file's folder."""
-_LISTS = ("type", "grant")
+_LISTS = ("type", "grant", "players")
 _PAIRS = ("set", "world_option")
 """Settings given as KEY=VALUE; in files they are tables of an agent or a world."""
-_OF_A_MEASUREMENT = ("protocol", "repeat", "retry_lost")
+_OF_A_MEASUREMENT = ("protocol", "repeat", "retry_lost", "players", "talk", "order")
 """Settings given only with the command or an arm of a sweep, never in a file."""
 FILE_KEYS = tuple(key for key in Settings.model_fields if key not in (*_PAIRS, *_OF_A_MEASUREMENT))
 _VARIABLES = {f"{PREFIX}{key.upper()}": key for key in Settings.model_fields if key not in (*_TABLES, *_OF_A_MEASUREMENT)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -14,7 +15,7 @@ from housequest.agent.base import Agent, AskPerson
 from housequest.agent.config import RULES_BUDGET, Prices, Settings, world_of
 from housequest.agent.episodes.drawing import no_rooms
 from housequest.agent.episodes.events import Curiosity
-from housequest.agent.episodes.loop import PLAN, VIEW, EpisodeConfig
+from housequest.agent.episodes.loop import PLAN, VIEW, EpisodeConfig, TogetherConfig
 from housequest.agent.models.base import Image, Message, Model, Request, Watch, in_role, probe, roles_of
 from housequest.agent.models.keys import KeyRing
 from housequest.agent.models.registry import EXAMPLE, computes, destination, make_model, parse_models, portable_name
@@ -26,12 +27,16 @@ from housequest.worlds.errors import ConfigurationError, Unsupported, shown
 from housequest.worlds.options import Scalar
 from housequest.worlds.paths import given_path, read_file
 from housequest.worlds.registry import load_plugin, plugins, world_class
+from housequest.worlds.shared import Shareable
 
 if TYPE_CHECKING:
     from housequest.agent.agents.spec import Worked
     from housequest.agent.models.rate_limiter import Limiter
 
 HUMAN = "human"
+NAMES = ("Ann", "Bob", "Cleo", "Dan")
+"""Names of players who have none of their own."""
+_PLAYER = re.compile(r"(?P<agent>[\w.-]{1,80})(?:=(?P<model>.{1,500}?))?(?:\*(?P<number>[1-9]))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,10 +45,21 @@ class Setup(EpisodeConfig):
 
     agent: str
     configured: Settings
+    players: tuple[tuple[str, Setup], ...] = ()
+
+    @property
+    def company(self) -> TogetherConfig:
+        """The settings of several players in one house."""
+        return TogetherConfig(self.configured.talk, self.configured.order)
 
     @property
     def recorded_model(self) -> str | None:
         return portable_name(self.model) if self.model else None
+
+    @property
+    def each(self) -> tuple[Setup, ...]:
+        """The setup of each player; this one, if it plays alone."""
+        return tuple(each for _, each in self.players) or (self,)
 
     @property
     def prices(self) -> Prices | None:
@@ -51,6 +67,9 @@ class Setup(EpisodeConfig):
 
     def destinations(self) -> Iterator[str]:
         """Sentences about data sent to other machines, and about threads used here. Raises ``ConfigurationError``."""
+        if self.players:
+            yield from dict.fromkeys(sentence for _, each in self.players for sentence in each.destinations())
+            return
         if self.model is not None and (how := computes(self.model)) is not None:
             yield how
         if self.model is not None and (where := destination(self.model)) is not None:
@@ -106,6 +125,8 @@ def set_up(
     curiosity: Curiosity | None = None,
 ) -> Setup:
     """Resolve every choice that ``settings`` leave open. Raises ``ConfigurationError`` and ``KnowledgeError``."""
+    if settings.players:
+        return _set_up_company(settings, world)
     if world is None:
         world_class(settings.world)  # An unknown world is refused before its agent's model is looked for.
     agent = agent or settings.agent or registry.DEFAULT_AGENT
@@ -143,6 +164,49 @@ def set_up(
         configured=settings,
     )
     return _able_to_see(setup)
+
+
+def _set_up_company(settings: Settings, world: World | None) -> Setup:
+    """The setup of several players. What there is one of in a run, such as seed and grants, is that of the first."""
+    if settings.agent or settings.model or settings.set:
+        given = next(key for key in ("agent", "model", "set") if getattr(settings, key))
+        raise ConfigurationError(
+            f"--{given} is of one player; leave it out, or name it in --players, such as react=openai:NAME."
+        )
+    named = list(_each_player(settings.players))
+    if not 2 <= len(named) <= len(NAMES):
+        raise ConfigurationError(f"--players names {len(named)}; give two to {len(NAMES)}, such as expert,builtin or react*2.")
+    if settings.retry_lost:
+        raise ConfigurationError("--retry-lost is for one player alone, who is told of its earlier attempts; leave it out.")
+    world = world or world_of(settings)
+    if not isinstance(world, Shareable):
+        raise Unsupported(f"The world {world.name!r} is for one player alone; leave --players out.")
+    if alone := {"diagnosis", VIEW, PLAN} & set(settings.grant):
+        raise ConfigurationError(f"--grant {min(alone)} is for one player alone; leave it out.")
+    players = list[tuple[str, Setup]]()
+    for name, (agent, model) in zip(NAMES, named, strict=False):
+        if agent == HUMAN:
+            raise ConfigurationError("--players: the agent 'human' needs a screen; name agents that play by themselves.")
+        own = settings.model_copy(update={"players": (), "agent": agent, "model": model})
+        players.append((name, set_up(own, world)))
+    first = players[0][1]
+    models = {each.model for _, each in players if each.model is not None}
+    # A figure of a run is by its model only if there is one.
+    model = next(iter(models)) if len(models) == 1 else None
+    return replace(first, players=tuple(players), configured=settings, model=model)
+
+
+def _each_player(given: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+    for player in (one.strip() for text in given for one in text.split(",")):
+        found = _PLAYER.fullmatch(player)
+        if found is None:
+            raise ConfigurationError(
+                f"--players: {shown(player, 60)} is no player; give AGENT, AGENT=MODEL or builtin, or *N after it."
+            )
+        agent, model = found["agent"], found["model"]
+        if agent == registry.DEFAULT_MODEL and model is None:
+            agent, model = registry.DEFAULT_AGENT, agent
+        yield from [(agent, model)] * int(found["number"] or 1)
 
 
 def _takes(agent: str, world: World) -> registry.Take | None:

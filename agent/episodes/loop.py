@@ -159,7 +159,7 @@ class Partner:
 
 
 @dataclass(frozen=True, slots=True)
-class Company:
+class TogetherConfig:
     """The settings of a game of several, both recorded: what a message costs, and in which ``order`` players decide."""
 
     talk: events.Talking = "free"
@@ -170,7 +170,7 @@ async def run_together(
     house: Shared,
     partners: Sequence[Partner],
     listener: EventListener,
-    company: Company | None = None,
+    company: TogetherConfig | None = None,
     *,
     halt: Callable[[ModelError], None] = lambda _: None,
 ) -> events.Ended:
@@ -192,7 +192,7 @@ async def run_together(
     Raises:
         ConfigurationError: A person attends players who decide at once, or something is granted that is for one player alone.
     """
-    company = company or Company()
+    company = company or TogetherConfig()
     at_once = company.order == "at-once"
     if at_once and any(one.overseer.attended for one in partners):
         raise ConfigurationError("A person cannot attend players who decide at once; give the order turns.")
@@ -302,7 +302,7 @@ class _Episode:
     seats: tuple[_Seat, ...]
     emitter: EventEmitter
     halt: Callable[[ModelError], None]
-    company: Company | None = None
+    company: TogetherConfig | None = None
     household: Household | None = None
     checkpoints: dict[int, tuple[tuple[EpisodeState, ...], Env | None]] = field(
         default_factory=dict[int, tuple[tuple[EpisodeState, ...], "Env | None"]]

@@ -19,7 +19,7 @@ from housequest.agent.base import Agent, AskPerson, Turn, Watcher
 from housequest.agent.episodes import events
 from housequest.agent.episodes.emitter import FILLED, EpisodeOver, EventListener
 from housequest.agent.episodes.events import CallTiming, Ended, Event
-from housequest.agent.episodes.loop import Company, EpisodeConfig, Partner, run_episode, run_together
+from housequest.agent.episodes.loop import EpisodeConfig, Partner, TogetherConfig, run_episode, run_together
 from housequest.agent.models import base as models
 from housequest.worlds.base import Env, Observation, Step
 from housequest.worlds.env import SharedWrapper, Wrapper
@@ -97,7 +97,7 @@ async def resume_together(
     partners: Sequence[ResumedPartner],
     recorded: Sequence[Event],
     listener: EventListener,
-    company: Company | None = None,
+    company: TogetherConfig | None = None,
     *,
     halt: Callable[[ModelError], None] = lambda _: None,
 ) -> Ended:
@@ -113,7 +113,7 @@ async def resume_together(
 
     Raises ``RecordMisfit`` that names the first event that differs, and what `run_together` raises.
     """
-    cursor, company = _Cursor(recorded), company or Company()
+    cursor, company = _Cursor(recorded), company or TogetherConfig()
     seated = list[Partner]()
     for one in partners:
         script = _Script(cursor, one.overseer, None, one.name, at_once=company.order == "at-once")

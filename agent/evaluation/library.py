@@ -54,6 +54,9 @@ class RunSettings(TypedDict, total=False):
     repeat: int
     retry_lost: int
     agent: str | AgentSpec | None
+    players: str | Sequence[str]
+    talk: str
+    order: str
     model: str | Sequence[str] | Model | None
     timeout: float
     rules: str | None

@@ -29,7 +29,9 @@ NARROW = 100
 _BETWEEN = " | "
 
 
-@options.takes(*options.TASKS, "limit", "sample", "sample_seed", *options.PLAYER, "concurrency", *options.MEASUREMENT)
+@options.takes(
+    *options.TASKS, "limit", "sample", "sample_seed", *options.PLAYER, *options.COMPANY, "concurrency", *options.MEASUREMENT
+)
 def evaluate(
     flags: options.Flags,
     retry_errors: bool = False,
@@ -41,7 +43,7 @@ def evaluate(
     dry_run: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Play many tasks with one agent and print a report. If interrupted, the same command resumes."""
+    """Play many tasks with one agent, or several in one house, and print a report. If interrupted, the same command resumes."""
     from housequest.tui.commands.running import EvalCall, evaluate_run, evaluate_sweep, read_how
 
     call = EvalCall(flags, *read_how(budget, retry_errors, shard, cluster), out, dry_run, as_json)

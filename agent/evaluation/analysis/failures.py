@@ -121,11 +121,15 @@ class Failure:
 
 
 def failure_of(events: Sequence[Event]) -> Failure | None:
-    """The one class of an episode's ``events``, on the branch that was played on; None if it was won or has not ended."""
+    """The one class of an episode's ``events``, on the branch that was played on; None if it was won, has not ended,
+    or several lost it together.
+    """
     played = branch(events)
     ended = next((event.body for event in reversed(played) if isinstance(event.body, Ended)), None)
     if ended is None or ended.outcome == "won":
         return None
+    if ended.outcome == "lost" and any(event.player is not None for event in played):
+        return None  # the rules are about what one player saw and did
     return next(_failures(EpisodeCase(played, ended)))
 
 

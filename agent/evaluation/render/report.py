@@ -13,7 +13,8 @@ from housequest.agent.evaluation.analysis.metrics import CeilingFigures, Episode
 from housequest.agent.evaluation.analysis.run import Run, counted_prior, named_by_model, prior_of, reference_of, world_of_run
 from housequest.agent.evaluation.render import table
 from housequest.agent.evaluation.render.table import Column, Section, Strong, Table, TabledReport, Warned, wrapped
-from housequest.agent.evaluation.runs.folder import Result
+from housequest.agent.evaluation.runs.files import total
+from housequest.agent.evaluation.runs.folder import PlayerShare, Result
 from housequest.agent.evaluation.runs.spec import MANY, Manifest
 from housequest.agent.evaluation.runs.usage import Tokens, cost, money, price_tables
 from housequest.agent.models.base import OWN_TEMPERATURE
@@ -114,6 +115,9 @@ class EpisodesReport(TabledReport):
             won = f", {overall.mean_steps_won:.1f} in a won one" if overall.mean_steps_won is not None else ""
             counted = f"{overall.refused} refused, {overall.repeated} repeated"
             yield f"{table.number(overall.commands.mean)} steps an episode{won}; {counted}."
+        if manifest.configuration.players and overall.finished:
+            rounds = sum(result.turns for result in overall.results) / len(overall.results)
+            yield f"{rounds:.1f} rounds an episode; steps and paths count the commands of all players."
         if overall.enacted:
             diverged = overall.diverged or 0
             parted = f"{many(diverged, 'command')} ({table.percent(diverged / overall.enacted)}) diverged from the game"
@@ -157,6 +161,7 @@ class RunReport(EpisodesReport):
             "learned": manifest.learned,
             **details(self.every, whole=True),
             **({"by_role": roles} if (roles := self.by_role()) else {}),
+            **({"players": shares} if (shares := work_of_each(self.every.overall.results)) else {}),
         }
 
     def sections(self) -> Iterator[Section]:
@@ -165,6 +170,7 @@ class RunReport(EpisodesReport):
         rows = list(groups(summary))
         yield Table.of("", pick("tasks", "won", "err", "success", "95 % interval", "steps"), rows)
         yield table.named_lines(self.heading, width=10)
+        yield shared_work(summary.overall.results)
         yield self.behind()
         yield _means(summary)
         yield [
@@ -295,6 +301,9 @@ def played_by(manifest: Manifest) -> dict[str, str]:
     """The agent with its settings, and its model, as lines of a card."""
     config = manifest.configuration
     variants = " ".join(f"{key}={value}" for key, value in sorted(config.settings.items()) if value != "")
+    if config.players:
+        several = {"players": "; ".join(player.words for player in config.players), "talk": config.talk or ""}
+        return {**several, "order": config.order or ""}
     return {"agent": f"{config.agent}  {variants}".rstrip(), "model": config.model or "none"}
 
 
@@ -304,6 +313,28 @@ def groups(summary: Summary) -> Iterator[tuple[str, Figures]]:
     yield "all", summary.overall
     if set(summary.by_wording) - {"template"}:
         yield from ((f"goals: {wording}", count) for wording, count in summary.by_wording.items())
+
+
+def work_of_each(results: Sequence[Result]) -> dict[str, dict[str, Any]]:
+    """The sums of each player's `PlayerShare` over all episodes, with its ``share`` of all that was done; {} of one player."""
+    names = dict.fromkeys(name for result in results for name in result.players or ())
+    sums = {
+        name: {key: total(getattr(own[name], key) for own in shares if name in own) for key in PlayerShare.model_fields}
+        for shares in ([result.players or {} for result in results],)
+        for name in names
+    }
+    done = sum(own["done"] or 0 for own in sums.values())
+    return {name: {"share": (own["done"] or 0) / done if done else None, **own} for name, own in sums.items()}
+
+
+def shared_work(results: Sequence[Result]) -> Section:
+    """A table of the work of each, if several played in one house."""
+    rows = [
+        (name, table.percent(own["share"]), *(str(own[key] or 0) for key in ("steps", "refused", "idle", "messages", "calls")))
+        for name, own in work_of_each(results).items()
+    ]
+    columns = ("who did what", "share of work", "steps", "refused", "idle", "messages", "calls")
+    return Table(columns, tuple(rows)) if rows else ()
 
 
 def _means(summary: Summary) -> Section:

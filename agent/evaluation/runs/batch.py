@@ -10,7 +10,7 @@ import errno
 import gc
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from housequest.agent.base import Agent, RequiresCapabilities
 from housequest.agent.episodes.events import CallTiming, Event
 from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.record import EpisodeRecorder, cut_off_end, read_episode
-from housequest.agent.episodes.resume import resume_episode
+from housequest.agent.episodes.resume import ResumedPartner, resume_episode, resume_together
 from housequest.agent.evaluation.analysis.metrics import Summary, summarise
 from housequest.agent.evaluation.parts import Cluster, ClusterJob
 from housequest.agent.evaluation.runs.budget import BudgetTracker, Caller, MeteredModel, RunHalted, Stopped
@@ -33,7 +33,7 @@ from housequest.agent.models.base import Model
 from housequest.agent.models.rate_limiter import RateLimiter
 from housequest.agent.setup import Setup
 from housequest.worlds.base import Step, Task
-from housequest.worlds.env import Wrapper
+from housequest.worlds.env import SharedWrapper, Wrapper, shared_house
 from housequest.worlds.errors import ConfigurationError, ModelError
 from housequest.worlds.paths import IrregularFile, atomic_write, given_path, open_file, read_file, refuse_irregular
 
@@ -102,15 +102,24 @@ async def run_batch(
     every, tasks = spec.selection.tasks, spec.manifest.tasks
     if options.shard is not None:
         every, tasks = options.shard.part(every), options.shard.part(tasks)
-    model = options.model or spec.setup.make_model()
+    setups = spec.setup.each
+    named = {each.model: each for each in reversed(setups) if each.model is not None}
+    if options.cluster is not None and spec.setup.players:
+        raise ConfigurationError("Several players in one house are played by one process; leave the cluster out.")
+    if options.model is not None and len(named) > 1:
+        raise ConfigurationError("The players have several models, so one model cannot be given for all; name them.")
+    models = {name: options.model or each.make_model() for name, each in named.items()}
     try:
-        metered = None if model is None else MeteredModel(model, tracker, spec.setup.prices)
-        agent = spec.setup.make_agent(metered)
+        metered = {
+            name: MeteredModel(model, tracker, named[name].prices) for name, model in models.items() if model is not None
+        }
+        agents = [each.make_agent(metered.get(each.model or "")) for each in setups]
         try:
-            if isinstance(agent, RequiresCapabilities):
-                await agent.check()
-            if metered is not None:
-                await spec.setup.check_model(metered)
+            for agent, each in zip(agents, setups, strict=True):
+                if isinstance(agent, RequiresCapabilities):
+                    await agent.check()
+                if each.model in metered:
+                    await each.check_model(metered[each.model])
         except RunHalted:
             raise tracker.ended() from None
         with stopped_when_full(folder), run.locked(), rare_collections():
@@ -124,13 +133,14 @@ async def run_batch(
                 options.say(f"Not whole: {faults[0]}.{more} Damaged episodes are kept as *.unfit-N and played again.")
             tracker.used += used_before(run, tasks, finished, spec.setup.prices)
             results = [result for result in finished if not (options.retry_errors and result.outcome == "error")]
-            await _Batch(run, spec, every, agent, metered, options, tracker, results).play()
+            await _Batch(run, spec, every, agents[0], metered, options, tracker, results).play()
         if len(results) < len(tasks):
             raise tracker.ended()
         return summarise(tasks, results)
     finally:
-        if model is not None and options.model is None:
-            await model.aclose()
+        for model in models.values() if options.model is None else ():
+            if model is not None:
+                await model.aclose()
 
 
 @contextmanager
@@ -164,12 +174,14 @@ class _Batch:
     spec: RunSpec
     tasks: Sequence[Task]
     agent: Agent
-    model: MeteredModel | None
+    models: Mapping[str, MeteredModel]
     options: RunOptions
     tracker: BudgetTracker
     results: list[Result]
 
     def __post_init__(self) -> None:
+        # What several models take together would say nothing of one.
+        self.model = next(iter(self.models.values())) if len(self.models) == 1 else None
         self._caller: Caller | None = self.model
         self._index = _Index(self.run)
         self._resumed, self._unfit = len(self.results), 0
@@ -198,7 +210,11 @@ class _Batch:
     async def _player(self, clock: BinaryIO) -> AsyncGenerator[LocalPlayer | RemotePlayers]:
         cluster = self.options.cluster
         if cluster is None or not self._left:
-            yield LocalPlayer(self.run, self.spec.setup, self.agent, self.model, self.tracker, clock, self._set_aside)
+            setup, models = self.spec.setup, self.models
+            players = tuple(
+                ResumedPartner(name, each.make_agent, each, model=models.get(each.model or "")) for name, each in setup.players
+            )
+            yield LocalPlayer(self.run, setup, self.agent, self.model, self.tracker, clock, self._set_aside, players=players)
             return
         most = min(self.options.concurrency, len(self._left))
         limiter = RateLimiter(self.model.most if self.model else None)
@@ -276,7 +292,7 @@ class _Index:
 @dataclass(frozen=True, slots=True)
 class LocalPlayer:
     """Plays a run's episodes in this process, many at once; what is recorded of them lies in the run's folder, and timings of
-    calls go to ``clock``. ``recorded`` is told whose record grew.
+    calls go to ``clock``. ``recorded`` is told whose record grew. In company, ``players`` play.
     """
 
     run: RunFolder
@@ -287,6 +303,7 @@ class LocalPlayer:
     clock: BinaryIO
     set_aside: SetAside
     recorded: Callable[[SelectedTask], None] = unheard
+    players: tuple[ResumedPartner, ...] = ()
 
     async def play(self, task: Task) -> Result:
         """Resume the episode of ``task``, or play it from the start. Raises ``RunHalted`` where the run ends before."""
@@ -306,7 +323,9 @@ class LocalPlayer:
         if not recorded:
             # A new attempt: the seconds of earlier attempts no longer count.
             self.run.clock(selected, 0.0)
-        env, setup = _Opening(self.setup, task), self.setup
+        setup, players = self.setup, self.players
+        house = _OpeningHouse(setup, task) if players else None
+        env = _Opening(setup, task)
         path = self.run.episode(selected)
         with EpisodeRecorder(
             path, clock=self.clock, label=episode_name(selected), resume=self.run.part(selected).exists()
@@ -324,12 +343,14 @@ class LocalPlayer:
                 raise RunHalted from error
 
             try:
-                if recorded:
+                if house is not None:
+                    await resume_together(house, players, recorded, listen, setup.company, halt=halt)
+                elif recorded:
                     await resume_episode(env, setup.make_agent, setup, recorded, listen, model=self.model, halt=halt)
                 else:
                     await run_episode(env, self.agent, setup, listen, halt=halt)
             finally:
-                env.close()
+                (house or env).close()
                 self.run.clock(selected, time.monotonic() - begun, resumed=bool(recorded))
         result = result_of(selected, events)
         assert result is not None, "an episode ends with an event that says so"
@@ -354,6 +375,30 @@ class _Opening(Wrapper):
     def close(self) -> None:
         if hasattr(self, "env"):
             self.env.close()
+
+
+class _OpeningHouse(SharedWrapper):
+    """Opens the house in ``reset``, for the same reason."""
+
+    def __init__(self, setup: Setup, task: Task) -> None:
+        self._setup = setup
+        self._task = task
+
+    @property
+    def task(self) -> Task:
+        return self._task
+
+    @property
+    def players(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self._setup.players)
+
+    def reset(self) -> Mapping[str, Step]:
+        self.house = shared_house(self._setup.world, self._task, self.players)
+        return self.house.reset()
+
+    def close(self) -> None:
+        if hasattr(self, "house"):
+            self.house.close()
 
 
 class RemotePlayers(Caller, Protocol):

@@ -112,10 +112,12 @@ class _Like(NamedTuple):
 
 
 def estimate(spec: RunSpec, *folders: Path, runs: Path = Path("runs")) -> Estimate | None:
-    """Estimate the rest of ``spec``, which is played into each of ``folders``; None without a basis. Runs below
-    ``runs`` tell, too, which have the same world, agent, settings, grants and turn limit; the more alike the better. Unreadable
-    folders are skipped.
+    """Estimate the rest of ``spec``, which is played into each of ``folders``; None without a basis, and for several players.
+    Runs below ``runs`` tell, too, which have the same world, agent, settings, grants and turn limit; the more alike the better.
+    Unreadable folders are skipped.
     """
+    if spec.setup.players:
+        return None  # what one player used says little of several
     unplayed = [task for folder in folders for task in _unplayed(spec, RunFolder(folder))]
     if not unplayed:
         return Estimate(0, "", (0, 0), (0, 0), (0, 0), None)

@@ -26,7 +26,19 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from housequest.agent.episodes.events import Body, Ended, Event, ModelCall, Outcome, ParseFailed, Started, Stepped, branch
+from housequest.agent.episodes.events import (
+    Body,
+    Ended,
+    Event,
+    ModelCall,
+    Outcome,
+    ParseFailed,
+    Said,
+    Started,
+    Stepped,
+    TurnSpent,
+    branch,
+)
 from housequest.agent.episodes.record import read_episode, sha256_of, unfit_file
 from housequest.agent.evaluation.analysis.failures import Failure, failure_of
 from housequest.agent.evaluation.runs import files
@@ -37,6 +49,7 @@ from housequest.worlds import paths
 from housequest.worlds.errors import Boundary, ConfigurationError, shown
 from housequest.worlds.locks import held
 from housequest.worlds.paths import Format, IrregularFile, atomic_write, open_file, remove_unfinished
+from housequest.worlds.shared import WAIT
 from housequest.worlds.systems import replace_file, sync_folder
 from housequest.worlds.text import printable
 
@@ -273,6 +286,35 @@ class Use(Frozen):
     thinking_tokens: Number | None = None
 
 
+class PlayerShare(Use):
+    """The part of one player in an episode of several: ``done`` of its commands were accepted and more than waiting; ``idle``
+    turns passed without; ``messages`` of so many ``characters`` went to the others.
+    """
+
+    steps: Number = 0
+    done: Number = 0
+    refused: Number = 0
+    idle: Number = 0
+    messages: Number = 0
+    characters: Number = 0
+
+    @classmethod
+    def of(cls, own: Sequence[Body]) -> PlayerShare:
+        """Count these events of one player."""
+        steps = [body for body in own if isinstance(body, Stepped)]
+        waited = sum(step.accepted and step.command == WAIT for step in steps)
+        said = [body.text for body in own if isinstance(body, Said)]
+        return cls(
+            steps=len(steps),
+            done=sum(step.accepted for step in steps) - waited,
+            refused=sum(not step.accepted for step in steps),
+            idle=waited + sum(isinstance(body, TurnSpent) for body in own),
+            messages=len(said),
+            characters=sum(map(len, said)),
+            **used_in(own),
+        )
+
+
 class Result(Frozen):
     """One finished episode; tokens are None where the model never counted them.
 
@@ -281,7 +323,8 @@ class Result(Frozen):
     ``enacted`` commands were carried out in a simulator too, by ``low_level`` actions; ``diverged`` of them could not be done
     there as in the world. All three are None where none was. ``repeated`` counts as `repeats` does. ``failure`` says why it was
     not won. ``plain`` counts the ``calls`` that were of plain text and no chat. ``learned`` says how the model's server had to
-    be asked. ``roles`` says what each role used, if roles had models of their own. ``episode_sha256`` is the digest of the
+    be asked. ``roles`` says what each role used, if roles had models of their own. ``players`` says what each of several did.
+    ``episode_sha256`` is the digest of the
     episode's file; None before it is in the index.
     """
 
@@ -309,6 +352,7 @@ class Result(Frozen):
     thinking_tokens: Number | None = None
     learned: tuple[str, ...] | None = None
     roles: dict[str, Use] | None = None
+    players: dict[str, PlayerShare] | None = None
     boundary: Boundary | None = None
     message: str | None = None
     failure: Failure | None = None
@@ -332,12 +376,15 @@ class Result(Frozen):
 
 def result_of(task: SelectedTask, events: Sequence[Event]) -> Result | None:
     """The result on the branch that was played on; None before its end. Raises ``ValidationError`` for impossible events."""
-    played = [event.body for event in branch(events)]
+    kept = branch(events)
+    played = [event.body for event in kept]
     ended = played[-1] if played else None
     if not isinstance(ended, Ended):
         return None
     started = next((body for body in played if isinstance(body, Started)), None)
     steps = [body for body in played if isinstance(body, Stepped)]
+    names = [one.name for one in started.players or ()] if started else []
+    of_each = {name: [event.body for event in kept if event.player == name] for name in names or [None]}
     enacted = [step.enacted for step in steps if step.enacted is not None]
     same = {"outcome", "reason", "assisted", "turns", "steps", "refused", "boundary", "message"}
     return Result(
@@ -346,7 +393,7 @@ def result_of(task: SelectedTask, events: Sequence[Event]) -> Result | None:
         type=task.type,
         wording=started.wording if started else None,
         **ended.model_dump(include=same),
-        repeated=repeats(steps),
+        repeated=sum(repeats([body for body in own if isinstance(body, Stepped)]) for own in of_each.values()),
         met=steps[-1].met if steps else None,
         conditions=steps[-1].conditions if steps else None,
         enacted=len(enacted) or None,
@@ -356,6 +403,7 @@ def result_of(task: SelectedTask, events: Sequence[Event]) -> Result | None:
         learned=tuple(sorted({words for body in played if isinstance(body, ModelCall) for words in body.learned or ()}))
         or None,
         roles=by_role(played),
+        players={name: PlayerShare.of(own) for name, own in of_each.items() if name is not None} or None,
         failure=failure_of(events),
     )
 

@@ -21,7 +21,7 @@ from pydantic import Field
 
 from housequest.agent.base import Attempt
 from housequest.agent.config import Grant, Settings, check_habits
-from housequest.agent.episodes.events import Curiosity
+from housequest.agent.episodes.events import Curiosity, Deciding, Talking
 from housequest.agent.episodes.loop import VIEW
 from housequest.agent.evaluation.runs.files import Frozen, SelectedTask, differences
 from housequest.agent.models.registry import file_digest
@@ -47,6 +47,26 @@ SEARCHED = 1_000
 """A range of more made-up tasks than this is never gone through, and taken to have all types."""
 
 
+class PlayerConfig(Frozen):
+    """One of several players of a run; ``sha256`` identifies the file of its model."""
+
+    name: str
+    agent: str
+    settings: dict[str, Scalar]
+    model: str | None
+    sha256: str | None
+
+    @classmethod
+    def of(cls, name: str, setup: Setup) -> PlayerConfig:
+        digest = file_digest(setup.model) if setup.model else None
+        return cls(name=name, agent=setup.agent, settings=dict(setup.settings), model=setup.recorded_model, sha256=digest)
+
+    @property
+    def words(self) -> str:
+        """The player in a few words."""
+        return f"{self.name}: {self.agent}{f' with {self.model}' if self.model else ''}"
+
+
 class RunConfig(Frozen):
     """The resolved configuration of a run.
 
@@ -54,7 +74,8 @@ class RunConfig(Frozen):
     belong to the machine; ``script_sha256`` identifies the file of a scripted, llama or built-in model. ``habits`` is the name
     of their file, whose content is part of the manifest's ``data``. ``curiosity`` is the share of random turns in an
     exploration. ``repeat`` and ``attempt`` count from 1, which is not kept, so that the first run of a series is the run that
-    it would be by itself; ``earlier`` is a digest of the episodes of the attempts before.
+    it would be by itself; ``earlier`` is a digest of the episodes of the attempts before. In company there are ``players``;
+    ``agent`` and ``settings`` are those of the first, and ``model`` is named if all have the same.
     """
 
     world: str
@@ -81,6 +102,9 @@ class RunConfig(Frozen):
     repeat: int | None = Field(default=None, exclude_if=operator.not_)
     attempt: int | None = Field(default=None, exclude_if=operator.not_)
     earlier: str | None = Field(default=None, exclude_if=operator.not_)
+    players: tuple[PlayerConfig, ...] = Field(default=(), exclude_if=operator.not_)
+    talk: Talking | None = Field(default=None, exclude_if=operator.not_)
+    order: Deciding | None = Field(default=None, exclude_if=operator.not_)
 
     @property
     def ranged(self) -> bool:
@@ -261,6 +285,9 @@ def make_run_spec(
         repeat=place.repeat if place.repeat > 1 else None,
         attempt=place.attempt if place.attempt > 1 else None,
         earlier=place.earlier,
+        players=tuple(PlayerConfig.of(*player) for player in setup.players),
+        talk=settings.talk if setup.players else None,
+        order=settings.order if setup.players else None,
     )
     manifest = _manifest(config, world, selection.of, tuple(map(SelectedTask.of, selection.tasks)), setup.model)
     manifest = manifest.model_copy(update={"missing": selection.missing})
@@ -282,8 +309,11 @@ def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTas
     # Runs that see nothing are as they were before something could be seen.
     about = {"camera" if world.info.pictured else "eyes"} if VIEW in config.grants else frozenset[str]()
     seen = {name: digest for name, digest in template_hashes("housequest.agent.episodes").items() if name in about}
-    with using(str(config.settings.get("prompts", ""))):
-        prompts = prompt_hashes(config.agent) | seen | data_digests(config.agent, config.settings, world)
+    prompts, learned = seen, dict[str, tuple[str, ...]]()
+    for player in config.players or (config,):
+        learned |= learned_from(player.agent, player.settings, model if player is config else player.model)
+        with using(str(player.settings.get("prompts", ""))):
+            prompts = prompt_hashes(player.agent) | prompts | data_digests(player.agent, player.settings, world)
     return Manifest(
         housequest=installed_version("housequest") or "0",
         configuration=config,
@@ -291,8 +321,7 @@ def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTas
         data=world.fingerprint(config.split),
         prompts=prompts,
         of=of,
-        learned_from=(learned_from(config.agent, config.settings, model) if config.world == DEFAULT_WORLD else {})
-        | _learned_by(config.rules),
+        learned_from=(learned if config.world == DEFAULT_WORLD else {}) | _learned_by(config.rules),
         tasks=tasks,
         versions={"python": platform.python_version(), "openai": installed_version("openai")},
     )

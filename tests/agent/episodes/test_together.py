@@ -26,7 +26,7 @@ from housequest.agent.episodes.events import (
     branch,
     with_beliefs,
 )
-from housequest.agent.episodes.loop import Company, EpisodeConfig, Partner, run_together
+from housequest.agent.episodes.loop import EpisodeConfig, Partner, TogetherConfig, run_together
 from housequest.agent.episodes.moments import moments
 from housequest.agent.episodes.resume import RecordMisfit, ResumedPartner, resume_together
 from housequest.agent.models.base import Completion, Request
@@ -42,7 +42,7 @@ from tests.backends.policy import Solver
 
 B = TypeVar("B")
 NAMES = ("Ann", "Bob", "Cleo")
-ORDERS = (Company(), Company(order="at-once"))
+ORDERS = (TogetherConfig(), TogetherConfig(order="at-once"))
 HOME, HOUSE = "household:3:1", "generated:7"
 
 
@@ -122,7 +122,12 @@ def house_of(world: World, task: str, number: int) -> Shared:
 
 
 def together(
-    world: World, makers: Sequence[Maker], company: Company | None = None, task: str = HOUSE, *, attending: Person | None = None
+    world: World,
+    makers: Sequence[Maker],
+    company: TogetherConfig | None = None,
+    task: str = HOUSE,
+    *,
+    attending: Person | None = None,
 ) -> tuple[list[Event], Ended]:
     told: list[Event] = []
 
@@ -182,7 +187,7 @@ def test_the_one_who_comes_later_in_a_round_is_told_what_the_first_did_unless_th
 @pytest.mark.parametrize("talk", ["free", "turn", "off"])
 def test_what_is_said_reaches_the_others_once_and_may_cost_a_turn(world: World, talk: str) -> None:
     said = Act("go to dresser 1", ("I go\x1b[31m to the dresser.", "x" * 2000, "  "))
-    told, _ = together(world, [talking(said), talking()], Company(talk=talk))  # type: ignore[arg-type]
+    told, _ = together(world, [talking(said), talking()], TogetherConfig(talk=talk))  # type: ignore[arg-type]
     messages = [body.text for _, body in of_kind(told, Said)]
     assert len(messages) == (0 if talk == "off" else 2)
     assert all(len(text) <= LONGEST_SAID and text.isprintable() for text in messages)
@@ -206,7 +211,7 @@ def test_who_gives_up_or_cannot_be_read_leaves_the_others_alone(world: World) ->
 
 @pytest.mark.parametrize("task", [HOUSE, HOME])
 @pytest.mark.parametrize("company", ORDERS, ids=["turns", "at-once"])
-def test_recorded_beliefs_are_those_of_the_game(world: World, company: Company, task: str) -> None:
+def test_recorded_beliefs_are_those_of_the_game(world: World, company: TogetherConfig, task: str) -> None:
     told, _ = together(world, [expert, expert], company, task)
     read = with_beliefs(Event.model_validate_json(line(event)) for event in told)
     for live, again in zip(told, read, strict=True):
@@ -224,7 +229,7 @@ CROWDS: dict[str, tuple[Maker, ...]] = {
 
 @pytest.mark.parametrize("company", ORDERS, ids=["turns", "at-once"])
 @pytest.mark.parametrize("crowd", CROWDS)
-def test_a_game_that_broke_off_anywhere_goes_on_to_the_same_bytes(world: World, crowd: str, company: Company) -> None:
+def test_a_game_that_broke_off_anywhere_goes_on_to_the_same_bytes(world: World, crowd: str, company: TogetherConfig) -> None:
     makers = CROWDS[crowd]
     told, ended = together(world, makers, company)
     again, _ = together(world, makers, company)
@@ -295,7 +300,9 @@ def things_in(text: str) -> set[str]:
 
 @pytest.mark.parametrize("company", ORDERS, ids=["turns", "at-once"])
 @pytest.mark.parametrize("task", [HOUSE, HOME, "household:11:1"])
-def test_nobody_is_told_what_only_the_other_has_seen_unless_it_was_said(world: World, task: str, company: Company) -> None:
+def test_nobody_is_told_what_only_the_other_has_seen_unless_it_was_said(
+    world: World, task: str, company: TogetherConfig
+) -> None:
     watching = [Talker([Act("go to shelf 1"), Act("look"), Act("go to countertop 1")]) for _ in range(2)]
     makers = [
         *CROWDS["two agents with a model"],
