@@ -1,11 +1,10 @@
-"""Short prompts for a small model that was trained on them, rendered from belief at each call; and reading a person's hints for
-it.
+"""Short prompts for a small model that was trained on them, rendered from belief at each call.
 
 Each prompt is one message of under a hundred tokens, however long the game is: the plan, and a description of belief (OPEx,
 section 3, "LLM-based Observer"). A prefix cache serves it up to the plan.
 
-A small model follows hints only in the wordings that it was trained on, and seldom to a numbered place. So places to go to,
-commands and questions are read here, by the names of the house; the rest is left to the model.
+A small model follows hints only in the wordings that it was trained on, and seldom to a numbered place. So
+`housequest.agent.language` reads what a person says; only the rest is left to the model.
 """
 
 from __future__ import annotations
@@ -13,18 +12,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
+from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from typing import Any
 
+from housequest.agent.language.listening import Told
 from housequest.agent.roles.messages import numbered
-from housequest.agent.skills import naming
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Transition
 from housequest.worlds.household.base import Commands
 from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
-from housequest.worlds.household.goals import APPLIANCES, PLACES, Treatment
 
 MOST_RULES = 4
 MOST_HINTS = 2
@@ -43,8 +40,8 @@ _COMMON = frozenset(_COMMON_WORDS.split())
 class BriefState:
     """The memory of short prompts in a game.
 
-    ``seen`` are the commands so far, each with the belief before it. ``hints`` are left to the model; ``directions`` and
-    ``avoided`` (places not to look into) were read from the others. ``failed`` are the plans that did not win. Under this plan,
+    ``seen`` are the commands so far, each with the belief before it. ``hints`` are left to the model; the others were
+    ``told`` in words that could be read. ``failed`` are the plans that did not win. Under this plan,
     ``repeated`` counts the replies that would have taught nothing, and ``turns`` the commands.
     """
 
@@ -52,15 +49,9 @@ class BriefState:
     seen: tuple[tuple[Belief, str], ...] = ()
     hints: tuple[str, ...] = ()
     failed: tuple[tuple[str, ...], ...] = ()
-    directions: Directions | None = None
-    avoided: frozenset[str] = frozenset()
+    told: Told = field(default_factory=Told)
     repeated: int = 0
     turns: int = 0
-
-    def barred(self, commands: Commands) -> frozenset[str]:
-        """The commands that would search a place that a person ruled out."""
-        places = self.avoided if self.belief.held is None else ()
-        return frozenset(pattern.format(place=place) for place in places for pattern in (commands.go, "open {place}"))
 
     def misses_some(self, plan: Sequence[str]) -> bool:
         """True if something that ``plan`` needs was not found yet, and there are places left to search."""
@@ -317,191 +308,3 @@ def _unseen(belief: Belief, named: Collection[str]) -> list[str]:
         each.setdefault(one.kind, []).append(one)
     ordered = (enumerate(sorted(members, key=lambda one: one.number)) for members in each.values())
     return [one.name for members in ordered for at, one in members if at == 0 or one.name in named][:MOST_UNSEEN]
-
-
-_SAID = naming.phrases("hints")
-_TREATMENTS: tuple[Treatment, ...] = ("heat", "cool", "clean")
-_ARTICLES = frozenset({"the", "a", "an", "any", "my", "our", "your", "this", "that", "number", "no"})
-_IT = frozenset({"it", "that", "this", "them"})
-_LATER = frozenset({"desklamp", "floorlamp", "faucet"})
-"""Kinds that may still be found on a place."""
-_LONGEST = 500
-_LEAST_SPELLED, _LIKE, _MORE_LIKE = 4, 0.75, 0.8
-"""For misspelt names: the least number of letters, and the least likeness in [0, 1] to a name of the house or another."""
-
-
-@dataclass(frozen=True, slots=True)
-class Directions:
-    """The orders in a hint: go to ``places`` in this order and look into each, then give ``command``. A ``search`` ends when
-    something wanted is found that was not ``known``. ``missing`` is the kind of a place that the house does not have.
-    """
-
-    hint: str
-    commands: Commands
-    places: tuple[str, ...] = ()
-    avoided: frozenset[str] = frozenset()
-    command: str | None = None
-    search: bool = False
-    known: frozenset[str] = frozenset()
-    missing: str | None = None
-
-    def next(self, belief: Belief, wanted: str, barred: Collection[str] = ()) -> tuple[str, Directions] | None:
-        """The next command that is not ``barred``, and the directions left; ``wanted`` is any text that names wanted kinds."""
-        kinds = frozenset(re.findall(r"[a-z]+", wanted.lower()))
-        if self.search and any(item.kind in kinds and item.name not in self.known for item in belief.items):
-            return None
-        for at, place in enumerate(self.places):
-            one = belief.receptacle(place)
-            shut = one is not None and one.openness == "closed"
-            move = self.commands.go.format(place=place) if not belief.is_here(place) else f"open {place}" if shut else None
-            if move is not None and move not in barred:
-                return move, replace(self, places=self.places[at:])
-        if self.command is None or self.command in barred:
-            return None
-        return self.command, replace(self, places=(), command=None)
-
-
-def read_directions(hint: str, belief: Belief, commands: Commands) -> Directions | None:
-    """Read the directions in ``hint``, for this house and the ``commands`` of its world; None if there are none."""
-    if not belief.receptacles:
-        return None
-    text = _in_names_of_the_house(_SAID["rhetorical"].sub("", _plain(hint)), belief)
-    names = [one.name for one in belief.receptacles]
-    numbered = re.findall(rf"\b({'|'.join({re.escape(kind(name)) for name in names})})[ _#]*(\d{{1,6}})", text)
-    missing = next((named for named, number in numbered if f"{named} {int(number)}" not in names), None)
-    places, avoided = tuple(dict.fromkeys(naming.named_places(names, text))), naming.denied_places(names, text)
-    known = frozenset(item.name for item in belief.items)
-    if missing is not None and not (places or avoided):
-        return Directions(hint, commands, missing=missing)
-    told = _SAID["command"].match(_SAID["polite"].sub("", text.strip()))
-    if told is not None and (found := _command(told, places, belief, commands)) is not None:
-        return Directions(hint, commands, found[0], command=found[1], known=known, missing=missing)
-    if not (places or avoided):
-        return None
-    if len(places) > 1:
-        unseen = {one.name for one in belief.unsearched}
-        places = tuple(one for one in places if one in unseen) or places[:1]
-    return Directions(hint, commands, places, avoided, search=True, known=known, missing=missing)
-
-
-def _command(
-    told: re.Match[str], places: tuple[str, ...], belief: Belief, commands: Commands
-) -> tuple[tuple[str, ...], str] | None:
-    """The places and the command of a hint that is an order; None if belief does not say how."""
-    verb = next(name for name, said in told.groupdict().items() if said and name != "thing")
-    thing, held = told["thing"].strip(), belief.item(belief.held)
-    holds = held is not None and (thing in _IT or _means(thing, held, belief))
-    if verb == "close":
-        return (places[:1], f"close {places[0]}") if places else None
-    if verb == "put" and holds and places:
-        return places[:1], commands.puts[0].format(thing=belief.held, place=places[0])
-    if verb in _TREATMENTS and holds and commands.treat:
-        device = next(
-            (one for one in (*places, *(one.name for one in belief.receptacles)) if kind(one) == APPLIANCES[verb]), None
-        )
-        return ((device,), commands.treat.format(verb=verb, thing=belief.held, place=device)) if device else None
-    if verb not in ("take", "use"):
-        return None
-    for item in belief.items:
-        if item.where is not None and _means(thing, item, belief) and (not places or item.where in places):
-            pattern = commands.take if verb == "take" else commands.use
-            return (item.where,), pattern.format(thing=item.name, place=item.where)
-    return None
-
-
-def cannot_follow(hint: str, belief: Belief) -> str:
-    """Say why `read_directions` finds nothing to do in ``hint``, and what it could read."""
-    told = _SAID["command"].match(_SAID["polite"].sub("", hint.lower().strip()))
-    thing = told["thing"].strip() if told is not None else ""
-    if thing and thing not in _IT and not any(_means(thing, item, belief) for item in belief.items):
-        return f'I have seen no such thing as in "{hint}" yet, so I cannot do that now.'
-    for named, *_ in naming.mentions(PLACES, hint.lower()):
-        if named not in _LATER and named not in belief.kinds:
-            return f"I know of no {named.removesuffix('f')}{'ves' if named.endswith('f') else 's'} here."
-    kinds = ", ".join(sorted(belief.kinds))
-    places = f" The places here are: {kinds}." if kinds else ""
-    return f'I find no place and no order for me in "{hint}".{places}'
-
-
-def no_such_place(told: Directions, belief: Belief) -> str | None:
-    """Say that the house has no such place as a hint names, and which it has; None if it has all."""
-    if told.missing is None:
-        return None
-    numbers = sorted(one.number for one in belief.receptacles if one.kind == told.missing)
-    last = f" to {numbers[-1]}" if len(numbers) > 1 else ""
-    return f'I know of no such place as in "{told.hint}", only of {told.missing} {numbers[0]}{last}.'
-
-
-def answer_question(
-    question: str, belief: Belief, plan: Sequence[str], step: int, told: Directions | None = None
-) -> str | None:
-    """Answer "where is the mug?", "have you seen it?" or "why?". ``told`` is what the agent does for a person now."""
-    text = _plain(question).strip()
-    at_work = f"I am at step {step + 1}: {plan[step]}." if plan else "I have no plan yet."
-    if found := _SAID["where"].match(text) or _SAID["seen"].match(text):
-        thing = found["thing"].strip()
-        if _SAID["looked"].match(thing):
-            looked = [one.name for one in belief.receptacles if one.contents is not None]
-            return f"I have looked into {', '.join(looked)}." if looked else "I have looked into nothing yet."
-        if speaker := _SAID["speakers"].match(thing):
-            where = f"I am at {belief.at}." if belief.at else "I stand in the middle of the room."
-            return where if speaker.end() == len(thing) else at_work
-        return _about_place(thing, belief) or _whereabouts(thing, belief)
-    if _SAID["why"].match(text) and not _SAID["rhetorical"].match(text):
-        return f'Because you said: "{told.hint}".' if told else f"My plan says so. {at_work}" if plan else at_work
-    return None
-
-
-def _about_place(said: str, belief: Belief) -> str | None:
-    """The answer about a place, if ``said`` is just its name."""
-    kinds = {*PLACES, *belief.kinds} - _LATER
-    for named, start, end in naming.mentions(kinds, said):
-        rest = f"{said[:start]} {said[end:]}".split()
-        if not all(word in _ARTICLES or word.isdigit() for word in rest):
-            return None
-        there = [one for one in belief.receptacles if one.kind == named]
-        numbers = {int(word) for word in rest if word.isdigit()}
-        there = [one for one in there if not numbers or one.number in numbers]
-        if not there:
-            return f"I know of no {' '.join(word for word in said.split() if word not in _ARTICLES)} here."
-        unseen = [one.name for one in there if one.contents is None]
-        left = f" I have not looked into {', '.join(unseen)} yet." if unseen else ""
-        return f"I know of {', '.join(one.name for one in there)}.{left}"
-    return None
-
-
-def _whereabouts(said: str, belief: Belief) -> str:
-    seen = [item for item in belief.items if _means(said, item, belief)]
-    if seen:
-        held = [f"I hold {item.name}." for item in seen if item.name == belief.held]
-        return " ".join([*held, *(f"I saw {item.name} in {item.where}." for item in seen if item.where is not None)])
-    unseen = [one.name for one in belief.unsearched]
-    left = f"I have not looked into {', '.join(unseen[:4])}{' and others' if len(unseen) > 4 else ''}."
-    return f"I have not seen it yet. {left}" if unseen else "I have looked everywhere and not seen it."
-
-
-def _means(said: str, item: Item, belief: Belief) -> bool:
-    named = naming.resolve(said, {one.kind for one in belief.items}, {one.name for one in belief.items})
-    return named is not None and naming.matches(item.name, named)
-
-
-def _plain(said: str) -> str:
-    return _SAID["bare_no"].sub(r"\g<verb>n't", said[:_LONGEST].lower())
-
-
-def _in_names_of_the_house(text: str, belief: Belief) -> str:
-    """``text`` with places by the house's own names, numbers behind. If it names none, misspelt names are corrected."""
-    kinds = {*belief.kinds}
-    if not any(naming.mentions(kinds, text)):
-        called = sorted(said for said in naming.CALLED if naming.kind_of(said, kinds))
-
-        def mended(found: re.Match[str]) -> str:
-            near = get_close_matches(found[0], sorted(kinds), 1, _LIKE) or get_close_matches(found[0], called, 1, _MORE_LIKE)
-            return next(iter(near), found[0])
-
-        text = re.sub(rf"[a-z]{{{_LEAST_SPELLED},}}", mended, text)
-    at, parts = 0, list[str]()
-    for named, start, end in naming.mentions(kinds, text):
-        parts += [text[at:start], named]
-        at = end
-    return naming.with_numbers("".join((*parts, text[at:])), belief)

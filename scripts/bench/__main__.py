@@ -40,6 +40,7 @@ PARTS = (
     "embodied",
     "graphs",
     "together",
+    "sentences",
 )
 
 

@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Act, Decision, Emitter, Grants, Idle, ParseFailure, Turn
 from housequest.agent.episodes import events
+from housequest.agent.language.answers import Mind
+from housequest.agent.language.listening import hear
+from housequest.agent.language.sentences import Scene
 from housequest.agent.models.base import BriefReader, Message, Model, Request, ability
 from housequest.agent.roles import brief, messages, reading
 from housequest.agent.roles.base import Answer, ReplyError, Role, Sampling, ask, call_event, load_prompt
@@ -199,20 +202,14 @@ class BriefPrompting:
 
     def heed(self, memory: PlanMemory, turn: Turn, emit: Emitter) -> tuple[PlanMemory, Turn]:
         """Read from the turn the hints that can be followed or answered; tell the person about the others, which stay."""
-        state, left = memory.state, list[str]()
+        state = memory.state
         assert state is not None
-        for hint in turn.hints:
-            answer = brief.answer_question(hint, state.belief, memory.plan, memory.step, state.directions)
-            if answer is None and (told := brief.read_directions(hint, state.belief, self.household.commands)) is not None:
-                answer = brief.no_such_place(told, state.belief)
-                state = replace(state, directions=told, avoided=(state.avoided | told.avoided).difference(told.places))
-            elif answer is None:
-                why = brief.cannot_follow(hint, state.belief)
-                answer = f"{why} I pass it on to the model, which may not understand it either."
-                left.append(hint)
-            if answer is not None:
-                emit(events.Thought(role=REASONER.name, text=answer, answers=True))
-        return replace(memory, state=state), replace(turn, hints=tuple(left))
+        scene = Scene(state.belief, self.household, memory.goal, tuple(command for _, command in state.seen))
+        mind = Mind(memory.plan, memory.step, turns=turn.left)
+        heard = hear(turn.hints, state.told, scene, mind)
+        for answer in heard.answers:
+            emit(events.Thought(role=REASONER.name, text=answer, answers=True))
+        return replace(memory, state=replace(state, told=heard.told)), replace(turn, hints=heard.left)
 
     def led_nowhere(self, memory: PlanMemory, after: int) -> str | None:
         """The reason to read the goal again, if the plan is done, teaches nothing, or names nothing that was found."""
@@ -287,12 +284,13 @@ class BriefPrompting:
         del revised
         state = memory.state
         assert state is not None
-        barred = state.barred(self.household.commands).union(turn.declined)
-        if state.directions is not None:
-            told = state.directions.next(state.belief, "\n".join(memory.plan), barred.union(state.tried))
-            memory = replace(memory, state=replace(state, directions=told[1] if told else None))
+        barred = state.told.barred(state.belief, self.household.commands).union(turn.declined)
+        if (directions := state.told.directions) is not None:
+            told = directions.next(state.belief, "\n".join(memory.plan), barred.union(state.tried))
+            followed = replace(state.told, directions=told[1] if told else None)
+            memory = replace(memory, state=replace(state, told=followed))
             if told is not None:
-                said = f'You said: "{state.directions.hint}".'
+                said = f'You said: "{directions.hint}".'
                 return Answer(ActorReply(said, None, told[0]), "", ()), memory
         if (found := self._search(memory.plan, state.belief, turn.rules, barred, emit)) is not None:
             return Answer(found, "", ()), memory

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.roles.brief import read_directions
+from housequest.agent.language.directions import directed
+from housequest.agent.language.sentences import Scene, read
 from housequest.agent.roles.reading import acting_form, command_value
 from housequest.worlds.base import Observation, World
 from housequest.worlds.checking import check_world
@@ -381,7 +382,8 @@ def test_what_no_belief_holds_such_as_a_room_is_any_name() -> None:
 def test_orders_become_commands_of_the_world_in_which_they_are_given() -> None:
     room = "You are in the kitchen 1. Its furniture: a sink 1. On the sink 1, you see a mug 1."
     opening = f"You are in an apartment with a kitchen 1. {room}"
-    told = read_directions("take the mug", HOUSEHOLD.begin(Observation(opening)), HOUSEHOLD.commands)
+    scene = Scene(HOUSEHOLD.begin(Observation(opening)), HOUSEHOLD)
+    told = directed(read("take the mug", scene), scene)
     assert told is not None
-    assert told.command == "grab mug 1"
+    assert told.acts == ("grab mug 1",)
     assert told.next(HOUSEHOLD.begin(Observation(opening)), "") == ("walk to sink 1", told)

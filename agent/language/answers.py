@@ -1,0 +1,126 @@
+"""Answers a person's questions from what an agent knows: in one line, and from nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from housequest.agent.language.sentences import Question, Scene
+from housequest.agent.skills import naming
+from housequest.worlds.household.belief import Belief, Item, kind
+from housequest.worlds.household.goals import APPLIANCES, PLACES
+
+_MOST = 4
+"""Names in one answer, before it says "and others"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mind:
+    """What an agent has in mind: its ``plan`` with the present ``step``, the ``reason`` of its next command, the person's words
+    that it follows (``told``), and the ``turns`` left; each only as far as there is one."""
+
+    plan: Sequence[str] = ()
+    step: int = 0
+    reason: str = ""
+    told: str = ""
+    turns: int | None = None
+
+
+def answer(question: Question, scene: Scene, mind: Mind) -> str:
+    """Answer a question.
+
+    Args:
+        question: The question, as `housequest.agent.language.sentences.read` reads it.
+        scene: What is known of the house, the goal and the commands so far.
+        mind: The agent's plan and reasons.
+
+    Returns:
+        A sentence or two.
+    """
+    belief, about = scene.belief, question.about
+    match question.kind:
+        case "holding":
+            return f"I hold {_listed(belief.carried)}." if belief.carried else "I hold nothing."
+        case "here":
+            return _here(belief)
+        case "seen":
+            return _seen(belief) if about is None else _about_place(about, belief) or _whereabouts(about, belief)
+        case "where":
+            return _here(belief) if about is None else _about_place(about, belief) or _whereabouts(about, belief)
+        case "plan":
+            return _at_work(mind)
+        case "why":
+            if mind.told:
+                return f'Because you said: "{mind.told}".'
+            return mind.reason or (f"My plan says so. {_at_work(mind)}" if mind.plan else _at_work(mind))
+        case "turns":
+            return f"There are {mind.turns} turns left." if mind.turns is not None else "I do not count the turns."
+        case "goal":
+            return f"The task: {scene.goal.rstrip('.')}."
+        case "left":
+            left = "; ".join(mind.plan[mind.step :])
+            return f"Left to do: {left}." if left else f"The task is not done yet: {scene.goal.rstrip('.')}."
+        case "how" | "can":
+            return _how(about, scene)
+
+
+def _at_work(mind: Mind) -> str:
+    return f"I am at step {mind.step + 1}: {mind.plan[mind.step]}." if mind.plan else "I have no plan yet."
+
+
+def _listed(names: Sequence[str]) -> str:
+    some = list(names[:_MOST])
+    return f"{', '.join(some)}{' and others' if len(names) > _MOST else ''}"
+
+
+def _here(belief: Belief) -> str:
+    if belief.at is None:
+        return "I stand in the middle of the room."
+    things = [name for one in belief.here() for name in belief.inside(one)]
+    return f"I am at {belief.at}." + (f" Here I see {_listed(things)}." if things else "")
+
+
+def _seen(belief: Belief) -> str:
+    looked = [one.name for one in belief.receptacles if one.contents is not None]
+    return f"I have looked into {', '.join(looked)}." if looked else "I have looked into nothing yet."
+
+
+def _about_place(said: str | None, belief: Belief) -> str | None:
+    """The answer about a place; None if ``said`` names none."""
+    if said is None:
+        return None
+    named, number = kind(said), said.rpartition(" ")[2]
+    there = [one for one in belief.receptacles if one.kind == named and (not number.isdigit() or one.number == int(number))]
+    if not there:
+        return f"I know of no {said} here." if named in PLACES and not _things(said, belief) else None
+    unseen = [one.name for one in there if one.contents is None]
+    known = [f"In {one.name} I saw {_listed(belief.inside(one)) or 'nothing'}." for one in there if one.contents is not None]
+    left = f" I have not looked into {_listed(unseen)} yet." if unseen else ""
+    if not known:
+        return f"I know of {', '.join(one.name for one in there)}.{left}"
+    return f"{' '.join(known[:_MOST])}{left}"
+
+
+def _things(said: str, belief: Belief) -> list[Item]:
+    named = naming.resolve(said, {one.kind for one in belief.items}, {one.name for one in belief.items})
+    return [] if named is None else [item for item in belief.items if naming.matches(item.name, named)]
+
+
+def _whereabouts(said: str, belief: Belief) -> str:
+    seen = _things(said, belief)
+    if seen:
+        held = [f"I hold {item.name}." for item in seen if item.name in belief.carried]
+        return " ".join([*held, *(f"I saw {item.name} in {item.where}." for item in seen if item.where is not None)])
+    unseen = [one.name for one in belief.unsearched]
+    left = f"I have not looked into {_listed(unseen)}."
+    return f"I have not seen it yet. {left}" if unseen else "I have looked everywhere and not seen it."
+
+
+def _how(about: str | None, scene: Scene) -> str:
+    """The commands that there are, those about the thing or place first."""
+    forms = [form.pattern for form in scene.commands.forms]
+    if about is not None and kind(about) in APPLIANCES.values():
+        verb = next(treatment for treatment, device in APPLIANCES.items() if device == kind(about))
+        forms.sort(key=lambda form: not form.startswith(verb))
+    told = "; ".join(form.replace("{", "").replace("}", "") for form in forms)
+    return f"The commands are: {told}; look; inventory."

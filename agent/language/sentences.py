@@ -1,0 +1,328 @@
+"""Reads what a person says to somebody who plays in a household: what is to be done, where to look, what is asked.
+
+Rules find the kind of each clause; the names in it are then grounded in what is known of the house, so that "it", "there", "the
+other one" and "a drawer" become things and places. A question is never an order, and what cannot be done is refused with its
+reason.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+from housequest.agent.language import grounding, wording
+from housequest.agent.skills import naming
+from housequest.worlds.household.base import Commands, Household
+from housequest.worlds.household.belief import Belief, kind
+
+Control = Literal["stop", "wait", "go on", "no", "forget", "undo"]
+QuestionKind = Literal["how", "turns", "goal", "left", "why", "plan", "holding", "here", "seen", "where", "can"]
+
+_CONTROLS = {name: re.compile(rf"(?:{one.pattern}[ ,.!]*)+") for name, one in wording.phrases("controls").items()}
+_CHAT = wording.phrases("chat")["chat"]
+_QUESTIONS = wording.phrases("questions")
+_SHAPES = wording.SHAPES
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """All that a sentence is read against: what is known, the world's reader of texts, the goal, and the commands so far."""
+
+    belief: Belief
+    household: Household
+    goal: str = ""
+    played: tuple[str, ...] = ()
+
+    @property
+    def last(self) -> str:
+        """The last command; empty at the beginning."""
+        return self.played[-1] if self.played else ""
+
+    @property
+    def commands(self) -> Commands:
+        """The forms of the world's commands."""
+        return self.household.commands
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question and the kind of thing or place, or the name, that it is about."""
+
+    kind: QuestionKind
+    about: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The meaning of a person's words.
+
+    ``acts`` are commands in order, without the walking and opening that they need, which
+    `housequest.agent.language.directions` adds. ``look`` are places to search, in order, and ``avoid`` places not to; ``known``
+    are things that were said to be somewhere. ``refused`` says why nothing is done; with ``choices`` the person has to say
+    which.
+    """
+
+    said: str
+    acts: tuple[str, ...] = ()
+    look: tuple[str, ...] = ()
+    avoid: frozenset[str] = frozenset()
+    known: tuple[tuple[str, str], ...] = ()
+    question: Question | None = None
+    control: Control | None = None
+    chat: bool = False
+    refused: str | None = None
+    choices: tuple[str, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """True if nothing at all was read."""
+        return self == Reading(self.said)
+
+
+@dataclass
+class _Told:
+    """What the clauses so far have said, for the pronouns of the next one."""
+
+    scene: Scene
+    acts: list[str] = field(default_factory=list[str])
+    hints: list[str] = field(default_factory=list[str])
+    thing: str | None = None
+    place: str | None = None
+    refused: str | None = None
+    choices: tuple[str, ...] = ()
+    taken: list[str] = field(default_factory=list[str])
+    asked_last: bool = False
+
+
+def read(said: str, scene: Scene, *, player: bool = False) -> Reading:
+    """Read what a person says.
+
+    Args:
+        said: Any text at all.
+        scene: What it is read against.
+        player: True if the person plays, so that a bare place is one to go to; False if an agent is told where to look.
+
+    Returns:
+        The reading, with everything left out that was not understood.
+    """
+    text = wording.spelled(wording.plain(said), scene.belief, grounding.known_kinds(scene.belief, scene.household))
+    whole = text.strip(" .,!?;")
+    parts = [part for part, _ in wording.clauses(text)] or [whole]
+    controls = [_control(part) for part in parts]
+    if all(control or _CHAT.fullmatch(part) for control, part in zip(controls, parts, strict=True)) and any(controls):
+        return Reading(said, control=next(filter(None, controls)))
+    if (control := _control(whole)) is not None:
+        return Reading(said, control=control)
+    if _CHAT.fullmatch(whole):
+        return Reading(said, chat=True)
+    told, reading = _Told(scene), Reading(said)
+    for clause, asked in wording.clauses(text):
+        reading = _clause(clause, asked, told, reading, player)
+    if reading.question is not None and (told.asked_last or not told.acts):
+        return Reading(said, question=reading.question)
+    reading = _hinted(reading, ". ".join(told.hints), scene, player=player, told=told)
+    acts = tuple(told.acts)
+    if told.refused and not acts and not reading.look and not reading.avoid and not reading.known:
+        return Reading(said, refused=told.refused, choices=told.choices)
+    control = reading.control if not (acts or reading.look or reading.known or reading.avoid) else None
+    return replace(reading, acts=acts, question=None, control=control, refused=told.refused, chat=False)
+
+
+def _control(text: str) -> Control | None:
+    bare = wording.bare(text)
+    for name in get_args(Control):
+        if any(_CONTROLS[name].fullmatch(one) for one in (text, bare)):
+            return name
+    return None
+
+
+def _clause(clause: str, asked: bool, told: _Told, reading: Reading, player: bool) -> Reading:
+    """Read one clause into ``told``, or as a question or a word to stop into ``reading``."""
+    clause = wording.joined(clause)
+    bare = wording.bare(clause)
+    control = _control(clause)
+    if not bare or (control is None and _CHAT.fullmatch(clause)):
+        return reading
+    back = control == "undo" or re.search(r"\bput .*\bback\b", bare) is not None
+    if back and (acts := _undo(told)):
+        told.acts += acts
+        return reading
+    if control is not None:
+        return replace(reading, control=reading.control or control)
+    if (question := _question(clause, bare, asked, told)) is not None:
+        told.asked_last = True
+        return replace(reading, question=reading.question or question)
+    told.asked_last = False
+    if (beyond := wording.is_beyond(bare)) is not None:
+        told.refused = told.refused or f"I cannot {beyond} anything here."
+        return reading
+    if _SHAPES["no"].match(bare):
+        _hint(clause, told)
+    elif _named(clause, bare, told, player=player, no=reading.control == "no"):
+        return reading
+    elif (_SHAPES["corrected"].search(clause) or reading.control == "no") and _again(clause, told):
+        return replace(reading, control=None)
+    else:
+        told_of = _SHAPES["guessed"].search(clause) or (not player and _SHAPES["report"].match(clause))
+        verb = None if told_of and not player else wording.verb_of(bare)
+        verb = verb or (None if told_of else wording.verb_within(bare))
+        if verb is None or (verb[0] == "search" and not player) or not _order(*verb, told, player=player):
+            _hint(clause, told)
+    return reading
+
+
+def _named(clause: str, bare: str, told: _Told, *, player: bool, no: bool) -> bool:
+    """Read a clause without a verb as an order: "the mug", "into the fridge", "I need a spoon"."""
+    if (needed := wording.needed(clause)) and _order("take", needed, told, player=player) and (told.acts or told.refused):
+        return True
+    if told.acts and re.match(r"(?:in|into|inside|on|onto)\b", bare) and _order("put", f"it {bare}", told, player=player):
+        return True
+    alone = grounding.alone(bare, told.scene.belief, told.scene.household)
+    if alone is None or no:
+        return False
+    if alone.is_place:
+        return player and _order("go", bare, told, player=True)
+    return grounding.is_seen(alone, told.scene.belief) and _order("take", bare, told, player=player)
+
+
+def _hint(clause: str, told: _Told) -> None:
+    """Keep a clause that is no order, and what it speaks of for the pronouns after it."""
+    told.hints.append(_SHAPES["suggested"].sub("", clause))
+    scene = told.scene
+    named = [*grounding.mentions(grounding.in_names_of_the_house(clause, scene.belief), scene.belief, scene.household)]
+    places = {one.kind for one in named if one.is_place}
+    near = [one.name for one in scene.belief.receptacles if one.kind in places]
+    told.place = near[0] if len(near) == 1 else told.place
+    for one in named:
+        if one.is_place:
+            continue
+        found = [item for item in scene.belief.items if one.means(item.name)]
+        found.sort(key=lambda item: kind(item.where or "") not in places)
+        told.thing = found[0].name if found else told.thing
+
+
+def _again(clause: str, told: _Told) -> bool:
+    """Do the last command once more, for the thing or place that a person names in place of its own."""
+    scene, last = told.scene, told.scene.last
+    verb = wording.verb_of(last.replace("walk to", "go to").replace("grab", "take"))
+    names = [one.name for one in scene.belief.receptacles]
+    text = grounding.in_names_of_the_house(clause, scene.belief)
+    denied = naming.denied_places(names, text)
+    named = grounding.mentions(text, scene.belief, scene.household)
+    right = [one for one in named if not (one.is_place and any(map(one.means, denied)))]
+    bare = wording.bare(clause)
+    if verb is None or not right or wording.verb_of(bare) is not None or wording.verb_within(bare) is not None:
+        return False
+    if not right[0].is_place and verb[0] == "go":
+        if not re.search(r"\bother\b", clause):
+            return False
+        return _order("take", f"the other {right[0].kind}", told, player=True)
+    return _order(verb[0], right[0].said if not right[0].other else f"other {right[0].said}", told, player=True)
+
+
+_WITHOUT_A_MARK: tuple[QuestionKind, ...] = ("turns", "goal", "left", "how")
+"""Questions that no other words begin like."""
+
+
+def _question(clause: str, bare: str, asked: bool, told: _Told) -> Question | None:
+    if _SHAPES["suggests"].match(clause):
+        return None
+    polite = _SHAPES["asking"].match(clause)
+    text = clause[polite.end() :] if polite else clause
+    telling = polite is not None and _SHAPES["telling"].search(polite[0]) is not None
+    if not text:
+        return None
+    text = _SHAPES["adverbs"].sub("", text)
+    bare = _SHAPES["adverbs"].sub("", bare) if asked else text
+    begins = any(_SHAPES["asks"].match(one) for one in (text, bare)) or telling or _QUESTIONS["how"].match(text)
+    if not begins and not (asked and _SHAPES["asked"].match(text)):
+        first = next((name for name in _WITHOUT_A_MARK if _QUESTIONS[name].match(text)), None)
+        return None if first is None else Question(first)
+    text = text if _SHAPES["asks"].match(text) or not _SHAPES["asks"].match(bare) else bare
+    order = wording.verb_of(wording.bare(text))
+    if not asked and order is not None and not _SHAPES["asks"].match(text) and not telling:
+        return None
+    for name in get_args(QuestionKind):
+        if _QUESTIONS[name].match(text):
+            return Question(name, _about(text, told))
+    if not (asked or telling):
+        return None
+    return Question("can", _about(text, told))
+
+
+def _about(text: str, told: _Told) -> str | None:
+    """The thing or place that a question is about: a thing rather than a place."""
+    scene = told.scene
+    text = grounding.in_names_of_the_house(text, scene.belief)
+    found = sorted(grounding.mentions(text, scene.belief, scene.household), key=lambda one: one.is_place)
+    if found:
+        return found[0].said
+    if re.search(r"\b(?:it|that|this|them)\b", text) and scene.belief.held:
+        return kind(scene.belief.held)
+    return None
+
+
+def _order(verb: str, rest: str, told: _Told, *, player: bool) -> bool:
+    """Ground an order; False if its names say nothing, so that it may be a hint."""
+    ground = grounding.Ground(told.scene.belief, told.scene.household, told.thing, told.place, told.taken)
+    acts = ground.acts(verb, rest, player=player)
+    told.thing, told.place = ground.thing, ground.place
+    if acts is None:
+        return False
+    told.acts += [one for one in acts if told.acts[-1:] != [one]]
+    told.refused = told.refused or ground.refused
+    told.choices = told.choices or ground.choices
+    return True
+
+
+def _undo(told: _Told) -> list[str]:
+    """The command that takes back the last one; none if that cannot be told."""
+    commands, last = told.scene.commands, told.scene.last
+    held = told.scene.belief.held
+    if held is not None:
+        # What is held goes back to where it was taken, whatever was done since.
+        played = told.scene.played
+        take = commands.take.split()[0]
+        at = next((at for at in reversed(range(len(played))) if held in played[at] and played[at].startswith(take)), None)
+        if at is None:
+            return []
+        places = told.scene.belief.places
+        before = reversed(grounding.names_of(" ".join(played[:at])))
+        there = next((one for one in before if one in places), None)
+        place = next((one for one in grounding.names_of(played[at]) if one in places), there)
+        return [] if place is None else [grounding.put(held, place, told.scene.belief, commands)]
+    words = grounding.names_of(last)
+    if last.startswith(("open ", "close ")):
+        verb, _, name = last.partition(" ")
+        return [f"{'close' if verb == 'open' else 'open'} {name}"]
+    if len(words) == 2 and last == commands.take.format(thing=words[0], place=words[1]):
+        return [grounding.put(words[0], words[1], told.scene.belief, commands)]
+    if len(words) == 2 and any(last == one.format(thing=words[0], place=words[1]) for one in commands.puts):
+        return [commands.take.format(thing=words[0], place=words[1])]
+    return []
+
+
+def _hinted(reading: Reading, text: str, scene: Scene, *, player: bool, told: _Told) -> Reading:
+    """Add what the clauses that are no orders say of places."""
+    if not text:
+        return reading
+    belief = scene.belief
+    text = grounding.in_names_of_the_house(text, belief)
+    names = [one.name for one in belief.receptacles]
+    places, avoided = tuple(dict.fromkeys(naming.named_places(names, text))), naming.denied_places(names, text)
+    missing = grounding.missing_place(text, belief)
+    if missing and not places and not avoided:
+        told.refused = told.refused or missing
+        return reading
+    if len(places) > 1:
+        unseen = {one.name for one in belief.unsearched}
+        places = tuple(one for one in places if one in unseen) or places
+    things = [one for one in grounding.mentions(text, belief, scene.household) if not one.is_place]
+    if things and len(places) == 1 and not _SHAPES["hedged"].search(text) and _SHAPES["stated"].search(text) and not player:
+        return replace(reading, known=((things[0].said, places[0]),), avoid=avoided)
+    if player:
+        reading = replace(reading, avoid=avoided)
+        told.acts += [scene.commands.go.format(place=places[0])] if places and not told.acts else []
+        return reading
+    return replace(reading, look=places, avoid=avoided)

@@ -1,0 +1,109 @@
+"""Everyday sentences are read as people mean them; a question never moves anybody, and no text at all is too odd to read."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from housequest.agent.language import wording
+from housequest.agent.language.answers import Mind, answer
+from housequest.agent.language.directions import directed
+from housequest.agent.language.listening import Told, hear
+from housequest.agent.language.sentences import Reading, read
+from scripts.bench.sentences import SITUATIONS, scene, sentences
+
+LEAST = {"question": 0.95, "control": 0.85, "hint": 0.85, "request": 0.85, "how-to": 0.9, "why": 0.9, "all": 0.85}
+"""The share of the sentences of a kind that is read as it was meant."""
+
+
+def test_most_sentences_are_read_as_they_were_meant() -> None:
+    total, right = Counter[str](), Counter[str]()
+    for one in sentences():
+        total.update(one.groups)
+        right.update(one.groups if one.right else ())
+    assert {kind: right[kind] / total[kind] for kind in LEAST if right[kind] / total[kind] < LEAST[kind]} == {}
+
+
+def test_no_question_moves_anybody() -> None:
+    assert [one.said for one in sentences() if one.moved] == []
+
+
+COOLED = ("take egg 2 from sinkbasin 1", "cool egg 2 with fridge 1", "move egg 2 to microwave 1")
+
+
+@pytest.mark.parametrize(
+    ("said", "acts"),
+    [
+        ("grab the egg from the countertop", ("take egg 3 from countertop 1",)),
+        ("nuke the egg", ("take egg 2 from sinkbasin 1", "heat egg 2 with microwave 1")),
+        ("open the 2nd drawer", ("open drawer 2",)),
+        ("take the egg, cool it and put it in the microwave", COOLED),
+        ("let's go to the toaster", ("go to toaster 1",)),
+    ],
+)
+def test_a_player_says_it_in_everyday_words(said: str, acts: tuple[str, ...]) -> None:
+    assert read(said, scene("kitchen"), player=True).acts == acts
+
+
+def test_where_two_things_may_be_meant_it_asks_which() -> None:
+    reading = read("pick it up", scene("kitchen"))
+    assert (reading.acts, reading.choices) == ((), ("egg 2", "potato 2"))
+    assert reading.refused == "Which one: egg 2 or potato 2?"
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("put the egg in the oven", "I know of no oven here."),
+        ("heat it with the toaster", "A toaster cannot heat things here; the microwave can."),
+        ("eat the egg", "I cannot eat anything here."),
+        ("take the sofa", "A sofa cannot be carried."),
+        ("open cabinet 9", "There is no cabinet 9 here, only cabinet 1 to 4."),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_its_reason(said: str, why: str) -> None:
+    reading = read(said, scene("carrying"))
+    assert (reading.acts, reading.refused) == ((), why)
+
+
+def test_hints_add_up_until_they_are_taken_back() -> None:
+    kitchen, told = scene("kitchen"), Told()
+    for hint in ("not the cabinets", "it is in a drawer"):
+        told, answers, left = hear([hint], told, kitchen, Mind())
+        assert (answers, left) == ((), ())
+    assert told.directions is not None
+    assert told.directions.places[0] == "drawer 1"
+    assert told.avoided == {f"cabinet {number}" for number in range(1, 5)}
+    told, answers, _ = hear(["not drawer 1 though"], told, kitchen, Mind())
+    assert told.directions is not None
+    assert told.directions.places[0] == "drawer 2"
+    told, answers, _ = hear(["forget what I said"], told, kitchen, Mind())
+    assert (told, answers) == (Told(), ("I forget what you told me.",))
+
+
+def test_orders_are_carried_out_step_by_step_on_the_way() -> None:
+    kitchen = scene("kitchen")
+    directions = directed(read("put the egg in the microwave", kitchen), kitchen)
+    assert directions is not None
+    step = directions.next(kitchen.belief, "")
+    assert step is not None
+    assert step[0] == "take egg 2 from sinkbasin 1"
+    there = scene("carrying")
+    after = step[1].next(there.belief, "")
+    assert after is not None
+    assert after[0] == "go to microwave 1"
+
+
+@given(st.text(max_size=200) | st.lists(st.sampled_from(sorted(wording.everyday())), max_size=12).map(" ".join))
+def test_any_text_is_read(said: str) -> None:
+    for name in SITUATIONS:
+        for player in (False, True):
+            reading = read(said, scene(name), player=player)
+            assert isinstance(reading, Reading)
+            assert reading.question is None or not (reading.acts or reading.look)
+            directed(reading, scene(name))
+            if reading.question is not None:
+                assert answer(reading.question, scene(name), Mind())
