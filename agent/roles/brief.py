@@ -4,7 +4,7 @@ Each prompt is one message of under a hundred tokens, however long the game is: 
 section 3, "LLM-based Observer"). A prefix cache serves it up to the plan.
 
 A small model follows hints only in the wordings that it was trained on, and seldom to a numbered place. So
-`housequest.agent.language` reads what a person says; only the rest is left to the model.
+`housequest.agent.skills.language` reads what a person says; only the rest is left to the model.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from typing import Any
 
-from housequest.agent.language.listening import Told
 from housequest.agent.roles.messages import numbered
+from housequest.agent.skills.language.listening import Advice
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Transition
 from housequest.worlds.household.base import Commands
 from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
+from housequest.worlds.household.goals import APPLIANCES
 
 MOST_RULES = 4
 MOST_HINTS = 2
@@ -49,7 +50,7 @@ class BriefState:
     seen: tuple[tuple[Belief, str], ...] = ()
     hints: tuple[str, ...] = ()
     failed: tuple[tuple[str, ...], ...] = ()
-    told: Told = field(default_factory=Told)
+    told: Advice = field(default_factory=Advice)
     repeated: int = 0
     turns: int = 0
 

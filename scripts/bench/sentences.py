@@ -16,11 +16,11 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from housequest.agent.language.sentences import Reading, Scene, read
+from housequest.agent.skills.language.sentences import Surroundings, Understood, read
 from housequest.worlds.household.base import with_belief
 from housequest.worlds.registry import make_world
 
-SENTENCES = Path(__file__).parents[2] / "tests" / "agent" / "language" / "sentences.yaml"
+SENTENCES = Path(__file__).parents[2] / "tests" / "agent" / "skills" / "language" / "sentences.yaml"
 _KITCHEN = ("go to fridge 1", "open fridge 1", "go to countertop 1", "go to cabinet 1", "open cabinet 1", "go to sinkbasin 1")
 SITUATIONS: Mapping[str, tuple[str, str, Sequence[str]]] = {
     "kitchen": ("alfworld", "generated:15", _KITCHEN),
@@ -40,7 +40,7 @@ class Sentence:
 
     said: str
     groups: tuple[str, ...]
-    reading: Reading
+    reading: Understood
     right: bool
     moved: bool
 
@@ -75,7 +75,7 @@ def sentences() -> Iterator[Sentence]:
 
 
 @cache
-def scene(name: str) -> Scene:
+def scene(name: str) -> Surroundings:
     """The situation of this name, as the player knows it."""
     world_name, task, commands = SITUATIONS[name]
     world = make_world(world_name)
@@ -86,10 +86,10 @@ def scene(name: str) -> Scene:
     for command in commands:
         seen = with_belief(world.household, env.step(command).observation, seen.belief, command)
     assert seen.belief is not None
-    return Scene(seen.belief, world.household, goal, tuple(commands))
+    return Surroundings(seen.belief, world.household, goal, tuple(commands))
 
 
-def _fits(meant: Mapping[str, Any], reading: Reading, *, player: bool) -> bool:
+def _fits(meant: Mapping[str, Any], reading: Understood, *, player: bool) -> bool:
     acts = reading.acts
     if set(meant) == {"look"} and player:
         # A player walks to the first of the places.
@@ -103,7 +103,7 @@ def _fits(meant: Mapping[str, Any], reading: Reading, *, player: bool) -> bool:
     return not moves and all(_agrees(key, value, reading) for key, value in meant.items())
 
 
-def _agrees(key: str, value: Any, reading: Reading) -> bool:
+def _agrees(key: str, value: Any, reading: Understood) -> bool:
     match key:
         case "do":
             return _lean(reading.acts) == _lean(value)
@@ -139,7 +139,7 @@ def _lean(acts: Sequence[str]) -> list[str]:
     return lean
 
 
-def _shown(reading: Reading) -> str:
+def _shown(reading: Understood) -> str:
     parts = {
         "do": ", ".join(reading.acts),
         "look": ", ".join(reading.look),

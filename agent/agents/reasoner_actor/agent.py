@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Act, Decision, Emitter, Grants, Idle, ParseFailure, Turn
 from housequest.agent.episodes import events
-from housequest.agent.language.answers import Mind
-from housequest.agent.language.listening import hear
-from housequest.agent.language.sentences import Scene
 from housequest.agent.models.base import BriefReader, Message, Model, Request, ability
 from housequest.agent.roles import brief, messages, reading
 from housequest.agent.roles.base import Answer, ReplyError, Role, Sampling, ask, call_event, load_prompt
 from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Lesson, Reply, asked_before, shown_part
+from housequest.agent.skills.language.answers import Mind
+from housequest.agent.skills.language.listening import hear
+from housequest.agent.skills.language.sentences import Surroundings
 from housequest.agent.skills.searching import ToldPrior, look_for
 from housequest.knowledge.examples import subtasks_of_goal
 from housequest.knowledge.rules import Rule
@@ -204,7 +204,7 @@ class BriefPrompting:
         """Read from the turn the hints that can be followed or answered; tell the person about the others, which stay."""
         state = memory.state
         assert state is not None
-        scene = Scene(state.belief, self.household, memory.goal, tuple(command for _, command in state.seen))
+        scene = Surroundings(state.belief, self.household, memory.goal, tuple(command for _, command in state.seen))
         mind = Mind(memory.plan, memory.step, turns=turn.left)
         heard = hear(turn.hints, state.told, scene, mind)
         for answer in heard.answers:

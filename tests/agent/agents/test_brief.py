@@ -183,22 +183,26 @@ def test_a_granted_list_is_kept_to() -> None:
 @pytest.mark.parametrize("on_hint", ["on", "off"])
 def test_a_hint_leads_to_a_plan_of_its_own_and_is_remembered(on_hint: str) -> None:
     def reply(text: str) -> str:
-        steps = ("look in the sofa",) if "sofa" in text else ("find and take an egg",)
+        steps = ("look in the sofa",) if "grandma" in text else ("find and take an egg",)
         return planned(*steps) if text.startswith("Goal:") else acts("look")
 
     parrot = Parrot(reply)
     told = episode(
-        parrot, hints={2: "try the sofa"}, rules=("Eggs are kept in the fridge.",), max_turns=3, settings={"on_hint": on_hint}
+        parrot,
+        hints={2: "as grandma does"},
+        rules=("Eggs are kept in the fridge.",),
+        max_turns=3,
+        settings={"on_hint": on_hint},
     )
     assert [plan.steps for plan in of(events.Planned, told)] == [("find and take an egg",), ("look in the sofa",)]
-    assert any("Hint: try the sofa" in text and "Rule: Eggs" in text for text in parrot.asked)
+    assert any("Hint: as grandma does" in text and "Rule: Eggs" in text for text in parrot.asked)
 
 
 def test_a_hint_is_heard_however_often_the_actor_was_stuck() -> None:
     parrot = Parrot(lambda text: planned("find and take an egg") if text.startswith("Goal:") else acts("stuck"))
-    told = episode(parrot, hints={15: "try the sofa"}, max_turns=16)
+    told = episode(parrot, hints={15: "as grandma does"}, max_turns=16)
     assert len(of(events.Stepped, told)) + len(of(events.TurnSpent, told)) >= 15
-    assert any("Hint: try the sofa" in text for text in parrot.asked)
+    assert any("Hint: as grandma does" in text for text in parrot.asked)
 
 
 def put(place: str, thing: str = "potato") -> str:

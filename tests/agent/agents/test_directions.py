@@ -14,11 +14,11 @@ from housequest.agent.base import Accept, Again, Another, ProposalAnswer, Stop, 
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import CallTiming, Event
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.language import sentences
-from housequest.agent.language.answers import Mind, answer
-from housequest.agent.language.directions import Directions, directed
-from housequest.agent.language.listening import cannot_follow
-from housequest.agent.language.sentences import Reading, Scene
+from housequest.agent.skills.language import sentences
+from housequest.agent.skills.language.answers import Mind, answer
+from housequest.agent.skills.language.directions import Directions, directed
+from housequest.agent.skills.language.listening import cannot_follow
+from housequest.agent.skills.language.sentences import Surroundings, Understood
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.household.belief import Belief
@@ -45,11 +45,11 @@ WITH_EGG = belief(
 )
 
 
-def scene(known: Belief) -> Scene:
-    return Scene(known, HOUSEHOLD, "put a mug in cabinet.")
+def scene(known: Belief) -> Surroundings:
+    return Surroundings(known, HOUSEHOLD, "put a mug in cabinet.")
 
 
-def read(hint: str, known: Belief) -> Reading:
+def read(hint: str, known: Belief) -> Understood:
     return sentences.read(hint, scene(known))
 
 

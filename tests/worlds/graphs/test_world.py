@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.language.directions import directed
-from housequest.agent.language.sentences import Scene, read
 from housequest.agent.roles.reading import acting_form, command_value
+from housequest.agent.skills.language.directions import directed
+from housequest.agent.skills.language.sentences import Surroundings, read
 from housequest.worlds.base import Observation, World
 from housequest.worlds.checking import check_world
 from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound
@@ -382,7 +382,7 @@ def test_what_no_belief_holds_such_as_a_room_is_any_name() -> None:
 def test_orders_become_commands_of_the_world_in_which_they_are_given() -> None:
     room = "You are in the kitchen 1. Its furniture: a sink 1. On the sink 1, you see a mug 1."
     opening = f"You are in an apartment with a kitchen 1. {room}"
-    scene = Scene(HOUSEHOLD.begin(Observation(opening)), HOUSEHOLD)
+    scene = Surroundings(HOUSEHOLD.begin(Observation(opening)), HOUSEHOLD)
     told = directed(read("take the mug", scene), scene)
     assert told is not None
     assert told.acts == ("grab mug 1",)

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.agent.language import wording
-from housequest.agent.language.answers import Mind, answer
-from housequest.agent.language.directions import directed
-from housequest.agent.language.listening import Told, hear
-from housequest.agent.language.sentences import Reading, read
+from housequest.agent.skills.language import wording
+from housequest.agent.skills.language.answers import Mind, answer
+from housequest.agent.skills.language.directions import directed
+from housequest.agent.skills.language.listening import Advice, hear
+from housequest.agent.skills.language.sentences import Understood, read
 from scripts.bench.sentences import SITUATIONS, scene, sentences
 
 LEAST = {"question": 0.95, "control": 0.85, "hint": 0.85, "request": 0.85, "how-to": 0.9, "why": 0.9, "all": 0.85}
@@ -70,7 +70,7 @@ def test_what_cannot_be_done_is_refused_with_its_reason(said: str, why: str) -> 
 
 
 def test_hints_add_up_until_they_are_taken_back() -> None:
-    kitchen, told = scene("kitchen"), Told()
+    kitchen, told = scene("kitchen"), Advice()
     for hint in ("not the cabinets", "it is in a drawer"):
         told, answers, left = hear([hint], told, kitchen, Mind())
         assert (answers, left) == ((), ())
@@ -81,7 +81,7 @@ def test_hints_add_up_until_they_are_taken_back() -> None:
     assert told.directions is not None
     assert told.directions.places[0] == "drawer 2"
     told, answers, _ = hear(["forget what I said"], told, kitchen, Mind())
-    assert (told, answers) == (Told(), ("I forget what you told me.",))
+    assert (told, answers) == (Advice(), ("I forget what you told me.",))
 
 
 def test_orders_are_carried_out_step_by_step_on_the_way() -> None:
@@ -102,7 +102,7 @@ def test_any_text_is_read(said: str) -> None:
     for name in SITUATIONS:
         for player in (False, True):
             reading = read(said, scene(name), player=player)
-            assert isinstance(reading, Reading)
+            assert isinstance(reading, Understood)
             assert reading.question is None or not (reading.acts or reading.look)
             directed(reading, scene(name))
             if reading.question is not None:

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from housequest.agent.language import sentences
-from housequest.agent.language.answers import Mind, answer
-from housequest.agent.language.directions import Directions, directed
-from housequest.agent.language.sentences import Reading, Scene
+from housequest.agent.skills.language import sentences
+from housequest.agent.skills.language.answers import Mind, answer
+from housequest.agent.skills.language.directions import Directions, directed
+from housequest.agent.skills.language.sentences import Surroundings, Understood
 from housequest.worlds.household.base import Commands
 from housequest.worlds.household.belief import Belief
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a person has told an agent so far: the ``directions`` that it follows now, and places that it does not search."""
+class Advice:
+    """All that a person has told an agent: the ``directions`` that it follows now, and places that it does not search."""
 
     directions: Directions | None = None
     avoided: frozenset[str] = frozenset()
@@ -28,14 +28,14 @@ class Told:
 
 
 class Heard(NamedTuple):
-    """What became of hints: all that was ``told`` so far, the ``answers`` to give, and the hints ``left`` to a model."""
+    """The outcome of hints: all that was ``told`` so far, the ``answers`` to give, and the hints ``left`` to a model."""
 
-    told: Told
+    told: Advice
     answers: tuple[str, ...]
     left: tuple[str, ...]
 
 
-def hear(hints: Iterable[str], told: Told, scene: Scene, mind: Mind) -> Heard:
+def hear(hints: Iterable[str], told: Advice, scene: Surroundings, mind: Mind) -> Heard:
     """Read hints one after the other; later ones add to earlier ones, and contradict them where they name the same places.
 
     Args:
@@ -56,7 +56,7 @@ def hear(hints: Iterable[str], told: Told, scene: Scene, mind: Mind) -> Heard:
         elif (replied := _control(reading)) is not None:
             answers.append(replied)
             if reading.control == "forget":
-                told = Told()
+                told = Advice()
             elif reading.control != "go on":
                 told = replace(told, directions=None)
         elif reading.empty:
@@ -67,12 +67,12 @@ def hear(hints: Iterable[str], told: Told, scene: Scene, mind: Mind) -> Heard:
             if reading.refused is not None:
                 answers.append(reading.refused)
             places = directions.places if directions is not None else ()
-            told = Told(directions or told.directions, (told.avoided | reading.avoid).difference(places))
+            told = Advice(directions or told.directions, (told.avoided | reading.avoid).difference(places))
             told = _without(told, reading.avoid)
     return Heard(told, tuple(answers), tuple(left))
 
 
-def _without(told: Told, avoided: frozenset[str]) -> Told:
+def _without(told: Advice, avoided: frozenset[str]) -> Advice:
     """Directions go on without the places that were ruled out since."""
     if told.directions is None or avoided.isdisjoint(told.directions.places):
         return told
@@ -81,7 +81,7 @@ def _without(told: Told, avoided: frozenset[str]) -> Told:
     return replace(told, directions=left if places or left.acts else None)
 
 
-def _control(reading: Reading) -> str | None:
+def _control(reading: Understood) -> str | None:
     match reading.control:
         case "go on":
             return "I go on."
@@ -97,7 +97,7 @@ def _control(reading: Reading) -> str | None:
             return "All right." if reading.chat else None
 
 
-def cannot_follow(hint: str, scene: Scene) -> str:
+def cannot_follow(hint: str, scene: Surroundings) -> str:
     """Say that nothing was found to do in ``hint``, and what there is."""
     kinds: Sequence[str] = sorted(scene.belief.kinds)
     places = f" The places here are: {', '.join(kinds)}." if kinds else ""

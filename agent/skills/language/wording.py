@@ -18,7 +18,7 @@ from housequest.worlds.household.goals import PLACES
 
 LONGEST = 500
 _PHRASES: dict[str, dict[str, str]] = tomllib.loads(
-    resources.files("housequest.agent.language").joinpath("sentences.toml").read_text("utf-8")
+    resources.files("housequest.agent.skills.language").joinpath("sentences.toml").read_text("utf-8")
 )
 _SHORT = {
     **{"n't": " not", "'m": " am", "'re": " are", "'ve": " have", "'ll": " will", "'d": " would"},
@@ -99,7 +99,7 @@ def spelled(text: str, belief: Belief, known: Collection[str]) -> str:
 def everyday() -> frozenset[str]:
     """The words of sentences.toml, and the everyday words that are no slips of others."""
     from_table = re.findall(r"[a-z]{3,}", " ".join(chain.from_iterable(table.values() for table in _PHRASES.values())))
-    common = resources.files("housequest.agent.language").joinpath("common.txt").read_text("utf-8")
+    common = resources.files("housequest.agent.skills.language").joinpath("common.txt").read_text("utf-8")
     return frozenset((*from_table, *common.split()))
 
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from housequest.agent.language import grounding
-from housequest.agent.language.sentences import Reading, Scene
+from housequest.agent.skills.language import grounding
+from housequest.agent.skills.language.sentences import Surroundings, Understood
 from housequest.worlds.household.base import Commands
 from housequest.worlds.household.belief import Belief, kind
 
@@ -42,8 +42,8 @@ class Directions:
         return None
 
 
-def directed(reading: Reading, scene: Scene) -> Directions | None:
-    """What a reading tells an agent to do; None if it tells nothing to do."""
+def directed(reading: Understood, scene: Surroundings) -> Directions | None:
+    """Directions for an agent from a reading; None if it tells nothing to do."""
     acts, commands = list(reading.acts), scene.commands
     places = list(reading.look) + [place for _, place in reading.known]
     # To go to a place or to open it is to look there.

@@ -123,7 +123,7 @@ def put(thing: str, place: str, belief: Belief, commands: Commands, role: str = 
 
 
 @dataclass
-class Ground:
+class Grounder:
     """Grounds one order; ``thing`` and ``place`` are what was last spoken of, ``taken`` what earlier orders will have taken."""
 
     belief: Belief
@@ -141,7 +141,7 @@ class Ground:
 
     @property
     def held(self) -> str | None:
-        """What is in the hand once the orders before were carried out."""
+        """The thing in the hand once the orders before were carried out."""
         return self.taken[-1] if self.taken else self.belief.held
 
     def acts(self, verb: str, rest: str, *, player: bool) -> list[str] | None:

@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from housequest.agent.language import grounding, wording
 from housequest.agent.skills import naming
+from housequest.agent.skills.language import grounding, wording
 from housequest.worlds.household.base import Commands, Household
 from housequest.worlds.household.belief import Belief, kind
 
@@ -26,7 +26,7 @@ _SHAPES = wording.SHAPES
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class Surroundings:
     """All that a sentence is read against: what is known, the world's reader of texts, the goal, and the commands so far."""
 
     belief: Belief
@@ -54,12 +54,12 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Understood:
     """The meaning of a person's words.
 
     ``acts`` are commands in order, without the walking and opening that they need, which
-    `housequest.agent.language.directions` adds. ``look`` are places to search, in order, and ``avoid`` places not to; ``known``
-    are things that were said to be somewhere. ``refused`` says why nothing is done; with ``choices`` the person has to say
+    `housequest.agent.skills.language.directions` adds. ``look`` are places to search, in order, and ``avoid`` places not to;
+    ``known`` are things that were said to be somewhere. ``refused`` says why nothing is done; with ``choices`` the person has to say
     which.
     """
 
@@ -77,14 +77,14 @@ class Reading:
     @property
     def empty(self) -> bool:
         """True if nothing at all was read."""
-        return self == Reading(self.said)
+        return self == Understood(self.said)
 
 
 @dataclass
 class _Told:
-    """What the clauses so far have said, for the pronouns of the next one."""
+    """All that the clauses so far have said, for the pronouns of the next one."""
 
-    scene: Scene
+    scene: Surroundings
     acts: list[str] = field(default_factory=list[str])
     hints: list[str] = field(default_factory=list[str])
     thing: str | None = None
@@ -95,7 +95,7 @@ class _Told:
     asked_last: bool = False
 
 
-def read(said: str, scene: Scene, *, player: bool = False) -> Reading:
+def read(said: str, scene: Surroundings, *, player: bool = False) -> Understood:
     """Read what a person says.
 
     Args:
@@ -111,20 +111,20 @@ def read(said: str, scene: Scene, *, player: bool = False) -> Reading:
     parts = [part for part, _ in wording.clauses(text)] or [whole]
     controls = [_control(part) for part in parts]
     if all(control or _CHAT.fullmatch(part) for control, part in zip(controls, parts, strict=True)) and any(controls):
-        return Reading(said, control=next(filter(None, controls)))
+        return Understood(said, control=next(filter(None, controls)))
     if (control := _control(whole)) is not None:
-        return Reading(said, control=control)
+        return Understood(said, control=control)
     if _CHAT.fullmatch(whole):
-        return Reading(said, chat=True)
-    told, reading = _Told(scene), Reading(said)
+        return Understood(said, chat=True)
+    told, reading = _Told(scene), Understood(said)
     for clause, asked in wording.clauses(text):
         reading = _clause(clause, asked, told, reading, player)
     if reading.question is not None and (told.asked_last or not told.acts):
-        return Reading(said, question=reading.question)
+        return Understood(said, question=reading.question)
     reading = _hinted(reading, ". ".join(told.hints), scene, player=player, told=told)
     acts = tuple(told.acts)
     if told.refused and not acts and not reading.look and not reading.avoid and not reading.known:
-        return Reading(said, refused=told.refused, choices=told.choices)
+        return Understood(said, refused=told.refused, choices=told.choices)
     control = reading.control if not (acts or reading.look or reading.known or reading.avoid) else None
     return replace(reading, acts=acts, question=None, control=control, refused=told.refused, chat=False)
 
@@ -137,7 +137,7 @@ def _control(text: str) -> Control | None:
     return None
 
 
-def _clause(clause: str, asked: bool, told: _Told, reading: Reading, player: bool) -> Reading:
+def _clause(clause: str, asked: bool, told: _Told, reading: Understood, player: bool) -> Understood:
     """Read one clause into ``told``, or as a question or a word to stop into ``reading``."""
     clause = wording.joined(clause)
     bare = wording.bare(clause)
@@ -264,8 +264,8 @@ def _about(text: str, told: _Told) -> str | None:
 
 
 def _order(verb: str, rest: str, told: _Told, *, player: bool) -> bool:
-    """Ground an order; False if its names say nothing, so that it may be a hint."""
-    ground = grounding.Ground(told.scene.belief, told.scene.household, told.thing, told.place, told.taken)
+    """Grounder an order; False if its names say nothing, so that it may be a hint."""
+    ground = grounding.Grounder(told.scene.belief, told.scene.household, told.thing, told.place, told.taken)
     acts = ground.acts(verb, rest, player=player)
     told.thing, told.place = ground.thing, ground.place
     if acts is None:
@@ -303,7 +303,7 @@ def _undo(told: _Told) -> list[str]:
     return []
 
 
-def _hinted(reading: Reading, text: str, scene: Scene, *, player: bool, told: _Told) -> Reading:
+def _hinted(reading: Understood, text: str, scene: Surroundings, *, player: bool, told: _Told) -> Understood:
     """Add what the clauses that are no orders say of places."""
     if not text:
         return reading

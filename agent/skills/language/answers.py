@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from housequest.agent.language.sentences import Question, Scene
 from housequest.agent.skills import naming
+from housequest.agent.skills.language.sentences import Question, Surroundings
 from housequest.worlds.household.belief import Belief, Item, kind
 from housequest.worlds.household.goals import APPLIANCES, PLACES
 
@@ -16,7 +16,7 @@ _MOST = 4
 
 @dataclass(frozen=True, slots=True)
 class Mind:
-    """What an agent has in mind: its ``plan`` with the present ``step``, the ``reason`` of its next command, the person's words
+    """An agent's mind: its ``plan`` with the present ``step``, the ``reason`` of its next command, the person's words
     that it follows (``told``), and the ``turns`` left; each only as far as there is one."""
 
     plan: Sequence[str] = ()
@@ -26,11 +26,11 @@ class Mind:
     turns: int | None = None
 
 
-def answer(question: Question, scene: Scene, mind: Mind) -> str:
+def answer(question: Question, scene: Surroundings, mind: Mind) -> str:
     """Answer a question.
 
     Args:
-        question: The question, as `housequest.agent.language.sentences.read` reads it.
+        question: The question, as `housequest.agent.skills.language.sentences.read` reads it.
         scene: What is known of the house, the goal and the commands so far.
         mind: The agent's plan and reasons.
 
@@ -116,7 +116,7 @@ def _whereabouts(said: str, belief: Belief) -> str:
     return f"I have not seen it yet. {left}" if unseen else "I have looked everywhere and not seen it."
 
 
-def _how(about: str | None, scene: Scene) -> str:
+def _how(about: str | None, scene: Surroundings) -> str:
     """The commands that there are, those about the thing or place first."""
     forms = [form.pattern for form in scene.commands.forms]
     if about is not None and kind(about) in APPLIANCES.values():
