@@ -57,10 +57,9 @@ class Question:
 class Understood:
     """The meaning of a person's words.
 
-    ``acts`` are commands in order, without the walking and opening that they need, which
-    `housequest.agent.skills.language.directions` adds. ``look`` are places to search, in order, and ``avoid`` places not to;
-    ``known`` are things that were said to be somewhere. ``refused`` says why nothing is done; with ``choices`` the person has to say
-    which.
+    ``acts`` are commands in order, without the walking and opening that they need, which `Directions` add. ``look`` are places
+    to search, in order, and ``avoid`` places not to; ``known`` are things that were said to be somewhere. ``refused`` says why
+    nothing is done; with ``choices`` the person has to say which.
     """
 
     said: str
