@@ -417,7 +417,8 @@ def with_beliefs(events: Iterable[Event]) -> Iterator[Event]:
     known: dict[int | None, dict[str | None, Belief | None]] = {None: {}}
     reader: Household | None = None
     for event in events:
-        beliefs, body = known.get(event.parent, {}), event.body
+        body = event.body
+        beliefs: dict[str | None, Belief | None] = known.get(event.parent, {})
         belief = event.belief or beliefs.get(event.player)
         if isinstance(body, Started):
             reader = household(body.world)

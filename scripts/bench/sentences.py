@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ruamel.yaml import YAML
 
@@ -63,11 +63,12 @@ def run(data: Path | None) -> Iterator[str]:
 
 def sentences() -> Iterator[Sentence]:
     """Read every sentence in its situation."""
-    entries: list[dict[str, Any]] = YAML(typ="safe").load(SENTENCES.read_text("utf-8"))
+    entries: list[dict[str, Any]] = YAML(typ="safe").load(SENTENCES.read_text("utf-8"))  # pyright: ignore[reportUnknownMemberType]
     for entry in entries:
         player = entry["as"] == "player"
         reading = read(entry["say"], scene(entry["in"]), player=player)
-        meanings = entry["means"] if isinstance(entry["means"], list) else [entry["means"]]
+        means: Any = entry["means"]
+        meanings = cast("list[dict[str, Any]]", means if isinstance(means, list) else [means])
         groups = ("all", entry["kind"], f"as {entry['as']}", f"by {entry['voice']}", f"in {entry['in']}")
         right = any(_fits(meant, reading, player=player) for meant in meanings)
         moved = all("ask" in meant for meant in meanings) and bool(reading.acts)
@@ -111,7 +112,7 @@ def _agrees(key: str, value: Any, reading: Understood) -> bool:
             known = [place for _, place in reading.known]
             return set(reading.look or known) == set(value)
         case "avoid":
-            return reading.avoid == set(value)
+            return set(reading.avoid) == set(value)
         case "know":
             return {thing.split()[0]: place for thing, place in reading.known} == {
                 thing.split()[0]: place for thing, place in value.items()

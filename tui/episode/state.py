@@ -242,6 +242,6 @@ def _after(moment: EpisodeMoment, event: events.Event) -> EpisodeMoment:
             entry = TurnEntry(event.id, turn, moment.notes, replanned, spent=reason or "", previous=moment.last)
         case events.Ended() as ended:
             return replace(moment, ended=ended, proposal=None, failure=None)
-        case events.Thought() | events.Judged() | events.ParseFailed() | events.ModelCall():
+        case events.Thought() | events.Judged() | events.ParseFailed() | events.ModelCall() | events.Said():
             return moment
     return replace(moment, last=entry, notes=(), before=before, proposal=None, failure=None, anchor=event.id)

@@ -93,10 +93,9 @@ def hearing(company: CompanyMemory, before: Belief, goals: Sequence[Goal], news:
             one = next(each for each in after.others if each.name == was.name)
             for thing in was.carried:
                 if thing not in one.carried and one.at == was.at is not None and thing not in after.carried:
-                    treated = (
-                        goal.treatment for goal in goals if (goal.object, goal.receptacle) == (kind(thing), kind(one.at))
-                    )
-                    company = _learnt(company, ToldThing(thing, one.at, next(treated, None)))
+                    wanted = (kind(thing), kind(one.at))
+                    goal = next((goal for goal in goals if (goal.object, goal.receptacle) == wanted), None)
+                    company = _learnt(company, ToldThing(thing, one.at, goal.treatment if goal is not None else None))
         before = after
     return company
 

@@ -157,9 +157,9 @@ class Grounder:
         if not named and _OTHER.search(text) is not None:
             spoken = self.place or self.belief.at if verb in ("go", "open", "close", "search") else self.thing or self.held
             named = [Mention(kind(spoken), None, "", True, spoken in self.belief.places)] if spoken else []
+        if verb in ("inventory", "look"):
+            return [verb]
         ways: dict[str, Callable[[str, Sequence[Mention]], list[str] | None]] = {
-            "inventory": lambda *_: ["inventory"],
-            "look": lambda *_: ["look"],
             "go": self._go,
             "search": self._search,
             "open": self._open,
@@ -418,8 +418,8 @@ class Grounder:
         if named and named[0].is_place:
             name = self._place_of(named[0])
             if named[0].kind in APPLIANCES.values() and self.commands.treat is not None:
-                verb = next(treatment for treatment, device in APPLIANCES.items() if device == named[0].kind)
-                return self._treat(verb, text, named)
+                treatment: Treatment = next(one for one, device in APPLIANCES.items() if device == named[0].kind)
+                return self._treat(treatment, text, named)
         else:
             name = self._thing(text, named, hold=False)
         if name is None:

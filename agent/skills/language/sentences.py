@@ -18,6 +18,8 @@ from housequest.worlds.household.belief import Belief, kind
 
 Control = Literal["stop", "wait", "go on", "no", "forget", "undo"]
 QuestionKind = Literal["how", "turns", "goal", "left", "why", "plan", "holding", "here", "seen", "where", "can"]
+_CONTROL_KINDS: tuple[Control, ...] = get_args(Control)
+_QUESTION_KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
 
 _CONTROLS = {name: re.compile(rf"(?:{one.pattern}[ ,.!]*)+") for name, one in wording.phrases("controls").items()}
 _CHAT = wording.phrases("chat")["chat"]
@@ -108,9 +110,10 @@ def read(said: str, scene: Surroundings, *, player: bool = False) -> Understood:
     text = wording.spelled(wording.plain(said), scene.belief, grounding.known_kinds(scene.belief, scene.household))
     whole = text.strip(" .,!?;")
     parts = [part for part, _ in wording.clauses(text)] or [whole]
-    controls = [_control(part) for part in parts]
-    if all(control or _CHAT.fullmatch(part) for control, part in zip(controls, parts, strict=True)) and any(controls):
-        return Understood(said, control=next(filter(None, controls)))
+    controls: list[Control | None] = [_control(part) for part in parts]
+    first: Control | None = next((one for one in controls if one is not None), None)
+    if first is not None and all(one or _CHAT.fullmatch(part) for one, part in zip(controls, parts, strict=True)):
+        return Understood(said, control=first)
     if (control := _control(whole)) is not None:
         return Understood(said, control=control)
     if _CHAT.fullmatch(whole):
@@ -130,7 +133,7 @@ def read(said: str, scene: Surroundings, *, player: bool = False) -> Understood:
 
 def _control(text: str) -> Control | None:
     bare = wording.bare(text)
-    for name in get_args(Control):
+    for name in _CONTROL_KINDS:
         if any(_CONTROLS[name].fullmatch(one) for one in (text, bare)):
             return name
     return None
@@ -236,13 +239,13 @@ def _question(clause: str, bare: str, asked: bool, told: _Told) -> Question | No
     bare = _SHAPES["adverbs"].sub("", bare) if asked else text
     begins = any(_SHAPES["asks"].match(one) for one in (text, bare)) or telling or _QUESTIONS["how"].match(text)
     if not begins and not (asked and _SHAPES["asked"].match(text)):
-        first = next((name for name in _WITHOUT_A_MARK if _QUESTIONS[name].match(text)), None)
+        first: QuestionKind | None = next((name for name in _WITHOUT_A_MARK if _QUESTIONS[name].match(text)), None)
         return None if first is None else Question(first)
     text = text if _SHAPES["asks"].match(text) or not _SHAPES["asks"].match(bare) else bare
     order = wording.verb_of(wording.bare(text))
     if not asked and order is not None and not _SHAPES["asks"].match(text) and not telling:
         return None
-    for name in get_args(QuestionKind):
+    for name in _QUESTION_KINDS:
         if _QUESTIONS[name].match(text):
             return Question(name, _about(text, told))
     if not (asked or telling):

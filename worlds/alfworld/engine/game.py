@@ -488,6 +488,7 @@ class _Maker:
             },
             start=self._start(),
             walkthrough=walkthrough,
+            more=(),
             **{predicate: self._all(predicate) for predicate in _PERMANENT},
         )
 

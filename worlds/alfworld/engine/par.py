@@ -19,7 +19,6 @@ from housequest.worlds.alfworld.engine.game import NOWHERE, Game, WinCondition
 from housequest.worlds.household.planner import NEVER, SearchProblem, shortest_way
 
 _STATES = 200_000  # a chore of six goals takes some hundreds
-_APPLIANCES = ("clean", "heat", "cool")
 
 
 def par(game: Game, players: int = 1) -> int | None:
@@ -62,7 +61,7 @@ class _House:
         self.game, self.goals, state = game, goals, game.start
         self.shut = game.openable - state.opened
         self.lies = {thing: holder for holder, contents in enumerate(state.contents) for thing in contents}
-        treating = dict(zip(_APPLIANCES, (game.basins, game.heaters, game.coolers), strict=True))
+        treating: dict[str, frozenset[int]] = {"clean": game.basins, "heat": game.heaters, "cool": game.coolers}
         self.treated = {"clean": state.clean, "heat": state.hot, "cool": state.cool}
         standing = [one for one, place in enumerate(game.place_of) if place != NOWHERE]
         self.appliances = [[one for one in standing if one in treating.get(goal.form, ())] for goal in goals]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from housequest.worlds.alfworld.engine.game import NOWHERE, Game
 from housequest.worlds.alfworld.houses.home import Home, counts_digest
@@ -116,7 +116,7 @@ class ChoresTasks(MadeUpTasks):
     def __init__(self, split: str, world: str = "alfworld") -> None:
         super().__init__(split, range(SEEDS), self._task)
         self._world = world
-        self.chores = lru_cache(_KEPT)(lambda seed: make_chores(split, seed))
+        self.chores = lru_cache(_KEPT)(partial(make_chores, split))
         """The chores of a seed. Raises ``ConfigurationError``."""
 
     def _task(self, seed: int) -> Task:
