@@ -97,10 +97,9 @@ def spelled(text: str, belief: Belief, known: Collection[str]) -> str:
 
 @cache
 def everyday() -> frozenset[str]:
-    """The words of sentences.toml, and the everyday words that are no slips of others."""
-    from_table = re.findall(r"[a-z]{3,}", " ".join(chain.from_iterable(table.values() for table in _PHRASES.values())))
-    common = resources.files("housequest.agent.skills.language").joinpath("common.txt").read_text("utf-8")
-    return frozenset((*from_table, *common.split()))
+    """The words of sentences.toml: those that are read, and everyday words that are no slips of others."""
+    tables = chain.from_iterable(table.values() for table in _PHRASES.values())
+    return frozenset(re.findall(r"[a-z]{3,}", " ".join(tables)))
 
 
 def bare(clause: str) -> str:
