@@ -337,10 +337,11 @@ def reader_of(places: Sequence[str]) -> Role[tuple[str, ...]]:
 
 
 def _read(places: Sequence[str], text: str) -> tuple[str, ...]:
-    listed = found_json(text, "[", "]")
-    said = "\n".join(map(str, cast("list[object]", listed))) if isinstance(listed, list) else text[-_MOST_READ:]
-    answers = [said, *(found["rest"] for found in _ANSWER.finditer(said))]
-    found = next((named for answer in reversed(answers) if (named := dict.fromkeys(named_places(places, answer)))), None)
+    listed, said = found_json(text, "[", "]"), text[-_MOST_READ:]
+    # A list that names no place, such as an empty one before the answer, says nothing.
+    lists = ["\n".join(map(str, cast("list[object]", listed)))] if isinstance(listed, list) else []
+    answers = (*lists, *reversed([said, *(found["rest"] for found in _ANSWER.finditer(said))]))
+    found = next((named for answer in answers if (named := dict.fromkeys(named_places(places, answer)))), None)
     if not found:
         raise ReplyError("it names none of the places that are left.")
     return tuple(found)[:MOST_NAMED]

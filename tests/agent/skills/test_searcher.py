@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from housequest.agent.agents.spec import make_agent
@@ -263,6 +263,8 @@ def test_every_planner_searches_in_every_way(world: World, agent: str, search: s
     assert bool(asked) is (search == "llm")
 
 
+@example("[]", ["shelf 1"])
+@example("[1]", ["shelf 1"])
 @given(st.text(max_size=200), st.lists(st.sampled_from(["shelf 1", "shelf 2", "drawer 10", "bed 1"]), min_size=1, unique=True))
 def test_any_answer_names_places_that_are_left_or_is_refused(reply: str, places: list[str]) -> None:
     try:
