@@ -79,7 +79,7 @@ def kind_of(joined: str, kinds: Collection[str], by_ending: Collection[str] | No
 def phrases(table: str) -> dict[str, re.Pattern[str]]:
     """The expressions of one ``table`` of phrases.toml by name."""
     found: dict[str, str] = _PHRASES[table]
-    return {name: re.compile(pattern.replace("<asking>", found.get("asking", ""))) for name, pattern in found.items()}
+    return {name: re.compile(pattern) for name, pattern in found.items()}
 
 
 _SAID = phrases("places")

@@ -1,6 +1,6 @@
 """Everyday sentences of players and of people beside an agent, and the share that is read as they were meant.
 
-The sentences were written from transcripts alone, by people who had not seen the reader; since then it was developed on them.
+The sentences were written from transcripts alone, without a look at the reader; since then it was developed on them.
 An act counts without the walking, opening and taking on the way to it, and a coach's "go there" like "look there".
 """
 

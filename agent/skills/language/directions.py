@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from housequest.agent.skills.language import grounding
 from housequest.agent.skills.language.sentences import Surroundings, Understood
 from housequest.worlds.household.base import Commands
-from housequest.worlds.household.belief import Belief, kind
+from housequest.worlds.household.belief import Belief
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,6 @@ def step_towards(act: str, belief: Belief, commands: Commands) -> str | None:
     if verb in ("open", "close"):
         return None if there.openness == {"open": "open", "close": "closed"}[verb] else act
     treats = commands.treat is not None and verb in ("heat", "cool", "clean")
-    if there.openness == "closed" and not treats and verb != "examine" and kind(there.name) not in names:
+    if there.openness == "closed" and not treats and verb != "examine":
         return f"open {there.name}"
     return act

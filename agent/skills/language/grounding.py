@@ -57,7 +57,6 @@ def mentions(text: str, belief: Belief, household: Household) -> Iterator[Mentio
     places = set(belief.kinds)
     seen = {item.kind for item in belief.items}
     for named, start, end in naming.mentions(known_kinds(belief, household), text):
-        # A word for several kinds is the one that is here.
         number = _NUMBER.match(text, end)
         ahead = text[:start].rstrip()
         role = _ROLE.search(ahead)
@@ -96,6 +95,23 @@ def in_names_of_the_house(text: str, belief: Belief) -> str:
     return naming.with_numbers("".join((*parts, text[at:])), belief)
 
 
+def verb_of(command: str, commands: Commands) -> str | None:
+    """The verb of a command as `Grounder` takes it, whatever its world calls it; None for one without a verb of a household."""
+    patterns = {"go": (commands.go,), "take": (commands.take,), "use": (commands.use,), "put": commands.puts}
+    for verb, known in patterns.items():
+        if any(command.startswith(pattern.partition("{")[0]) for pattern in known):
+            return verb
+    first = command.partition(" ")[0]
+    return first if first in ("open", "close", "examine", "slice", *_TREATED) else None
+
+
+def no_such_place(named: str, belief: Belief) -> str:
+    """Say which places of a kind there are instead."""
+    numbers = sorted(one.number for one in belief.receptacles if one.kind == kind(named))
+    last = f" to {numbers[-1]}" if len(numbers) > 1 else ""
+    return f"There is no {named} here, only {kind(named)} {numbers[0]}{last}."
+
+
 def names_of(command: str) -> list[str]:
     """The numbered names in a command."""
     return re.findall(r"[a-z]\w* \d+", command)
@@ -106,9 +122,7 @@ def missing_place(text: str, belief: Belief) -> str | None:
     for named in belief.kinds:
         for number in re.findall(rf"\b{re.escape(named)} (\d+)", text):
             if f"{named} {int(number)}" not in belief.places:
-                numbers = sorted(one.number for one in belief.receptacles if one.kind == named)
-                last = f" to {numbers[-1]}" if len(numbers) > 1 else ""
-                return f"There is no such {named} here, only {named} {numbers[0]}{last}."
+                return no_such_place(f"{named} {int(number)}", belief)
     named = (one for one, *_ in naming.mentions({*PLACES, *LAMPS} - {*belief.kinds}, text))
     found = next((one for one in named if one not in LAMPS), None)
     return None if found is None else f"I know of no {found} here."
@@ -190,8 +204,7 @@ class Grounder:
         if said.number is not None:
             name = f"{said.kind} {said.number}"
             if name not in self.belief.places:
-                last = f" to {alike[-1][0]}" if len(alike) > 1 else ""
-                self._refuse(f"There is no {name} here, only {said.kind} {alike[0][0]}{last}.")
+                self._refuse(no_such_place(name, self.belief))
                 return None
             return name
         names = [name for _, name in alike]

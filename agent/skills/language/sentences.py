@@ -207,7 +207,7 @@ def _hint(clause: str, told: _Told) -> None:
 def _again(clause: str, told: _Told) -> bool:
     """Do the last command once more, for the thing or place that a person names in place of its own."""
     scene, last = told.scene, told.scene.last
-    verb = wording.verb_of(last.replace("walk to", "go to").replace("grab", "take"))
+    verb = grounding.verb_of(last, scene.commands)
     names = [one.name for one in scene.belief.receptacles]
     text = grounding.in_names_of_the_house(clause, scene.belief)
     denied = naming.denied_places(names, text)
@@ -216,11 +216,11 @@ def _again(clause: str, told: _Told) -> bool:
     bare = wording.bare(clause)
     if verb is None or not right or wording.verb_of(bare) is not None or wording.verb_within(bare) is not None:
         return False
-    if not right[0].is_place and verb[0] == "go":
+    if not right[0].is_place and verb == "go":
         if not re.search(r"\bother\b", clause):
             return False
         return _order("take", f"the other {right[0].kind}", told, player=True)
-    return _order(verb[0], right[0].said if not right[0].other else f"other {right[0].said}", told, player=True)
+    return _order(verb, right[0].said if not right[0].other else f"other {right[0].said}", told, player=True)
 
 
 _WITHOUT_A_MARK: tuple[QuestionKind, ...] = ("turns", "goal", "left", "how")
@@ -266,7 +266,7 @@ def _about(text: str, told: _Told) -> str | None:
 
 
 def _order(verb: str, rest: str, told: _Told, *, player: bool) -> bool:
-    """Grounder an order; False if its names say nothing, so that it may be a hint."""
+    """Ground an order; False if its names say nothing, so that it may be a hint."""
     ground = grounding.Grounder(told.scene.belief, told.scene.household, told.thing, told.place, told.taken)
     acts = ground.acts(verb, rest, player=player)
     told.thing, told.place = ground.thing, ground.place

@@ -58,7 +58,6 @@ def plain(said: str) -> str:
     text = text.replace("whatcha", "what you").replace("gotcha", "got you")
     for short, whole in _SHORT.items():
         text = re.sub(rf"(?<=\w){re.escape(short)}\b" if short[0] in "n'" else rf"\b{re.escape(short)}\b", whole, text)
-    text = re.sub(r"\bcan not\b|\bca not\b", "can not", text)
     text = re.sub(r"[a-z]+", lambda word: _BARE.get(word[0], word[0]), text)
     return SHAPES["mind"].sub("", text)
 
@@ -118,7 +117,7 @@ def bare(clause: str) -> str:
 def verb_of(clause: str) -> tuple[str, str] | None:
     """The verb that a bare clause begins with, and the text after it; None if it begins with none.
 
-    "Mind opening", "opening" is read as "open".
+    "Opening" is read as "open".
     """
     for text in (clause, _finite(clause)):
         for name, pattern in _VERBS.items():
@@ -146,34 +145,7 @@ def joined(clause: str) -> str:
     return clause
 
 
-_LEADS = frozenset(
-    (
-        "to",
-        "you",
-        "i",
-        "we",
-        "please",
-        "and",
-        "now",
-        "just",
-        "go",
-        "should",
-        "must",
-        "can",
-        "could",
-        "would",
-        "shall",
-        "will",
-        "might",
-        "first",
-        "kindly",
-        "it",
-        "then",
-        "also",
-        "always",
-        "gladly",
-    )
-)
+_LEADS = frozenset(_PHRASES["shapes"]["leads"].split())
 """Words right before the verb of an order."""
 _STRONG = frozenset({"open", "close", "take", "put", "heat", "cool", "clean", "slice", "use", "take_off"})
 _MOST_AHEAD = 6

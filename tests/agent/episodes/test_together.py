@@ -22,6 +22,7 @@ from housequest.agent.episodes.events import (
     Said,
     Started,
     Stepped,
+    Talking,
     TurnSpent,
     branch,
     with_beliefs,
@@ -185,9 +186,9 @@ def test_the_one_who_comes_later_in_a_round_is_told_what_the_first_did_unless_th
 
 
 @pytest.mark.parametrize("talk", ["free", "turn", "off"])
-def test_what_is_said_reaches_the_others_once_and_may_cost_a_turn(world: World, talk: str) -> None:
+def test_what_is_said_reaches_the_others_once_and_may_cost_a_turn(world: World, talk: Talking) -> None:
     said = Act("go to dresser 1", ("I go\x1b[31m to the dresser.", "x" * 2000, "  "))
-    told, _ = together(world, [talking(said), talking()], TogetherConfig(talk=talk))  # type: ignore[arg-type]
+    told, _ = together(world, [talking(said), talking()], TogetherConfig(talk=talk))
     messages = [body.text for _, body in of_kind(told, Said)]
     assert len(messages) == (0 if talk == "off" else 2)
     assert all(len(text) <= LONGEST_SAID and text.isprintable() for text in messages)
