@@ -479,6 +479,18 @@ class Solvable(Protocol):
 class Explaining(Protocol):
     """A world that can say why a command was refused."""
 
+    def explain(self, belief: Belief, command: str) -> str | None:
+        """Explain a refusal to a person, from what they know and the rules of the game alone.
+
+        Args:
+            belief: The belief after the answer.
+            command: The command that was refused.
+
+        Returns:
+            The reason in one line; None if the belief does not show one.
+        """
+        ...
+
     def explained(self, env: Env) -> Env:
         """``env``, which is one of its own, with the diagnosis of each refusal as the observation's ``explanation``."""
         ...

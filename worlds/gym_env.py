@@ -13,7 +13,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, NoReturn, cast
 
-from housequest.worlds.base import Env, Step, Task
+from housequest.worlds.base import Env, Step, Task, World
 from housequest.worlds.env import OrderChecked, StepLimit
 from housequest.worlds.errors import ConfigurationError, OrderError, WorldError, nearest, shown
 from housequest.worlds.registry import make_world
@@ -52,6 +52,29 @@ def vector_env(num_envs: int = 1, **settings: Any) -> SyncVectorEnv:
     shared = settings.get("ordered") and "shard" not in settings
     each = [settings | ({"shard": (number, num_envs)} if shared else {}) for number in range(num_envs)]
     return SyncVectorEnv([partial(HousequestEnv, **own) for own in each])
+
+
+def tasks_of(world: World, split: str | None, task: str | None) -> Sequence[Task]:
+    """The tasks that episodes are drawn from: the one named, or those of a split. Raises ``ConfigurationError`` if there are
+    none."""
+    if task is not None:
+        return (world.task(task),)
+    split = split or world.split_for("play")
+    # Training must not use houses for evaluation, unless they are named.
+    tasks = split_tasks(world, split, TRAINED)
+    if not tasks:
+        raise ConfigurationError(f"The split {shown(split)} has no tasks; there are: {', '.join(world.splits())}.")
+    return tasks
+
+
+def checked_text(space: Text, text: str) -> str:
+    """The text, if it is in the space. Raises ``WorldError``."""
+    if text not in space:
+        raise WorldError(
+            f"An observation is not in the space of {LONGEST:,} characters of `charset`: {shown(text)}. "
+            "Give a `charset` that has all its characters."
+        )
+    return text
 
 
 class TextSpace(Text):
@@ -93,11 +116,7 @@ class HousequestEnv(gymnasium.Env[str, str]):
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ConfigurationError(f"There is no render mode {shown(render_mode)}; known: ansi, or none.")
         self.world = make_world(world, **options)
-        split = split or self.world.split_for("play")
-        # Training must not use houses for evaluation, unless they are named.
-        self.tasks: Sequence[Task] = split_tasks(self.world, split, TRAINED) if task is None else (self.world.task(task),)
-        if not self.tasks:
-            raise ConfigurationError(f"The split {shown(split)} has no tasks; there are: {', '.join(self.world.splits())}.")
+        self.tasks = tasks_of(self.world, split, task)
         if max_steps < 1:
             raise ConfigurationError(f"A step limit of {max_steps} leaves nothing to play; give at least 1.")
         self.max_steps = max_steps
@@ -107,7 +126,7 @@ class HousequestEnv(gymnasium.Env[str, str]):
         self._following = islice(self.tasks, place, None, shards) if ordered else None
         self._over = False
         self.render_mode = render_mode
-        self.observation_space = TextSpace(LONGEST, min_length=0, charset=charset)
+        self.observation_space = self._space = TextSpace(LONGEST, min_length=0, charset=charset)
         self.action_space = TextSpace(LONGEST, min_length=0, charset=charset)
         self._env: Env | None = None
         self._shown = ""
@@ -160,13 +179,8 @@ class HousequestEnv(gymnasium.Env[str, str]):
             self._env = None
 
     def _seen(self, env: Env, step: Step) -> tuple[str, dict[str, Any]]:
-        text, listed = step.observation.text, env.admissible_commands()
-        if text not in self.observation_space:
-            raise WorldError(
-                f"An observation is not in the space of {LONGEST:,} characters of `charset`: {shown(text)}. "
-                "Give a `charset` that has all its characters."
-            )
-        return text, {
+        listed = env.admissible_commands()
+        return checked_text(self._space, step.observation.text), {
             "over": False,
             "won": step.won,
             "admissible_commands": None if listed is None else list(listed),

@@ -13,7 +13,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from housequest.worlds.errors import ConfigurationError, HousequestError, nearest, shown
 from housequest.worlds.options import read_options
@@ -43,13 +43,30 @@ _SHIPPED = "housequest"
 _ROOT = Path(__file__).parents[1]  # the folder of the package ``housequest``
 
 
+class _Declaration(NamedTuple):
+    """An entry point, the package that declares it, and whether its module is here: to ask for these each time reads files."""
+
+    point: EntryPoint
+    package: str
+    here: bool
+
+
 @cache
-def _declared(group: Group) -> Mapping[str, tuple[EntryPoint, ...]]:
+def _declared(group: Group) -> Mapping[str, tuple[_Declaration, ...]]:
     """Every declaration of each name; read once, because every installed package is searched."""
-    found: dict[str, tuple[EntryPoint, ...]] = {}
-    for point in sorted(entry_points(group=group), key=lambda point: (_package(point) != _SHIPPED, point.name)):
-        found[point.name] = (*found.get(point.name, ()), point)
+    found: dict[str, tuple[_Declaration, ...]] = {}
+    declared = map(_declaration, entry_points(group=group))
+    for each in sorted(declared, key=lambda each: (each.package != _SHIPPED, each.point.name)):
+        found[each.point.name] = (*found.get(each.point.name, ()), each)
     return found
+
+
+def _declaration(point: EntryPoint) -> _Declaration:
+    package = point.dist.name if point.dist is not None else "unknown"
+    # Whether a module is here is seen by its file, since importing costs more.
+    module = _ROOT.joinpath(*point.module.split(".")[1:])
+    here = package != _SHIPPED or module.with_suffix(".py").is_file() or (module / "__init__.py").is_file()
+    return _Declaration(point, package, here)
 
 
 _HERE: dict[tuple[str, str], object] = {}  # what this process registered, by group and name
@@ -78,7 +95,7 @@ def plugins(group: Group) -> Mapping[str, EntryPoint]:
     """The entry points of ``group`` by name, what ships first, then by alphabet. Raises ``ConfigurationError``."""
     if not _declared("housequest.worlds"):
         raise ConfigurationError(f"Nothing is declared in {group}: housequest is not installed. Run `pip install -e .` here.")
-    found = {name: points[0] for name in _declared(group) if (points := _present(group, name))}
+    found = {name: present[0].point for name in _declared(group) if (present := _present(group, name))}
     here = {name: EntryPoint(name, f"{type(own).__module__}:{name}", group) for (of, name), own in _HERE.items() if of == group}
     return MappingProxyType(found | here)
 
@@ -90,7 +107,7 @@ def outs(group: Group) -> tuple[str, ...]:
 
 def ships(group: Group, name: str) -> bool:
     """True if ``name`` comes with housequest, and from no other package too."""
-    return {_package(point) for point in _declared(group).get(name, ())} == {_SHIPPED}
+    return {each.package for each in _declared(group).get(name, ())} == {_SHIPPED}
 
 
 def load_plugin(group: Group, name: str, what: str, built_in: tuple[str, ...] = ()) -> Any:
@@ -102,34 +119,24 @@ def load_plugin(group: Group, name: str, what: str, built_in: tuple[str, ...] = 
         raise ConfigurationError(f"{gone}; known: {', '.join(known) or 'none'}.{nearest(name, known)}")
     if (group, name) in _HERE:
         return _HERE[group, name]
-    point, *others = _present(group, name)
+    (point, package, _), *others = _present(group, name)
     for other in others:
-        if other.value != point.value:
+        if other.point.value != point.value:
             raise ConfigurationError(
-                f"Two installed packages declare the {what} {name!r}: {_package(point)} and {_package(other)}. "
-                "Uninstall one of them."
+                f"Two installed packages declare the {what} {name!r}: {package} and {other.package}. Uninstall one of them."
             )
     try:
         return point.load()
     except Exception as error:
-        if _package(point) == _SHIPPED:
+        if package == _SHIPPED:
             raise
         reason = f"{type(error).__name__}: {shown(str(error))}"
-        raise ConfigurationError(f"The {what} {name!r} of the package {_package(point)} cannot be loaded: {reason}") from error
+        raise ConfigurationError(f"The {what} {name!r} of the package {package} cannot be loaded: {reason}") from error
 
 
-def _present(group: Group, name: str) -> list[EntryPoint]:
-    """The declarations of ``name`` whose modules are here, as files say, since importing costs more."""
-    found: list[EntryPoint] = []
-    for point in _declared(group).get(name, ()):
-        module = _ROOT.joinpath(*point.module.split(".")[1:])
-        if _package(point) != _SHIPPED or module.with_suffix(".py").is_file() or (module / "__init__.py").is_file():
-            found.append(point)
-    return found
-
-
-def _package(point: EntryPoint) -> str:
-    return point.dist.name if point.dist is not None else "unknown"
+def _present(group: Group, name: str) -> list[_Declaration]:
+    """The declarations of ``name`` whose modules are here."""
+    return [each for each in _declared(group).get(name, ()) if each.here]
 
 
 DEFAULT_WORLD = "alfworld"  # the world if none is named, also by a rulebook

@@ -46,6 +46,47 @@ def read_split(text: str, endless: Sequence[str], usual: range = HELD_OUT) -> tu
     return split, range(first, last + 1)
 
 
+WORD = "word:"
+"""The beginning of a reference to the house of a word."""
+_WORDS_SEEDS = range(10**9, 10**10)
+_LONGEST_WORD = 100
+
+
+def seed_of_word(word: str) -> int:
+    """The seed of the made-up house that a ``word`` names: the same on every machine, however it is spelled and spaced.
+
+    Args:
+        word: One word or several, such as "harbour".
+
+    Returns:
+        A seed of ten digits.
+
+    Raises:
+        ConfigurationError: It has no letter and no digit, or is very long.
+    """
+    plain = " ".join(unicodedata.normalize("NFKC", word).casefold().split())
+    if not any(map(str.isalnum, plain)) or len(plain) > _LONGEST_WORD:
+        raise ConfigurationError(
+            f"{shown(word, 60)} names no house; give a word of at most {_LONGEST_WORD} letters: word:harbour."
+        )
+    digest = hashlib.sha256(f"housequest\n{plain}".encode("utf-8", "replace")).digest()
+    return _WORDS_SEEDS[int.from_bytes(digest) % len(_WORDS_SEEDS)]
+
+
+def task_named(world: World, reference: str) -> Task:
+    """The task of a ``reference``: as `World.task` reads it, or after `WORD` the made-up house of a word.
+
+    Raises:
+        ConfigurationError: The world makes up no houses, or the word names none.
+        TaskNotFound: There is no such task.
+    """
+    if not reference.startswith(WORD):
+        return world.task(reference)
+    if not world.info.endless_splits:
+        raise ConfigurationError(f"{world.name} makes up no houses, so no word names one; give a split and a number.")
+    return world.task(f"{world.info.endless_splits[0]}:{seed_of_word(reference.removeprefix(WORD))}")
+
+
 def covers(parts: Iterable[str], split: str, number: int) -> bool:
     """True if a task is among ``parts``, which are splits as `read_split` reads them."""
     found = (read_split(part, (split,), range(0)) for part in parts)

@@ -28,6 +28,14 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in set('aeiou') else 'a'} {noun}"
 
 
+def plural_of(noun: str) -> str:
+    """A noun in the plural, such as shelves, knives and boxes."""
+    for end, several in (("lf", "lves"), ("fe", "ves")):
+        if noun.endswith(end):
+            return f"{noun.removesuffix(end)}{several}"
+    return f"{noun}{'es' if noun.endswith(('s', 'sh', 'ch', 'x')) else 's'}"
+
+
 def percentage(share: float, places: int = 0) -> str:
     """A share in [0, 1] in per cent, without the sign; only exactly 0 shows as 0, and only exactly 1 as 100."""
     least = 10**-places

@@ -29,7 +29,7 @@ ActionName = Literal[
 """ALFRED's high-level actions without ``NoOp``, which ends most annotated plans and does nothing."""
 ARGUMENTS: dict[ActionName, int] = {**dict.fromkeys(get_args(ActionName), 1), "PutObject": 2}
 """The number of names that each action takes: the object, and for ``PutObject`` also the receptacle."""
-TREATMENTS: dict[str, Treatment] = {"CleanObject": "clean", "HeatObject": "heat", "CoolObject": "cool"}
+TREATMENTS: dict[ActionName, Treatment] = {"CleanObject": "clean", "HeatObject": "heat", "CoolObject": "cool"}
 """The actions that clean, heat and cool."""
 NOTHING = "NoOp"
 LONGEST_PLAN = 60  # In steps; the longest annotated plan of ``train`` has 19.

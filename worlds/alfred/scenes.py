@@ -10,22 +10,22 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count, islice
-from math import hypot, prod
+from math import dist, hypot, prod
 from pathlib import Path
 from statistics import median
 
 from housequest.worlds.alfred.model import KNIVES_LEFT
 from housequest.worlds.alfred.simulator import base as simulator
-from housequest.worlds.alfred.simulator.layout import box_at, holder
-from housequest.worlds.alfred.tasks import AnnotatedTrajectory
+from housequest.worlds.alfred.simulator.layout import LayoutState, box_at, holder
+from housequest.worlds.alfred.tasks import TRAJECTORY_FILE, AnnotatedRoom, Things, read_trajectory
 from housequest.worlds.alfworld.engine.game import Game, State, numbered, parse_problem, read_game
 from housequest.worlds.alfworld.text import load_counts
 from housequest.worlds.alfworld.world import room_of, situation
 from housequest.worlds.errors import GameError
-from housequest.worlds.rooms.room import EYE, Box, Fixture, Point, Room, kind_of, read_point, with_way
+from housequest.worlds.rooms.room import EYE, GRID, Box, Cell, Fixture, Point, Room, kind_of, read_point, with_way
 from housequest.worlds.rooms.stage import laid_in, pivot
 
 _METRES = re.compile(r"(?:_(?P<sign>plus|minus)_)?(?P<whole>\d+)_dot_(?P<rest>\d+)", re.ASCII)
@@ -65,7 +65,7 @@ def scene_of(problem: str, game: Game) -> simulator.Scene:
 
     scene = simulator.Scene(
         room,
-        {name: ids.get(name) or written(_kind(name), middles[name]) for name in sorted(built)},
+        {name: ids.get(name) or simulator.id_at(_kind(name), middles[name]) for name in sorted(built)},
         things,
         accepted(),
         marked(game.openable, simulator.OPENABLE),
@@ -103,13 +103,6 @@ def thor_id(raw: str) -> str:
     )
 
 
-def written(kind: str, point: Point) -> str:
-    """AI2-THOR's id of an object of a kind at a point; a basin is a part of its sink or tub."""
-    whole, basin, _ = kind.partition("Basin")
-    parts = [whole, *(f"{'+' if part > 0 else '-' if part else ''}{abs(part):05.2f}" for part in point)]
-    return "|".join([*parts, kind] if basin else parts)
-
-
 def _kind(name: str) -> str:
     return simulator.kind_named(name.rpartition(" ")[0])
 
@@ -127,7 +120,7 @@ def _planned(room: Room, game: Game) -> tuple[dict[str, str], dict[str, Point | 
     for name, point in points.items():
         kind = _kind(name)
         # An object that would get the id of another is moved aside by a centimetre.
-        beside = (written(kind, point._replace(x=point.x + 0.01 * number)) for number in count() if point)
+        beside = (simulator.id_at(kind, point._replace(x=point.x + 0.01 * number)) for number in count() if point)
         ids[name] = next(id for id in beside if id not in ids.values())
     return ids, points
 
@@ -182,28 +175,66 @@ def _things(
 
 GAME = "game.tw-pddl"
 _WITNESSES = 6
+_MOST_WALKS = 1_000
 _NECK = 0.675
+_BODY = 0.2
 _LEVEL = 0.04
 _CLOSE = 0.3
+_STACKED = 0.12
 
 
-def scene_at(path: Path, trajectory: AnnotatedTrajectory) -> simulator.Scene:
+@dataclass(frozen=True, slots=True)
+class RoomData:
+    """Installed data about one of AI2-THOR's rooms: some of its games, and where people walked in each trajectory."""
+
+    games: tuple[Path, ...]
+    walks: tuple[tuple[Things, frozenset[Cell]], ...]
+
+    def walked(self, things: Things = ()) -> frozenset[Cell]:
+        """The cells that people walked over, but in the trajectory with these ``things``: nobody plays on its own walk."""
+        return frozenset[Cell]().union(*(cells for of, cells in self.walks if of != things))
+
+
+def scene_at(path: Path, room: AnnotatedRoom) -> simulator.Scene:
     """The scene of the trajectory in a file. Raises ``GameError`` if there is no game on its floor plan."""
-    others, beside, plan = games_on(path.parents[2], trajectory.floor_plan), path.with_name(GAME), trajectory.floor_plan
-    games = [beside] if beside.is_file() else others[:1]
+    data, beside, plan = data_on(path.parents[2], room.floor_plan), path.with_name(GAME), room.floor_plan
+    games = [beside] if beside.is_file() else data.games[:1]
     if not games:
         raise GameError(f"{path}: there is no game of {plan} beside it or elsewhere in its data, so its room is not known.")
     base = base_scene(games[0])
-    return arranged(base, trajectory, [base, *map(base_scene, others)])
+    return arranged(base, room, [base, *map(base_scene, data.games)], data.walked(room.things))
+
+
+def rearranged(now: simulator.Scene, state: LayoutState, data: RoomData, things: Things) -> simulator.Scene:
+    """The scene ``now`` with these things at their points, in its present ``state``. Of the games in its room, the one with
+    the most of these things where they are furnishes it, as a game beside a trajectory does."""
+    ids, layout = {simulator.id_at(kind, point) for kind, point in things}, state.layout
+    witnesses = list(map(base_scene, data.games))
+    base = max(witnesses, key=lambda one: len(ids & {thing.id for thing in one.things}), default=now)
+    room = AnnotatedRoom(now.floor_plan, state.pose, now.eye - _NECK, things, frozenset(), bool(layout.dirty))
+    scene = arranged(base, room, witnesses, data.walked(things))
+    standing = frozenset(scene.ids.values()) | {one.id for one in scene.things}
+    return replace(scene, on=layout.on & standing, open=scene.open | layout.open & standing)
 
 
 @lru_cache(maxsize=512)
-def games_on(split: Path, floor_plan: str) -> tuple[Path, ...]:
-    """Some games on a floor plan, those of this split first."""
+def data_on(split: Path, floor_plan: str) -> RoomData:
+    """Read the data of a floor plan, those of this split first. Raises ``GameError`` for a damaged trajectory."""
+    games, trajectories = files_on(split, floor_plan)
+    read = map(read_trajectory, trajectories)
+    return RoomData(games, tuple((one.room.things, frozenset(one.walked())) for one in read))
+
+
+def files_on(split: Path, floor_plan: str) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """Some games, and the trajectories, on a floor plan, those of this split first."""
+    games, trajectories = (_on(split, floor_plan, name) for name in (GAME, TRAJECTORY_FILE))
+    return tuple(islice(games, _WITNESSES)), tuple(islice(trajectories, _MOST_WALKS))
+
+
+def _on(split: Path, floor_plan: str, name: str) -> Iterator[Path]:
     number = floor_plan.removeprefix("FloorPlan")
     folders = (split, *sorted(one for one in split.parent.iterdir() if one.is_dir() and one != split))
-    games = (game for folder in folders for game in sorted(folder.glob(f"*-{number}/*/{GAME}")))
-    return tuple(islice(games, _WITNESSES))
+    return (file for folder in folders for file in sorted(folder.glob(f"*-{number}/*/{name}")))
 
 
 @lru_cache(maxsize=512)
@@ -213,10 +244,16 @@ def base_scene(path: Path) -> simulator.Scene:
     return scene_of(file.problem, file.game(str(path)))
 
 
-def arranged(base: simulator.Scene, given: AnnotatedTrajectory, witnesses: Sequence[simulator.Scene] = ()) -> simulator.Scene:
+def arranged(
+    base: simulator.Scene,
+    given: AnnotatedRoom,
+    witnesses: Sequence[simulator.Scene] = (),
+    walked: frozenset[Cell] = frozenset(),
+) -> simulator.Scene:
     """``base`` with the objects, states and start of a trajectory. ``witnesses`` are scenes of the same room: an object at the
-    place of an object in one of them is in the same receptacle."""
-    points = {written(kind, point): point for kind, point in given.things}
+    place of an object in one of them is in the same receptacle. ``walked`` are cells that are known to be floor."""
+    base = with_floor(base, walked)
+    points = {simulator.id_at(kind, point): point for kind, point in given.things}
     known = {one.id: one.at for one in base.things}
     there = frozenset(base.ids.values()) | {simulator.FLOOR}
     seen = {one.point: one.at for witness in witnesses for one in witness.things if one.pickupable and one.at in there}
@@ -228,6 +265,8 @@ def arranged(base: simulator.Scene, given: AnnotatedTrajectory, witnesses: Seque
         # The receptacle may be missing in this trajectory, and then another one holds the object.
         if at is None or (at not in there and at not in points):
             at = _witnessed(base, seen, id.partition("|")[0], point)
+        if at == simulator.FLOOR:
+            at = _stacked(id, points)
         things.append(simulator.Lying(id, names[id], at, point))
     every = [*points, *base.ids.values()]
     scene = replace(
@@ -247,6 +286,14 @@ def arranged(base: simulator.Scene, given: AnnotatedTrajectory, witnesses: Seque
     return reshaped(scene, [*scene.things, *(one for witness in witnesses for one in witness.things)])
 
 
+def with_floor(scene: simulator.Scene, cells: frozenset[Cell]) -> simulator.Scene:
+    """The scene with more floor, and walls around it."""
+    room, walls = scene.room, scene.room.walls
+    for x, z in cells:
+        walls = walls.united(walls._replace(x0=x * GRID, z0=z * GRID, x1=x * GRID, z1=z * GRID).grown(_BODY))
+    return replace(scene, room=replace(room, floor=room.floor | cells, walls=walls))
+
+
 def _witnessed(base: simulator.Scene, seen: Mapping[Point, str], kind: str, point: Point) -> str:
     """The receptacle of an object at a point: that of the nearest object in a witness, if close, or else by its box."""
 
@@ -256,6 +303,15 @@ def _witnessed(base: simulator.Scene, seen: Mapping[Point, str], kind: str, poin
 
     nearest = min(seen, key=far, default=None)
     return seen[nearest] if nearest is not None and far(nearest) < _CLOSE else holder(base, kind, point)
+
+
+def _stacked(id: str, points: Mapping[str, Point]) -> str:
+    """The cup, plate or the like at the place of an object that is in no receptacle of the room; the floor if there is none."""
+    kind = simulator.kind_in(id)
+    takes = [one for one in points if one != id and kind in simulator.MOVABLE.get(simulator.kind_in(one), frozenset())]
+    near = {one: dist(points[one], points[id]) for one in takes}
+    best = min(near, key=lambda other: near[other], default=simulator.FLOOR)
+    return best if near.get(best, _STACKED) < _STACKED else simulator.FLOOR
 
 
 def numbered_names(ids: Sequence[str]) -> dict[str, str]:

@@ -27,32 +27,39 @@ import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Collection, Set
+from collections.abc import Callable, Collection, Iterator, Set
 from dataclasses import dataclass
 from functools import wraps
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar, cast, get_args
 
 from housequest.worlds.alfred import model
 from housequest.worlds.alfworld.games import GET_DATA, LAYOUT, MAX_TRAJECTORY, TRAJECTORY_FILE, splits_of
+from housequest.worlds.alfworld.text import HOUSEHOLD, goal_sentences
 from housequest.worlds.base import Metric, Played
 from housequest.worlds.errors import GameError, TaskNotFound, nearest, shown
 from housequest.worlds.household.goals import TASK_TYPES as HOUSEHOLD_TYPES
-from housequest.worlds.household.goals import TYPES
+from housequest.worlds.household.goals import TYPES, Goal, TaskType, Treatment
 from housequest.worlds.paths import alfworld_data, cache_folder, read_bounded, sha256_of
-from housequest.worlds.rooms.room import FAR, Point, Pose
+from housequest.worlds.rooms.room import AHEAD, FAR, Cell, Point, Pose
 from housequest.worlds.tasks import joined_sentences, plain_sentence
+from housequest.worlds.text import with_article
 from housequest.worlds.validation import read_cache, write_cache
 
 if TYPE_CHECKING:
     from housequest.worlds.alfred.simulator.base import SimulatedObject, SimulatorEvent
 
-TASK_TYPES: tuple[str, ...] = (*HOUSEHOLD_TYPES, "pick_and_place_with_movable_recep")  # The seven task types.
+STACK = "pick_and_place_with_movable_recep"  # A thing in a movable receptacle, and that in a place.
+TASK_TYPES: tuple[str, ...] = (*HOUSEHOLD_TYPES, STACK)  # The seven task types.
 Level = Literal["easy", "normal", "hard"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 _TREATED: dict[str, model.Property] = {TYPES["clean"]: "clean", TYPES["heat"]: "hot", TYPES["cool"]: "cold"}
-_EVER = {TYPES[treatment]: treatment for treatment in ("clean", "heat", "cool")}
+_SUBGOALS: dict[Treatment, model.ActionName] = {treatment: action for action, treatment in model.TREATMENTS.items()}
+_EVER: dict[str, Treatment] = {TYPES[treatment]: treatment for treatment in _SUBGOALS}
+_TYPED: dict[str, TaskType] = {type: type for type in HOUSEHOLD_TYPES}
+_SLICE_OF = re.compile(r"\bslices? of (?=[a-z])", re.ASCII)
+_STACKED = re.compile(r"put an? ([a-z]{1,40}) in an? ([a-z]{1,40}) and put that in ([a-z]{1,40})\.", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +72,40 @@ class AlfredGoal:
     receptacle: str | None = None
     movable: str | None = None
     lamp: str | None = None
+
+    @classmethod
+    def read(cls, sentence: str) -> Self | None:
+        """The goal that a sentence of a made-up house states; None for any other wording."""
+        whole, slices = _SLICE_OF.subn("", sentence)
+        if stacked := _STACKED.fullmatch(whole):
+            thing, movable, place = stacked.groups()
+            return cls(STACK, thing, bool(slices), place, movable)
+        goal = HOUSEHOLD.read_goal(whole)
+        return goal and cls(goal.type, goal.object, bool(slices), goal.receptacle, lamp=goal.lamp)
+
+    @property
+    def sentence(self) -> str:
+        """The goal in the words of a made-up house, which `read` reads: ALFWorld's, and ours for slices and for stacks."""
+        two = self.type == TYPES["two"]
+        thing = f"{'slices' if two else 'slice'} of {self.object}" if self.sliced else self.object
+        if self.movable is not None:
+            return f"put {with_article(thing)} in {with_article(self.movable)} and put that in {self.receptacle}."
+        return goal_sentences(Goal(_TYPED[self.type], thing, self.receptacle, self.lamp))[0]
+
+    def plan(self) -> model.Plan:
+        """The subgoals that lead to it, without going and searching; after slicing, the knife is put down anywhere."""
+        step, thing = model.PlanStep, self.object
+        cut = (step("PickupObject", "knife"), step("SliceObject", thing), step("PutObject", "knife"))
+        steps = [*(cut if self.sliced else ()), step("PickupObject", thing)]
+        if self.movable is not None:
+            steps += [step("PutObject", thing, self.movable), step("PickupObject", self.movable)]
+        if (treatment := _EVER.get(self.type)) is not None:
+            steps.append(step(_SUBGOALS[treatment], thing))
+        if self.lamp is not None:
+            steps.append(step("ToggleObject", self.lamp))
+        if self.receptacle is not None:
+            steps.append(step("PutObject", self.movable or thing, self.receptacle))
+        return (*steps, *(steps[-2:] if self.type == TYPES["two"] else ()))
 
     @property
     def total(self) -> int:
@@ -355,30 +396,65 @@ class LowAction:
         return self.name if self.target is None else f"{self.name} {self.target}"
 
 
+Things = tuple[tuple[str, Point], ...]
+
+
+class AnnotatedRoom(NamedTuple):
+    """A room as an annotated task begins. ``floor_plan`` is AI2-THOR's name of its scene; ``start`` has the horizon as its
+    pitch, and ``height`` is the agent's y there. ``things`` are the movable objects, each its kind, as AI2-THOR writes it, and
+    its point. ``on`` are the kinds of lamps that are on; ``dirty`` means that all dishes are dirty and empty."""
+
+    floor_plan: str
+    start: Pose
+    height: float
+    things: Things
+    on: frozenset[str]
+    dirty: bool
+
+
+def posed(poses: Any) -> Things:
+    """The kind and the point of each object in AI2-THOR's list of poses. Raises ``KeyError``, ``TypeError``, ``ValueError``."""
+    listed = cast("list[Any]", poses)
+    if len(listed) > _MOST_POSES:
+        raise ValueError(f"it has {len(listed)} things")
+    # "KeyChain_2197d4a8": what follows the kind differs from build to build.
+    return tuple(
+        (_text(pose["objectName"]).partition("_")[0], Point(*(_number(pose["position"][axis]) for axis in "xyz")))
+        for pose in listed
+    )
+
+
 class AnnotatedTrajectory:
-    """An annotated task. ``floor_plan`` is AI2-THOR's name of its scene; ``start`` has the horizon as its pitch, and ``height``
-    is the agent's y there. ``things`` are the movable objects, each its kind, as AI2-THOR writes it, and its point. ``on`` are
-    the kinds of lamps that are on; ``dirty`` means that all dishes are dirty and empty."""
+    """An annotated task: its goal, the room in which it begins, and people's low-level actions."""
 
     def __init__(self, content: Any) -> None:
         scene: Any = content["scene"]
         first: Any = scene["init_action"]
         actions = cast("list[Any]", content["plan"]["low_actions"])
-        poses = cast("list[Any]", scene["object_poses"])
-        if not 0 < len(actions) <= MOST_ACTIONS or len(poses) > _MOST_POSES:
-            raise ValueError(f"it has {len(actions)} low-level actions and {len(poses)} things")
+        if not 0 < len(actions) <= MOST_ACTIONS:
+            raise ValueError(f"it has {len(actions)} low-level actions")
         toggles = cast("list[Any]", scene["object_toggles"] or [])[:_MOST_POSES]
-        x, self.height, z = (_number(first[axis]) for axis in "xyz")
-        self.goal, self.floor_plan = goal_of(content), _text(scene["floor_plan"])
-        self.start = Pose(x, z, _number(first["rotation"], _MOST_DEGREES) % 360, _number(first["horizon"], _MOST_DEGREES))
-        # "KeyChain_2197d4a8": what follows the kind differs from build to build.
-        self.things = tuple(
-            (_text(pose["objectName"]).partition("_")[0], Point(*(_number(pose["position"][axis]) for axis in "xyz")))
-            for pose in poses
+        x, height, z = (_number(first[axis]) for axis in "xyz")
+        self.goal = goal_of(content)
+        self.room = AnnotatedRoom(
+            _text(scene["floor_plan"]),
+            Pose(x, z, _number(first["rotation"], _MOST_DEGREES) % 360, _number(first["horizon"], _MOST_DEGREES)),
+            height,
+            posed(scene["object_poses"]),
+            frozenset(_text(toggle["objectType"]) for toggle in toggles if toggle["isOn"] is True),
+            scene["dirty_and_empty"] is True,
         )
-        self.on = frozenset(_text(toggle["objectType"]) for toggle in toggles if toggle["isOn"] is True)
-        self.dirty: bool = scene["dirty_and_empty"] is True
         self.actions = tuple(_low_action(one["api_action"]) for one in actions)
+
+    def walked(self) -> Iterator[Cell]:
+        """The cells of the floor that people stood on."""
+        (x, z), quarter = self.room.start.cell, self.room.start.quarter
+        yield x, z
+        for action in self.actions:
+            quarter = (quarter + {"RotateRight": 1, "RotateLeft": -1}.get(action.name, 0)) % 4
+            if action.name == "MoveAhead":
+                x, z = x + AHEAD[quarter][0], z + AHEAD[quarter][1]
+                yield x, z
 
 
 @annotated

@@ -7,17 +7,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from housequest.worlds.alfred.env import MANUAL, AlfredEnv, AlfredSkillEnv, Episode, demonstrated, demonstrated_skills, opening
 from housequest.worlds.alfred.env import TURNS as TURNS_OF_SKILLS
+from housequest.worlds.alfred.houses import GOALS, AlfredHouses
 from housequest.worlds.alfred.model import skills_of
-from housequest.worlds.alfred.scenes import games_on, scene_at, scene_of
+from housequest.worlds.alfred.scenes import files_on, scene_at, scene_of
 from housequest.worlds.alfred.tasks import METRICS, UNWEIGHTED, AlfredGoal, listed, read_demonstration, read_trajectory, splits
 from housequest.worlds.alfworld import games
 from housequest.worlds.alfworld.engine.game import parse_game
-from housequest.worlds.alfworld.houses.house import GeneratedHouses
 from housequest.worlds.base import Annotated, CommandKey, Env, Observation, Policy, Task, WorldInfo
 from housequest.worlds.env import unwrapped
 from housequest.worlds.errors import ConfigurationError, GameError, shown
@@ -47,13 +48,19 @@ _TRAJECTORIES_KEPT = 64
 class AlfredOptions:
     engine: Literal["boxes", "thor"] = option("boxes", "The simulator: boxes, our stand-in, or thor, AI2-THOR 5's client.")
     player: str | None = option(None, "The program that thor starts, such as a Unity build [the client's own download].")
+    platform: Literal["CloudRendering", "Linux64", "OSXIntel64"] | None = option(
+        None, "The build of thor: CloudRendering draws by Vulkan, without a display [what the client chooses]."
+    )
+    display: str | None = option(None, "The X display on which thor draws [$DISPLAY, :0].")
+    gpu: int | None = option(None, "The number of the device on which thor draws.")
+    starting: float = option(300.0, "The seconds for thor to start; a download before that has an hour of its own.")
     data: str | None = option(None, "The folder that holds json_2.1.1 [$ALFWORLD_DATA, ~/.cache/alfworld].")
     goals: str = option("human", "The goals: human, human:N (annotator N), human:seed=N, human+steps, or every annotator's.")
     failures: int = option(FAILURES, "Failed actions that end an episode; 0: no limit.")
     skills: Literal["none", "oracle"] = option("none", "oracle: commands are LoTa-Bench's skills, by a robot that sees all.")
 
 
-class AlfredWorld(HouseholdWorld[GeneratedHouses]):
+class AlfredWorld(HouseholdWorld[AlfredHouses]):
     """The trajectories in a data folder and, as the splits ``example`` and ``generated``, ALFWorld's houses without
     annotations. It takes the `AlfredOptions` by name. With the goals ``every``, each annotator's goal is a task of its own, as
     in ALFRED's evaluation. Raises ``ConfigurationError``."""
@@ -76,8 +83,8 @@ class AlfredWorld(HouseholdWorld[GeneratedHouses]):
             CommandKey("shift+up", "MoveAhead", "Forward"),
             CommandKey("shift+left", "RotateLeft", "Left"),
             CommandKey("shift+right", "RotateRight", "Right"),
-            CommandKey("u", "LookUp", "Up"),
-            CommandKey("d", "LookDown", "Down"),
+            CommandKey("pageup", "LookUp", "Up"),
+            CommandKey("pagedown", "LookDown", "Down"),
         ),
         inline=False,
     )
@@ -85,7 +92,7 @@ class AlfredWorld(HouseholdWorld[GeneratedHouses]):
     def __init__(self, **given: Any) -> None:
         super().__init__()
         options = AlfredOptions(**given)
-        self._simulate, self._version = _simulators(options.engine, options.player)
+        self._simulate, self._version = _simulators(options)
         self._every = options.goals == EVERY
         self._goals = GoalSource(human=True) if self._every else parse_goal_source(options.goals)
         if not self._goals.human:
@@ -118,8 +125,8 @@ class AlfredWorld(HouseholdWorld[GeneratedHouses]):
     def engine(self) -> str:
         return f"{self._version}{_BY_ORACLE}" if self.info.skills else self._version
 
-    def make_generated(self) -> GeneratedHouses:
-        return GeneratedHouses(world=_NAME)
+    def make_generated(self) -> AlfredHouses:
+        return AlfredHouses()
 
     def installed(self) -> Sequence[str]:
         return splits(self._data)
@@ -176,17 +183,17 @@ class AlfredWorld(HouseholdWorld[GeneratedHouses]):
         return DemonstrationPolicy(self._demonstration)
 
     def fingerprint(self, split: str) -> str:
-        """A SHA-256 over the engine, the split's tasks with their annotations, and the games that furnish its rooms."""
+        """A SHA-256 over the engine, the split's tasks with their annotations, and the files that furnish its rooms."""
         if split in _HOUSES:
-            lines = [self._houses.fingerprint(split)]
+            lines = [self._houses.fingerprint(split), str(GOALS)]
         else:
             tasks, folder = self.tasks(split), self._data / games.LAYOUT / split
             found = ((task, read_bounded(_source(task), games.MAX_TRAJECTORY, GameError)) for task in tasks)
             lines = [f"{task.id} {task.goal} {hashlib.sha256(content).hexdigest()}" for task, content in found]
-            # The games that furnish the rooms of a split, with their sizes.
+            # What furnishes the rooms of a split, with sizes.
             for number in sorted({task.id.split("/")[1].rpartition("-")[2] for task in tasks}):
-                there = games_on(folder, f"FloorPlan{number}")
-                lines += [f"{game.relative_to(folder.parent).as_posix()} {game.stat().st_size}" for game in there]
+                there = chain(*files_on(folder, f"FloorPlan{number}"))
+                lines += [f"{file.relative_to(folder.parent).as_posix()} {file.stat().st_size}" for file in there]
         return sha256_of("\n".join((self.engine, *lines)))
 
     @cached_property
@@ -198,16 +205,13 @@ class AlfredWorld(HouseholdWorld[GeneratedHouses]):
     def _episode(self, task: Task) -> Episode:
         if task.split not in _HOUSES:
             trajectory = self._read(_source(task))
-            return Episode(scene_at(_source(task), trajectory), trajectory.goal, trajectory.actions)
-        from housequest.worlds.alfworld.text import HOUSEHOLD
-
+            return Episode(scene_at(_source(task), trajectory.room), trajectory.goal, trajectory.actions)
         # There is no demonstration of this task.
         problem, sentence = self._houses.source(self._houses.task(task.id))
-        goal = HOUSEHOLD.read_goal(sentence)
+        goal = self.generated.goal(task.number) if task.split == GENERATED else AlfredGoal.read(sentence)
         if goal is None:
             raise GameError(f"The goal {shown(sentence)} of {shown(task.id)} is not one of ALFRED's.")
-        scene = scene_of(problem, parse_game(problem, sentence, task.id))
-        return Episode(scene, AlfredGoal(goal.type, goal.object, receptacle=goal.receptacle, lamp=goal.lamp))
+        return Episode(scene_of(problem, parse_game(problem, sentence, task.id)), goal)
 
     def _commands(self, task: Task) -> tuple[str, ...]:
         if self.info.skills:
@@ -261,12 +265,14 @@ def _source(task: Task) -> Path:
     return task.source
 
 
-def _simulators(engine: str, player: str | None) -> tuple[Callable[[], Simulator], str]:
+def _simulators(options: AlfredOptions) -> tuple[Callable[[], Simulator], str]:
     """The factory of this engine's simulators, and its version. Raises ``ConfigurationError``."""
     from housequest.worlds.alfred.simulator.boxes import Boxes
 
-    if engine == Boxes.name:
+    if options.engine == Boxes.name:
         return Boxes, Boxes.version
+    if (options.gpu is not None and options.gpu < 0) or not 0 < options.starting < 1e6:
+        raise ConfigurationError("gpu is the number of a device, from 0 on, and starting a number of seconds above 0.")
     from housequest.worlds.alfred.simulator.thor import MAJOR, Thor
 
     try:
@@ -279,4 +285,5 @@ def _simulators(engine: str, player: str | None) -> tuple[Callable[[], Simulator
         raise ConfigurationError(
             f'The engine thor needs the client of AI2-THOR 5, and this is ai2thor {client}: pip install "housequest[thor]".'
         )
-    return partial(Thor, player), f"ai2thor {client}"
+    machine = {"platform": options.platform, "display": options.display, "gpu": options.gpu, "starting": options.starting}
+    return partial(Thor, options.player, **machine), f"ai2thor {client}"

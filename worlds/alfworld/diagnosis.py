@@ -83,7 +83,9 @@ class _Reasons:
             case "go":
                 yield from self._unknown(receptacle)
                 if self.belief.is_here(receptacle):
-                    yield f"You are at the {receptacle} already."
+                    at = self.belief.at
+                    beside = f": it is in the same place as the {at}" if at not in (None, receptacle) else ""
+                    yield f"You are at the {receptacle} already{beside}."
             case "open" | "close":
                 yield from self._away(receptacle)
                 yield from self._stuck(receptacle, "open" if verb == "open" else "closed")

@@ -85,12 +85,20 @@ def official(source: str | None = None) -> tuple[str, ...]:
     return tuple(f"{source.rstrip('/')}/{name.rpartition('/')[2]}" for name in OFFICIAL)
 
 
+_BY_HAND = "--source names another place, and `housequest data import FILE` takes an archive that you fetched yourself."
+
+
 def download_archive(
-    url: str, folder: Path, *, report: Callable[[DownloadProgress], None] = lambda _progress: None, pause: float = 1.0
+    url: str,
+    folder: Path,
+    *,
+    report: Callable[[DownloadProgress], None] = lambda _progress: None,
+    pause: float = 1.0,
+    way_out: str = _BY_HAND,
 ) -> Path:
     """Download ``url`` into ``folder`` and return the file, which the caller removes. Temporary failures are retried, six
-    attempts in all, with pauses doubling from ``pause`` seconds. Raises ``ConfigurationError`` for an invalid URL and
-    ``WorldError``."""
+    attempts in all, with pauses doubling from ``pause`` seconds; then ``way_out`` says what a person can do. Raises
+    ``ConfigurationError`` for an invalid URL and ``WorldError``."""
     import httpx2
 
     try:
@@ -120,7 +128,7 @@ def download_archive(
                 raise GameError(f"{_named(part)} cannot be written: {error.strerror}.") from error
     raise WorldError(
         f"{url} could not be fetched in {_ATTEMPTS} attempts: {why}. What arrived is kept, and the same command goes on from "
-        "there; --source names another place, and `housequest data import FILE` takes an archive that you fetched yourself."
+        f"there; {way_out}"
     )
 
 

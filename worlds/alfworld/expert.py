@@ -4,19 +4,30 @@ order or by name instead."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from housequest.worlds.alfworld.company import ALONE, CompanyMemory, Work, believed, claiming, hearing, observing, spoken_for
 from housequest.worlds.alfworld.text import HOUSEHOLD, guess_goal, load_counts, read_goals
 from housequest.worlds.base import Observation
+from housequest.worlds.household.arrangement import Arrangement
 from housequest.worlds.household.base import Expert, ExpertMemory, ExpertSettings, Move, belief_after
 from housequest.worlds.household.belief import Belief, Item, Receptacle, by_name, kind
+from housequest.worlds.household.company import (
+    ALONE,
+    CompanyMemory,
+    Work,
+    believed,
+    claiming,
+    hearing,
+    observing,
+    spoken_for,
+)
 from housequest.worlds.household.counts import Counts, Prior, SearchPrior, drawn
 from housequest.worlds.household.goals import APPLIANCES, Goal
 from housequest.worlds.household.talk import Claimed
+from housequest.worlds.household.weighing import SearchPlace, Weighed, looking_costs, weigh
 from housequest.worlds.shared import WAIT
 from housequest.worlds.text import with_article
 
@@ -93,12 +104,15 @@ class HouseholdExpert(Expert[HouseholdExpertMemory]):
     def says(self, memory: HouseholdExpertMemory) -> tuple[str, ...]:
         return memory.company.says
 
+    def arranged(self, memory: HouseholdExpertMemory, arrangement: Arrangement) -> HouseholdExpertMemory:
+        return replace(memory, company=replace(memory.company, arrangement=arrangement))
+
     def observe(self, memory: HouseholdExpertMemory, command: str, observation: Observation) -> HouseholdExpertMemory:
         after = super().observe(memory, command, observation)
         if not memory.together:
             return after
         refused, command = self.household.refused(observation), command.strip()
-        company = observing(memory.company, command, after.belief, refused=refused)
+        company = observing(memory.company, command, memory.belief, after.belief, walk="go to ", refused=refused)
         if refused and command not in memory.company.doubted:
             after = replace(after, failed=memory.failed)  # somebody else may have been quicker: look first
         return replace(after, company=company)
@@ -121,6 +135,11 @@ class HouseholdExpert(Expert[HouseholdExpertMemory]):
         first = memory.chosen is None and memory.guessed
         return command, f"the goal seems to be: {memory.goal}; {thought}" if first else thought, after
 
+    def weighs(self, memory: HouseholdExpertMemory) -> Weighed | None:
+        if memory.together or self.counts is None or memory.chosen is None:
+            return None
+        return _Decision(memory, self.counts, self.prior).weighed(memory.chosen)
+
     def _with_others(self, memory: HouseholdExpertMemory) -> tuple[str | None, str, HouseholdExpertMemory]:
         company = memory.company
         seen = [one.name for one in memory.belief.receptacles if one.contents is not None]
@@ -128,7 +147,7 @@ class HouseholdExpert(Expert[HouseholdExpertMemory]):
         company, says = spoken_for(decision.work, company, seen if company.others else ())
         possible = (move for move in decision.moves() if move.command not in memory.failed)
         move = next(possible, None) or self.last_resort(memory)
-        company = claiming(company, decision.claim, move, says, decision.revisits)
+        company = claiming(company, decision.claims, move, says, memory.belief.hands, decision.revisits)
         return move.command, move.thought, replace(memory, chosen=move.command, company=company)
 
 
@@ -148,8 +167,7 @@ class _Decision:
             yield Move(None, f"as far as the expert can tell the goal is reached ({goal})")
         elif held is None:
             yield from self._fetch(goal)
-            lamp = goal.lamp if goal.lamp and not self._found(goal.lamp) else None
-            yield from self._search(goal, [goal.object, lamp] if lamp else [goal.object])
+            yield from self._search(goal, self._sought(goal, held))
         elif held.kind == goal.object:
             yield from self._light(goal, held, goal.lamp) if goal.lamp else self._deliver(goal, held)
         else:
@@ -199,10 +217,29 @@ class _Decision:
             for name in sorted(found[one.name], key=lambda name: not self._is_ready(goal, name)):
                 yield from self._at(one, f"take {name} from {one.name}", f"take the {name} from the {one.name}", inside=True)
 
+    def _sought(self, goal: Goal, held: Item | None) -> list[str]:
+        """The kinds of thing that are searched for now."""
+        lamp = [goal.lamp] if goal.lamp and not self._found(goal.lamp) else []
+        return [goal.object, *lamp] if held is None else lamp if held.kind == goal.object else []
+
+    def weighed(self, command: str) -> Weighed | None:
+        """The odds that the search weighed which chose ``command``; None if something else did."""
+        goal, held = self.memory.goal, self.belief.item(self.belief.held)
+        if goal is None or not (wanted := self._sought(goal, held)):
+            return None
+        ordered = [
+            SearchPlace(one, self._chance(one, goal, wanted), self._looking_costs(one))
+            for one in self._search_order(goal, wanted)
+            if {f"go to {one.name}", f"open {one.name}", f"examine {one.name}"}.isdisjoint(self.memory.failed)
+        ]
+        return weigh(wanted, ordered, command, self.belief)
+
+    def _search_order(self, goal: Goal, wanted: list[str]) -> list[Receptacle]:
+        return sorted(self.belief.unsearched, key=lambda one: (self._rank(one), self._delay(one, goal, wanted)))
+
     def _search(self, goal: Goal, wanted: list[str]) -> Iterator[Move]:
         sought = " or ".join(with_article(name) for name in wanted)
-        unseen = [one for one in self.belief.receptacles if one.contents is None]
-        for one in sorted(unseen, key=lambda one: (self._rank(one), self._delay(one, goal, wanted))):
+        for one in self._search_order(goal, wanted):
             if one.name in self.here:
                 verb = "open" if self._shut(one) else "examine"
                 yield Move(f"{verb} {one.name}", f"see whether {sought} is in the {one.name}")
@@ -221,16 +258,21 @@ class _Decision:
 
     def _delay(self, one: Receptacle, goal: Goal, wanted: list[str]) -> tuple[float, str, int]:
         """The search order: cost over chance, plus the walk that remains if it is found there."""
-        shut = self._shut_chance(one)
-        cost = max(1.0, shut) if one.name in self.here else 1.0 + shut
         if self.counts is None:
-            name, number = (drawn(self.memory.salt, one.name), 0) if self.memory.salt else by_name(one.name)
-            return (cost if one.name in self.here else 2.0, name, number)
-        chance = sum(self.prior.chance(name, one.name, self.memory.room) for name in wanted)
-        if one.kind == goal.receptacle and not goal.treatment:
-            chance *= AT_ITS_GOAL
+            return self._by_chance_or_name(one)
         ahead = 0.0 if goal.treatment and one.kind == APPLIANCES[goal.treatment] else 1.0
-        return (cost / chance + ahead, *by_name(one.name))
+        return (self._looking_costs(one) / self._chance(one, goal, wanted) + ahead, *by_name(one.name))
+
+    def _chance(self, one: Receptacle, goal: Goal, wanted: list[str]) -> float:
+        chance = sum(self.prior.chance(name, one.name, self.memory.room) for name in wanted)
+        return chance * AT_ITS_GOAL if one.kind == goal.receptacle and not goal.treatment else chance
+
+    def _looking_costs(self, one: Receptacle) -> float:
+        return looking_costs(self.belief, one, self._shut_chance(one))
+
+    def _by_chance_or_name(self, one: Receptacle) -> tuple[float, str, int]:
+        name, number = (drawn(self.memory.salt, one.name), 0) if self.memory.salt else by_name(one.name)
+        return (self._looking_costs(one) if one.name in self.here else 2.0, name, number)
 
     # Facts about the house, and movement.
 
@@ -291,14 +333,14 @@ class _Errands(_Decision):
         super().__init__(memory, counts, prior)
         self.company = memory.company
         self.work = Work(memory.company, memory.goals, memory.belief)
-        self.claim: Claimed | None = None
+        self.claims: tuple[Claimed, ...] = ()
         self.revisits = ""
-        self._apart, self._looked = self._theirs(), self._seen_by_others()
+        self._turns = self.work.search_order(one.name for one in self.belief.receptacles)
 
     def moves(self) -> Iterator[Move]:
         held, work = self.work.held, self.work
         if self.company.check in self.here:
-            self.claim = self.company.mine
+            self.claims = self.company.mine
             yield Move(f"examine {self.company.check}", f"that was refused; look at the {self.company.check}")
         lamp = next((goal for goal in self.memory.goals if goal.lamp), None)
         if lamp is not None and work.done and (held is None or held.kind == lamp.object):
@@ -309,11 +351,14 @@ class _Errands(_Decision):
         if held is not None:
             yield from self._bring(held)
             return
-        yield from self._gather()
+        if asked := work.wanted(self.company.arrangement.mine):
+            yield from self._gather(asked)
+            yield from self._look_for(sorted(asked))
         wanted = work.wanted()
+        yield from self._gather(wanted)
         if wanted:
             yield from self._look_for(sorted(wanted))
-        self.claim = None
+        self.claims = ()
         if not self.company.others:
             yield Move(None, "as far as the expert can tell all goals are reached")
         elif wanted or not self.company.trusts:
@@ -321,9 +366,9 @@ class _Errands(_Decision):
         yield Move(WAIT, "the others are at all that is left; wait")
 
     def _bring(self, held: Item) -> Iterator[Move]:
-        number = self.work.purpose(held)
+        number = self.work.purposes().get(held.name)
         if number is None:
-            self.claim = None
+            self.claims = ()
             targets = {goal.receptacle for goal in self.memory.goals if goal.object == held.kind}
             thought = f"the {held.name} is not needed; put it down"
             for one in self._nearest(one for one in self.belief.receptacles if one.kind not in targets):
@@ -331,7 +376,7 @@ class _Errands(_Decision):
             return
         goal = self.memory.goals[number - 1]
         targets = self._targets(number)
-        self.claim = Claimed(number, held.name, targets[0].name)
+        self.claims = (Claimed(number, held.name, targets[0].name),)
         if goal.treatment and not held.treated(goal.treatment):
             for one in self._all_of(APPLIANCES[goal.treatment]):
                 yield from self._at(one, f"{goal.treatment} {held.name} with {one.name}", f"{goal.treatment} the {held.name}")
@@ -347,9 +392,9 @@ class _Errands(_Decision):
             found = sorted(found, key=lambda one: by_name(one.name))
         return sorted(found, key=lambda one: one.name != fixed)
 
-    def _gather(self) -> Iterator[Move]:
-        """Take something that is known to be needed, the nearest first."""
-        work, wanted = self.work, self.work.wanted()
+    def _gather(self, wanted: Mapping[str, list[int]]) -> Iterator[Move]:
+        """Take something ``wanted`` that was seen, the nearest first."""
+        work = self.work
         found: dict[str, list[str]] = {}
         for one in self.belief.receptacles:
             names = [name for name in self.belief.inside(one) if kind(name) in wanted]
@@ -359,17 +404,20 @@ class _Errands(_Decision):
             for name in found[one.name]:
                 item, numbers = self.belief.item(name), wanted[kind(name)]
                 number = min(numbers, key=lambda each: (not self._fits(item, self.memory.goals[each - 1]), each))
-                self.claim = Claimed(number, name, self._targets(number)[0].name)
+                self.claims = (Claimed(number, name, self._targets(number)[0].name),)
                 yield from self._at(one, f"take {name} from {one.name}", f"take the {name} from the {one.name}", inside=True)
 
     def _fits(self, item: Item | None, goal: Goal) -> bool:
         return item is not None and goal.treatment is not None and item.treated(goal.treatment)
 
     def _look_for(self, wanted: list[str]) -> Iterator[Move]:
-        self.claim = None
+        self.claims = ()
         sought = " or ".join(with_article(name) for name in wanted)
         unseen = [one for one in self.belief.receptacles if one.contents is None]
-        for one in sorted(unseen, key=lambda one: (self._turn(one), self._rank(one), self._cost(one, wanted))):
+        arranged = self.company.arrangement.rank
+        for one in sorted(
+            unseen, key=lambda one: (arranged(one.name), self._turn(one), self._rank(one), self._cost(one, wanted))
+        ):
             if one.name in self.here:
                 yield Move(
                     f"{'open' if self._shut(one) else 'examine'} {one.name}", f"see whether {sought} is in the {one.name}"
@@ -378,45 +426,21 @@ class _Errands(_Decision):
                 yield Move(f"go to {one.name}", f"{sought} may be at the {one.name}; look there")
 
     def _look_again(self) -> Iterator[Move]:
-        """Go round: somebody may have moved what is needed."""
-        again = self.company.revisited
-        for one in sorted(self.belief.receptacles, key=lambda one: (again.count(one.name), by_name(one.name))):
-            if one.name not in self.here:
-                self.revisits = one.name
-                yield Move(f"go to {one.name}", f"look again at the {one.name}")
+        for name in self.work.round_again():
+            if name not in self.here:
+                self.revisits = name
+                yield Move(f"go to {name}", f"look again at the {name}")
                 self.revisits = ""
 
     def _turn(self, one: Receptacle) -> int:
-        """The order of a search in company: one's own places, then those of others, last those where others looked."""
-        if not self.company.trusts or one.name in self.here:
-            return 0
-        return 2 if one.name in self._looked or self.belief.is_occupied(one.name) else int(one.name in self._apart)
-
-    def _seen_by_others(self) -> frozenset[str]:
-        """The places that others looked into: as they say, or as far as was seen of those who do not tell."""
-        silent = (other.looked for other in self.belief.others if other.name not in self.company.telling)
-        seen = frozenset[str]().union(*silent)
-        # Who heats or cools something stands at a closed door, too.
-        treating = {
-            place for place in seen if kind(place) in APPLIANCES.values() and self.belief.places[place].openness == "closed"
-        }
-        return self.company.looked | seen - treating
-
-    def _theirs(self) -> frozenset[str]:
-        """The places that the others search first: all are dealt out by name."""
-        players = sorted((self.company.player, *self.company.others))
-        ordered = sorted((one.name for one in self.belief.receptacles), key=by_name)
-        mine = players.index(self.company.player)
-        return frozenset(name for number, name in enumerate(ordered) if number % len(players) != mine)
+        """The order of a search in company: what is at hand is looked into at once."""
+        return 0 if one.name in self.here else self._turns[one.name]
 
     def _cost(self, one: Receptacle, wanted: list[str]) -> tuple[float, str, int]:
-        shut = self._shut_chance(one)
-        cost = max(1.0, shut) if one.name in self.here else 1.0 + shut
         if self.counts is None:
-            name, number = (drawn(self.memory.salt, one.name), 0) if self.memory.salt else by_name(one.name)
-            return (cost if one.name in self.here else 2.0, name, number)
+            return self._by_chance_or_name(one)
         chance = 0.0
         for name in wanted:
             at_goal = any(goal.object == name and goal.receptacle == one.kind for goal in self.memory.goals)
             chance += self.prior.chance(name, one.name, self.memory.room) * (AT_ITS_GOAL if at_goal else 1.0)
-        return (cost / chance, *by_name(one.name))
+        return (self._looking_costs(one) / chance, *by_name(one.name))

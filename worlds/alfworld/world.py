@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from housequest.worlds.alfworld import games
-from housequest.worlds.alfworld.diagnosis import Diagnosed
+from housequest.worlds.alfworld.diagnosis import Diagnosed, explain
 from housequest.worlds.alfworld.engine.game import (
     NOTHING,
     NOWHERE,
@@ -37,6 +37,7 @@ from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import Env, Policy, Task, WorldInfo
 from housequest.worlds.env import unwrapped
 from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound, Unsupported, shown
+from housequest.worlds.household.belief import Belief
 from housequest.worlds.household.counts import Counts
 from housequest.worlds.household.goals import CHORES, TYPES
 from housequest.worlds.household.world import EXAMPLE, GENERATED, HouseholdWorld
@@ -208,6 +209,9 @@ class AlfworldWorld(HouseholdWorld[GeneratedHouses]):
     def par(self, task: Task, players: int) -> int | None:
         game = self._game(self._known(task))
         return par(game, players) if game.more or players > 1 else self.shortest(task)
+
+    def explain(self, belief: Belief, command: str) -> str | None:
+        return explain(belief, command)
 
     def explained(self, env: Env) -> Env:
         return Diagnosed(env)

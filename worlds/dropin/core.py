@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -41,6 +41,10 @@ class EnvInfoMissingError(NameError):
 
     def __init__(self, requester: str, info: str) -> None:
         super().__init__(f"{requester} needs the information {info}; request it with EnvInfos({info}=True).")
+
+
+Answer = tuple[str, float, bool, dict[str, Any]]
+"""The text, the score, whether the game is over, and the requested information."""
 
 
 class EnvInfos:
@@ -170,6 +174,14 @@ class TextworldWrapper:
         return getattr(within, name)
 
     @property
+    def display_command_during_render(self) -> bool:
+        return self._wrapped_env.display_command_during_render
+
+    @display_command_during_render.setter
+    def display_command_during_render(self, shown: bool) -> None:
+        self._wrapped_env.display_command_during_render = shown
+
+    @property
     def unwrapped(self) -> Any:
         """The environment within all wrappers."""
         return getattr(self._wrapped_env, "unwrapped", self._wrapped_env)
@@ -202,28 +214,42 @@ class Filter(TextworldWrapper):
 
     def reset(self) -> tuple[str, dict[str, Any]]:
         state = self._wrapped_env.reset()
-        self._step = _stepping(self._wrapped_env)
         self._asked = (*self.request_infos.basics, *(f"extra.{name}" for name in self.request_infos.extras))
+        self._answer = self._answering()
         return state["feedback"], self._infos(state)
 
-    def step(self, command: str) -> tuple[str, int, bool, dict[str, Any]]:
-        state, score, done = self._step(command)
-        return state["feedback"], score, done, self._infos(state)
+    def step(self, command: str) -> Answer:
+        return self._answer(command)
 
     def copy(self) -> Filter:
         other = Filter(self._wrapped_env.copy())
-        other._step, other._asked = _stepping(other._wrapped_env), self._asked
+        other._asked = self._asked
+        other._answer = other._answering()
         return other
+
+    def _answering(self) -> Callable[[str], Answer]:
+        env = _innermost(self._wrapped_env)
+        return _answering(env, self._asked) or partial(self._filtered, env.step)
+
+    def _filtered(self, step: Callable[[str], Any], command: str) -> Answer:
+        state, score, done = step(command)
+        return state["feedback"], score, done, self._infos(state)
 
     def _infos(self, state: Mapping[str, Any]) -> dict[str, Any]:
         return {name: state.get(name) for name in self._asked}
 
 
-def _stepping(env: Any) -> Any:
-    """The ``step`` of ``env``, without the wrappers that only pass it on."""
+def _innermost(env: Any) -> Any:
+    """The first environment in ``env`` that does more than to pass steps on."""
     while getattr(env.__class__, "step", None) is TextworldWrapper.step and "step" not in vars(env):
         env = env._wrapped_env
-    return env.step
+    return env
+
+
+def _answering(env: Any, asked: Sequence[str]) -> Callable[[str], Answer] | None:
+    """The step of ``env`` without a state; None for other people's environments, and where ``step`` was replaced."""
+    own = getattr(env.__class__, "answering", None)
+    return None if own is None or "step" in vars(env) else own(env, asked)
 
 
 class Limit(TextworldWrapper):
@@ -241,6 +267,19 @@ class Limit(TextworldWrapper):
         state, score, done = self._wrapped_env.step(command)
         self.nb_steps += 1
         return state, score, done or self.nb_steps >= self.max_episode_steps
+
+    def answering(self, asked: Sequence[str]) -> Callable[[str], Answer] | None:
+        """The same step without a state, if the environment within has one."""
+        within = _answering(_innermost(self._wrapped_env), asked)
+        if within is None or type(self).step is not Limit.step:
+            return None
+        self._within = within
+        return self._answered
+
+    def _answered(self, command: str) -> Answer:
+        text, score, done, infos = self._within(command)
+        self.nb_steps += 1
+        return text, score, done or self.nb_steps >= self.max_episode_steps, infos
 
     def copy(self) -> Limit:
         other = Limit(self._wrapped_env.copy(), self.max_episode_steps)

@@ -12,10 +12,11 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import lru_cache, partial
-from itertools import chain
+from functools import lru_cache, partial, reduce
+from itertools import count
 from pathlib import Path
 from typing import Any, SupportsIndex, cast
+from weakref import WeakValueDictionary
 
 from housequest.worlds.alfworld.engine import game as engine
 from housequest.worlds.alfworld.engine.planner import plan
@@ -41,15 +42,29 @@ class PddlEnv(core.Environment):
         self._game: engine.Game | None = None
         self._infos: dict[str, core.EntityInfo] | None = None
         self._demangled = False
+        self._place: Place | None = None
         self._play: RunningGame | None = None
-        self._moves = 0
+        self._moves, self._command = 0, ""
+
+    @property
+    def state(self) -> core.GameState:
+        """The state after the last step."""
+        if self._state is None:
+            assert self._play is not None
+            self._state = self._stated(self._play, self._command)
+        return self._state
+
+    @state.setter
+    def state(self, state: core.GameState) -> None:
+        self._state: core.GameState | None = state
 
     def load(self, path: str | Mapping[str, Any]) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         if isinstance(path, Mapping):
-            self._game = _given(path).game("the given game")
+            self._place = Place(_given(path).game("the given game"))
         else:
-            self._game = loaded(os.fspath(path))
-        self._source = path
+            self._place = place_of(os.fspath(path))
+        self._game, self._source = self._place.game, path
+        self._game_file = None if isinstance(path, Mapping) else path  # as it is called there
         self.walkthrough = None if self._game.walkthrough is None else list(self._game.walkthrough)
         self._demangled, self._play, self._infos = False, None, None
 
@@ -89,7 +104,9 @@ class PddlEnv(core.Environment):
             # Without a demangler the ids of things are their names.
             objects, receptacles = (tuple(self._entity_infos[one].name for one in ids) for ids in self._numbered())
             self._game = _named(self._game, objects, receptacles)
-        self._play = RunningGame(Place(self._game))
+        if self._place is None or self._place.game is not self._game:
+            self._place = Place(self._game)  # other names than those of the file
+        self._play = RunningGame(self._place)
         self._untold = [(name, core.UntoldValue(name)) for name in _UNTOLD if self._asks(name)]
         self._more = bool(self._untold or self._asks("moves") or self._asks("policy_commands") or self._asks_walkthrough)
         self._moves = 0
@@ -102,10 +119,27 @@ class PddlEnv(core.Environment):
             raise OrderError("This game is not being played; call reset() first.")
         play.act(command)
         self._moves += play.accepted
-        self.state = state = self._told(play)
-        state["last_command"] = command.strip()
-        state["score"], state["done"] = int(play.won), play.won
+        self.state = state = self._stated(play, command)
         return state, int(play.won), play.won
+
+    def answering(self, asked: Sequence[str]) -> Callable[[str], core.Answer] | None:
+        """A step that makes no state until somebody looks at it; None if more is ``asked`` than is usual."""
+        usual = {"won", "admissible_commands", "extra.gamefile"}.issuperset(asked)
+        self._asked: dict[str, Any] = dict.fromkeys(asked)
+        return self._answered if usual and type(self).step is PddlEnv.step else None
+
+    def _answered(self, command: str) -> core.Answer:
+        play = self._play
+        assert play is not None  # or there would be no such step
+        play.act(command)
+        self._moves += play.accepted
+        self._state, self._command = None, command
+        won, infos = play.won, self._asked.copy()
+        if "won" in infos:
+            infos["won"] = won
+        if "admissible_commands" in infos:
+            infos["admissible_commands"] = list(play.listed)
+        return play.text, int(won), won, infos
 
     def copy(self) -> PddlEnv:
         other = PddlEnv(self.request_infos)
@@ -113,6 +147,12 @@ class PddlEnv(core.Environment):
         other.state = core.GameState(self.state)
         other._play = None if self._play is None else self._play.copy()
         return other
+
+    def _stated(self, play: RunningGame, command: str) -> core.GameState:
+        state = self._told(play)
+        state["last_command"] = command.strip()
+        state["score"], state["done"] = int(play.won), play.won
+        return state
 
     def _told(self, play: RunningGame) -> core.GameState:
         state = core.GameState(
@@ -195,6 +235,18 @@ def loaded(path: str) -> engine.Game:
     )
 
 
+_PLACES: WeakValueDictionary[str, Place] = WeakValueDictionary()
+
+
+def place_of(path: str, players: int = 1) -> Place:
+    """The game in a file, with the situations that all who play it now have in common. Raises ``GameError``."""
+    place = _PLACES.get(path)
+    if place is None:
+        place = _PLACES[path] = Place(loaded(path), path)
+    place.join(players)
+    return place
+
+
 @lru_cache(_GAMES_KEPT)
 def _pickled(path: str) -> bytes:
     # Ten times smaller than the game itself, and eight times as fast to make one of as its file: all of train fits.
@@ -230,7 +282,6 @@ def _named(game: engine.Game, objects: tuple[str, ...], receptacles: tuple[str, 
 
 
 Infos = dict[str, list[Any]]  # As in textworld: under each key, a list with one entry per game.
-_Answer = tuple[str, float, bool, dict[str, Any]]
 
 
 class SyncBatchEnv(core.Environment):
@@ -242,19 +293,21 @@ class SyncBatchEnv(core.Environment):
         self.batch_size = len(env_fns)
         self.auto_reset = auto_reset
         self.envs = [make_one() for make_one in env_fns]
-        self.last: list[_Answer | None] = []
+        self.last: Sequence[core.Answer | None] = []
 
     def load(self, game_files: Sequence[str]) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         for env, file in zip(self.envs, game_files, strict=True):
             env.load(file)
 
-    def seed(self, seed: int | None = None) -> list[int]:
-        """Seed each environment by a number of its own."""
-        chance = random.Random(seed)
-        seeds = [chance.getrandbits(32) for _ in self.envs]
-        for env, one in zip(self.envs, seeds, strict=True):
+    def seed(self, seed: int | Sequence[int] | None = None) -> list[int]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Seed each environment by its own of these numbers; one number draws them as textworld does."""
+        import numpy as np
+
+        if isinstance(seed, int | None):
+            seed = cast("list[int]", np.random.RandomState(seed).randint(65635, size=self.batch_size).tolist())
+        for env, one in zip(self.envs, seed, strict=True):
             env.seed(one)
-        return seeds
+        return list(seed)
 
     def reset(self) -> tuple[tuple[str, ...], Infos]:
         with UncollectedStep():
@@ -262,20 +315,28 @@ class SyncBatchEnv(core.Environment):
             texts, infos = zip(*(env.reset() for env in self.envs), strict=True)
             return texts, _by_key(infos)
 
-    def step(self, actions: Sequence[str]) -> tuple[tuple[str, ...], tuple[float, ...], tuple[bool, ...], Infos]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def step(self, actions: object) -> tuple[tuple[str, ...], tuple[float, ...], tuple[bool, ...], Infos]:  # pyright: ignore[reportIncompatibleMethodOverride]
         if not self.last:
             raise OrderError("These games are not being played; call reset() first.")
-        if not isinstance(cast("object", actions), list | tuple) or len(actions) != self.batch_size:
-            raise core.CommandError(f"Give a list of {self.batch_size} commands, one for each game, not {shown(actions)}.")
+        given = cast("Sequence[Any]", actions) if isinstance(actions, (list, tuple)) else ()
+        if len(given) != self.batch_size:
+            told = shown(cast("object", actions))
+            raise core.CommandError(f"Give a list of {self.batch_size} commands, one for each game, not {told}.")
         with UncollectedStep():
-            for slot, (env, last, action) in enumerate(zip(self.envs, self.last, actions, strict=True)):
-                if last is None or not last[2]:
-                    self.last[slot] = env.step(action)
-                elif self.auto_reset:
-                    text, infos = env.reset()
-                    self.last[slot] = text, 0.0, False, infos  # a float, as in textworld
-            texts, scores, dones, infos = zip(*cast("list[_Answer]", self.last), strict=True)
+            answers = [
+                env.step(action) if last is None or not last[2] else self._over(env, last)
+                for env, last, action in zip(self.envs, self.last, given, strict=True)
+            ]
+            self.last = answers
+            texts, scores, dones, infos = zip(*answers, strict=True)
             return texts, scores, dones, _by_key(infos)
+
+    def _over(self, env: Any, last: core.Answer) -> core.Answer:
+        """The answer of a game that is over."""
+        if not self.auto_reset:
+            return last
+        text, infos = env.reset()
+        return text, 0.0, False, infos  # a float, as in textworld
 
     def render(self, mode: str = "human") -> list[Any]:
         return [env.render(mode) for env in self.envs]
@@ -283,6 +344,22 @@ class SyncBatchEnv(core.Environment):
     def close(self) -> None:
         for env in self.envs:
             env.close()
+
+
+def make_batch(
+    game_files: Iterable[str],
+    asynchronous: bool = True,
+    wrappers: Callable[[Any], Any] | Iterable[Callable[[Any], Any]] = (),
+    **settings: Any,
+) -> SyncBatchEnv:
+    """A batch of these games, loaded, each `start`ed with ``settings`` and wrapped afterwards, as by textworld's function."""
+    del asynchronous
+    several = (wrappers,) if callable(wrappers) else tuple(wrappers or ())
+
+    def one(file: str) -> Any:
+        return reduce(lambda env, wrapper: wrapper(env), several, start(file, **settings))
+
+    return SyncBatchEnv([partial(one, file) for file in game_files])
 
 
 class BatchEnv:
@@ -416,8 +493,19 @@ def _slot(infos: core.EnvInfos, limit: int, wrappers: Sequence[Callable[[Any], A
 
 
 def _by_key(infos: Sequence[dict[str, Any]]) -> Infos:
-    keys = dict.fromkeys(chain.from_iterable(infos))
+    keys: dict[str, Any] = {}
+    for one in infos:
+        keys |= one
     return {key: [one.get(key) for one in infos] for key in keys}
+
+
+def shuffled_cycle(iterable: Iterable[Any], rng: Any, nb_loops: int = -1) -> Iterator[Any]:
+    """All of ``iterable`` in order, then ``nb_loops`` times (-1: for ever) as NumPy's ``rng`` shuffles them."""
+    elements = list(iterable)
+    yield from elements
+    for _ in count() if nb_loops < 0 else range(nb_loops):
+        rng.shuffle(elements)
+        yield from elements
 
 
 class ShuffledCycle(Iterator[str]):

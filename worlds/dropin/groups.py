@@ -15,7 +15,7 @@ from housequest.worlds.alfworld.expert import HouseholdExpert, make_expert
 from housequest.worlds.dropin.config import read_config, setting
 from housequest.worlds.dropin.core import CommandError
 from housequest.worlds.dropin.env import ExpertPlan, get_environment, step_limit
-from housequest.worlds.dropin.games import ShuffledCycle, loaded, renumbered
+from housequest.worlds.dropin.games import ShuffledCycle, loaded, place_of, renumbered
 from housequest.worlds.dropin.playing import OLDER, Place, RunningGame, UncollectedStep
 from housequest.worlds.errors import ConfigurationError, OrderError, nearest, shown
 
@@ -129,10 +129,10 @@ class AlfworldEnvs:
 def _places(order: ShuffledCycle, chance: random.Random | None, named: Sequence[str | None]) -> list[Place]:
     """The game of each member of a group: the one named for it, or the group's next, which the others share."""
     if None not in named:
-        return [Place(loaded(file), file) for file in named if file is not None]
+        return [place_of(file) for file in named if file is not None]
     file = next(order)
-    shared = Place(loaded(file) if chance is None else renumbered(loaded(file), chance), file, len(named))
-    return [shared if file is None else Place(loaded(file), file) for file in named]
+    shared = place_of(file, len(named)) if chance is None else Place(renumbered(loaded(file), chance), file, len(named))
+    return [shared if file is None else place_of(file) for file in named]
 
 
 class _Slot(RunningGame):
@@ -146,12 +146,12 @@ class _Slot(RunningGame):
         self._turns = limit or -1
         self._plan = None if expert is None else ExpertPlan(expert, self.text)
 
-    def act(self, command: str) -> None:
+    def act(self, command: object) -> None:
         super().act(command)
         self._turns -= 1
         self.done = self.won or not self._turns
         if self._plan is not None:
-            self._plan.observe(command, self.text)
+            self._plan.observe(str(command), self.text)
 
     def info(self, file: str | None = None) -> dict[str, Any]:
         """As in textworld, only a reset names the file."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 import string
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import product
 from json import JSONEncoder
 from pathlib import Path
@@ -15,6 +16,7 @@ from housequest.worlds.alfworld.expert import make_expert
 from housequest.worlds.alfworld.text import goal_sentences
 from housequest.worlds.dropin.core import GameState, TextworldAgent
 from housequest.worlds.dropin.env import ExpertPlan
+from housequest.worlds.dropin.games import start
 from housequest.worlds.errors import Unsupported, shown
 from housequest.worlds.household.goals import TASK_TYPES, Goal
 
@@ -29,6 +31,9 @@ _COMMANDS = (
     ("examine {tool}", "place"),
 )
 """The commands that a DAgger agent chooses from, in alfworld's order, with the kind of thing each is done at."""
+
+_WITH_A_WORD = ("take", "drop", "eat", "attack")
+_NAIVE = ("north", "south", "east", "west", "up", "down", "look", "inventory", "take all", "YES", "wait", *_WITH_A_WORD)
 
 
 class Demangler:
@@ -180,6 +185,30 @@ class HumanAgent(TextworldAgent):
         return input("> ")
 
 
+def play(
+    game_file: str,
+    agent: TextworldAgent | None = None,
+    max_nb_steps: int = 1000,
+    wrappers: Sequence[Callable[[Any], Any]] = (),
+    silent: bool = False,
+) -> None:
+    """Play a game in the terminal: the ``agent`` does, or without one whoever sits there. Raises what `start` raises."""
+    player = agent or HumanAgent()
+    env = start(game_file, wrappers=[*wrappers, *player.wrappers])
+    player.reset(env)
+    state, reward, done, steps = env.reset(), 0, False, 0
+    show: Callable[[], object] = (lambda: None) if silent else env.render
+    show()
+    with suppress(KeyboardInterrupt):
+        while steps < max_nb_steps and not done:
+            state, reward, done = env.step(player.act(state, reward, done))
+            steps += 1
+            show()
+    env.close()
+    if not silent:
+        print(f"Done after {state.moves} steps. Score {state.score}/{state.max_score}.")
+
+
 class RandomCommandAgent(TextworldAgent):
     """Draws one of the commands possible now, with NumPy's generator for ``seed``."""
 
@@ -197,6 +226,24 @@ class RandomCommandAgent(TextworldAgent):
             raise NameError("A random command needs the admissible ones: reset this agent with the env before the game starts.")
         possible: list[str] = game_state.admissible_commands
         return self.rng.choice(possible)
+
+
+class NaiveAgent(TextworldAgent):
+    """Says simple commands of text games, some with a word of the last answer, by NumPy's generator for ``seed``."""
+
+    def __init__(self, seed: int = 1234) -> None:
+        import numpy as np
+
+        self.seed, self.rng = seed, np.random.RandomState(seed)
+
+    def reset(self, env: Any) -> None:
+        env.display_command_during_render = True
+
+    def act(self, game_state: GameState, reward: float, done: bool) -> str:
+        del reward, done
+        action = self.rng.choice(_NAIVE)
+        words = [word for word in game_state.feedback.split() if len(word) > 3] if action in _WITH_A_WORD else []
+        return f"{action} {self.rng.choice(words)}" if words else action
 
 
 class WalkthroughDone(NameError):

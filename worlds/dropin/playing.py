@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gc
 import warnings
+from bisect import insort
 from collections.abc import Mapping
 from copy import copy
-from typing import cast
 
 from housequest.worlds.alfworld.engine.game import Game, GroundAction, State
 from housequest.worlds.alfworld.engine.native import REFUSED, at_hand, opening, perform, won
@@ -46,15 +46,22 @@ Situation = tuple[dict[str, GroundAction], tuple[str, ...], tuple[str, ...]]
 class Place:
     """One game, shared by its players, with the commands of the latest situations."""
 
-    __slots__ = ("_always", "_kept", "_known", "file", "game", "opening", "won")
+    __slots__ = ("__weakref__", "_always", "_going", "_kept", "_known", "file", "game", "opening", "won")
 
     def __init__(self, game: Game, file: str = "", players: int = 1) -> None:
         self.game, self.file = game, file
-        self._kept = _SITUATIONS_KEPT * min(players, 4)
+        self._kept = 0
+        self.join(players)
         self._always = sorted(game.always)
+        named = enumerate(map(game.always.__getitem__, self._always))
+        self._going = {action.receptacle: index for index, action in named if action.verb == "go"}
         self.opening = opening(game)
         self.won = won(game, game.start)
         self._known: dict[object, Situation] = {}
+
+    def join(self, players: int) -> None:
+        """Keep situations for these ``players``, too."""
+        self._kept = min(self._kept + _SITUATIONS_KEPT * players, 4 * _SITUATIONS_KEPT)
 
     def situation(self, state: State) -> Situation:
         """The commands possible in ``state``, which depend only on the things at hand."""
@@ -62,15 +69,17 @@ class Place:
         here = game.receptacles_at[place]
         lying = state.lying[place] if held in game.knives else None
         contents, opened = state.contents, state.opened
-        key = (place, held, lying, *[contents[one] for one in here], *[one in opened for one in here])
+        key = (place, held, lying, *map(contents.__getitem__, here), *map(opened.__contains__, here))
         found = self._known.get(key)
         if found is None:
+            # Thousands of games are far apart in memory, so as few texts as possible are compared.
             possible, listed = at_hand(game, state), self._always.copy()
-            left = tuple([f"go to {game.receptacles[one]}" for one in here])
-            for command in left:
-                listed.remove(command)
-            listed += possible
-            listed.sort()  # in no time, since most are in order
+            gone = sorted([self._going[one] for one in here], reverse=True)
+            left = tuple([self._always[index] for index in gone])
+            for index in gone:
+                del listed[index]
+            for command in possible:
+                insort(listed, command)
             found = possible, left, tuple(listed)
             if len(self._known) == self._kept:
                 del self._known[next(iter(self._known))]
@@ -112,20 +121,21 @@ class RunningGame:
         self.read_as: str | None = None
         self._possible, self._left, self.listed = place.situation(self.state)
 
-    def act(self, command: str) -> None:
+    def act(self, command: object) -> None:
         """Play a command. Raises ``CommandError`` for what is no text."""
-        if not isinstance(cast("object", command), str):
+        if not isinstance(command, str):
             raise CommandError(f"A command is text, not {shown(command)}.")
-        game, command = self.place.game, command.strip()
+        game, command, self.read_as = self.place.game, command.strip(), None
         action = self._possible.get(command)
         if action is None and command not in self._left:
             action = game.always.get(command)
-        self.read_as = OLDER.meant(command, self._possible) if action is None else None
-        action = self._possible[self.read_as] if self.read_as else action
-        self.accepted = action is not None
         if action is None:
-            self.text = REFUSED
-            return
+            self.read_as = OLDER.meant(command, self._possible)
+            if self.read_as is None:
+                self.text, self.accepted = REFUSED, False
+                return
+            action = self._possible[self.read_as]
+        self.accepted = True
         state, self.text = perform(game, self.state, action)
         if state is not self.state:
             self.state = state

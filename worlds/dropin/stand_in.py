@@ -55,7 +55,8 @@ class Finder(MetaPathFinder, Loader):
         contents, name = vars(module), module.__name__
         for source, names in self.modules[name].items():
             for theirs, _, own in (one.partition("=") for one in names.split()):
-                contents[theirs] = getattr(_OURS[source], own or theirs) if source in _OURS else _absent(name, theirs)
+                found = getattr(_OURS[source], own or theirs) if source in _OURS else _absent(name, *theirs.split("."))
+                contents[theirs.partition(".")[0]] = found
         contents["__getattr__"] = _missing(name)
         if name in ("alfworld", "alfworld.info"):
             contents |= {"ALFWORLD_DATA": str(alfworld_data()), "__version__": ALFWORLD}
@@ -63,19 +64,20 @@ class Finder(MetaPathFinder, Loader):
             contents["__version__"] = TEXTWORLD
 
 
-def _absent(module: str, name: str) -> type:
+def _absent(module: str, name: str, *methods: str) -> type:
     def refuse(*_: object, **__: object) -> None:
         raise AbsentPart(f"{module}.{name} {_ABSENT}.")
 
-    return type(name, (), {"__init__": refuse, "__module__": module})
+    return type(name, (), {"__module__": module, **dict.fromkeys(("__init__", *methods), refuse)})
 
 
 def _missing(module: str) -> Callable[[str], object]:
     """The answer of a module about names that it lacks."""
 
     def get(name: str) -> object:
-        if module in ("alfworld", "alfworld.info") and name in _LOGIC:
-            return str(_logic(*_LOGIC[name]))
+        if module in ("alfworld", "alfworld.info") and name in (*_LOGIC, "BUILTIN_DATA_PATH"):
+            paths = {one: _logic(*part) for one, part in _LOGIC.items()}
+            return str(paths.get(name) or paths["ALFRED_PDDL_PATH"].parent)
         raise AttributeError(f"{module}.{name} {_ABSENT}." if not name.startswith("__") else name)
 
     return get
@@ -127,7 +129,7 @@ def main(arguments: list[str]) -> None:
             sys.path.insert(0, str(Path(script).resolve().parent))
             runpy.run_path(script, run_name="__main__")
         case _:
-            sys.exit("Usage: python -m housequest.as_alfworld [--accept-put] SCRIPT [ARGUMENT...] | -m MODULE [ARGUMENT...]")
+            sys.exit("Usage: python -m housequest.as_alfworld [--accept-put | --thor] SCRIPT [ARGUMENT...] | -m MODULE ...")
 
 
 def _tell_read() -> None:

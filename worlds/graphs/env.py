@@ -30,28 +30,32 @@ from housequest.worlds.household.planner import SearchProblem, shortest_way
 
 
 class GraphState(NamedTuple):
-    """An apartment now, and the things that the robot has seen; commands can name only these."""
+    """An apartment now, and the things that the robot was told of; commands can name only these."""
 
     graph: Graph
     seen: frozenset[int]
 
+    def looked(self, *ids: int) -> GraphState:
+        """The state after a look at these things, or at the robot's room."""
+        return self._replace(seen=self.seen.union(*(household.shown_by(self.graph, id) for id in ids)))
+
 
 def begun(graph: Graph) -> GraphState:
-    """The state at which a task begins; the rooms are known."""
-    return GraphState(graph, household.visible(graph) | frozenset(graph.apartment.rooms))
+    """The state at which a task begins; the rooms are known, and what is in the hands."""
+    here = graph.room_of(graph.robot)
+    assert here is not None
+    return GraphState(graph, frozenset((*graph.apartment.rooms, *graph.held))).looked(here, *graph.held)
 
 
 def advance(state: GraphState, action: Action) -> GraphState:
     """The state after an action that is possible."""
-    graph, seen = after(state.graph, action), state.seen
-    if action.verb in ("walk to", "open"):
-        seen |= household.visible(graph)
-    return GraphState(graph, seen | household.shown_by(graph, action.thing) if action.verb == "open" else seen)
+    now = state._replace(graph=after(state.graph, action))
+    return now.looked(action.thing) if action.verb in ("walk to", "open") else now
 
 
 class GraphEnv(StateEnv[GraphState]):
-    """One running task. Its texts show the things in the robot's room that are not behind a closed door; commands can name
-    things seen."""
+    """One running task. Its texts show the robot's room, and the contents of what it looks at; commands can name only what
+    was told."""
 
     def __init__(self, task: Task, graph: Graph, goal: GraphGoal) -> None:
         self.task, self.goal, self._start = task, goal, graph
@@ -72,13 +76,15 @@ class GraphEnv(StateEnv[GraphState]):
         known = cast("list[int]", ids)
         match verb:
             case "look":
-                return self._answer(household.told_room(graph))
+                here = graph.room_of(graph.robot)
+                assert here is not None
+                return self._look(state, here)
             case "inventory":
                 return self._answer(household.told_held(graph))
             case "examine" if not household.examinable(graph, frozenset(known)):
                 return self._answer(f"You are not close to the {names[0]}; go to it first.", accepted=False)
             case "examine":
-                return self._answer(household.told_thing(graph, known[0]))
+                return self._look(state, known[0])
             case _:
                 return self._act(state, Action(cast("Verb", verb), *known))
 
@@ -96,6 +102,10 @@ class GraphEnv(StateEnv[GraphState]):
 
     def _opening(self, state: GraphState) -> str:
         return household.told_opening(state.graph)
+
+    def _look(self, state: GraphState, id: int) -> Step:
+        self._state = state.looked(id)
+        return self._answer(household.told_thing(state.graph, id))
 
     def _act(self, state: GraphState, action: Action) -> Step:
         if (wrong := problem(state.graph, action)) is not None:
@@ -323,7 +333,8 @@ class _Search(SearchProblem[GraphState, Action]):
         held = tuple(sorted(graph.node(id).kind for id in graph.held))
         rooms = frozenset(room for room in graph.apartment.rooms if not state.seen.isdisjoint(graph.holds.get(room, ())))
         fixed = frozenset(id for id in near if not graph.node(id).carried)
-        return lying, fixed, opened, lit, held, rooms, graph.room_of(graph.robot)
+        known = state.seen.intersection(self.things)
+        return lying, fixed, opened, lit, held, rooms, known, graph.room_of(graph.robot)
 
     def steps(self, state: GraphState) -> Iterator[tuple[Action, int, GraphState]]:
         """The actions worth trying. A thing wanted at the only target is put there as soon as that is within reach."""

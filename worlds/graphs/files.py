@@ -373,6 +373,9 @@ def _node(table: Mapping[str, object], where: Place) -> tuple[Node, frozenset[st
         states.add("CLOSED")
     if "HAS_SWITCH" in properties and states.isdisjoint({"ON", "OFF"}):
         states.add("OFF")
+    if "CAN_OPEN" not in properties:
+        # The counters of VirtualHome's apartments are CLOSED for ever, and sinks are INSIDE of them.
+        states -= {"OPEN", "CLOSED"}
     for pair in ({"OPEN", "CLOSED"}, {"ON", "OFF"}):
         if pair <= states:
             raise Invalid(f"it is both {' and '.join(sorted(pair))}", (*where, "states"))

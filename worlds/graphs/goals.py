@@ -16,7 +16,8 @@ from math import lcm
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from housequest.worlds.graphs.graph import Graph
+from housequest.worlds.graphs.graph import Graph, plain
+from housequest.worlds.text import plural_of
 
 How = Literal["on", "inside", "turnOn"]  # VirtualHome's words.
 
@@ -100,12 +101,12 @@ class Wanted(NamedTuple):
 
 def spoken(kind: str) -> str:
     """A class in words: "wine glass"."""
-    return _SPOKEN.get(kind, kind.replace("_", " "))
+    return _SPOKEN.get(plain(kind), kind.replace("_", " "))
 
 
 def modern(kind: str) -> str:
     """WAH-NL's name for a class of VirtualHome's older graphs, such as ``coffee_table`` or ``freezer``."""
-    return _OLDER.get(kind, kind.replace("_", ""))
+    return _OLDER.get(plain(kind), plain(kind))
 
 
 def sentence(goal: GraphGoal) -> str:
@@ -129,7 +130,7 @@ def read_sentence(said: str, kinds: Collection[str]) -> Wanted | None:
     before it, at the last place named after ``on``, ``in`` or ``into``."""
     words = said[:_MAX_SENTENCE].lower()
     names = {form: kind for kind in kinds for form in _forms(kind)}
-    called = {_CLASSES.get(kind, kind): kind for kind in kinds}
+    called = {_CLASSES.get(kind, plain(kind)): kind for kind in kinds}
     names |= {form: called[kind] for other, kind in _ALSO.items() if kind in called for form in (other, _plural(other))}
     if not names:
         return None
@@ -160,11 +161,7 @@ def _forms(kind: str) -> tuple[str, ...]:
 
 def _plural(name: str) -> str:
     head, of, rest = name.partition(" of ")
-    if head.endswith("fe"):
-        head = f"{head[:-2]}ves"
-    elif not head.endswith("chips"):
-        head = f"{head}{'es' if head.endswith(('s', 'sh', 'ch', 'x')) else 's'}"
-    return head + of + rest
+    return (head if head.endswith("chips") else plural_of(head)) + of + rest
 
 
 def _several(count: int, kind: str) -> str:

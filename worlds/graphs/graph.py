@@ -24,6 +24,22 @@ USED = frozenset({"CAN_OPEN", "CONTAINERS", "GRABBABLE", "HAS_SWITCH", "SURFACES
 Classes = Mapping[str, frozenset[str]]  # Usable classes, each with all properties of its things.
 HOLDING = frozenset({"CAN_OPEN", "CONTAINERS", "SURFACES"})
 
+_MISSPELT = {"coffemaker": "coffeemaker"}
+
+
+def plain(kind: str) -> str:
+    """A class as texts name it, in one word: VirtualHome's older ``coffe_maker`` is a ``coffeemaker``."""
+    joined = kind.replace("_", "")
+    return _MISSPELT.get(joined, joined)
+
+
+def merged(classes: Iterable[tuple[str, frozenset[str]]]) -> Classes:
+    """Classes with all properties that any of them has."""
+    found: dict[str, frozenset[str]] = {}
+    for kind, has in classes:
+        found[kind] = found.get(kind, frozenset()) | has
+    return found
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -52,6 +68,11 @@ class Node:
         """True if it stays where it is."""
         return self.used and not self.room and not self.carried
 
+    @property
+    def holder(self) -> bool:
+        """True for furniture in which or on which something may be, unlike a lamp."""
+        return self.furniture and not HOLDING.isdisjoint(self.properties)
+
 
 @dataclass(frozen=True)
 class Apartment:
@@ -64,12 +85,15 @@ class Apartment:
 
     @cached_property
     def names(self) -> Mapping[int, str]:
-        """The names by id: a class and a number, counted from 1 in the order of the ids."""
+        """The names by id: a plain class and a number, counted from 1 in the order of the ids. Classes that would be called
+        alike keep their own."""
+        used = {id: self.nodes[id].kind for id in sorted(self.nodes) if id != self.robot and self.nodes[id].used}
+        alike = Counter(map(plain, {*used.values()}))
         counted, names = Counter[str](), dict[int, str]()
-        for id in sorted(self.nodes):
-            if id != self.robot and (node := self.nodes[id]).used:
-                counted[node.kind] += 1
-                names[id] = f"{node.kind} {counted[node.kind]}"
+        for id, kind in used.items():
+            called = plain(kind) if alike[plain(kind)] == 1 else kind
+            counted[called] += 1
+            names[id] = f"{called} {counted[called]}"
         return names
 
     @cached_property
@@ -92,10 +116,8 @@ class Apartment:
     @cached_property
     def properties(self) -> Classes:
         """The classes that can be named, without rooms."""
-        found: dict[str, frozenset[str]] = {}
-        for node in (self.nodes[id] for ids in self.kinds.values() for id in ids):
-            found |= {} if node.room else {node.kind: found.get(node.kind, frozenset[str]()) | node.properties}
-        return found
+        named = (self.nodes[id] for ids in self.kinds.values() for id in ids)
+        return merged((node.kind, node.properties) for node in named if not node.room)
 
     @cached_property
     def kinds(self) -> Mapping[str, tuple[int, ...]]:

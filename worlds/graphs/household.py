@@ -1,21 +1,24 @@
 """Writes and reads the world's texts: views, commands and answers. In the belief read from them, rooms are receptacles that
 hold their furniture and the things that lie in none.
 
-The robot sees everything in its room that is not behind a closed door, and the contents of what it opens there.
+A room is told by its furniture and by what lies or stands on its floor. What is on a piece of furniture or in it is told to
+whoever walks to it, examines it or opens it. Only things that were told of can be named.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property, lru_cache
 from itertools import chain
 from pathlib import Path
 
 from housequest.worlds.base import Observation
 from housequest.worlds.errors import KnowledgeError, shown
-from housequest.worlds.graphs.goals import WORDS, listed, modern, read_sentence
-from housequest.worlds.graphs.graph import HOLDING, Action, Classes, Graph, Placed, Placing
+from housequest.worlds.graphs.goals import WORDS, Wanted, listed, modern, read_sentence
+from housequest.worlds.graphs.graph import HOLDING, Action, Classes, Graph, Placed, Placing, plain
 from housequest.worlds.graphs.houses import FAMILIES, VOCABULARY, counts_of, written_counts
 from housequest.worlds.household.base import Commands, Household, Terms
 from housequest.worlds.household.belief import MAX_TEXT, Belief, BeliefBuilder, Openness, Receptacle, by_name
@@ -43,8 +46,29 @@ def visible(graph: Graph) -> frozenset[int]:
 
 
 def shown_by(graph: Graph, id: int) -> frozenset[int]:
-    """The named things on and in a thing, wherever it is, that are not behind a closed door."""
-    return frozenset(one for one in graph.load(id) if one in graph.apartment.names and not graph.enclosed(one))
+    """The things that a look at a thing tells of: those on and in it, wherever it is, that are not behind a closed door. Of a
+    room these are its furniture, and what is on nothing there."""
+    if graph.node(id).room:
+        return frozenset(one for part in _in_room(graph) for one in part)
+    load = frozenset(one for one in graph.load(id) if one in graph.apartment.names and not graph.enclosed(one))
+    return frozenset(_lying(graph, id, load))
+
+
+def _lying(graph: Graph, id: int, seen: frozenset[int]) -> Iterator[int]:
+    """The part of ``seen`` that lies on or in a thing, and on or in that, as it is told."""
+    for one in chain.from_iterable(beside(graph, id, seen)):
+        yield one
+        yield from _lying(graph, one, seen)
+
+
+def _in_room(graph: Graph) -> tuple[list[int], list[int], frozenset[int]]:
+    """The furniture of the robot's room, what else is there on nothing, both by name, and what lies on or in the latter."""
+    room, seen, names = graph.room_of(graph.robot), visible(graph), graph.apartment.names
+    there = sorted(seen - {room, *graph.held}, key=lambda id: by_name(names[id]))
+    furniture = [id for id in there if graph.node(id).holder]
+    loose = [id for id in there if not graph.node(id).holder and lies(graph, id) is None]
+    left = seen - {*furniture}
+    return furniture, loose, frozenset(one for id in loose for one in _lying(graph, id, left))
 
 
 def examinable(graph: Graph, seen: frozenset[int]) -> frozenset[int]:
@@ -116,16 +140,13 @@ def told_opening(graph: Graph) -> str:
 
 
 def told_room(graph: Graph) -> str:
-    """The robot's room, with everything in sight there."""
-    room, seen, names = graph.room_of(graph.robot), visible(graph), graph.apartment.names
+    """The robot's room with its furniture, and what is on nothing there with what lies on that."""
+    room, (furniture, loose, lying) = graph.room_of(graph.robot), _in_room(graph)
     assert room is not None
-    there = sorted(seen - {room, *graph.held}, key=lambda id: by_name(names[id]))
-    furniture = [_shown(graph, id) for id in there if graph.node(id).furniture]
-    loose = [_shown(graph, id) for id in there if not graph.node(id).furniture and lies(graph, id) is None]
-    parts = [f"You are in the {names[room]}."]
-    parts += [f"Its furniture: {listed(furniture)}."] if furniture else []
-    parts += [f"Also in it: {listed(loose)}."] if loose else []
-    return " ".join((*parts, *(told for id in there for told in _told_contents(graph, id, seen, empty=False))))
+    parts = [f"You are in the {graph.apartment.names[room]}."]
+    parts += [f"Its furniture: {listed([_shown(graph, id) for id in furniture])}."] if furniture else []
+    parts += [f"Also in it: {listed([_shown(graph, id) for id in loose])}."] if loose else []
+    return " ".join((*parts, *(told for id in loose for told in _told_load(graph, id, lying, empty=False))))
 
 
 def told_held(graph: Graph) -> str:
@@ -136,10 +157,13 @@ def told_thing(graph: Graph, id: int) -> str:
     """A thing from close by: its states and contents."""
     if graph.node(id).room:
         return told_room(graph)
-    states, seen = _states(graph, id), shown_by(graph, id)
-    parts = [f"The {graph.apartment.names[id]} is {' and '.join(states)}."] if states else []
-    parts += _told_load(graph, id, seen, empty=graph.node(id).furniture)
-    return " ".join(parts) or f"There is nothing special about the {graph.apartment.names[id]}."
+    return " ".join(_told_close(graph, id)) or f"There is nothing special about the {graph.apartment.names[id]}."
+
+
+def _told_close(graph: Graph, id: int) -> Iterator[str]:
+    if states := _states(graph, id):
+        yield f"The {graph.apartment.names[id]} is {' and '.join(states)}."
+    yield from _told_load(graph, id, shown_by(graph, id), empty=graph.node(id).furniture)
 
 
 def told_done(before: Graph, action: Action, now: Graph) -> str:
@@ -147,13 +171,11 @@ def told_done(before: Graph, action: Action, now: Graph) -> str:
     the = f"the {before.apartment.names[action.thing]}"
     match action.verb:
         case "walk to":
-            id = action.thing
-            elsewhere = now.node(id).room or before.room_of(before.robot) != now.room_of(now.robot)
-            parts = [f"You walk to {the}.", *([told_room(now)] if elsewhere else [])]
-            # The room's text has the states and contents of its things, but nothing that a door hides.
-            told = elsewhere and id in visible(now)
-            tells_nothing = not now.node(id).furniture and not _states(now, id)
-            return " ".join(parts if told or tells_nothing else (*parts, told_thing(now, id)))
+            id, room = action.thing, now.room_of(now.robot)
+            if now.node(id).room:
+                return f"You walk to {the}. {told_room(now)}"
+            there = "" if room is None or room == before.room_of(before.robot) else f" in the {now.apartment.names[room]}"
+            return " ".join((f"You walk to {the}{there}.", *_told_close(now, id)))
         case "grab":
             where = lies(before, action.thing)
             return f"You grab {the}{'' if where is None else f' from the {before.apartment.names[where[1]]}'}."
@@ -196,8 +218,9 @@ def _states(graph: Graph, id: int) -> list[str]:
 
 
 def _shown(graph: Graph, id: int) -> str:
-    states = ", ".join(_states(graph, id))
-    return f"{with_article(graph.apartment.names[id])}{f' ({states})' if states else ''}"
+    """A thing in a list. Whether it is on is told close by."""
+    states = [state for state in _states(graph, id) if state in ("open", "closed")]
+    return f"{with_article(graph.apartment.names[id])}{f' ({states[0]})' if states else ''}"
 
 
 MAX_NAMES = 3_000
@@ -225,6 +248,8 @@ class _Reading(BeliefBuilder):
             at = item.where if item and item.where in self.places else self._room or self.before.at
         for name in filter(None, (at, self._room)):
             self.change(name, visited=True)
+        if self._walked and at in self.places and self._unknown(at) and not self._shut(at):
+            self.change(at, contents=())  # It was told, and held nothing.
         self.at = at if at is not None else self._room
         if self._walked and self.at is not None:
             # All receptacles are elsewhere but its holders and the furniture in or on it.
@@ -258,7 +283,8 @@ class _Reading(BeliefBuilder):
             case "contents":
                 self._contents(one, entries)
             case "walked":
-                self.at, self._walked = one, True
+                self.at, self._walked, self._shown = one, True, []
+                self._room = said["where"] or self._room
             case "opened" if said["how"] == "open":
                 # Its contents follow in the text, if it has any.
                 self.change(one, openness="open", contents=())
@@ -278,12 +304,19 @@ class _Reading(BeliefBuilder):
                 if one in self.places and not {"open", "closed"}.isdisjoint(states):
                     self.change(one, openness="open" if "open" in states else "closed")
                 self._lit(one, states)
+            case "grabbed":
+                if said["where"] in self.items.keys() - self.places.keys():
+                    # Who is close to a plate need not be close to the table under it.
+                    self.at = self.before.room_of(self.before.at)
+                self._hold(one)
             case _:
-                if word != "grabbed":
-                    self.carried = ()
-                self.hold(*([one] if word == "grabbed" else [name for name, _ in entries[:HANDS]]))
-                for name in self.carried:
-                    self._leave(name)
+                self.carried = ()
+                self._hold(*(name for name, _ in entries[:HANDS]))
+
+    def _hold(self, *names: str) -> None:
+        self.hold(*names)
+        for name in self.carried:
+            self._leave(name)
 
     def _lit(self, name: str, states: Sequence[str]) -> None:
         if not {"on", "off"}.isdisjoint(states):
@@ -295,21 +328,16 @@ class _Reading(BeliefBuilder):
             self.rooms = (*self.rooms, room)
 
     def _stands(self, name: str, states: Sequence[str]) -> None:
-        """Read a piece of the room's furniture. The text lists its contents afterwards, unless it is closed."""
+        """Read a piece of the room's furniture; its contents are told close by."""
         openness: Openness = "closed" if "closed" in states else "open" if "open" in states else "surface"
-        known = self.places.get(name) or Receptacle(name, place=name)
-        contents = known.contents if openness == "closed" else ()
-        self.places[name] = replace(known, openness=openness, contents=contents)
-        self._told.add(name)
+        self.places[name] = replace(self.places.get(name) or Receptacle(name, place=name), openness=openness)
         for room in self.rooms:  # a rug is carried with the furniture on it
             if room != self._room and name in (there := self.places[room].contents or ()):
                 self.change(room, contents=_without(there, name))
         self._add(self._room, name)
-        if not {"on", "off"}.isdisjoint(states):
-            self.learn(name, lit="on" in states, where=self._room)
 
     def _contents(self, name: str, entries: Sequence[tuple[str, Sequence[str]]]) -> None:
-        if name in self.places and not self._unknown(name):
+        if name in self.places and not self._shut(name):
             # The things on it and the things in it are two sentences.
             self.change(name, contents=() if name not in self._told else self.places[name].contents)
             self._told.add(name)
@@ -347,9 +375,11 @@ class _Reading(BeliefBuilder):
             self.change(place.name, contents=(*(place.contents or ()), name))
 
     def _unknown(self, name: str) -> bool:
+        return self.places[name].contents is None
+
+    def _shut(self, name: str) -> bool:
         """True for a closed receptacle that nobody has looked into; things on top of it do not matter."""
-        place = self.places[name]
-        return place.openness == "closed" and place.contents is None
+        return self._unknown(name) and self.places[name].openness == "closed"
 
 
 def _without(names: Sequence[str] | None, gone: str) -> tuple[str, ...]:
@@ -375,7 +405,7 @@ class GraphHousehold(Household):
         return _Reading(belief).read(observation.text) if observation.accepted else belief
 
     def steps(self, sentence: str, /) -> tuple[Skill, ...] | None:
-        wanted = read_sentence(sentence, self.vocabulary)
+        wanted = self.wanted(sentence)
         if wanted is None:
             return None
         brought = (
@@ -386,7 +416,7 @@ class GraphHousehold(Household):
         return (*brought, *((Skill("use", wanted.place),) if wanted.switched else ()))
 
     def topic(self, sentence: str, receptacles: Sequence[str] | None = None, /) -> Topic | None:
-        wanted = read_sentence(sentence, self.vocabulary.union(receptacles or ()))
+        wanted = self.wanted(sentence, frozenset(receptacles or ()))
         if wanted is None:
             return None
         things, place = set(map(modern, wanted.things)), modern(wanted.place)
@@ -400,12 +430,28 @@ class GraphHousehold(Household):
             self._counts = written_counts() if self._classes is None else counts_of(self._classes())
         return self._counts
 
-    @property
-    def vocabulary(self) -> frozenset[str]:
-        """The classes that sentences can be about."""
-        return VOCABULARY if self._classes is None else frozenset(self.counts().objects())
+    def wanted(self, sentence: str, seen: frozenset[str] = frozenset()) -> Wanted | None:
+        """The goal in a sentence about the household's classes and the kinds that were ``seen``, all by their plain names; None
+        if it is unclear."""
+        return _wanted(sentence, self._vocabulary, seen)
+
+    @cached_property
+    def _vocabulary(self) -> frozenset[str]:
+        return VOCABULARY if self._classes is None else frozenset(self._classes())
 
     _counts: Counts | None = None
+
+
+@lru_cache(maxsize=256)
+def _wanted(sentence: str, classes: frozenset[str], seen: frozenset[str]) -> Wanted | None:
+    read = read_sentence(sentence, classes | (seen - {plain(kind) for kind in classes}))
+    if read is None:
+        return None
+    called = {kind: kind if kind in seen else plain(kind) for kind in (*read.things, read.place)}
+    things = Counter[str]()
+    for kind, count in read.things.items():
+        things[called[kind]] += count
+    return read._replace(things=things, place=called[read.place])
 
 
 HOUSEHOLD = GraphHousehold()

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.graphs.goals import Condition, GraphGoal, How, met, modern
-from housequest.worlds.graphs.graph import HOLDING, ROOMS, Apartment, Changes, Classes, Graph, Node, Placing
+from housequest.worlds.graphs.graph import HOLDING, ROOMS, Apartment, Changes, Classes, Graph, Node, Placing, merged, plain
 from housequest.worlds.household.counts import Counts, ObjectCount, Placement, ReceptacleCount, RoomCount, Source
 
 VERSION = "1"  # Changes when a seed gives another apartment.
@@ -217,7 +217,9 @@ class _Builder(Changes):
 
 
 def counts_of(classes: Classes) -> Counts:
-    """The written habits for apartments with these ``classes``; nothing is known of classes that made-up ones lack."""
+    """The written habits for apartments with these ``classes``, by their plain names; nothing is known of classes that made-up
+    ones lack."""
+    classes = merged((plain(kind), has) for kind, has in classes.items())
     written, unknown = written_counts(), ObjectCount(1, 1, {})
     room = written.rooms[APARTMENT]
     standing = {kind: has for kind, has in classes.items() if "GRABBABLE" not in has}

@@ -33,11 +33,11 @@ class CompanyEnv(GraphEnv):
         self._known = {}
         return super().reset()
 
-    def enter(self, graph: Graph) -> None:
-        """Play on in this graph, in which anybody may have changed something."""
-        seen = self.state.seen | visible(graph)
-        self._state = GraphState(graph, seen)
+    def enter(self, graph: Graph, moved: frozenset[int]) -> None:
+        """Play on in this graph, in which somebody took or laid down what ``moved``: news tells of it if it was in sight."""
+        seen = self.state.seen.union(graph.held)
         self.before, self.sight = self.sight, visible(graph) | examinable(graph, seen)
+        self._state = GraphState(graph, seen | (moved & (self.before | self.sight)))
         gone = (visible(self.believed()) - self.sight) & self._known.keys()
         now = {id: _at(graph, id) for id in self.sight}
         self._known = {**self._known, **now, **dict.fromkeys(gone, _GONE)}
@@ -66,7 +66,8 @@ class CompanyEnv(GraphEnv):
             # To what will be in sight there; else to where it was seen.
             above = dict.fromkeys(other for _, other in believed.above(action.thing))
             way = (action.thing, *sorted(above, key=lambda id: graph.node(id).room))
-            there = (one for one in way if _at(believed, one) == _at(graph, one) and not graph.enclosed(one))
+            named = (one for one in way if one in graph.apartment.names)
+            there = (one for one in named if _at(believed, one) == _at(graph, one) and not graph.enclosed(one))
             action = Action("walk to", next(there))
         return super()._act(state, action)
 
@@ -85,6 +86,7 @@ class SharedGraph(SharedHousehold[CompanyEnv]):
         starts = dict(zip(checked_players(players), _bodies(graph, len(players)), strict=True))
         super().__init__({player: CompanyEnv(task, start, goal) for player, start in starts.items()}, HANDS)
         self._placed: Mapping[int, Placed] = {}
+        self._held = frozenset[int]()
 
     def reset(self) -> dict[str, Step]:
         self._placed = {}
@@ -109,11 +111,13 @@ class SharedGraph(SharedHousehold[CompanyEnv]):
         whole = replace(graph, placed={**self._placed, **graph.placed})
         hands = {player: env.state.graph.held for player, env in self.envs.items()}
         loads = {player: frozenset(held).union(*map(whole.load, held)) for player, held in hands.items()}
+        held = frozenset(chain.from_iterable(hands.values()))
+        moved, self._held = held ^ self._held if self._placed else frozenset[int](), held
         for player, env in self.envs.items():
             hidden = frozenset[int]().union(*(load for other, load in loads.items() if other != player))
             own = env.state.graph
             placed = {id: where for id, where in whole.placed.items() if id not in hidden}
-            env.enter(replace(graph, apartment=own.apartment, placed=placed, hands=own.hands))
+            env.enter(replace(graph, apartment=own.apartment, placed=placed, hands=own.hands), moved)
         self._placed = whole.placed
 
     def hand_over(self, giver: str, receiver: str, thing: str) -> None:

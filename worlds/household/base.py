@@ -7,6 +7,7 @@ command without new information.
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,13 +16,15 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, runtime_ch
 
 from housequest.worlds.base import Env, Observation, Policy, Step
 from housequest.worlds.env import Wrapper, unwrapped
-from housequest.worlds.household.belief import Belief
+from housequest.worlds.household.belief import NAME, Belief
 from housequest.worlds.household.counts import Counts, Prior, SearchPrior, salt_of
 from housequest.worlds.household.goals import Goal, Skill, Topic
-from housequest.worlds.household.news import heard
-from housequest.worlds.shared import Seat
+from housequest.worlds.household.news import heard, read_gift
+from housequest.worlds.household.weighing import Weighed
+from housequest.worlds.shared import WAIT, Seat
 
 MAX_FAILED = 200
+_BARE = "look|inventory|help"  # commands that name nothing
 
 
 class CommandForm(NamedTuple):
@@ -46,6 +49,13 @@ class Commands:
     treat: str | None = None  # heats, cools or cleans (``{verb}``), if that is one command
     reach: str | None = None  # goes to a thing itself, if its receptacle is another place
     silence: str = "Nothing happens."  # the answer to a refused command, if it gives no reason
+
+    def reads(self, text: str, *, company: bool = False) -> bool:
+        """True for the text of a command, possible or not; words for somebody else are none. Some are for ``company`` alone."""
+        forms = "|".join(re.sub(r"\\{\w+\\}", lambda _: f"(?:{NAME})", re.escape(form.pattern)) for form in self.forms)
+        if company and (text.strip().lower() == WAIT or read_gift(text)):
+            return True
+        return re.fullmatch(rf"{_BARE}|{forms}", text.strip(), re.ASCII | re.IGNORECASE) is not None
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -167,6 +177,15 @@ class PriorSearch(Protocol):
 
     def searching_by(self, prior: Prior, /) -> Policy:
         """The same policy with these chances; memories fit both."""
+        ...
+
+
+@runtime_checkable
+class Weighing(Protocol):
+    """A policy that tells what it weighs where it searches."""
+
+    def weighs(self, memory: Any, /) -> Weighed | None:
+        """The odds that were weighed for the command that ``memory`` has chosen; None if it was no search by chances."""
         ...
 
 

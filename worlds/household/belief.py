@@ -132,8 +132,13 @@ class Belief:
 
     @property
     def elsewhere(self) -> Belief:
-        """The same belief without the present place."""
-        return replace(self, at=None, beside=())
+        """The same belief without the present place, and without other players."""
+        return replace(self, at=None, beside=(), others=())
+
+    @property
+    def alone(self) -> Belief:
+        """The same belief without other players, of whom something else is known in every turn."""
+        return replace(self, others=()) if self.others else self
 
     def receptacle(self, name: str | None) -> Receptacle | None:
         """The receptacle of this name, if known."""
@@ -265,7 +270,11 @@ class BeliefBuilder:
             self.places[name] = _with(self.places[name], **known)
 
     def learn(self, name: str, **known: Any) -> None:
-        """Update an item, or add it."""
+        """Update an item, or add it. What lies somewhere is no longer carried by others."""
+        if known.get("where") is not None:
+            for one in self.others.values():
+                if name in one.carried:
+                    self.others[one.name] = replace(one, carried=tuple(each for each in one.carried if each != name))
         if name in self.items or len(self.items) < _MAX_ITEMS:
             self.items[name] = _with(self.items.get(name) or Item(name), **known)
 

@@ -145,14 +145,24 @@ class Counts:
     def room_of(self, receptacles: Iterable[str]) -> str:
         """The kind of room that most likely has these kinds of receptacle (naive Bayes); absent kinds do not count, as houses
         may be small."""
-        there = sorted(set(receptacles))
+        likely = self._likely(receptacles)
+        return max(sorted(self.rooms), key=lambda name: likely[name])
 
-        def likelihood(name: str) -> float:
-            room = self.rooms[name]
+    def sure_of_room(self, receptacles: Iterable[str]) -> str | None:
+        """The kind of room that has these kinds of receptacle, if all others are less than a tenth as likely; else None."""
+        likely = sorted(self._likely(receptacles).items(), key=lambda one: (-one[1], one[0]))
+        (name, best), *others = likely
+        return None if others and others[0][1] > best - math.log(10) else name
+
+    def _likely(self, receptacles: Iterable[str]) -> dict[str, float]:
+        """The logarithm of the likelihood of each kind of room; kinds that are receptacles nowhere say nothing."""
+        there = [kind for kind in sorted(set(receptacles)) if any(kind in room.receptacles for room in self.rooms.values())]
+
+        def likelihood(room: RoomCount) -> float:
             found = (room.receptacles[kind].games if kind in room.receptacles else 0 for kind in there)
             return sum(math.log((games + 0.5) / (room.games + 1)) for games in found)
 
-        return max(sorted(self.rooms), key=likelihood)
+        return {name: likelihood(room) for name, room in self.rooms.items()}
 
     def chance(self, thing: str, place: str, room: str) -> float:
         """The probability that one receptacle of the kind of ``place`` holds a ``thing`` (`Prior`); smoothed, so never 0."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from math import cos, radians, sin, tan
 from typing import TYPE_CHECKING
 
@@ -88,6 +88,16 @@ class Frame:
         rows, columns = slice(top, bottom), slice(left, right)
         return Frame(self.rgb[rows, columns], self.depth[rows, columns], self.ids[rows, columns], self.names)
 
+    def opaque(self, paper: tuple[int, int, int], holes: Iterable[tuple[int, int, int, int]] = ()) -> Frame:
+        """The frame on ``paper``, with nothing in the ``holes``: their first columns and rows, and those after their last."""
+        import numpy as np
+
+        rgb = np.where(np.isinf(self.depth)[..., None], np.asarray(paper, np.uint8), self.rgb)
+        depth = np.zeros_like(self.depth)
+        for left, top, right, bottom in holes:
+            depth[top:bottom, left:right] = np.inf
+        return replace(self, rgb=rgb, depth=depth)
+
     def resized(self, size: tuple[int, int]) -> Frame:
         """The picture in so many columns and rows, by its nearest pixels."""
         import numpy as np
@@ -110,9 +120,9 @@ class Frame:
         rgb[part], depth[part], ids[part] = self.rgb, self.depth, self.ids
         return Frame(rgb, depth, ids, self.names)
 
-    def png(self, *, over: Frame | None = None) -> bytes:
+    def png(self, *, over: Frame | None = None, effort: int = 9) -> bytes:
         """The picture as a PNG, the same bytes with the same zlib; transparent where nothing is, or where it equals
-        ``over``."""
+        ``over``. ``effort`` is zlib's level."""
         import numpy as np
 
         shown = np.isfinite(self.depth) if over is None else (self.rgb != over.rgb).any(axis=2)
@@ -133,13 +143,13 @@ class Frame:
             chunks.append((b"PLTE", channels[:, 1:].tobytes()))
             if not shown.all():
                 chunks.append((b"tRNS", b"\0"))  # nothing sorts before every colour
-        return png_file((width, height), 3 if few else 6, rows, *chunks)
+        return png_file((width, height), 3 if few else 6, rows, *chunks, effort=effort)
 
 
-def png_file(size: tuple[int, int], kind: int, rows: bytes, *chunks: tuple[bytes, bytes]) -> bytes:
+def png_file(size: tuple[int, int], kind: int, rows: bytes, *chunks: tuple[bytes, bytes], effort: int = 9) -> bytes:
     """A PNG of eight bits a sample and of this kind of colour, from its unfiltered rows; ``chunks`` come before them."""
     header = struct.pack(">IIBBBBB", *size, 8, kind, 0, 0, 0)
-    chunks = ((b"IHDR", header), *chunks, (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))
+    chunks = ((b"IHDR", header), *chunks, (b"IDAT", zlib.compress(rows, effort)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body)) for name, body in chunks
     )
@@ -174,14 +184,34 @@ def field(degrees: float) -> float:
 
 def render(parts: Sequence[Part], camera: Camera, size: Size, floor: bool = True) -> Frame:
     """Draw ``parts``, at least one; with ``floor``, the upper side of the first is tiled. Raises ``ValueError``."""
+    return _coloured(parts, camera, *_drawn(parts, camera, size), floor)
+
+
+def grid(camera: Camera, size: Size) -> tuple[NDArray[float32], NDArray[float32]]:
+    """The places of pixels in the picture's plane: of columns, and of rows as one column."""
+    import numpy as np
+
+    width, height = size
+    step = 2 * camera.scale / height
+    us = ((np.arange(width) + 0.5 - width / 2) * step * camera.aspect).astype(np.float32)
+    return us, ((height / 2 - np.arange(height) - 0.5) * step).astype(np.float32)[:, None]
+
+
+def depths(parts: Sequence[Part], camera: Camera, size: Size) -> NDArray[float32]:
+    """The depth of each pixel alone, in parallel projection; infinite where nothing is."""
+    return -_drawn(parts, camera, size)[0]
+
+
+def _drawn(
+    parts: Sequence[Part], camera: Camera, size: Size
+) -> tuple[NDArray[float32], NDArray[int32], tuple[NDArray[float32], NDArray[float32]]]:
+    """The nearness and the face that each pixel shows, and the places of columns and rows."""
     import numpy as np
 
     width, height = size
     if width < 1 or height < 1 or width * height > MAX_PIXELS:
         raise ValueError(f"a picture has 1 to {MAX_PIXELS:,} pixels, not {width} x {height}")
-    step = 2 * camera.scale / height
-    us = ((np.arange(width) + 0.5 - width / 2) * step * camera.aspect).astype(np.float32)
-    vs = ((height / 2 - np.arange(height) - 0.5) * step).astype(np.float32)[:, None]
+    us, vs = grid(camera, size)
     nearness = np.full((height, width), -np.inf if camera.parallel else 1 / _FAR, np.float32)
     faces = np.full((height, width), 3 * len(parts), np.int32)
     boxes = np.array([part.box for part in parts], np.float64).reshape(-1, 2, 3)
@@ -199,7 +229,7 @@ def render(parts: Sequence[Part], camera: Camera, size: Size, floor: bool = True
             (nearness[top:bottom, first:last], faces[top:bottom, first:last]),
             scratch,
         )
-    return _coloured(parts, camera, nearness, faces, (us, vs), floor)
+    return nearness, faces, (us, vs)
 
 
 def _draw(

@@ -12,9 +12,9 @@ import re
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from math import ceil, floor
+from math import atan2, ceil, cos, degrees, floor, radians, sin
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -288,17 +288,26 @@ class Holder:
     contents: tuple[str, ...] = ()
 
 
+class Bystander(NamedTuple):
+    """Another player in sight: where it stands, and what it carries."""
+
+    name: str
+    pose: Pose
+    carried: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Situation:
     """The state that a drawing depends on: the agent's pose, receptacles, the things in its hands (``carried``, the last one
     taken first), and lamps that are on. ``at`` is the receptacle before which it stands. From a belief (`believed`) it has a
-    player's knowledge, from a state (`Drawable.situation`) everything."""
+    player's knowledge, from a state (`Drawable.situation`) everything. ``others`` are players whose place is known."""
 
     pose: Pose
     at: str | None = None
     holders: tuple[Holder, ...] = ()
     carried: tuple[str, ...] = ()
     lit: frozenset[str] = frozenset()
+    others: tuple[Bystander, ...] = ()
 
 
 def believed(room: Room, belief: Belief) -> Situation:
@@ -314,9 +323,19 @@ def believed(room: Room, belief: Belief) -> Situation:
         for one in belief.receptacles
     )
     lit = frozenset(item.name for item in belief.items if item.lit)
-    return Situation(room.pose(belief.at), belief.at, tuple(holders), belief.carried, lit)
+    stood, others = [room.pose(belief.at)], list[Bystander]()
+    for one in belief.others:
+        if one.at is not None:
+            # Who stands at one place stands side by side.
+            pose = room.pose(one.at)
+            aside = BESIDE * sum(each.cell == pose.cell for each in stood)
+            stood.append(pose)
+            right, back = cos(radians(pose.yaw)), sin(radians(pose.yaw))
+            others.append(Bystander(one.name, replace(pose, x=pose.x + aside * right, z=pose.z - aside * back), one.carried))
+    return Situation(room.pose(belief.at), belief.at, tuple(holders), belief.carried, lit, tuple(others))
 
 
+BESIDE = 0.45  # metres between players at one place
 LOW = 1.2  # things that hang higher are walked under, in metres
 MAX_CELLS = 40_000  # cells of a room at most: 50 by 50 metres
 _FLAT = 0.1
@@ -389,6 +408,18 @@ def way(free: frozenset[Cell], start: Cell, end: Cell) -> tuple[Cell, ...]:
                 came[cell] = here
                 waiting.append(cell)
     return tuple(_back(came, end))[::-1] if end in came else ()
+
+
+def strides(room: Room, start: Pose, end: Pose, most: int) -> tuple[Pose, ...]:
+    """At most so many poses on a shortest way between two, in even distances, each looking ahead; none if there is no way."""
+    cells = way(room.floor, start.cell, end.cell)
+    number = min(most, len(cells) - 2)
+    places = [round((len(cells) - 1) * (step + 1) / (number + 1)) for step in range(number)]
+    return tuple(_towards(cells[place], cells[place + 1]) for place in places)
+
+
+def _towards(cell: Cell, ahead: Cell) -> Pose:
+    return Pose(cell[0] * GRID, cell[1] * GRID, degrees(atan2(ahead[0] - cell[0], ahead[1] - cell[1])) % 360)
 
 
 def _back(came: Mapping[Cell, Cell | None], end: Cell | None) -> Iterator[Cell]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import cos, radians, sin
 
 from housequest.worlds.rooms.room import AHEAD, Box, Colour, Fixture, Holder, Kind, Point, Pose, Room, Side, Situation, kind_of
@@ -13,6 +14,10 @@ MAX_CONTENTS = 200  # things in one receptacle that are drawn
 BOARD = 0.02  # the thickness of a receptacle's boards, in metres
 _THINNEST = 0.02
 _RIM = 0.14
+_RIMMED = ("cupboard", "drawer", "basin")
+_FINE = tuple(share / 20 for share in range(18, 1, -1))
+_SPOTS = (((0.72, 0.45, 0.2), (0.5, 0.3, 0.7, 0.12, 0.88)), (_FINE, _FINE))
+"""Where things are laid in a receptacle, as shares from its back and its left; finer where that is not enough."""
 
 
 def laid_in(room: Room, fixture: Fixture, holder: Holder, situation: Situation) -> Iterator[tuple[str, Box]]:
@@ -77,22 +82,25 @@ def _inside(box: Box, walls: Box) -> Box:
 
 
 def _spot(fixture: Fixture, thing: Box, laid: list[Box]) -> Box:
-    """The first free spot for a thing, by rows from the front; the middle if all are taken."""
+    """The first free spot for a thing, by rows from the front. If all are taken it is on top of what lies in the middle, or
+    among the things in the middle of a receptacle with a rim."""
     kind, box, front = fixture.kind, fixture.box, fixture.front
-    if kind.form in ("cupboard", "drawer", "basin"):
+    if kind.form in _RIMMED:
         level = box.y0 + BOARD
     elif kind.form == "counter" and fixture.pieces:
         box = max(fixture.pieces, key=lambda piece: (piece.x1 - piece.x0) * (piece.z1 - piece.z0))
         level = box.y1
     else:
         level = box.y0 + kind.surface * (box.y1 - box.y0)
-    for back in (0.72, 0.45, 0.2):
-        for left in (0.5, 0.3, 0.7, 0.12, 0.88):
+    for backs, lefts in _SPOTS:
+        for back, left in product(backs, lefts):
             centre = box.part(front, left, 0, back, left, 1, back).centre
-            found = thing.moved(centre.x, level, centre.z)
+            found = _raised(thing.moved(centre.x, level, centre.z), fixture)
             if not any(found.meets(other) and abs(found.y0 - other.y0) < 0.3 for other in laid):
                 return found
-    return thing.moved(box.centre.x, level, box.centre.z)
+    middle = thing.moved(box.centre.x, level, box.centre.z)
+    below = () if kind.form in _RIMMED else (one for one in laid if one._replace(y0=middle.y0, y1=middle.y1).meets(middle))
+    return middle.moved(y=max((one.y1 - level for one in below), default=0.0))
 
 
 def holding(box: Box, things: list[tuple[str, Box]]) -> tuple[Box, list[tuple[str, Box]]]:
@@ -127,6 +135,7 @@ _BASE = (120, 84, 54)
 _DARK = (58, 50, 44)
 _GLOW = (255, 240, 150)
 _BODY = (226, 88, 52)
+_OTHERS = ((170, 92, 190), (64, 128, 208), (72, 150, 84))
 _PATH = (240, 196, 72)
 
 
@@ -190,19 +199,25 @@ def furniture(room: Room, situation: Situation, *, pale: bool = False) -> list[P
     return drawn[:MAX_BOXES]
 
 
-def agent(pose: Pose, carried: Sequence[str]) -> Iterator[Part]:
-    """The player, whose nose and hands show the direction of view, with the things held."""
+def bystanders(situation: Situation) -> Iterator[Part]:
+    """The other players, each in a colour of its own."""
+    for number, one in enumerate(situation.others):
+        yield from agent(one.pose, one.carried, one.name, _OTHERS[number % len(_OTHERS)])
+
+
+def agent(pose: Pose, carried: Sequence[str], name: str = AGENT, body: Colour = _BODY) -> Iterator[Part]:
+    """A player, whose nose and hands show the direction of view, with the things held."""
     side = pose.quarter
     dx, dz = sin(radians(pose.yaw)), cos(radians(pose.yaw))
     x, z = pose.x, pose.z
-    yield Part(Box(x - 0.17, 0.0, z - 0.17, x + 0.17, 1.15, z + 0.17), _BODY, AGENT)
-    yield Part(Box(x - 0.13, 1.2, z - 0.13, x + 0.13, 1.5, z + 0.13), (244, 208, 170), AGENT)
-    yield Part(Box(x - 0.14, 1.5, z - 0.14, x + 0.14, 1.58, z + 0.14), (90, 58, 40), AGENT)
+    yield Part(Box(x - 0.17, 0.0, z - 0.17, x + 0.17, 1.15, z + 0.17), body, name)
+    yield Part(Box(x - 0.13, 1.2, z - 0.13, x + 0.13, 1.5, z + 0.13), (244, 208, 170), name)
+    yield Part(Box(x - 0.14, 1.5, z - 0.14, x + 0.14, 1.58, z + 0.14), (90, 58, 40), name)
     nose = Box(-0.05, 1.3, -0.05, 0.05, 1.38, 0.05).moved(x + 0.16 * dx, 0, z + 0.16 * dz)
-    yield Part(nose, _BODY, AGENT)
+    yield Part(nose, body, name)
     wide = Box(x - 0.2, 0.85, z - 0.2, x + 0.2, 0.95, z + 0.2)
     for left, right in ((0.0, 0.2), (0.8, 1.0)):
-        yield Part(wide.part(side, left, 0, 0.8, right, 1, 1.4), (244, 208, 170), AGENT)
+        yield Part(wide.part(side, left, 0, 0.8, right, 1, 1.4), (244, 208, 170), name)
     for number, held in enumerate(carried):
         # One thing is held before the body, two side by side.
         aside = 0.0 if len(carried) == 1 else 0.18 if number == 0 else -0.18

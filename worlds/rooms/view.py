@@ -8,15 +8,18 @@ from dataclasses import replace
 from math import atan2, cos, radians, sin
 from typing import Literal, NamedTuple
 
+from housequest.worlds.rooms.light import lighten
 from housequest.worlds.rooms.plans import WALL
 from housequest.worlds.rooms.render import Camera, Frame, Size, field, render
 from housequest.worlds.rooms.room import EYE, GRID, Box, Holder, Point, Pose, Room, Situation, kind_of, way
-from housequest.worlds.rooms.stage import agent, furniture, inner, laid_in, outer, path
+from housequest.worlds.rooms.stage import agent, bystanders, furniture, inner, laid_in, outer, path
 
 Drawing = Literal["house", "eyes", "plan"]
 """The doll's house, the agent's view from where it stands, and the plan."""
 FIELD = 90.0  # degrees that a camera sees from top to bottom, as in ALFRED
 _TILT = 50.0
+ELSE = "@"  # another player, in characters
+_LIGHTENED = 160  # rows and columns of pixels from which on the doll's house is drawn by sunlight
 _LOWERED = 0.35
 _CORNER = 0.4
 _KEYS = (string.ascii_letters + string.digits).replace("v", "")
@@ -46,14 +49,17 @@ def picture(
         room = replace(room, scenery=tuple(lowered))
         parts = [*outer(room, near), *way_marks]
     parts += furniture(room, situation, pale=True)
-    parts += agent(situation.pose, situation.carried)
-    return render(parts, _above(room.walls, yaw, pitch, size, aspect), size)
+    parts += [*agent(situation.pose, situation.carried), *bystanders(situation)]
+    camera = _above(room.walls, yaw, pitch, size, aspect)
+    frame = render(parts, camera, size)
+    # In blocks, shadows would hide more than they show.
+    return lighten(frame, parts, camera, room.walls) if drawing == "house" and min(size) >= _LIGHTENED else frame
 
 
 def draw(room: Room, situation: Situation, pose: Pose, size: Size, *, aspect: float = 1.0) -> Frame:
     """The view from ``pose``; things held are drawn over it, in colours alone."""
     camera = Camera(Point(pose.x, EYE, pose.z), pose.yaw, pose.pitch, field(FIELD), aspect=aspect)
-    frame = render([*inner(room), *furniture(room, situation)], camera, size)
+    frame = render([*inner(room), *furniture(room, situation), *bystanders(situation)], camera, size)
     return _with_held(frame, situation.carried, aspect) if situation.carried else frame
 
 
@@ -89,8 +95,8 @@ class TextPlan(NamedTuple):
 
 def text_plan(room: Room, situation: Situation, size: Size) -> TextPlan:
     """The room from above in characters, lying as in the plan, in ``size`` columns and lines: for terminals without colour and
-    for screen readers. ``#`` is a wall, a space is floor, an arrow is the agent; where there are several rooms, each has its
-    character in a corner."""
+    for screen readers. ``#`` is a wall, a space is floor, an arrow is the agent, and ``@`` somebody else; where there are
+    several rooms, each has its character in a corner."""
     lies = _lies(room.walls, size[0] > 2 * size[1])
     walls = _seen_from_above(room.walls, lies)
     shape = (walls.z1 - walls.z0) / (walls.x1 - walls.x0) / 2
@@ -115,13 +121,17 @@ def text_plan(room: Room, situation: Situation, size: Size) -> TextPlan:
     for one in (one for one in room.fixtures if one.name in room.rooms):
         box = _seen_from_above(one.box, lies).grown(-_CORNER)
         grid[row(box.z1)][column(box.x0)] = keys.get(one.name, "*")
-    pose = situation.pose
-    stands = _seen_from_above(Box(pose.x, 0, pose.z, pose.x, 0, pose.z), lies)
-    grid[row(stands.z0)][column(stands.x0)] = "^>v<"[(pose.quarter - lies) % 4]
+    for pose, sign in (
+        *((one.pose, ELSE) for one in situation.others),
+        (situation.pose, "^>v<"[(situation.pose.quarter - lies) % 4]),
+    ):
+        stands = _seen_from_above(Box(pose.x, 0, pose.z, pose.x, 0, pose.z), lies)
+        grid[row(stands.z0)][column(stands.x0)] = sign
     edge = "#" * (across + 2)
     known = {holder.name: holder for holder in situation.holders}
     told = (f"{key} {name}{_told(known.get(name), floor=name in room.rooms)}" for name, key in keys.items())
-    return TextPlan((edge, *(f"#{''.join(line)}#" for line in grid), edge), tuple(told))
+    others = (f"{ELSE} {one.name}{': ' + ', '.join(one.carried) if one.carried else ''}" for one in situation.others)
+    return TextPlan((edge, *(f"#{''.join(line)}#" for line in grid), edge), (*others, *told))
 
 
 def _lies(walls: Box, wide: bool) -> bool:

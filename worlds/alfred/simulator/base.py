@@ -8,8 +8,10 @@ hidden. ``kinds.toml`` lists the kinds and their properties.
 from __future__ import annotations
 
 import tomllib
+import zlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
@@ -43,6 +45,25 @@ def kind_in(id: str) -> str:
     """The kind of the object with this id; for slices and basins it is in the last part."""
     parts = id.split("|")
     return parts[4].partition("_")[0] if len(parts) > 4 else parts[0]
+
+
+def id_at(kind: str, point: Point) -> str:
+    """AI2-THOR's id of an object of a kind at a point; a basin is a part of its sink or tub."""
+    whole, basin, _ = kind.partition("Basin")
+    parts = [whole, *map(_metres, point)]
+    return "|".join([*parts, kind] if basin else parts)
+
+
+def _metres(part: float) -> str:
+    """A coordinate as .NET writes it in an id: it rounds to seven digits first, then halves away from zero, so that
+    -1.06499982 is -01.07; and what is negative and rounds to zero has no sign."""
+    rounded = Decimal(f"{part:.7g}").quantize(Decimal("0.01"), ROUND_HALF_UP)
+    return f"{'+' if part >= 0 else '-' if rounded else ''}{abs(rounded):05.2f}"
+
+
+def label_of(id: str) -> str:
+    """A name in AI2-THOR's own form, "Mug_fee30bc3", for the object with this id."""
+    return f"{kind_in(id)}_{zlib.crc32(id.encode()):08x}"
 
 
 def whole(kind: str) -> str:
@@ -91,14 +112,20 @@ class Scene:
     floor_plan: str = ""  # AI2-THOR's name of the room, such as ``FloorPlan28``; empty for a made-up house.
 
 
+UPRIGHT = Point(0.0, 0.0, 0.0)
+
+
 @dataclass(frozen=True, slots=True)
 class SimulatedObject:
-    """Hidden: the state of an object. ``name`` is ALFWorld's ("mug 1"), and ``distance`` is from the agent, in metres.
-    ``parents`` are the ids of the receptacles around it, and ``contents`` those of the objects in it."""
+    """Hidden: the state of an object. ``name`` is ALFWorld's ("mug 1"), ``label`` AI2-THOR's ("Mug_fee30bc3"), and ``distance``
+    is from the agent, in metres.
+    ``parents`` are the ids of the receptacles around it, and ``contents`` those of the objects in it. Furniture that can be
+    pushed is ``moveable``."""
 
     id: str
     kind: str
     name: str
+    label: str
     position: Point
     box: Box
     distance: float
@@ -112,6 +139,8 @@ class SimulatedObject:
     on: bool = False
     sliced: bool = False
     dirty: bool = False
+    moveable: bool = False
+    rotation: Point = UPRIGHT
     temperature: Temperature = "RoomTemp"
     parents: tuple[str, ...] = ()
     contents: tuple[str, ...] = ()

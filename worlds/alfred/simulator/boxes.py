@@ -11,16 +11,17 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
+from math import inf
 from typing import Self, cast
 
 from housequest.worlds.alfred.simulator import base
 from housequest.worlds.alfred.simulator import layout as layouts
 from housequest.worlds.errors import WorldError
 from housequest.worlds.errors import nearest as hint
-from housequest.worlds.rooms.room import AHEAD, GRID, Point, Pose
+from housequest.worlds.rooms.room import AHEAD, GRID, Pose, way, with_way
 from housequest.worlds.rooms.stage import pivot
 
-VERSION = 2  # Increased whenever the answer to an action or the pixels of a frame change.
+VERSION = 3  # Increased whenever the answer to an action or the pixels of a frame change.
 HIGHEST, LOWEST = -30.0, 60.0  # The range of the head's tilt, in degrees downwards.
 _SLICE = 0.04
 
@@ -51,10 +52,16 @@ class Boxes:
             done = ACTIONS[action](_Asked(scene, state, arguments))
         except _Refused as refused:
             return self._event(action, str(refused), ok=False)
-        except (TypeError, ValueError) as error:
-            raise WorldError(f"boxes: {action}: {error}") from error
+        except (TypeError, ValueError, LookupError, AttributeError) as error:  # arguments of another shape
+            raise WorldError(f"boxes: {action}: {type(error).__name__}: {error}") from error
         self._state, returned = done if isinstance(done, tuple) else (done, None)
         return self._event(action, returned=returned)
+
+    def clear(self, cell: tuple[int, int]) -> None:
+        """Let the floor lead to a cell. Raises ``WorldError`` before ``begin``."""
+        scene, _ = self._now()
+        room = scene.room
+        self._scene = replace(scene, room=replace(room, floor=with_way(room.floor, room.walls, cell)))
 
     @property
     def state(self) -> layouts.LayoutState:
@@ -183,6 +190,51 @@ def _poses(asked: _Asked) -> _Done:
     return asked.state, found
 
 
+def _path(asked: _Asked) -> _Done:
+    """The corners of a shortest way over the floor, from a position or from here to the cell nearest to an object."""
+    pose, id = asked.state.pose, asked.id()
+    start = replace(asked, arguments=cast("Mapping[str, object]", asked.arguments.get("position") or {}))
+    at, floor = Pose(start.number("x", pose.x), start.number("z", pose.z)).cell, asked.scene.room.floor
+    box = next(one.box for one in layouts.listed(asked.scene, asked.state) if one.id == id)
+    near = min(floor, key=lambda cell: (layouts.apart(Pose(cell[0] * GRID, cell[1] * GRID), box), cell))
+    cells = way(floor, at, near) if at in floor else ()
+    if not cells:
+        raise _Refused(f"Path to {id} could not be computed")
+    turns = [
+        cell
+        for before, cell, after in zip(cells, cells[1:], cells[2:], strict=False)
+        if (cell[0] - before[0], cell[1] - before[1]) != (after[0] - cell[0], after[1] - cell[1])
+    ]
+    corners = [cells[0], *turns, cells[-1]]
+    return asked.state, {"corners": [{"x": x * GRID, "y": base.HEIGHT, "z": z * GRID} for x, z in corners]}
+
+
+def _above(asked: _Asked) -> _Done:
+    """The points to set something down on a receptacle, anywhere in the room."""
+    id = asked.id()
+    if not next(one for one in layouts.listed(asked.scene, asked.state) if one.id == id).receptacle:
+        raise _Refused(f"{id} is not a receptacle")
+    return asked.state, [point._asdict() for point in layouts.above(asked.scene, asked.layout, id)]
+
+
+def _disable(asked: _Asked) -> _Done:
+    """Take a thing, with all that is in it, out of the scene until it is enabled."""
+    id, layout = asked.id(), asked.layout
+    if id not in layout.thing:
+        raise _Refused(f"{id} is furniture, which cannot be disabled here")
+    return asked.after(disabled=layout.disabled | {id, *layout.within(id)})
+
+
+def _enable(asked: _Asked) -> _Done:
+    id, layout = asked.arguments.get("objectId"), asked.layout
+    if not isinstance(id, str) or id not in layout.disabled:
+        raise _Refused(f"{id} is not the objectId on any disabled object in the scene")
+    if layout.held and next(one for one in layout.things if one.id == id).at == layouts.HAND:
+        raise _Refused("Agent hand has something in it already!")
+    back = {id, *replace(layout, disabled=frozenset()).within(id)}
+    return asked.after(disabled=layout.disabled - back)
+
+
 def _pick_up(asked: _Asked) -> _Done:
     id = asked.id()
     if (one := asked.layout.thing.get(id)) is None or not one.pickupable:
@@ -209,7 +261,8 @@ def _put(asked: _Asked) -> _Done:
     if kind not in scene.accepts.get(target, frozenset[str]()):
         raise _Refused(f"{kind} is not a valid Object Type to be placed in {target}")
     asked.reached(at, "Target receptacle")
-    found = layouts.spots(scene, layout, asked.state.pose, layout.thing[held].name, at)
+    arm = inf if asked.arguments.get("forceAction") else layouts.ARM
+    found = layouts.spots(scene, layout, asked.state.pose, layout.thing[held].name, at, arm)
     if not found:
         raise _Refused("No valid positions to place object found")
     # The nearest visible spot, or else one that is visible from elsewhere.
@@ -307,20 +360,6 @@ def _toggles_set(asked: _Asked) -> _Done:
     return asked.after(on=on)
 
 
-def _poses_set(asked: _Asked) -> _Done:
-    """Put objects at the places in ``objectPoses``, by names or ids, and remove movable objects that are not listed."""
-    listed = cast("list[Mapping[str, object]]", asked.arguments.get("objectPoses") or [])
-    named = {**{one.name: one for one in asked.layout.things}, **asked.layout.thing}
-    placed: dict[str, base.Lying] = {one.id: one for one in asked.layout.things if not one.pickupable}
-    for pose in listed:
-        one = named.get(str(pose["objectName"]))
-        if one is None:
-            raise _Refused(f"{pose['objectName']} is not the name of an object in the scene")
-        at = cast("Mapping[str, float]", pose["position"])
-        placed[one.id] = layouts.settled(asked.scene, one, Point(at["x"], at["y"], at["z"]))
-    return asked.after(things=tuple(placed.values()))
-
-
 ACTIONS: Mapping[str, Callable[[_Asked], _Done]] = {
     **{name: partial(_move, quarter) for quarter, name in enumerate(("MoveAhead", "MoveRight", "MoveBack", "MoveLeft"))},
     "RotateRight": partial(_turn, 1.0),
@@ -334,6 +373,10 @@ ACTIONS: Mapping[str, Callable[[_Asked], _Done]] = {
         [{"x": x * GRID, "y": base.HEIGHT, "z": z * GRID} for x, z in sorted(asked.scene.room.floor)],
     ),
     "GetInteractablePoses": _poses,
+    "GetShortestPath": _path,
+    "GetSpawnCoordinatesAboveReceptacle": _above,
+    "DisableObject": _disable,
+    "EnableObject": _enable,
     "PickupObject": _pick_up,
     "PutObject": _put,
     "DropHandObject": _drop,
@@ -345,7 +388,6 @@ ACTIONS: Mapping[str, Callable[[_Asked], _Done]] = {
     },
     "SetStateOfAllObjects": _all_set,
     "SetObjectToggles": _toggles_set,
-    "SetObjectPoses": _poses_set,
     "Pass": lambda asked: asked.state,
     "Done": lambda asked: asked.state,
 }

@@ -25,7 +25,8 @@ HAND = "hand"  # The place of a held object.
 
 @dataclass(frozen=True)
 class Layout:
-    """Everything that can change in a scene but the agent's pose. Sets are of ids; ``hot`` and ``cold`` are temperatures."""
+    """Everything that can change in a scene but the agent's pose. Sets are of ids; ``hot`` and ``cold`` are temperatures, and
+    ``disabled`` things are nowhere until they are enabled."""
 
     things: tuple[base.Lying, ...]
     open: frozenset[str]
@@ -33,16 +34,17 @@ class Layout:
     dirty: frozenset[str]
     hot: frozenset[str] = frozenset()
     cold: frozenset[str] = frozenset()
+    disabled: frozenset[str] = frozenset()
 
     @cached_property
     def thing(self) -> Mapping[str, base.Lying]:
-        return {one.id: one for one in self.things}
+        return {one.id: one for one in self.things if one.id not in self.disabled}
 
     @cached_property
     def contents(self) -> Mapping[str, tuple[str, ...]]:
         """The ids of the objects directly in each receptacle."""
         found: dict[str, list[str]] = {}
-        for one in self.things:
+        for one in self.thing.values():
             found.setdefault(one.at, []).append(one.id)
         return {at: tuple(ids) for at, ids in found.items()}
 
@@ -135,7 +137,7 @@ def listed(scene: base.Scene, state: LayoutState) -> tuple[base.SimulatedObject,
     for id, one in fixtures(scene):
         # For a counter, the piece nearest to the agent.
         there.append((id, one.name, one.box.centre, min(one.boxes, key=lambda box: apart(state.pose, box)), None))
-    there += [(thing.id, thing.name, thing.point, box_at(thing), thing) for thing in layout.things]
+    there += [(thing.id, thing.name, thing.point, box_at(thing), thing) for thing in layout.thing.values()]
     found: list[base.SimulatedObject] = []
     for id, name, point, box, thing in there:
         kind = base.kind_in(id)
@@ -143,6 +145,7 @@ def listed(scene: base.Scene, state: LayoutState) -> tuple[base.SimulatedObject,
             id,
             kind,
             name,
+            base.label_of(id),
             point,
             box,
             0.0 if HAND in layout.around(id) else apart(state.pose, box),
@@ -168,9 +171,9 @@ _BESIDE = 0.12
 _BELOW = 0.25
 _ABOVE = 0.6
 _STEP = 0.06
-_ARM = 1.6
 _MOST = 300
 _SHELF = 0.12
+_APART, _CLEAR = 0.1, 0.05
 _PILES = ("cupboard", "drawer", "basin")
 
 
@@ -201,9 +204,12 @@ def settled(scene: base.Scene, one: base.Lying, point: Point) -> base.Lying:
     return replace(one, point=point, at=holder(scene, base.kind_in(one.id), point))
 
 
-def spots(scene: base.Scene, layout: Layout, pose: Pose, name: str, at: str) -> list[tuple[Point, Point]]:
-    """The free spots for an object of this name in a receptacle, nearest to the camera first. Each has the object's point and
-    its middle as drawn, which in an open drawer is farther out."""
+ARM = 1.6  # How far an agent reaches, in metres.
+
+
+def spots(scene: base.Scene, layout: Layout, pose: Pose, name: str, at: str, arm: float = ARM) -> list[tuple[Point, Point]]:
+    """The free spots for an object of this name in a receptacle within ``arm`` metres, nearest to the camera first. Each has
+    the object's point and its middle as drawn, which in an open drawer is farther out."""
     kind, thing = kind_of(name), stage.box_of(kind_of(name))
     wide, long = thing.x1 - thing.x0, thing.z1 - thing.z0
     laid = [box_at(layout.thing[id]) for id in layout.contents.get(at, ())]
@@ -220,7 +226,7 @@ def spots(scene: base.Scene, layout: Layout, pose: Pose, name: str, at: str) -> 
         margin = max(share, 0.3)
         for area, level in _surfaces(scene, layout, fixture, at):
             for x, z in product(_steps(area.x0, area.x1, wide * margin), _steps(area.z0, area.z1, long * margin)):
-                if hypot(x + out[0] - pose.x, z + out[1] - pose.z) >= _ARM:
+                if hypot(x + out[0] - pose.x, z + out[1] - pose.z) >= arm:
                     continue
                 box = thing.moved(x, level, z).grown(-(1 - share) * min(wide, long) / 2)
                 if not share or not any(box.meets(other) and abs(box.y0 - other.y0) < 0.3 for other in laid):
@@ -246,6 +252,16 @@ def _surfaces(scene: base.Scene, layout: Layout, fixture: Fixture | None, at: st
         for number, level in enumerate(levels):
             if not number or level - levels[number - 1] > _SHELF:
                 yield fixture.box, level
+
+
+def above(scene: base.Scene, layout: Layout, at: str) -> list[Point]:
+    """Points just above the surfaces of a receptacle, for `GetSpawnCoordinatesAboveReceptacle`."""
+    surfaces = _surfaces(scene, layout, _fixture(scene, at), at)
+    return [
+        Point(x, level + _CLEAR, z)
+        for area, level in surfaces
+        for x, z in product(_steps(area.x0, area.x1, _APART), _steps(area.z0, area.z1, _APART))
+    ]
 
 
 def _steps(low: float, high: float, size: float) -> Sequence[float]:
@@ -350,7 +366,7 @@ def _known(scene: base.Scene, layout: Layout) -> tuple[Room, Situation]:
         opens = id in scene.openable and base.kind_in(id) in base.ENCLOSING
         openness = ("open" if id in layout.open else "closed") if opens else "surface"
         holders.append(Holder(one.name, True, openness, tuple(thing.name for thing in inside)))
-    lit = frozenset(one.name for one in layout.things if one.id in layout.on and base.kind_in(one.id) in base.LAMPS)
+    lit = frozenset(one.name for one in layout.thing.values() if one.id in layout.on and base.kind_in(one.id) in base.LAMPS)
     situation = Situation(room.start, None, tuple(holders), lit=lit)
     fixtures = (*room.fixtures, ground) if layout.contents.get(base.FLOOR) else room.fixtures
     return replace(room, fixtures=fixtures, homes=homes), situation

@@ -18,7 +18,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
@@ -35,7 +35,7 @@ MOST_OBJECTS = 5_000
 _TEMPERATURES = ("Cold", "Hot", "RoomTemp")
 _ALWAYS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("metadata.json").read_text("utf-8"))
 _FLAGS = {
-    **{name: name for name in ("pickupable", "receptacle", "openable", "toggleable", "sliceable", "dirtyable")},
+    **{name: name for name in ("pickupable", "moveable", "receptacle", "openable", "toggleable", "sliceable", "dirtyable")},
     **{"isOpen": "open", "isToggled": "on", "isSliced": "sliced", "isDirty": "dirty"},
 }
 """The boolean properties of an object, by AI2-THOR's key, with the field of a `SimulatedObject`."""
@@ -83,9 +83,11 @@ def written(
 def _object(one: base.SimulatedObject, visible: frozenset[str], held: str | None) -> dict[str, Any]:
     return {
         **_ALWAYS["object"],
-        "name": one.name,
+        "name": one.label,
         "position": _vector(*one.position),
+        "rotation": _vector(*one.rotation),
         "visible": one.id in visible,
+        "isInteractable": one.id in visible,
         "obstructed": one.id not in visible,
         # The schema has the first, builds of version 5 the second.
         "ObjectTemperature": one.temperature,
@@ -118,8 +120,8 @@ def _bounds(box: Box) -> dict[str, Any]:
 
 
 def read_metadata(metadata: Any) -> tuple[tuple[base.SimulatedObject, ...], frozenset[str], Pose, str | None]:
-    """Read an agent's metadata: the objects, sorted by id, the ids of the visible ones, the pose, and the id of the held
-    object. Raises ``ValueError`` for bad metadata."""
+    """Read an agent's metadata: the objects, sorted by id and without ALFWorld's names, the ids of the visible ones, the pose,
+    and the id of the held object. Raises ``ValueError`` for bad metadata."""
     try:
         found = cast("list[Any]", metadata["objects"])[:MOST_OBJECTS]
         objects = tuple(sorted((_read(one) for one in found), key=lambda one: one.id))
@@ -135,16 +137,18 @@ def read_metadata(metadata: Any) -> tuple[tuple[base.SimulatedObject, ...], froz
 def _read(one: Any) -> base.SimulatedObject:
     corners = cast("list[list[float]]", one["axisAlignedBoundingBox"]["cornerPoints"])
     low, high = ([pick(_number(corner[axis]) for corner in corners) for axis in range(3)] for pick in (min, max))
-    at, warmth = one["position"], one.get("temperature", one.get("ObjectTemperature"))
+    at, turn, warmth = one["position"], one["rotation"], one.get("temperature", one.get("ObjectTemperature"))
     if warmth not in _TEMPERATURES:
         raise ValueError(f"{warmth!r} is not a temperature of AI2-THOR's")
     return base.SimulatedObject(
         _text(one["objectId"]),
         _text(one["objectType"]),
+        "",
         _text(one["name"]),
         Point(*(_number(at[axis]) for axis in "xyz")),
         Box(*low, *high),
         _number(one["distance"]),
+        rotation=Point(*(_number(turn[axis]) for axis in "xyz")),
         temperature=warmth,
         parents=tuple(map(_text, one["parentReceptacles"] or ())),
         contents=tuple(map(_text, one["receptacleObjectIds"] or ())),
@@ -164,8 +168,16 @@ def _text(value: Any) -> str:
     return value
 
 
+PLATFORMS = ("CloudRendering", "Linux64", "OSXIntel64")
+"""AI2-THOR's own names of its builds; the first draws by Vulkan, and needs no display."""
 MAJOR = "5."  # The beginning of known versions of the client.
-STARTING = 300.0  # Seconds for AI2-THOR to start; the first time, its client downloads a build.
+STARTING = 300.0  # Seconds for AI2-THOR to start.
+DOWNLOADING = 3_600.0  # Seconds for its client to download a build before that, once.
+_WAYS = (
+    "Without a display, use --world-option platform=CloudRendering (it needs Vulkan), or name one with display=:N; a slow "
+    "start gets more time with starting=SECONDS; a build of your own is --world-option player=PATH. `python -m "
+    "housequest.worlds.alfred.download` fetches AI2-THOR's build before it is started, and says what is missing here."
+)
 SECONDS = 60.0  # Seconds for an action.
 LONGEST_MESSAGE = 1_000  # Characters of AI2-THOR's message that are kept.
 _WORKER = "housequest.worlds.alfred.simulator.thor"
@@ -210,7 +222,8 @@ class _Said:
 
 class Thor:
     """AI2-THOR as a `Simulator`. ``player`` is the program that its client starts, such as a Unity build or ``python -m
-    housequest.worlds.alfred.player``; without one, the client downloads its own build. ``size`` is that of all frames."""
+    housequest.worlds.alfred.player``; without one, the client downloads its own build, for ``platform``, one of `PLATFORMS`.
+    ``display`` is an X display ($DISPLAY, or :0), and ``gpu`` the number of a device. ``size`` is that of all frames."""
 
     name = "thor"
 
@@ -218,14 +231,19 @@ class Thor:
         self,
         player: str | None = None,
         *,
+        platform: str | None = None,
+        display: str | None = None,
+        gpu: int | None = None,
         size: Size = base.SIZE,
         starting: float = STARTING,
         seconds: float = SECONDS,
     ) -> None:
         self._player, self._size, self._starting, self._seconds = player, size, starting, seconds
+        self._machine = {"platform": platform, "display": display, "gpu": gpu}
         self._worker: WorkerProcess | None = None
         self._last: base.SimulatorEvent | None = None
         self._version: str | None = None
+        self._names: dict[str, str] = {}  # ALFWorld's, by the object's id
 
     @property
     def version(self) -> str:
@@ -237,16 +255,19 @@ class Thor:
         made-up house, and ``WorldError`` if AI2-THOR fails."""
         if not scene.floor_plan:
             raise Unsupported("AI2-THOR has no such house: a made-up one is played with the engine boxes.")
-        self._last = None
+        self._last, self._names = None, {}
         if self._worker is None or not self._worker.alive:
             self._start(scene.floor_plan)
         else:
             self._ask({"scene": scene.floor_plan}, "Reset")
-        for action, arguments in _restored(self._now(), scene):
+        for action, arguments in restoring(self._now(), scene):
             done = self._ask({"action": action, **arguments}, action)
             if not done.ok:
                 raise WorldError(f"thor: {scene.floor_plan} cannot be set up: {action}: {shown(done.message)}")
-        self._last = replace(self._now(), action="Initialize", message="", returned=None, treated=frozenset())
+        done = self._now()
+        self._names = paired(scene, done.objects)
+        view = replace(done.view, objects=self._named(done.objects))
+        self._last = replace(done, action="Initialize", message="", view=view, returned=None, treated=frozenset())
         return self._last
 
     def act(self, action: str, /, **arguments: object) -> base.SimulatorEvent:
@@ -255,8 +276,9 @@ class Thor:
             arguments = {"degrees": base.LOOK, **arguments}
         ids = {one.id for one in before.objects}
         meant = {
+            # An id of this build means that object, also when it is gone.
             key: base.closest(ids, value) or value
-            if key in ("objectId", "receptacleObjectId") and isinstance(value, str)
+            if key in ("objectId", "receptacleObjectId") and isinstance(value, str) and value not in self._names
             else value
             for key, value in arguments.items()
         }
@@ -286,9 +308,11 @@ class Thor:
 
     def _start(self, floor_plan: str) -> None:
         self.close()
-        settings = {"player": self._player, "scene": floor_plan, "size": list(self._size), "field": base.FIELD}
+        settings = {"player": self._player, "scene": floor_plan, "size": list(self._size), "field": base.FIELD, **self._machine}
         self._worker = WorkerProcess(_WORKER, {**settings, "seconds": self._seconds, "starting": self._starting})
-        self._answered("Initialize", lambda worker: worker.ready().result(self._starting), self._starting)
+        # The client counts the seconds of the start itself, once it has its build.
+        whole = self._starting + (0.0 if self._player else DOWNLOADING)
+        self._answered("Initialize", lambda worker: worker.ready().result(whole), whole)
 
     def _ask(self, request: Mapping[str, object], action: str) -> base.SimulatorEvent:
         return self._answered(action, lambda worker: worker.call(request, self._seconds, self._starting), self._seconds)
@@ -316,16 +340,25 @@ class Thor:
         images = {name: base64.b64decode(image) for name, image in cast("dict[str, str]", said["images"]).items()}
         painted = (one for one in cast("list[Any]", metadata["colors"] or []) if "|" in one["name"])
         colours: Any = {tuple(int(part) for part in one["color"]): str(one["name"]) for one in painted}
-        view = _Said(objects, seen, images, colours, self._size)
+        view = _Said(self._named(objects), seen, images, colours, self._size)
         ok, message = metadata["lastActionSuccess"] is True, str(metadata["errorMessage"])[:LONGEST_MESSAGE]
         return base.SimulatorEvent(action, ok, message, pose, held, view, metadata["actionReturn"], treated)
+
+    def _named(self, objects: Iterable[base.SimulatedObject]) -> tuple[base.SimulatedObject, ...]:
+        """The objects with ALFWorld's names. An object keeps its name; a new one gets the next number of its kind."""
+        for one in objects:
+            if one.id not in self._names:
+                stem = one.kind.lower()
+                numbers = (int(name.rpartition(" ")[2]) for name in self._names.values() if name.rpartition(" ")[0] == stem)
+                self._names[one.id] = f"{stem} {1 + max(numbers, default=0)}"
+        return tuple(replace(one, name=self._names[one.id]) for one in objects)
 
 
 def _failed(error: BaseException, seconds: float) -> BaseException:
     """The world's error for a failure, or the interruption itself."""
     match error:
         case WorkerError():
-            return WorldError(f"thor: its process {error}. Name AI2-THOR's build with --world-option player=PATH.")
+            return WorldError(f"thor: its process {error}. {_WAYS}")
         case TimeoutError():
             return WorldError(f"thor: its process gave no answer within {seconds:g} seconds.")
         case KeyError() | ValueError() | TypeError() | IndexError() | AttributeError():
@@ -334,26 +367,25 @@ def _failed(error: BaseException, seconds: float) -> BaseException:
             return error
 
 
-def _restored(now: base.SimulatorEvent, scene: base.Scene) -> list[tuple[str, dict[str, object]]]:
-    """The actions that set up a scene, without those for parts that are right already."""
+def restoring(now: base.SimulatorEvent, scene: base.Scene) -> list[tuple[str, dict[str, object]]]:
+    """The actions that set up a scene, without those for parts that are right already. AI2-THOR removes all objects that can be
+    carried or pushed and are not listed with a pose: so furniture is listed where it stands, and lamps, whose ids are others
+    than ALFRED's, are switched by kind, as ALFRED does."""
     actions: list[tuple[str, dict[str, object]]] = []
     wanted = [one for one in scene.things if one.pickupable]
     there = {one.id: one for one in now.objects if one.pickupable}
     if {one.id for one in wanted} != set(there):
-        left: dict[str, list[str]] = {}
+        left: dict[str, list[base.SimulatedObject]] = {}
         for one in there.values():
-            left.setdefault(one.kind, []).append(one.name)
+            left.setdefault(one.kind, []).append(one)
+        placed = [(left[kind].pop(0), one.point) for one in wanted if left.get(kind := base.kind_in(one.id))]
+        placed += [(one, one.position) for one in now.objects if one.moveable and not one.pickupable]
         poses = [
-            {
-                "objectName": left[base.kind_in(one.id)].pop(0),
-                "position": one.point._asdict(),
-                "rotation": {"x": 0, "y": 0, "z": 0},
-            }
-            for one in wanted
-            if left.get(base.kind_in(one.id))
+            {"objectName": one.label, "position": point._asdict(), "rotation": one.rotation._asdict()} for one, point in placed
         ]
         actions.append(("SetObjectPoses", {"objectPoses": poses}))
-    lamps = {one.kind: one.id in scene.on for one in now.objects if one.toggleable and one.on != (one.id in scene.on)}
+    on = {base.kind_in(id) for id in scene.on}
+    lamps = {one.kind: one.kind in on for one in now.objects if one.toggleable and one.on != (one.kind in on)}
     if lamps:
         toggles = [{"objectType": kind, "isOn": on} for kind, on in sorted(lamps.items())]
         actions.append(("SetObjectToggles", {"objectToggles": toggles}))
@@ -365,6 +397,17 @@ def _restored(now: base.SimulatorEvent, scene: base.Scene) -> list[tuple[str, di
         pose = {"position": at, "rotation": {"x": 0.0, "y": start.yaw, "z": 0.0}, "horizon": start.pitch}
         actions.append(("TeleportFull", {**pose, "standing": True, "forceAction": True}))
     return actions
+
+
+def paired(scene: base.Scene, objects: Iterable[base.SimulatedObject]) -> dict[str, str]:
+    """The names in a scene of AI2-THOR's objects, by their ids: each is that of the nearest thing of its kind in the scene."""
+    names = {**{id: name for name, id in scene.ids.items()}, **{one.id: one.name for one in scene.things}}
+    left, found = {one.id for one in objects}, dict[str, str]()
+    for id in sorted(names, key=lambda id: (id not in left, id)):
+        if (meant := base.closest(left, id)) is not None:
+            left.remove(meant)
+            found[meant] = names[id]
+    return found
 
 
 _POLL = 0.2
@@ -386,7 +429,13 @@ def start(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Handler]:
     # Python for macOS lacks it before 3.13; then a player that dies at the start is noticed only at the timeout.
     if hasattr(os, "waitid"):
         threading.Thread(target=_watch_start, args=(starting,), daemon=True).start()
-    given = {"local_executable_path": settings["player"]} if settings["player"] else {}
+    given: dict[str, Any] = {"local_executable_path": settings["player"]} if settings["player"] else {}
+    if settings["platform"]:
+        given["platform"] = getattr(importlib.import_module("ai2thor.platform"), settings["platform"])
+    if settings["gpu"] is not None:
+        given["gpu_device"] = settings["gpu"]
+    if settings["platform"] != PLATFORMS[0]:
+        given["x_display"] = settings["display"] or os.environ.get("DISPLAY") or ":0"
     controller: Any = controllers.Controller(
         **given,
         scene=settings["scene"],
@@ -397,7 +446,6 @@ def start(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Handler]:
         visibilityDistance=1.5,
         renderDepthImage=True,
         renderInstanceSegmentation=True,
-        x_display=os.environ.get("DISPLAY") or ":0",
         server_timeout=settings["seconds"],
         server_start_timeout=settings["starting"],
     )

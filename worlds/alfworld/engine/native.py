@@ -73,7 +73,8 @@ def perform(game: Game, state: State, action: GroundAction) -> tuple[State, str]
     verb, thing, place = action
     match verb:
         case "go":
-            state = State(game.place_of[place], *state[1:])  # twice as fast as _replace, in the most frequent command
+            # Three times as fast as _replace, in the most frequent command.
+            state = tuple.__new__(State, (game.place_of[place], *state[1:]))  # pyright: ignore[reportUnknownMemberType]
             return state, f"You arrive at {game.receptacles[place]}. {_contents(game, state, place)}"
         case "look":
             return state, _look(game, state)

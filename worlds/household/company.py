@@ -1,21 +1,22 @@
-"""The expert with several goals, alone or in company: what others said and did, and what is left to do for oneself.
+"""An expert with several goals, alone or in company: what others said and did, and what is left to do for oneself.
 
 Players divide the places among them by name, say what they fetch (*claim*), finished and saw, and take each other's word for
 what cannot be seen, such as that a thing is hot. What somebody carries counts as a claim where nothing was said. If two claim
-one errand, who holds its thing has it, then who comes first by name, so nobody is polite for ever. A player who had nothing to
-do for six rounds no longer believes claims, and after six more nothing that others said or seem to have done: with a partner
-who forgets, or is gone, the game still goes on.
+one errand, who holds its thing has it, then who comes first by name, so nobody is polite for ever. A player is at as many
+errands as it has hands. If it had nothing to do for six rounds it no longer believes claims, and after six more nothing that
+others said or seem to have done: with a partner who forgets, or is gone, the game still goes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from housequest.worlds.household.arrangement import NOTHING_ARRANGED, Arrangement
 from housequest.worlds.household.base import Move
-from housequest.worlds.household.belief import Belief, BeliefBuilder, Item, kind, names
-from housequest.worlds.household.goals import ADJECTIVES, Goal, Treatment
+from housequest.worlds.household.belief import Belief, BeliefBuilder, Item, by_name, kind, names
+from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, Goal, Treatment
 from housequest.worlds.household.news import heard
 from housequest.worlds.household.talk import Claimed, Dropped, Finished, Saw, read_quoted, read_talk
 from housequest.worlds.shared import WAIT
@@ -23,14 +24,18 @@ from housequest.worlds.shared import WAIT
 PATIENCE = 6
 """The idle rounds after which claims are no longer believed, and after as many again nothing else."""
 _MOST_TOLD = 200
+LOOKED_AT = 2
+"""The turn, in the order of a search, of places where others look or looked."""
 
 
 class ToldThing(NamedTuple):
-    """A thing where another player put or saw it, None once the place was looked at; with a treatment that nobody sees."""
+    """A thing where another player put or saw it, None once the place was looked at; with a treatment that nobody sees.
+    ``laid`` is true if its carrier says so, from whom it was not seen to be taken since."""
 
     thing: str
     place: str | None
     treatment: Treatment | None = None
+    laid: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +45,8 @@ class CompanyMemory:
     Args:
         player: Its own name; "" if it plays alone.
         others: The names of the others.
-        claims: The errand that each other player said it is at.
-        mine: The errand that this player is at.
+        claims: The errands that each other player said it is at.
+        mine: The errands that this player is at.
         told: What others said or seem to have done.
         looked: The places that others said they looked into.
         telling: The players who say what they saw.
@@ -51,12 +56,13 @@ class CompanyMemory:
         idle: Its rounds without anything to do.
         doubted: The commands that were refused once, and the place to look at because of the last.
         revisited: The places that it looked at again.
+        arrangement: What was arranged with the others in words.
     """
 
     player: str = ""
     others: tuple[str, ...] = ()
     claims: tuple[tuple[str, Claimed], ...] = ()
-    mine: Claimed | None = None
+    mine: tuple[Claimed, ...] = ()
     told: tuple[ToldThing, ...] = ()
     looked: frozenset[str] = frozenset()
     telling: frozenset[str] = frozenset()
@@ -67,6 +73,7 @@ class CompanyMemory:
     doubted: frozenset[str] = frozenset()
     check: str | None = None
     revisited: tuple[str, ...] = ()
+    arrangement: Arrangement = NOTHING_ARRANGED
 
     @property
     def heeds(self) -> bool:
@@ -87,7 +94,7 @@ def hearing(company: CompanyMemory, before: Belief, goals: Sequence[Goal], news:
     for sentence in news:
         said = read_quoted(sentence)
         if said is not None and said[0] in company.others:
-            company = _told(company, goals, *said)
+            company = _told(company, goals, *said, before.hands)
         after = heard(before, (sentence,))
         for was in before.others:
             one = next(each for each in after.others if each.name == was.name)
@@ -96,29 +103,39 @@ def hearing(company: CompanyMemory, before: Belief, goals: Sequence[Goal], news:
                     wanted = (kind(thing), kind(one.at))
                     goal = next((goal for goal in goals if (goal.object, goal.receptacle) == wanted), None)
                     company = _learnt(company, ToldThing(thing, one.at, goal.treatment if goal is not None else None))
+        taken = {thing for one in after.others for thing in one.carried}.intersection(names(sentence))
+        if said is None and taken:
+            told = (one._replace(laid=False) if one.thing in taken else one for one in company.told)
+            company = replace(company, told=tuple(told))
         before = after
     return company
 
 
-def _told(company: CompanyMemory, goals: Sequence[Goal], who: str, said: str) -> CompanyMemory:
+def _told(company: CompanyMemory, goals: Sequence[Goal], who: str, said: str, hands: int) -> CompanyMemory:
     message = read_talk(said)
-    claims = dict(company.claims)
+    theirs = [claim for one, claim in company.claims if one == who]
     match message:
         case Claimed(goal=number) if number <= len(goals):
-            claims[who] = message
+            theirs = [*(one for one in theirs if one != message), message][-hands:]
         case Finished(goal=number, thing=thing, place=place) if number <= len(goals):
-            company = _learnt(company, ToldThing(thing, place, goals[number - 1].treatment))
-            if who in claims and claims[who].goal == number:
-                del claims[who]
+            company = _learnt(company, ToldThing(thing, place, goals[number - 1].treatment, laid=True))
+            theirs = _without(theirs, number, thing)
         case Saw(place=place, things=things):
             company = replace(company, looked=company.looked | {place}, telling=company.telling | {who})
             for thing in things:
                 company = _learnt(company, ToldThing(thing, place))
-        case Dropped(goal=number) if who in claims and claims[who].goal == number:
-            del claims[who]
+        case Dropped(goal=number):
+            theirs = _without(theirs, number)
         case _:
             pass
-    return replace(company, claims=tuple(claims.items()))
+    others = (one for one in company.claims if one[0] != who)
+    return replace(company, claims=(*others, *((who, claim) for claim in theirs)))
+
+
+def _without(claims: Sequence[Claimed], number: int, thing: str = "") -> list[Claimed]:
+    """The claims without one of a goal, that of this thing if there is one."""
+    gone = max((one for one in claims if one.goal == number), key=lambda one: one.thing == thing, default=None)
+    return [one for one in claims if one is not gone]
 
 
 def _learnt(company: CompanyMemory, told: ToldThing) -> CompanyMemory:
@@ -127,15 +144,18 @@ def _learnt(company: CompanyMemory, told: ToldThing) -> CompanyMemory:
     return replace(company, told=(*(one for one in company.told if one.thing != told.thing), told)[-_MOST_TOLD:])
 
 
-def observing(company: CompanyMemory, command: str, belief: Belief, *, refused: bool) -> CompanyMemory:
-    """The memory after the answer to a command, which ``belief`` has: one's own eyes count for more than words."""
+def observing(
+    company: CompanyMemory, command: str, before: Belief, belief: Belief, *, walk: str, refused: bool
+) -> CompanyMemory:
+    """The memory after the answer to a command, which ``belief`` has: one's own eyes count for more than words. The verb of
+    commands that go somewhere is ``walk``."""
     named = names(command)
     if refused:
-        place = named[-1] if named and not command.startswith("go to ") and belief.is_here(named[-1]) else None
+        place = named[-1] if named and not command.startswith(walk) and belief.is_here(named[-1]) else None
         return replace(company, doubted=company.doubted | {command}, check=place, deed=None)
     here = {one.name for one in belief.here() if one.openness != "closed" and one.contents is not None}
     told = tuple(one._replace(place=None) if one.place in here else one for one in company.told)
-    put = command.startswith("move ") and len(named) == 2
+    put = len(named) == 2 and named[0] in before.carried and named[0] not in belief.carried
     deed = (named[0], named[1]) if put else None
     return replace(company, told=told, deed=deed, check=None, doubted=company.doubted - {command})
 
@@ -149,7 +169,7 @@ def believed(company: CompanyMemory, belief: Belief) -> Belief:
         if told.treatment is not None and company.trusts:
             known = {"clean": True} if told.treatment == "clean" else {"heat": ADJECTIVES[told.treatment]}
             builder.learn(told.thing, **known)
-        if told.place is None or told.thing in carried:
+        if told.place is None or (told.thing in carried and not told.laid):
             continue
         for name, place in builder.places.items():
             if told.thing in (place.contents or ()) and name != told.place:
@@ -168,10 +188,11 @@ class Work:
         company: The player's memory of the others.
         goals: All goals of the task.
         belief: The state of the house, as far as it is known.
+        target: The only receptacle that counts for all goals, if they are measured at one.
     """
 
-    def __init__(self, company: CompanyMemory, goals: Sequence[Goal], belief: Belief) -> None:
-        self.company, self.goals, self.belief = company, goals, belief
+    def __init__(self, company: CompanyMemory, goals: Sequence[Goal], belief: Belief, target: str | None = None) -> None:
+        self.company, self.goals, self.belief, self._target = company, goals, belief, target
         self.held = belief.item(belief.held)
         self.settled = {number: self._settled(goal) for number, goal in enumerate(goals, start=1)}
         """For each goal, the receptacle that has most of its things, and these."""
@@ -186,6 +207,9 @@ class Work:
         for who in company.others if company.heeds else ():
             self._leave_to(who, carried.get(who, ()))
         self.left = {number: count - self.taken.get(number, 0) for number, count in self.missing.items()}
+        if company.trusts:
+            self.avoided |= company.arrangement.kept
+            self.left.update(dict.fromkeys(company.arrangement.left_out.intersection(self.left), 0))
 
     def _numbered(self) -> Iterator[tuple[int, Goal]]:
         return enumerate(self.goals, start=1)
@@ -194,7 +218,7 @@ class Work:
         found = [
             (one.name, tuple(name for name in self.belief.inside(one) if kind(name) == goal.object and self._ready(goal, name)))
             for one in self.belief.receptacles
-            if one.kind == goal.receptacle
+            if one.kind == goal.receptacle and self._target in (None, one.name)
         ]
         place, things = max(found, key=lambda each: len(each[1]), default=("", ()))
         return place, things[: goal.count]
@@ -207,45 +231,92 @@ class Work:
         company = self.company
         return bool(company.others) and company.trusts and len(self.goals) > 1 and name not in company.doubted
 
-    def _leave_to(self, who: str, carried: Collection[str]) -> None:
-        """Count the errand that another player is at, unless this player has the better right to it."""
-        claim = dict(self.company.claims).get(who)
-        number = claim.goal if claim else 0
-        if not self.missing.get(number):
-            wanted = (n for n, goal in self._numbered() if self.missing.get(n) and goal.object in map(kind, carried))
-            number = next((n for n in wanted if self.missing[n] > self.taken.get(n, 0)), 0)
-        if not number:
+    def _leave_to(self, who: str, carried: Sequence[str]) -> None:
+        """Count the errands that another player is at, unless this player has the better right to them."""
+        claims = [claim for one, claim in self.company.claims if one == who and self.missing.get(claim.goal)]
+        left = [*carried]
+        for claim in claims:
+            alike = [one for one in left if kind(one) == self.goals[claim.goal - 1].object]
+            if alike:
+                left.remove(claim.thing if claim.thing in alike else alike[0])
+            self._leave(who, claim.goal, claim.thing, holds=bool(alike))
+        # What somebody carries counts as claimed, if that was not said.
+        for thing in left[: max(0, self.belief.hands - len(claims))]:
+            numbers = (number for number, goal in self._numbered() if goal.object == kind(thing))
+            if number := next((one for one in numbers if self.missing.get(one, 0) > self.taken.get(one, 0)), 0):
+                self._leave(who, number, thing, holds=True)
+
+    def _leave(self, who: str, number: int, thing: str, *, holds: bool) -> None:
+        if number in self.company.arrangement.mine:
             return
-        mine, goal = self.company.mine, self.goals[number - 1]
-        holds = goal.object in map(kind, carried)
-        if mine is not None and mine.goal == number and self.missing[number] - self.taken.get(number, 0) <= 1:
-            held = self.held is not None and self.held.name == mine.thing
-            if (not held, self.company.player) < (not holds, who):
-                return
+        player, carried = self.company.player, self.belief.carried
+        better = [one for one in self.company.mine if (one.thing not in carried, player) < (not holds, who)]
+        if self.missing[number] - self.taken.get(number, 0) <= sum(one.goal == number for one in better):
+            return
         self.taken[number] = self.taken.get(number, 0) + 1
-        if claim is not None and claim.goal == number:
-            self.avoided.add(claim.thing)
+        # Of two who want one thing while there is another, only one makes way.
+        if all(one.thing != thing for one in better):
+            self.avoided.add(thing)
 
     @property
     def done(self) -> bool:
         """True if everything is believed done, but for a goal of light."""
         return not any(self.missing.values())
 
-    def wanted(self) -> dict[str, list[int]]:
-        """The kinds of things that this player should still find, each with its goals."""
+    def wanted(self, among: Collection[int] | None = None) -> dict[str, list[int]]:
+        """The kinds of things that this player should still find, each with its goals; only of those ``among`` if given."""
         found: dict[str, list[int]] = {}
         for number, count in self.left.items():
-            if count > 0:
+            if count > 0 and (among is None or number in among):
                 found.setdefault(self.goals[number - 1].object, []).append(number)
         return found
 
-    def purpose(self, held: Item) -> int | None:
-        """The goal for which a thing is held; None if it is not needed."""
-        numbers = self.wanted().get(held.kind, [])
-        mine = self.company.mine
-        if mine is not None and mine.thing == held.name and mine.goal in numbers:
-            return mine.goal
-        return min(numbers, key=lambda one: (not held.treated(self.goals[one - 1].treatment or "clean"), one), default=None)
+    def purposes(self) -> dict[str, int]:
+        """The goals for which things are held: those that are not needed have none."""
+        found, left = dict[str, int](), dict(self.left)
+        claimed = {one.thing: one.goal for one in self.company.mine}
+        for name in sorted(self.belief.carried, key=lambda name: (name not in claimed, self.belief.carried.index(name))):
+            held = self.belief.item(name) or Item(name)
+            numbers = [number for number, count in left.items() if count > 0 and self.goals[number - 1].object == held.kind]
+            number = min(
+                numbers,
+                key=lambda one: (one != claimed.get(name), not held.treated(self.goals[one - 1].treatment or "clean"), one),
+                default=None,
+            )
+            if number is not None:
+                found[name] = number
+                left[number] -= 1
+        return found
+
+    def search_order(self, places: Iterable[str]) -> dict[str, int]:
+        """The turn of each place in a search: one's own first, then those of others, last those where others look or looked.
+        The ``places`` of a room are dealt out by name among the players."""
+        company, belief = self.company, self.belief
+        if not company.trusts or not company.others:
+            return dict.fromkeys(places, 0)
+        players = sorted((company.player, *company.others))
+        mine, looked = players.index(company.player), self._looked_by_others()
+        return {
+            name: LOOKED_AT if name in looked or belief.is_occupied(name) else int(number % len(players) != mine)
+            for number, name in enumerate(sorted(places, key=by_name))
+        }
+
+    def _looked_by_others(self) -> frozenset[str]:
+        """The places that others looked into: as they say, or as far as was seen of those who do not tell."""
+        silent = (other.looked for other in self.belief.others if other.name not in self.company.telling)
+        seen = frozenset[str]().union(*silent)
+        # Who heats or cools something stands at a closed door, too.
+        treating = {
+            place for place in seen if kind(place) in APPLIANCES.values() and self.belief.places[place].openness == "closed"
+        }
+        return self.company.looked | seen - treating
+
+    def round_again(self) -> Iterator[str]:
+        """The places to look at again, the least often seen again first: somebody may have moved what is needed."""
+        again = self.company.revisited
+        rooms = self.belief.rooms
+        names = (one.name for one in self.belief.receptacles if one.name not in rooms)
+        yield from sorted(names, key=lambda name: (again.count(name), by_name(name)))
 
     def fixed(self, number: int) -> str:
         """The target that is settled for a goal: where one of two things is, or is going; "" if any will do."""
@@ -274,16 +345,20 @@ def spoken_for(work: Work, company: CompanyMemory, seen: Sequence[str]) -> tuple
 
 
 def claiming(
-    company: CompanyMemory, claim: Claimed | None, move: Move, says: tuple[str, ...], revisits: str = ""
+    company: CompanyMemory, claims: tuple[Claimed, ...], move: Move, says: tuple[str, ...], hands: int, revisits: str = ""
 ) -> CompanyMemory:
     """The memory after a decision, with what is said beside it; ``revisits`` is the place that is looked at again."""
-    before = company.mine
-    if claim is not None and claim != before and (before is None or (claim.goal, claim.thing) != (before.goal, before.thing)):
-        says = (*says, str(claim))
-    elif claim is None and before is not None:
-        says = (*says, str(Dropped(before.goal))) if not any(one.startswith("Goal ") for one in says) else says
+    before, now = ([(one.goal, one.thing) for one in each] for each in (company.mine, claims))
+    new = [one for one in claims if (one.goal, one.thing) not in before]
+    finished = [one.goal for one in map(read_talk, says) if isinstance(one, Finished)]
+    # A player with one hand drops an errand when it claims another.
+    left = [number for number, thing in before if (number, thing) not in now] if hands > 1 or not new else []
+    for number in finished:
+        if number in left:
+            left.remove(number)
+    says = (*says, *(str(Dropped(number)) for number in left), *map(str, new))
     # Who has waited in vain does not begin to trust again.
     least = 0 if company.heeds else PATIENCE if company.trusts else 2 * PATIENCE
     idle = company.idle + 1 if move.command == WAIT or revisits else least
     revisited = (*company.revisited, *([revisits] if revisits else []))[-_MOST_TOLD:]
-    return replace(company, mine=claim, says=says if company.others else (), idle=idle, revisited=revisited)
+    return replace(company, mine=claims, says=says if company.others else (), idle=idle, revisited=revisited)
