@@ -72,6 +72,7 @@ class Turn:
         transitions: The commands executed since the last decision, whoever chose them: none on the first turn and after an
             unreadable reply. Each observation has the belief after it.
         hints: The person's hints since the last decision.
+        answered: How many of them, from the first, the agent was asked with before, and has answered.
         declined: Proposals of this turn that the person rejected.
         rules: Rules that may be shown to a model; the agent emits ``RulesShown`` for those that it shows, and may repeat one.
         admissible: The admissible commands, if granted.
@@ -81,6 +82,7 @@ class Turn:
         pose: The agent's own place beside ``frame``.
         player: In company, the agent's own name; "" if it plays alone.
         others: The names of the other players in the house.
+        obeyed: Those of the others who are people, whose requests are carried out; all of them if the game says so.
         news: What the agent noticed of the others since its last command, and what they said (`quoted`), the oldest first.
     """
 
@@ -88,6 +90,7 @@ class Turn:
     left: int
     transitions: tuple[Transition, ...] = ()
     hints: tuple[str, ...] = ()
+    answered: int = 0
     declined: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
     admissible: tuple[str, ...] | None = None
@@ -97,6 +100,7 @@ class Turn:
     pose: Pose | None = None
     player: str = ""
     others: tuple[str, ...] = ()
+    obeyed: tuple[str, ...] = ()
     news: tuple[str, ...] = ()
 
 
@@ -137,10 +141,37 @@ class Idle:
     reason: str
 
 
-Decision = Act | ParseFailure | Idle | GiveUp | Leave
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Say something to the other players. Where that is free, the turn goes on; else it is spent."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overheard:
+    """Another player, ``who``, says something while this one thinks about its turn, which goes on."""
+
+    who: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """Somebody else decides for this player from now on: an ``agent`` while the person is away, or ``human`` again."""
+
+    agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class Away:
+    """Nobody is there to ask, and an agent is to decide this turn."""
+
+
+Decision = Act | Say | Overheard | HandOver | ParseFailure | Idle | GiveUp | Leave
 """An agent's decision in a turn."""
-AskPerson = Callable[[Turn], Awaitable[str | None]]
-"""Asks a person for a command; None means that they leave."""
+AskPerson = Callable[[Turn], Awaitable[str | Say | Overheard | Idle | Away | None]]
+"""Asks a person for a command, or what they say to others, hear or let pass; None means that they leave."""
 
 
 class Agent(Protocol):
@@ -345,5 +376,6 @@ class Unattended:
         del turn
         return Stop(message)
 
-    async def over(self, ended: Ended) -> None:
+    async def over(self, ended: Ended) -> Rewind | None:
         del ended
+        return None

@@ -105,10 +105,10 @@ class Settings(BaseModel):
     ``protocol`` names conditions of a measurement (`housequest.agent.protocols`). ``repeat`` is the number of episodes of each
     task, and ``retry_lost`` the number of retries of a lost one. ``players`` share one house, in place of one ``agent``:
     each is ``AGENT``, ``AGENT=MODEL`` or ``builtin``, with ``*N`` for N of them; ``talk`` is the price of a message, and
-    ``order`` says if they decide one after the other. ``rules`` is a rulebook's name or file, of which an episode
-    shows at most about ``rules_budget`` tokens. ``timeout`` limits one attempt at a model call, in seconds. ``agents`` has the
-    settings of each agent by name, and ``set`` overrides them for the chosen agent; ``worlds`` and ``world_option`` do the same
-    for world options. ``prices`` are by model name::
+    ``order`` says if they decide one after the other, and ``obey`` whose requests agents carry out. ``rules`` is a rulebook's
+    name or file, of which an episode shows at most about ``rules_budget`` tokens. ``timeout`` limits one attempt at a model
+    call, in seconds. ``agents`` has the settings of each agent by name, and ``set`` overrides them for the chosen agent;
+    ``worlds`` and ``world_option`` do the same for world options. ``prices`` are by model name::
 
         [prices."openai:NAME"]
         input = 1.25
@@ -137,6 +137,7 @@ class Settings(BaseModel):
     players: tuple[Text, ...] = ()
     talk: Literal["free", "turn", "off"] = "free"
     order: Literal["turns", "at-once"] = "turns"
+    obey: Literal["people", "all"] = "people"
     timeout: Annotated[float, BeforeValidator(_not_bool), Field(gt=0, le=86_400, allow_inf_nan=False)] = 60.0
     rules: Annotated[Text | None, BeforeValidator(lambda value: None if value == NO_RULES else value)] = None
     rules_budget: Number = RULES_BUDGET
@@ -466,7 +467,7 @@ _PATHS = ("rules", "habits")
 _LISTS = ("type", "grant", "players")
 _PAIRS = ("set", "world_option")
 """Settings given as KEY=VALUE; in files they are tables of an agent or a world."""
-_OF_A_MEASUREMENT = ("protocol", "repeat", "retry_lost", "players", "talk", "order")
+_OF_A_MEASUREMENT = ("protocol", "repeat", "retry_lost", "players", "talk", "order", "obey")
 """Settings given only with the command or an arm of a sweep, never in a file."""
 FILE_KEYS = tuple(key for key in Settings.model_fields if key not in (*_PAIRS, *_OF_A_MEASUREMENT))
 _VARIABLES = {f"{PREFIX}{key.upper()}": key for key in Settings.model_fields if key not in (*_TABLES, *_OF_A_MEASUREMENT)}

@@ -7,27 +7,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast, get_args
 
 from housequest.agent.agents import spec as registry
 from housequest.agent.agents.spec import needs_admissible
 from housequest.agent.base import Agent, AskPerson
 from housequest.agent.config import RULES_BUDGET, Prices, Settings, world_of
 from housequest.agent.episodes.drawing import no_rooms
-from housequest.agent.episodes.events import Curiosity
-from housequest.agent.episodes.loop import PLAN, VIEW, EpisodeConfig, TogetherConfig
+from housequest.agent.episodes.events import Curiosity, Manner
+from housequest.agent.episodes.loop import PLAN, VIEW, EpisodeConfig
+from housequest.agent.episodes.together import TogetherConfig
 from housequest.agent.models.base import Image, Message, Model, Request, Watch, in_role, probe, roles_of
 from housequest.agent.models.keys import KeyRing
 from housequest.agent.models.registry import EXAMPLE, computes, destination, make_model, parse_models, portable_name
 from housequest.agent.roles.base import Exchange, check_continues, check_held
 from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.rules import accepted
-from housequest.worlds.base import World
-from housequest.worlds.errors import ConfigurationError, Unsupported, shown
+from housequest.worlds.base import Task, World
+from housequest.worlds.env import shared_house
+from housequest.worlds.errors import ConfigurationError, Unsupported, nearest, shown
 from housequest.worlds.options import Scalar
 from housequest.worlds.paths import given_path, read_file
 from housequest.worlds.registry import load_plugin, plugins, world_class
-from housequest.worlds.shared import Shareable
+from housequest.worlds.shared import Shareable, Shared
 
 if TYPE_CHECKING:
     from housequest.agent.agents.spec import Worked
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 HUMAN = "human"
 NAMES = ("Ann", "Bob", "Cleo", "Dan")
 """Names of players who have none of their own."""
-_PLAYER = re.compile(r"(?P<agent>[\w.-]{1,80})(?:=(?P<model>.{1,500}?))?(?:\*(?P<number>[1-9]))?")
+_PLAYER = re.compile(r"(?P<agent>[\w.-]{1,80})(?:/(?P<manner>[\w-]{1,20}))?(?:=(?P<model>.{1,500}?))?(?:\*(?P<number>[1-9]))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +52,15 @@ class Setup(EpisodeConfig):
     @property
     def company(self) -> TogetherConfig:
         """The settings of several players in one house."""
-        return TogetherConfig(self.configured.talk, self.configured.order)
+        return TogetherConfig(self.configured.talk, self.configured.order, self.configured.obey)
 
     @property
     def recorded_model(self) -> str | None:
         return portable_name(self.model) if self.model else None
+
+    def share(self, task: Task) -> Shared:
+        """Open a task for all players. Raises what `shared_house` raises."""
+        return shared_house(self.world, task, [name for name, _ in self.players])
 
     @property
     def each(self) -> tuple[Setup, ...]:
@@ -92,10 +98,15 @@ class Setup(EpisodeConfig):
         return make_model(self.model, keys=keys, timeout=self.configured.timeout, watch=watch, limiter=limiter)
 
     def make_agent(self, model: Model | None, question: AskPerson | None = None) -> Agent:
-        """Make the agent; ``question`` asks a person. Raises ``ConfigurationError``."""
-        return registry.make_agent(
+        """Make the agent, or the person for whom it stands in; ``question`` asks a person. Raises ``ConfigurationError``."""
+        agent = registry.make_agent(
             self.agent, world=self.world, model=model, settings=self.settings, seed=self.seed, question=question, worked=worked
         )
+        if self.stand_in is None or question is None:
+            return agent
+        from housequest.agent.agents.unaided.players import Guest
+
+        return Guest(question, agent)
 
     async def check_model(self, model: Model) -> None:
         """Raise ``Unsupported`` if ``model`` cannot do as configured: accept images, keep forms or continue plain text."""
@@ -179,16 +190,13 @@ def _set_up_company(settings: Settings, world: World | None) -> Setup:
     if settings.retry_lost:
         raise ConfigurationError("--retry-lost is for one player alone, who is told of its earlier attempts; leave it out.")
     world = world or world_of(settings)
-    if not isinstance(world, Shareable):
-        raise Unsupported(f"The world {world.name!r} is for one player alone; leave --players out.")
-    if alone := {"diagnosis", VIEW, PLAN} & set(settings.grant):
-        raise ConfigurationError(f"--grant {min(alone)} is for one player alone; leave it out.")
+    _check_company(settings, world)
     players = list[tuple[str, Setup]]()
-    for name, (agent, model) in zip(NAMES, named, strict=False):
+    for name, (agent, manner, model) in zip(NAMES, named, strict=False):
         if agent == HUMAN:
             raise ConfigurationError("--players: the agent 'human' needs a screen; name agents that play by themselves.")
         own = settings.model_copy(update={"players": (), "agent": agent, "model": model})
-        players.append((name, set_up(own, world)))
+        players.append((name, replace(set_up(own, world), manner=manner)))
     first = players[0][1]
     models = {each.model for _, each in players if each.model is not None}
     # A figure of a run is by its model only if there is one.
@@ -196,17 +204,54 @@ def _set_up_company(settings: Settings, world: World | None) -> Setup:
     return replace(first, players=tuple(players), configured=settings, model=model)
 
 
-def _each_player(given: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-    for player in (one.strip() for text in given for one in text.split(",")):
+def set_up_beside(settings: Settings, world: World, agent: str) -> Setup:
+    """The setup of a person and an agent in one house. Model, rules and settings are the agent's. Raises what `set_up` does."""
+    _check_company(settings, world)
+    person = set_up(settings.model_copy(update={"model": None, "rules": None, "set": {}}), world, HUMAN)
+    partner = set_up(settings, world, agent)
+    return replace(person, players=tuple(zip(NAMES, (person, partner), strict=False)), configured=settings)
+
+
+def set_up_guests(settings: Settings, world: World, stand_in: str) -> Setup:
+    """The setup of two people in one house, for whom the agent ``stand_in`` plays while they are away. Raises as `set_up`."""
+    if stand_in == HUMAN:
+        raise ConfigurationError("An agent stands in for people who leave; name one that plays by itself.")
+    _check_company(settings, world)
+    seat = replace(set_up(settings, world, stand_in), stand_in=stand_in)
+    return replace(seat, players=((NAMES[0], seat), (NAMES[1], seat)), configured=settings)
+
+
+def _check_company(settings: Settings, world: World) -> None:
+    if not isinstance(world, Shareable):
+        raise Unsupported(f"The world {world.name!r} is for one player alone, and not for several in one house.")
+    if alone := {"diagnosis", VIEW, PLAN} & set(settings.grant):
+        raise ConfigurationError(f"--grant {min(alone)} is for one player alone; leave it out.")
+
+
+def read_player(player: str) -> tuple[str, Manner | None, str | None]:
+    """The agent, its manner as a partner, and its model, as ``--players`` names one. Raises ``ConfigurationError``."""
+    found = list(_each_player([player]))
+    if len(found) != 1:
+        raise ConfigurationError(f"{shown(player, 60)} is not one player; name each by itself.")
+    return found[0]
+
+
+def _each_player(given: Sequence[str]) -> Iterator[tuple[str, Manner | None, str | None]]:
+    for player in (part.strip() for text in given for part in text.split(",")):
         found = _PLAYER.fullmatch(player)
         if found is None:
             raise ConfigurationError(
                 f"--players: {shown(player, 60)} is no player; give AGENT, AGENT=MODEL or builtin, or *N after it."
             )
-        agent, model = found["agent"], found["model"]
+        agent, manner, model = found["agent"], found["manner"], found["model"]
+        if manner is not None and manner not in (known := get_args(Manner)):
+            raise ConfigurationError(
+                f"--players: {shown(manner, 40)} is no manner of a partner; known: {', '.join(known)}.{nearest(manner, known)}"
+            )
         if agent == registry.DEFAULT_MODEL and model is None:
             agent, model = registry.DEFAULT_AGENT, agent
-        yield from [(agent, model)] * int(found["number"] or 1)
+        one: tuple[str, Manner | None, str | None] = agent, cast("Manner | None", manner), model
+        yield from [one] * int(found["number"] or 1)
 
 
 def _takes(agent: str, world: World) -> registry.Take | None:

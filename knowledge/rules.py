@@ -254,8 +254,12 @@ class Rule:
     @property
     def homes(self) -> frozenset[str]:
         """The homes that a rule about a household was learned in, such as ``household:7``, as far as that is known."""
-        learned = self.origin.over(self.evidence.witnesses) if self.scope == "household" else ()
-        return frozenset(":".join(part.split(":")[:2]) for part in learned)
+        return frozenset(":".join(part.split(":")[:2]) for part in self.days)
+
+    @property
+    def days(self) -> tuple[str, ...]:
+        """The days of homes that a rule about a household was learned from, such as ``household:7:1..20``."""
+        return self.origin.over(self.evidence.witnesses) if self.scope == "household" else ()
 
     @property
     def told(self) -> tuple[object, ...]:

@@ -51,6 +51,7 @@ class Body(Protocol):
 
     Args:
         picture_size: Columns and rows of its pictures; None for text alone.
+        steps: The skills that a goal sentence asks for, without searching; None if it is unclear.
         attend: The state after the commands since the last turn, whoever chose them. Slow work runs in a thread.
         start: Replaces the skill in progress by another one, or none.
         proceed: The skill's next command, or its end. Raises ``ModelError``.
@@ -63,6 +64,7 @@ class Body(Protocol):
     @property
     def picture_size(self) -> tuple[int, int] | None: ...
     def begin(self, opening: Observation, goal: str) -> Any: ...
+    def steps(self, goal: str) -> tuple[Skill, ...] | None: ...
     async def attend(self, state: Any, turn: Turn) -> Any: ...
     def start(self, state: Any, skill: Skill | None) -> Any: ...
     async def proceed(self, state: Any, goal: str, emit: Emitter, rules: Sequence[Rule]) -> tuple[Outcome, Any]: ...
@@ -92,10 +94,73 @@ class BodyPlayer:
         return self._body.impression(memory.state)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SkillsMemory:
+    """The skills of a plan that is known from the start, the number of the one in progress, and if that is tried ``again``."""
+
+    skills: tuple[Skill, ...]
+    state: Any
+    step: int = -1
+    again: bool = False
+
+
+class SkillsPlayer(BodyPlayer):
+    """Carries out a plan that is known from the start. Calls no model. A skill that fails is tried once more; if it fails
+    again, the player gives up. ``role`` is whose plan it is, and ``reason`` why it is this one, in the event of the plan."""
+
+    role: ClassVar[str]
+    reason: ClassVar[str]
+
+    def __init__(self, name: str, body: Body) -> None:
+        self.name = name
+        self._body, self.picture_size = body, body.picture_size
+
+    async def decide(self, memory: SkillsMemory, turn: Turn, emit: Emitter) -> tuple[Decision, SkillsMemory]:
+        memory = await self.attend(memory, turn)
+        if memory.step < 0:
+            steps = tuple(skill.text for skill in memory.skills)
+            emit(events.Planned(role=self.role, steps=steps, revision=0, reason=self.reason))
+            memory = self._started(memory, 0, emit)
+        while memory.step < len(memory.skills):
+            outcome, state = await self._body.proceed(memory.state, "", emit, ())
+            memory = replace(memory, state=state)
+            skill = memory.skills[memory.step]
+            match outcome:
+                case Execute(command=command):
+                    return Act(command), memory
+                case Done():
+                    memory = self._started(memory, memory.step + 1, emit)
+                case Failed(reason=reason, final=final) if memory.again or final:
+                    return GiveUp(f"{skill.text}: {reason}"), memory
+                case Failed():
+                    memory = replace(memory, again=True, state=self._body.start(memory.state, self.chosen(memory, skill)))
+        return GiveUp("the plan is carried out, and the task is not done"), memory
+
+    def chosen(self, memory: SkillsMemory, skill: Skill) -> Skill:
+        """The skill to start for one of the plan, by what is known by now."""
+        del memory
+        return skill
+
+    def _started(self, memory: SkillsMemory, step: int, emit: Emitter) -> SkillsMemory:
+        if step >= len(memory.skills):
+            return replace(memory, step=step)
+        if step:
+            emit(events.Progressed(role=self.role, step=step))
+        memory = replace(memory, step=step, again=False)
+        skill = self.chosen(memory, memory.skills[step])
+        if skill.verb == "pick" and skill.object == self._body.told(memory.state).holding:
+            # A person has picked it up already.
+            return self._started(memory, step + 1, emit)
+        return replace(memory, state=self._body.start(memory.state, skill))
+
+
 class TextBody(Controller):
     """A household in text. The controller of skills is the body."""
 
     picture_size = None
+
+    def steps(self, goal: str) -> tuple[Skill, ...] | None:
+        return self._household.steps(goal)
 
     async def attend(self, state: ControllerState, turn: Turn) -> ControllerState:
         return self.observe(state, turn.transitions, turn.hints)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from housequest.agent.models.forms import FormChoice
 from housequest.agent.models.registry import DEFAULT_MODEL, EXAMPLE, models_of, parse_models
@@ -88,6 +88,9 @@ class CameraSettings(ExampleSettings):
     look_around: bool = option(True, "with a camera: look around before exploring")
     adjust: bool = option(True, "with a camera: after a failure, try again from another place")
     peek: bool = option(True, "with a camera: open closed receptacles to look for things")
+
+    careful: ClassVar[bool] = False
+    """True for a body that looks at open places from near, too, and knows what it opened by its name, as no detector does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,18 +424,34 @@ def make_agent(
     if spec.needs_model_with(settings or {}) and model is None:
         raise ConfigurationError(needs_a_model(name))
     check_roles(name, roles_of(model) if model is not None else (), settings or {})
+    if fault := unfit(spec, world):
+        raise Unsupported(fault)
+    return spec.made(AgentParts(name, world, read, seed, model, question, worked))
+
+
+def unfit(spec: AgentSpec, world: World) -> str:
+    """Say why an agent does not play such a world.
+
+    Args:
+        spec: The agent.
+        world: The world.
+
+    Returns:
+        A sentence with what to take in its place; empty if it plays it.
+    """
     able = "skills" in spec.takes if world.info.skills else "camera" in spec.takes and world.info.pictured
-    if "household" in spec.needs and world.info.skills and not able:
+    if "household" not in spec.needs or able:
+        return ""
+    if world.info.skills:
         others = ", ".join(other for other in agent_names() if "skills" in agent_spec(other).takes)
-        raise Unsupported(
-            f"The agent {name!r} gives commands, and the commands of {shown(world.name)} are whole skills here; take "
+        return (
+            f"The agent {spec.name!r} gives commands, and the commands of {shown(world.name)} are whole skills here; take "
             f"{f'{others} or ' if others else ''}react, or leave that option of the world out."
         )
-    if "household" in spec.needs and world.household is None and not able:
-        raise Unsupported(
-            f"The agent {name!r} plays households, and the world {shown(world.name)} is not one; take a household, or react."
-        )
-    return spec.made(AgentParts(name, world, read, seed, model, question, worked))
+    if world.household is None:
+        wrong = f"the world {shown(world.name)} is not one"
+        return f"The agent {spec.name!r} plays households, and {wrong}; take a household, or react."
+    return ""
 
 
 def acting_agent(agent: str, settings: Mapping[str, object]) -> str:

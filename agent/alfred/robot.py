@@ -38,19 +38,25 @@ from housequest.agent.setup import worked
 from housequest.agent.skills.naming import kinds_ending, resolve
 from housequest.agent.skills.skill import Execute, Failed, Outcome
 from housequest.knowledge.rules import Rule
-from housequest.worlds.alfred.env import read_command
-from housequest.worlds.alfred.model import sliced
+from housequest.worlds.alfred.env import UNSEEN, read_command
+from housequest.worlds.alfred.model import accepts, skills_of, sliced
 from housequest.worlds.alfred.simulator.base import touched
+from housequest.worlds.alfred.tasks import AlfredGoal
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import HousequestError, ModelError, Unsupported, shown
 from housequest.worlds.household.belief import kind as kind_of
-from housequest.worlds.household.goals import Skill
+from housequest.worlds.household.goals import CONTAINERS, Skill
 from housequest.worlds.registry import DEFAULT_WORLD, household, world_class
 from housequest.worlds.rooms.render import Frame
 from housequest.worlds.rooms.room import GRID, Pose
 
 _NO_PICTURES = "This world shows no pictures; play alfred, or this agent without a camera in a household in text."
+_UNSURE = "room of a kind that is not known yet"
 _NOTHING_HAPPENED = "Nothing happened yet."
+_ANYWHERE = "countertop"  # Where things are put down if no place for them was seen.
+_OPEN = ("already open", "not an Openable object")  # Of a refusal to open what one can look into all the same.
+_LASTING = ("is not a valid Object Type", "CanBeSliced", "CanPickup", "not toggleable", "NOT a receptacle")
+"""Of refusals that are about what kind a thing is."""
 _NO_ACTION = "a command that is no action"
 _SLICE = re.compile(r"sliced?s?|cracked|pieces?", re.IGNORECASE)  # Words by which people and models call a slice.
 
@@ -62,7 +68,9 @@ class RobotState:
     ``command`` is that action as it was sent, and ``goal`` the goal sentence. ``problem`` says why the skill cannot begin.
     ``frame`` is dropped once an action is given: a state is kept for each turn, and a picture can be rendered again. ``log``
     lists the actions, each with the kind of its object and whether it was accepted. ``told`` counts the errors that were
-    emitted. ``nameless`` is the kind of an object that a person picked up and that perception has not reported."""
+    emitted. ``nameless`` is the kind of an object that a person picked up and that perception has not reported.
+    ``lasting`` is a refusal of the skill's action that no other place would change, and ``standing_open`` are the names of
+    what was opened, ``put_down`` of what was put somewhere to stay there, and ``in_hand`` of what is held."""
 
     goal: str = ""
     skill: Skill | None = None
@@ -74,6 +82,10 @@ class RobotState:
     log: tuple[tuple[str, str, bool], ...] = ()
     told: int = 0
     nameless: str = ""
+    lasting: str | None = None
+    standing_open: frozenset[str] = frozenset()
+    in_hand: str = ""
+    put_down: frozenset[str] = frozenset()
 
     @property
     def knowledge(self) -> seeing.SeeingState:
@@ -94,6 +106,7 @@ class RobotBody:
         perception = make_perception(settings.seeing, pictures=parts.world.engine)
         self.picture_size = perception.size
         self._looked: tuple[RobotState | None, Frame | None, RobotState | None] = None, None, None
+        self._careful = settings.careful
         self._policy = ActionPolicy(perception, settings, self._chance, seed=parts.seed)
 
     def _chance(self, thing: str, receptacle: str) -> float:
@@ -104,6 +117,10 @@ class RobotBody:
     def begin(self, opening: Observation, goal: str) -> RobotState:
         del opening
         return RobotState(goal)
+
+    def steps(self, goal: str) -> tuple[Skill, ...] | None:
+        wanted = AlfredGoal.read(goal)
+        return wanted and skills_of(wanted.plan())
 
     async def attend(self, state: RobotState, turn: base.Turn) -> RobotState:
         # A spectator may have made the robot look at this frame already.
@@ -138,9 +155,24 @@ class RobotBody:
             poses.insert(0, pose)
         for number, (transition, stood) in enumerate(zip(transitions, poses, strict=True)):
             accepted = transition.observation.accepted
+            if accepted and (closed := transition.command.removeprefix("CloseObject ")) != transition.command:
+                state = replace(state, standing_open=state.standing_open - {closed})
             if number == 0 and state.given is not None and transition.command == state.command:
-                action = state.given
-                seen = carried_out(seen, action, self._policy.targets, accepted=accepted)
+                action, text = state.given, transition.observation.text
+                stands_open = action.name == "OpenObject" and (accepted or any(why in text for why in _OPEN))
+                name = transition.command.partition(" ")[2]
+                if stands_open:
+                    state = replace(state, standing_open=state.standing_open | {name})
+                elif accepted and action.name == "PickupObject":
+                    state = replace(state, in_hand=name)
+                elif accepted and action.name == "PutObject" and seen.steps and not seen.steps[0].inside:
+                    state = replace(state, put_down=state.put_down | {state.in_hand})
+                meant = action.spot is not None and _read(transition.command)[1] == action.spot.kind
+                if not accepted and meant and any(why in text for why in _LASTING):
+                    doing = seeing.gerund(seen.steps[0]) if seen.steps else action.name
+                    state = replace(state, lasting=f"{doing} is not possible with things of these kinds")
+                done, unseen = accepted or stands_open, UNSEEN in text
+                seen = carried_out(seen, action, self._policy.targets, accepted=done, unseen=unseen)
                 log = (*log, (action.name, action.spot.kind if action.spot is not None else "", accepted))
                 continue
             name, kind = _read(transition.command)
@@ -154,6 +186,7 @@ class RobotBody:
         return replace(state, seen=seen, log=log, nameless=nameless)
 
     def start(self, state: RobotState, skill: Skill | None) -> RobotState:
+        state = replace(state, lasting=None)
         if skill is None:
             return replace(state, skill=None)
         cut = {} if skill.verb == "slice" else {kind: sliced(kind) for kind, _ in state.knowledge.sliced}
@@ -162,7 +195,7 @@ class RobotBody:
         strange = next((said for said, kind in named.items() if kind is None), None)
         thing, place = (named.get(said or "") for said in (skill.object, skill.receptacle))
         # After slicing, the whole object's name means a slice.
-        skill = Skill(skill.verb, cut.get(thing or "", thing), place)
+        skill = self._placing(state, Skill(skill.verb, cut.get(thing or "", thing), place))
         problem = None
         if strange is not None:
             several = kinds_ending("".join(strange.lower().split()), known)
@@ -175,6 +208,16 @@ class RobotBody:
         state = _recognised(replace(state, skill=skill, problem=problem))
         return replace(state, seen=self._policy.start(state.knowledge, skill))
 
+    def _placing(self, state: RobotState, skill: Skill) -> Skill:
+        """The skill with its place: a model that names one target means that, or puts a thing down anywhere."""
+        held, thing = state.knowledge.held, skill.object
+        if skill.verb != "put" or skill.receptacle is not None or held is None:
+            return skill
+        if thing is not None and thing != held and (thing in self._receptacles or accepts(thing, held)):
+            return Skill("put", held, thing)
+        open_ones = (one for one in state.knowledge.map.found if one in self._receptacles - CONTAINERS)
+        return Skill("put", held, next((one for one in open_ones if accepts(one, held)), _ANYWHERE))
+
     async def proceed(
         self, state: RobotState, goal: str, emit: base.Emitter, rules: Sequence[Rule] = ()
     ) -> tuple[Outcome, RobotState]:
@@ -182,8 +225,13 @@ class RobotBody:
         frame = state.frame
         assert frame is not None
         outcome, seen = self._policy.next(state.knowledge)
-        if state.problem is not None:
-            outcome, seen = Failed(state.problem), state.knowledge.erred("planner's fault")
+        while self._careful and isinstance(outcome, seeing.LowLevelAction):
+            known = self._known_by_name(state, seen, outcome)
+            if known is None:
+                break
+            outcome, seen = self._policy.next(known)
+        if (problem := state.problem or state.lasting) is not None:
+            outcome, seen = Failed(problem, final=problem == state.lasting), state.knowledge.erred("planner's fault")
         # The last error is the one that made the skill fail.
         modes: list[str] = [*seen.errors[state.told :]]
         if modes and isinstance(outcome, Failed):
@@ -204,6 +252,19 @@ class RobotBody:
         command = f"{outcome.name} {name}"
         return Execute(command), replace(state, given=replace(outcome, mask=None), command=command, frame=None)
 
+    def _known_by_name(
+        self, state: RobotState, seen: seeing.SeeingState, action: seeing.LowLevelAction
+    ) -> seeing.SeeingState | None:
+        """The state without ``action`` if it would open what stands open, or take what was put down on purpose; else None."""
+        if action.mask is None or action.spot is None or state.frame is None:
+            return None
+        name = touched(state.frame, action.mask)
+        if action.name == "OpenObject" and name in state.standing_open:
+            return carried_out(seen, action, self._policy.targets, accepted=True)
+        if action.name == "PickupObject" and name in state.put_down:
+            return replace(seen, avoided=(*seen.avoided, action.spot), aim=None, sweep=None)
+        return None
+
     def impression(self, state: RobotState) -> Impression | None:
         spot = None if state.given is None else state.given.spot
         return None if state.seen is None else Impression(state.seen, self._policy.targets, spot)
@@ -216,7 +277,7 @@ class RobotBody:
             found=", ".join((*sure, *(f"{kind} (seen once)" for kind in found if kind not in sure))) or NOTHING,
             here=", ".join(seen.percept.kinds) or NOTHING,
             held=seen.held or NOTHING,
-            room=self._counts.room_of(found).replace("livingroom", "living room"),
+            room=(self._counts.sure_of_room(found) or _UNSURE).replace("livingroom", "living room"),
             places=tuple(kind for kind in found if kind in self._receptacles),
             seen=found,
             holding=seen.held or "",

@@ -116,6 +116,12 @@ class EpisodeDrawing:
             scene = found
         return replace(scene, situation=replace(scene.situation, pose=move.pose), came=None, move=move)
 
+    def walking_scene(self, scene: DrawnScene, before: Belief, pose: Pose) -> DrawnScene:
+        """The scene on the way to the one of ``scene``, at this ``pose``: what one sees there is not known yet."""
+        on_the_way = scene if scene.true else self.scene(before)
+        situation = replace(on_the_way.situation, pose=pose, at=None)
+        return replace(on_the_way, situation=situation, came=None, new=frozenset(), move=RobotMove("", pose))
+
     def true_scene(self, turns: Sequence[Transition], belief: Belief | None, before: Belief | None = None) -> DrawnScene | None:
         """The same scene with the true state after ``turns``; None if it is not known."""
         situation = self.states.after(turns).situation if self.states is not None else None

@@ -205,16 +205,17 @@ async def wait_for_end(task: asyncio.Task[object]) -> None:
 @dataclass(slots=True)
 class EpisodeState:
     """The state of an episode between two events. Its values are immutable, so a shallow copy is a snapshot. The agent has not
-    had ``hints`` and ``unseen`` transitions yet. ``rules`` may be shown to its model. ``notes`` are findings about the model.
-    ``unread`` counts the last turns in a row without a readable reply. In company, ``news`` wait for the next turn, ``shown``
-    are those of the present one, and ``told`` is what the house tells since the player's last command; one who is ``gone``
-    plays no more.
+    had ``hints``, of which it ``answered`` the first, and ``unseen`` transitions yet. ``rules`` may be shown to its model.
+    ``notes`` are findings about the model. ``unread`` counts the last turns in a row without a readable reply. In company,
+    ``news`` wait for the next turn, ``shown`` are those of the present one, and ``told`` is what the house tells since the
+    player's last command; one who is ``gone`` plays no more.
     """
 
     memory: Memory = None
     turn: int = 0
     steps: int = 0
     hints: tuple[str, ...] = ()
+    answered: int = 0
     unseen: tuple[Transition, ...] = ()
     rules: tuple[Rule, ...] = ()
     notes: frozenset[str] = frozenset()

@@ -17,6 +17,7 @@ from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import Boundary
 from housequest.worlds.household.base import Household, with_belief
 from housequest.worlds.household.belief import Belief
+from housequest.worlds.household.weighing import Weighed
 from housequest.worlds.paths import Format
 from housequest.worlds.registry import household
 
@@ -39,10 +40,18 @@ Talking = Literal["free", "turn", "off"]
 """The price of a message to the other players: none, a turn, or nobody talks."""
 Deciding = Literal["turns", "at-once"]
 """Players of a round decide one after the other, each told what the earlier ones did; or all on the state at its start."""
+Obeying = Literal["people", "all"]
+"""The players whose requests agents carry out: people, of whom others only take in reports and offers, or everybody."""
+
+
+Manner = Literal["ignorant", "mute", "slow"]
+"""The way of a held-out partner: it neither hears nor speaks, or only hears, or acts in every second round."""
 
 
 class Participant(Frozen):
-    """A player of a shared house, with what one player alone has in ``Started``; ``opening`` only if it differs from that."""
+    """A player of a shared house, with what one player alone has in ``Started``; ``opening`` only if it differs from that. Of a
+    person with a ``stand_in``, they are that agent's.
+    """
 
     name: str
     agent: str
@@ -50,11 +59,14 @@ class Participant(Frozen):
     model: str | None = None
     rules: str | None = None
     opening: str | None = None
+    manner: Manner | None = None
+    stand_in: str | None = None
 
 
 class Started(Frozen):
     """An episode begins. ``task`` and ``number`` are for people and metrics, never for an agent. In company, ``players`` says
-    who plays, ``talk`` what a message costs, and ``order`` when they decide; ``agent`` then names all agents.
+    who plays, ``talk`` what a message costs, ``order`` when they decide, and ``obey`` whose requests are carried out; ``agent``
+    then names all agents.
     """
 
     kind: Literal["started"] = "started"
@@ -81,6 +93,7 @@ class Started(Frozen):
     players: tuple[Participant, ...] | None = None
     talk: Talking | None = None
     order: Deciding | None = None
+    obey: Obeying | None = None
 
 
 POLICY = "policy"
@@ -88,13 +101,15 @@ POLICY = "policy"
 
 
 class Thought(Frozen):
-    """A role's thought. ``answers``: it answers a person's hint. ``rule`` is the id of the rule that decided the command."""
+    """A role's thought. ``answers``: it answers a person's hint. ``rule`` is the id of the rule that decided the command, and
+    ``weighed`` the odds from which the text was made."""
 
     kind: Literal["thought"] = "thought"
     role: str
     text: str
     answers: Literal[True] | None = None
     rule: str | None = None
+    weighed: Weighed | None = None
 
     @property
     def words(self) -> str:
@@ -266,6 +281,14 @@ class Said(Frozen):
     text: str
 
 
+class Joined(Frozen):
+    """From now on ``agent`` decides for this player: the stand-in of a person who left, or ``human`` once they are back."""
+
+    kind: Literal["joined"] = "joined"
+    turn: int
+    agent: str
+
+
 class Stepped(Frozen):
     """A command was executed. ``met`` of the goal's ``conditions`` hold now, if the world reports them. ``enacted`` counts the
     low-level actions of a simulator, and ``diverged`` says why it could not follow. ``news`` is all that the player was told of
@@ -334,6 +357,7 @@ Body = Annotated[
     | ModelFailed
     | Intervened
     | Said
+    | Joined
     | Stepped
     | TurnSpent
     | Ended,

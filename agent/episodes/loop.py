@@ -4,8 +4,8 @@ A failed episode is data, not a crash: any failure ends it with an ``Ended`` eve
 passes through. A person who attends is asked what to do when a model fails, and may rewind to the end of any turn of any
 branch, also after a branch has ended.
 
-Several players in one house play in rounds, each with its own agent, memory, belief and config (`run_together`). All their
-events are one chain. Who plays alone is the only player of such a game, and has its house to itself.
+An episode is played by one player or, in `together.py`, by several in one house: each is an `EpisodeSeat`, and what is done for
+one seat is the same in company. Who plays alone is its only player, and has its house to itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from housequest.agent import base
 from housequest.agent.episodes import emitter, events
@@ -32,26 +32,25 @@ from housequest.agent.episodes.emitter import (
     attributed,
 )
 from housequest.agent.episodes.events import CallTiming, Event
+from housequest.agent.models.base import Timing
 from housequest.agent.roles.base import clean, notes_of_model
 from housequest.agent.skills.searching import linger
 from housequest.knowledge.choosing import RuleBudget, topic_of
 from housequest.worlds.base import Demonstrated, Env, Observation, Pictured, Step, Task, Transition, World
 from housequest.worlds.env import Enacted, enacted, open_env, unwrapped
-from housequest.worlds.errors import ConfigurationError, GameError, ModelError, Unsupported
+from housequest.worlds.errors import GameError, ModelError, Unsupported
 from housequest.worlds.household.base import Household, with_belief
 from housequest.worlds.household.goals import Skill, Topic
-from housequest.worlds.household.talk import free_text, quoted
 from housequest.worlds.paths import FORMAT
-from housequest.worlds.shared import WAIT, Seat, Shared
 
 R = TypeVar("R")
 
-MOST_UNREAD = 5
-"""An unattended episode is lost after this many turns in a row without a readable reply, to save the cost of more."""
-MOST_SAID = 8
-"""The most messages of a player in one turn; more are not delivered."""
 TALKED = "talked"
 """The reason of a turn that a message cost."""
+MOST_SAID = 8
+"""The most messages of a player in one turn; more are not delivered, or cost the turn."""
+MOST_UNREAD = 5
+"""An unattended episode is lost after this many turns in a row without a readable reply, to save the cost of more."""
 VIEW = "view"
 PLAN = "plan"
 """The grant that shows an agent the annotated plan."""
@@ -68,6 +67,8 @@ class EpisodeConfig:
         curiosity: The probability that a turn plays a random admissible command instead of the agent's (epsilon); or to
             linger, see `housequest.agent.skills.searching.linger`.
         attempts: Earlier attempts at a task, by the task's id.
+        manner: In company, how a partner plays that others are tested beside.
+        stand_in: In company, the agent that plays while this person is away; the other fields are then the agent's.
     """
 
     world: World
@@ -80,6 +81,8 @@ class EpisodeConfig:
     settings: Mapping[str, str | int | float | bool] = field(default_factory=dict[str, str | int | float | bool])
     curiosity: events.Curiosity | None = None
     attempts: Mapping[str, tuple[base.Attempt, ...]] = field(default_factory=dict[str, tuple[base.Attempt, ...]])
+    manner: events.Manner | None = None
+    stand_in: str | None = None
 
     @property
     def recorded_model(self) -> str | None:
@@ -144,67 +147,8 @@ async def run_episode(
         The end of the last branch.
     """
     sent = EventEmitter(listener)
-    seat = _Seat(env, agent, config, overseer or base.Unattended(), SeatEmitter(sent, None), watcher)
-    return await _Episode(env, (seat,), sent, halt).run()
-
-
-@dataclass(frozen=True, slots=True)
-class Partner:
-    """One of several players: its agent under its own config, and a person who may step in for it."""
-
-    name: str
-    agent: base.Agent
-    config: EpisodeConfig
-    overseer: base.Overseer = field(default_factory=base.Unattended)
-
-
-@dataclass(frozen=True, slots=True)
-class TogetherConfig:
-    """The settings of a game of several, both recorded: what a message costs, and in which ``order`` players decide."""
-
-    talk: events.Talking = "free"
-    order: events.Deciding = "turns"
-
-
-async def run_together(
-    house: Shared,
-    partners: Sequence[Partner],
-    listener: EventListener,
-    company: TogetherConfig | None = None,
-    *,
-    halt: Callable[[ModelError], None] = lambda _: None,
-) -> events.Ended:
-    """Play one episode of several players to its end. The caller closes ``house``; the loop closes its copies.
-
-    The first partner's config says how many rounds there are; each partner's own, what its agent is granted and shown. A player
-    that gives up leaves the others alone; the game is lost when all have. A model that fails ends it for everybody.
-
-    Args:
-        house: A new house, with a place for each of ``partners``.
-        partners: Those who play.
-        listener: Gets every event.
-        company: How they talk and in which order they decide.
-        halt: As in `run_episode`.
-
-    Returns:
-        The end of the last branch.
-
-    Raises:
-        ConfigurationError: A person attends players who decide at once, or something is granted that is for one player alone.
-    """
-    company = company or TogetherConfig()
-    at_once = company.order == "at-once"
-    if at_once and any(one.overseer.attended for one in partners):
-        raise ConfigurationError("A person cannot attend players who decide at once; give the order turns.")
-    for one in partners:
-        if alone := {"diagnosis", VIEW, PLAN} & one.config.grants:
-            raise ConfigurationError(f"--grant {min(alone)} is for one player alone; leave it out.")
-    sent = EventEmitter(listener)
-    seats = tuple(
-        _Seat(Seat(house, one.name), one.agent, one.config, one.overseer, SeatEmitter(sent, one.name, held=at_once))
-        for one in partners
-    )
-    return await _Episode(seats[0].env, seats, sent, halt, company).run()
+    seat = EpisodeSeat(env, agent, config, overseer or base.Unattended(), SeatEmitter(sent, None), watcher)
+    return await RunningEpisode(env, (seat,), sent, halt).run()
 
 
 async def play(
@@ -262,7 +206,9 @@ class _RewindTo(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Decided:
+class Decided:
+    """An agent's decision, with its memory if it is accepted."""
+
     decision: base.Decision
     memory: base.Memory
     notes: frozenset[str]
@@ -270,7 +216,7 @@ class _Decided:
 
 
 @dataclass(slots=True, eq=False)
-class _Seat:
+class EpisodeSeat:
     """One player's own part of an episode. In company its env is a ``Seat`` of the house."""
 
     env: Env
@@ -283,15 +229,21 @@ class _Seat:
     eyes: Eyes | None = None
     topic: Topic | None = None
     state: EpisodeState = field(default_factory=EpisodeState)
+    answer: int | None = None  # the last event in which the agent answered a hint, since it was last asked
 
     @property
     def name(self) -> str:
         """The player's name; "" if it plays alone."""
         return self.emitter.player or ""
 
+    def accept(self, decided: Decided) -> None:
+        """Go on from a decision, which has taken in all that the turn brought."""
+        state = self.state
+        state.memory, state.notes, state.hints, state.answered, state.unseen = decided.memory, decided.notes, (), 0, ()
+
 
 @dataclass(slots=True, eq=False)
-class _Episode:
+class RunningEpisode:
     """One running episode. The house is reached by the ``env`` of its first player, and is that env if nobody else plays.
 
     ``turn_start`` is the event that ended the last turn, or ``Started``: a rewind goes there. ``checkpoints`` are the states of
@@ -299,10 +251,9 @@ class _Episode:
     """
 
     given_env: Env
-    seats: tuple[_Seat, ...]
+    seats: tuple[EpisodeSeat, ...]
     emitter: EventEmitter
     halt: Callable[[ModelError], None]
-    company: TogetherConfig | None = None
     household: Household | None = None
     checkpoints: dict[int, tuple[tuple[EpisodeState, ...], Env | None]] = field(
         default_factory=dict[int, tuple[tuple[EpisodeState, ...], "Env | None"]]
@@ -350,6 +301,8 @@ class _Episode:
         try:
             await begin()
             while self.turn < self.config.max_turns:
+                if self.attended:
+                    await self._in_world(self._save)
                 await self._play_round(self.turn + 1)
             raise EpisodeOver("lost", f"out of turns ({self.config.max_turns})")
         except EpisodeOver as over:
@@ -374,18 +327,11 @@ class _Episode:
                 format=FORMAT,
                 task=task.id,
                 engine=config.world.engine,
-                model=config.recorded_model if self.company is None else None,
                 agent=",".join(dict.fromkeys(seat.agent.name for seat in self.seats)),
-                settings=dict(config.settings) if self.company is None else {},
-                rules=config.rules.label if config.rules and self.company is None else None,
                 rules_budget=config.rules.budget if config.rules else None,
                 grants=tuple(sorted(config.grants)),
                 opening=opening.text,
-                players=None
-                if self.company is None
-                else tuple(_participant(seat, own.text, opening.text) for seat, own in zip(self.seats, openings, strict=True)),
-                talk=self.company.talk if self.company else None,
-                order=self.company.order if self.company else None,
+                **self._played_by(openings),
                 **of_task,
                 **of_config,
             ),
@@ -393,17 +339,62 @@ class _Episode:
         )
         for seat, opening in zip(self.seats, openings, strict=True):
             await self._begin(seat, task, opening)
-        self._listen()
+        self._listen(None)
         for step in steps:
             _end_if_over(step)
 
-    def _open(self) -> list[Step]:
-        if not isinstance(self.env, Seat):
-            return [self.env.reset()]
-        opened = self.env.shared.reset()
-        return [opened[seat.name] for seat in self.seats]
+    # Of these, a game of several has its own.
 
-    async def _begin(self, seat: _Seat, task: Task, opening: Observation) -> None:
+    @property
+    def talk(self) -> events.Talking:
+        """The price of a message."""
+        return "off"
+
+    def _open(self) -> list[Step]:
+        """The opening of each player."""
+        return [self.env.reset()]
+
+    def _played_by(self, openings: Sequence[Observation]) -> dict[str, Any]:
+        """The fields of ``Started`` that say who plays."""
+        del openings
+        rules = self.config.rules.label if self.config.rules else None
+        return {"model": self.config.recorded_model, "settings": dict(self.config.settings), "rules": rules}
+
+    async def _play_round(self, number: int) -> None:
+        """Let everybody take a turn. Raises ``EpisodeOver`` at the first step that wins: the others do not move any more."""
+        await self._take_turn(self.seats[0], number)
+
+    def _listen(self, actor: EpisodeSeat | None) -> None:
+        """Add what others can notice now, after a command of ``actor``, to what they are told in their next turns."""
+
+    def _say(self, seat: EpisodeSeat, says: Sequence[str], number: int) -> bool:
+        """Tell the others what a player says. Returns if that costs the turn."""
+        del seat, says, number
+        return False
+
+    def _goes_on(self, seat: EpisodeSeat, decided: Decided, number: int) -> bool:
+        """Carry out a decision that leaves a player its turn. Returns False for any other."""
+        del seat, decided, number
+        return False
+
+    async def _wait(self, seat: EpisodeSeat) -> None:
+        """Let the house know that a player's turn passes."""
+
+    async def _give_up(self, seat: EpisodeSeat, number: int, reason: str) -> None:
+        """A player has no wish to go on."""
+        del number
+        self._leave(seat, reason)
+
+    def _leave(self, seat: EpisodeSeat, reason: str) -> None:
+        """A player plays no more. Raises ``EpisodeOver`` if nobody is left."""
+        del seat
+        raise EpisodeOver("lost", reason)
+
+    def _reseat(self, env: Env) -> None:
+        """Let everybody play on in a copy of the house."""
+        self.seats[0].env = env
+
+    async def _begin(self, seat: EpisodeSeat, task: Task, opening: Observation) -> None:
         config = seat.config
         seat.grants = base.Grants(
             admissible="admissible" in config.grants,
@@ -429,7 +420,7 @@ class _Episode:
         self.emitter.emit(ended)
         return ended
 
-    async def _rewind(self, asked: _Seat, to: int) -> None:
+    async def _rewind(self, asked: EpisodeSeat, to: int) -> None:
         saved, copied = self.checkpoints[to]
         for seat, state in zip(self.seats, saved, strict=True):
             seat.state = copy(state)
@@ -442,46 +433,9 @@ class _Episode:
             env = await self._in_world(copied.copy)
             if self.env is not self.given_env:
                 self.env.close()
-            for seat in self.seats:
-                seat.env = Seat(env.shared, seat.name) if isinstance(env, Seat) else env
+            self._reseat(env)
 
-    async def _play_round(self, number: int) -> None:
-        """Let everybody take a turn. Raises ``EpisodeOver`` at the first step that wins: the others do not move any more."""
-        if self.attended:
-            await self._in_world(self._save)
-        order = [seat for seat in self.seats if not seat.state.gone]
-        if len(self.seats) > 1:
-            Random(f"{self.config.seed}/{self.env.task.id}/{number}").shuffle(order)
-        if self.company is not None and self.company.order == "at-once":
-            await self._decide_at_once(order, number)
-        else:
-            for seat in order:
-                self._hear(seat)
-                await self._take_turn(seat, number)
-
-    async def _decide_at_once(self, order: Sequence[_Seat], number: int) -> None:
-        """Ask all agents about the house as it is, then carry out their decisions in this order, however long each took."""
-        asked = list[asyncio.Task[_Decided | ModelError]]()
-        turns = list[base.Turn]()
-        for seat in order:
-            self._hear(seat)
-            possible = await self._in_world(seat.env.admissible_commands) if seat.grants.admissible else None
-            turns.append(await self._turn(seat, number, possible))
-        try:
-            asked += (asyncio.create_task(self._ask(seat, turn)) for seat, turn in zip(order, turns, strict=True))
-            for seat, asking in zip(order, asked, strict=True):
-                await asyncio.wait((asking,))
-                seat.emitter.release()
-                decided = self._unattended(seat, asking.result())
-                if isinstance(decided.decision, base.Act):
-                    seat.emitter.emit(events.Proposed(turn=number, command=decided.decision.command))
-                await self._carry_out(seat, decided, number)
-        finally:
-            for asking in asked:
-                asking.cancel()
-            await asyncio.gather(*asked, return_exceptions=True)
-
-    async def _take_turn(self, seat: _Seat, number: int) -> None:
+    async def _take_turn(self, seat: EpisodeSeat, number: int) -> None:
         attended, config = seat.overseer.attended, seat.config
         seed, task = config.seed, seat.env.task.id
         curiosity = 0.0 if attended or config.curiosity is None else config.curiosity
@@ -499,6 +453,7 @@ class _Episode:
             if command is not None:
                 return await self._execute(seat, command, "curiosity")
         answer: _Answer | None = None
+        said = 0
         while True:
             if answer is None:
                 answer = await self._checked(seat, await seat.overseer.before(number, possible if attended else None))
@@ -507,9 +462,12 @@ class _Episode:
                     for hint in hints:
                         self._hint(seat, "hint", hint)
                     decided = await self._decide(seat, number, possible)
-                    if isinstance(decided, _Decided):
+                    if not isinstance(decided, Decided):
+                        answer = decided
+                    elif said < MOST_SAID and self._goes_on(seat, decided, number):
+                        answer, said = None, said + isinstance(decided.decision, base.Say)
+                    else:
                         return await self._carry_out(seat, decided, number)
-                    answer = decided
                 case base.Stop(reason=reason):
                     seat.emitter.intervene("stop", reason)
                     raise EpisodeOver("stopped", reason)
@@ -524,7 +482,7 @@ class _Episode:
                         saved[place].notes = frozenset()
                     answer = None
 
-    def _lingering(self, seat: _Seat) -> str | None:
+    def _lingering(self, seat: EpisodeSeat) -> str | None:
         household, belief = self.household, seat.state.belief
         if household is None or belief is None:
             return None
@@ -538,11 +496,11 @@ class _Episode:
             copied: Env | None = None
             with suppress(Unsupported):
                 copied = self.env.copy()
-            if copied is None and self.company is not None:
+            if copied is None and len(self.seats) > 1:
                 return  # to play again what one player did would leave out the others
             self.checkpoints[self.turn_start] = tuple(copy(seat.state) for seat in self.seats), copied
 
-    async def _turn(self, seat: _Seat, number: int, possible: tuple[str, ...] | None) -> base.Turn:
+    async def _turn(self, seat: EpisodeSeat, number: int, possible: tuple[str, ...] | None) -> base.Turn:
         """The input of this turn's decision."""
         state, config = seat.state, seat.config
         if config.rules is not None and seat.topic is not None:
@@ -558,6 +516,7 @@ class _Episode:
             left=config.max_turns - state.turn,
             transitions=state.unseen,
             hints=state.hints,
+            answered=state.answered,
             rules=state.rules,
             admissible=possible if seat.grants.admissible else None,
             belief=state.belief,
@@ -569,7 +528,7 @@ class _Episode:
             news=state.shown,
         )
 
-    async def _decide(self, seat: _Seat, number: int, possible: tuple[str, ...] | None) -> _Decided | _Answer | None:
+    async def _decide(self, seat: EpisodeSeat, number: int, possible: tuple[str, ...] | None) -> Decided | _Answer | None:
         """Ask the agent and the overseer until a decision is accepted.
 
         Returns a person's answer instead, or None if they interrupted.
@@ -606,40 +565,48 @@ class _Episode:
                 case base.Replace(command=command):
                     seat.emitter.intervene("replace", command)
                     return replace(answer, decision=base.Act(clean(command)), by="person")
-                case base.Again(hint=hint):
-                    self.emitter.last = before
-                    self._hint(seat, "again", hint)
-                    before, turn = self.emitter.last, replace(turn, hints=seat.state.hints)
-                case base.Another():
-                    self.emitter.last = before
-                    seat.emitter.intervene("another")
-                    before, turn = self.emitter.last, replace(turn, declined=(*turn.declined, answer.decision.command))
+                case base.Again() | base.Another():
+                    # What was answered stays, each answer below its hint.
+                    self.emitter.last = before = seat.answer or before
+                    seat.state.answered = len(turn.hints)
+                    if isinstance(verdict, base.Again):
+                        self._hint(seat, "again", verdict.hint)
+                    else:
+                        seat.emitter.intervene("another")
+                        turn = replace(turn, declined=(*turn.declined, answer.decision.command))
+                    before, turn = self.emitter.last, replace(turn, hints=seat.state.hints, answered=seat.state.answered)
                 case base.Stop():
                     return verdict
                 case base.Play() | base.SwitchModel():  # a person's answer to a rewind that leads nowhere
                     self.emitter.last = before
                     return verdict
 
-    async def _ask(self, seat: _Seat, turn: base.Turn) -> _Decided | ModelError:
-        agent, memory = seat.agent, seat.state.memory
+    async def _ask(self, seat: EpisodeSeat, turn: base.Turn) -> Decided | ModelError:
+        agent, memory, seat.answer = seat.agent, seat.state.memory, None
+
+        def emit(body: base.AgentEvent, timing: Timing | None = None) -> None:
+            seat.emitter.from_agent(body, timing)
+            if isinstance(body, events.Thought) and body.answers:
+                seat.answer = self.emitter.last
+
         with attributed("agent"), notes_of_model(seat.state.notes) as notes:
             watched = agent if seat.watcher is not None and isinstance(agent, base.Watchable) else None
             if watched is not None:
                 # Show what the agent sees while its model still thinks.
                 self._show(seat, watched, await watched.attend(memory, turn))
             try:
-                decision, memory = await agent.decide(memory, turn, seat.emitter.from_agent)
+                decision, memory = await agent.decide(memory, turn, emit)
             except ModelError as error:
                 if error.fatal:
                     self.halt(error)
                 return error
             if watched is not None:
                 self._show(seat, watched, memory)
-        return _Decided(decision, memory, frozenset(notes))
+        return Decided(decision, memory, frozenset(notes))
 
-    def _unattended(self, seat: _Seat, answer: _Decided | ModelError) -> _Decided:
+    def _unattended(self, seat: EpisodeSeat, answer: Decided | ModelError) -> Decided:
         """The decision; a failed model ends the episode where nobody can be asked."""
-        if isinstance(answer, _Decided):
+        if isinstance(answer, Decided):
             return answer
         if answer.overflow and seat.emitter.mostly_unread:
             # Not an error: another try would end the same way.
@@ -647,11 +614,11 @@ class _Episode:
         with attributed("agent"):
             raise answer
 
-    def _show(self, seat: _Seat, watched: base.Watchable, memory: base.Memory) -> None:
+    def _show(self, seat: EpisodeSeat, watched: base.Watchable, memory: base.Memory) -> None:
         if seat.watcher is not None:
             seat.watcher(base.Glimpse(self.turn_start, watched.doing(memory), partial(watched.impression, memory)))
 
-    async def _checked(self, seat: _Seat, answer: R | base.Rewind) -> R | _Answer:
+    async def _checked(self, seat: EpisodeSeat, answer: R | base.Rewind) -> R | _Answer:
         """Return ``answer``. If it rewinds, raise ``_RewindTo``, or ask the person again if there is nothing to go back to."""
         checked: R | base.TurnAnswer = answer
         while isinstance(checked, base.Rewind):
@@ -664,77 +631,37 @@ class _Episode:
             checked = await seat.overseer.failed(seat.state.turn + 1, message)
         return checked
 
-    async def _carry_out(self, seat: _Seat, decided: _Decided, number: int) -> None:
+    async def _carry_out(self, seat: EpisodeSeat, decided: Decided, number: int) -> None:
         state = seat.state
-        state.memory, state.notes, state.hints, state.unseen = decided.memory, decided.notes, (), ()
+        seat.accept(decided)
         match decided.decision:
             case base.Leave(reason=reason):
                 raise EpisodeOver("stopped", reason)
             case base.GiveUp(reason=reason):
-                if self.company is not None:
-                    await self._spend(seat, number, f"gave up: {clean(reason)}")
-                self._leave(seat, f"gave up: {reason}")
+                await self._give_up(seat, number, f"gave up: {reason}")
             case base.ParseFailure() | base.Idle() as spent:
                 await self._spend(seat, number, clean(spent.reason) if isinstance(spent, base.Idle) else None)
                 state.unread = state.unread + 1 if isinstance(spent, base.ParseFailure) else 0
                 if state.unread == MOST_UNREAD and not seat.overseer.attended:
                     self._leave(seat, f"{emitter.UNREAD}, {MOST_UNREAD} turns in a row")
             case base.Act(command=command, says=says):
-                if self._say(seat, says, number) and self.company is not None and self.company.talk == "turn":
-                    await self._spend(seat, number, TALKED)
-                else:
+                if not self._say(seat, says, number):
                     await self._execute(seat, command, decided.by)
+                else:
+                    await self._spend(seat, number, TALKED)
+            case base.Say(text=text):
+                self._say(seat, (text,), number)
+                await self._spend(seat, number, TALKED)
+            case base.Overheard() | base.HandOver():
+                raise AssertionError("only who plays in company hears others, or hands over")
 
-    def _say(self, seat: _Seat, says: Sequence[str], number: int) -> bool:
-        """Tell the others what a player says. Returns if anything was said."""
-        if self.company is None or self.company.talk == "off":
-            return False
-        said = [text for text in map(free_text, says[:MOST_SAID]) if text]
-        for text in said:
-            seat.emitter.emit(events.Said(turn=number, text=text))
-            self._tell_others(seat, quoted(seat.name, text))
-        return bool(said)
-
-    def _tell_others(self, seat: _Seat, sentence: str) -> None:
-        for other in self.seats:
-            if other is not seat and not other.state.gone:
-                other.state.news += (sentence,)
-
-    def _leave(self, seat: _Seat, reason: str) -> None:
-        """A player plays no more. Raises ``EpisodeOver`` if nobody is left."""
-        seat.state.gone = True
-        if all(one.state.gone for one in self.seats):
-            raise EpisodeOver("lost", reason)
-        self._tell_others(seat, f"{seat.name} has left.")
-
-    def _listen(self, actor: _Seat | None = None) -> None:
-        """Add what everybody can notice now, after a command of ``actor``, to what each is told in its next turn."""
-        for seat in self.seats:
-            if isinstance(seat.env, Seat) and not seat.state.gone:
-                state, told = seat.state, seat.env.news()
-                known = () if seat is actor else state.told
-                state.news += told[len(known) :] if told[: len(known)] == known else told
-                state.told = told
-
-    def _hear(self, seat: _Seat) -> None:
-        """Begin a turn with the news. Once a turn: a belief counts by them how long somebody has been at a place."""
-        state = seat.state
-        if self.company is not None:
-            state.shown, state.news = state.news, ()
-            if self.household is not None and state.belief is not None:
-                with attributed("world"):
-                    state.belief = self.household.hear(state.belief, state.shown)
-
-    async def _spend(self, seat: _Seat, number: int, reason: str | None) -> None:
+    async def _spend(self, seat: EpisodeSeat, number: int, reason: str | None) -> None:
         """Let a turn pass, in which nothing is executed."""
         seat.state.turn = number
-        if self.company is not None:
-            # The house counts a player's news from its last command on.
-            await self._in_world(partial(seat.env.step, WAIT))
-            self._listen(seat)
+        await self._wait(seat)
         self.turn_start = seat.emitter.emit(events.TurnSpent(turn=number, reason=reason, news=seat.state.shown or None))
 
-    async def _execute(self, seat: _Seat, command: str, by: events.Player) -> None:
+    async def _execute(self, seat: EpisodeSeat, command: str, by: events.Player) -> None:
         state, env = seat.state, seat.env
         state.turn += 1
         state.steps += 1
@@ -775,21 +702,10 @@ class _Episode:
         with attributed("world"):
             return call() if self.config.world.info.inline else await asyncio.to_thread(call)
 
-    def _hint(self, seat: _Seat, action: events.PersonAction, hint: str) -> None:
+    def _hint(self, seat: EpisodeSeat, action: events.PersonAction, hint: str) -> None:
         seat.emitter.intervene(action, hint)
         if hint:
             seat.state.hints += (clean(hint),)
-
-
-def _participant(seat: _Seat, opening: str, first: str) -> events.Participant:
-    return events.Participant(
-        name=seat.name,
-        agent=seat.agent.name,
-        settings=dict(seat.config.settings),
-        model=seat.config.recorded_model,
-        rules=seat.config.rules.label if seat.config.rules else None,
-        opening=None if opening == first else opening,
-    )
 
 
 def _annotated(world: World, task: Task) -> tuple[Skill, ...]:

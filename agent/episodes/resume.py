@@ -19,7 +19,8 @@ from housequest.agent.base import Agent, AskPerson, Turn, Watcher
 from housequest.agent.episodes import events
 from housequest.agent.episodes.emitter import FILLED, EpisodeOver, EventListener
 from housequest.agent.episodes.events import CallTiming, Ended, Event
-from housequest.agent.episodes.loop import EpisodeConfig, Partner, TogetherConfig, run_episode, run_together
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.together import PERSON, Partner, TogetherConfig, run_together
 from housequest.agent.models import base as models
 from housequest.worlds.base import Env, Observation, Step
 from housequest.worlds.env import SharedWrapper, Wrapper
@@ -80,8 +81,8 @@ async def resume_episode(
 
 @dataclass(frozen=True, slots=True)
 class ResumedPartner:
-    """A player of a recorded game of several, as `housequest.agent.episodes.loop.Partner` is one of a new game. The agent is
-    made from the recorded replies, and from ``model`` and ``question`` where these end.
+    """A player of a recorded game of several, as `housequest.agent.episodes.together.Partner` is one of a new game. Its
+    agent is made from the recorded replies, and from ``model`` and ``question`` where these end.
     """
 
     name: str
@@ -223,7 +224,7 @@ class _Script:
         self.cursor = cursor
         self._live = live
         self._listing = listing
-        self._player = player
+        self.player = player
         self._at_once = at_once
         self.emitted = 0
         self._back: events.Body | None = None
@@ -243,11 +244,25 @@ class _Script:
         return self.agent
 
     @property
+    def coming(self) -> Event | None:
+        """The next recorded event, other than that of a person who is back; None at the end of the record."""
+        ahead = self.cursor.recorded[self.cursor.at : self.cursor.at + 2]
+        return next((one for one in ahead if not (isinstance(one.body, events.Joined) and one.body.agent == PERSON)), None)
+
+    @property
+    def plays_for_them(self) -> bool:
+        """True if an agent decides next in place of this person."""
+        own = (one for one in events.branch(self.cursor.recorded[: self.cursor.at + 1]) if one.player == self.player)
+        joined = [one.body.agent for one in own if isinstance(one.body, events.Joined)]
+        called_off = isinstance(self.next, events.Intervened) and self.next.action == "interrupt"
+        return bool(joined) and joined[-1] != PERSON and not called_off
+
+    @property
     def next(self) -> events.Body | None:
         """The next recorded event of this player; None at the end of its record."""
         if not self._at_once:
             return self.cursor.next
-        ahead = self.emitted - self.cursor.called[self._player]
+        ahead = self.emitted - self.cursor.called[self.player]
         for one in self._own():
             if isinstance(one, events.ModelCall) and ahead:
                 ahead -= 1
@@ -258,13 +273,13 @@ class _Script:
     def _own(self) -> Iterator[events.Body]:
         """This player's recorded events from here on, and the end."""
         coming = islice(self.cursor.recorded, self.cursor.at, None)
-        return (event.body for event in coming if event.player in {self._player, None})
+        return (event.body for event in coming if event.player in {self.player, None})
 
     def calls(self) -> tuple[events.ModelCall | None, events.ModelCall | None]:
         """The recorded answer to the present call, if there is one, and the nearest answered call."""
         called = events.ModelCall
         coming = next((one for one in self._own() if isinstance(one, (called, *_NO_ANSWER))), None)
-        before = (one.body for one in reversed(self.cursor.recorded[: self.cursor.at]) if one.player == self._player)
+        before = (one.body for one in reversed(self.cursor.recorded[: self.cursor.at]) if one.player == self.player)
         near = next((one for one in chain(self._own(), before) if isinstance(one, called)), None)
         return coming if isinstance(coming, called) else None, near
 
@@ -458,10 +473,19 @@ def _usage(called: events.ModelCall) -> models.Usage:
 def _recorded_question(script: _Script, live: AskPerson) -> AskPerson:
     """Repeats a player's recorded commands, then asks them."""
 
-    async def ask(turn: Turn) -> str | None:
-        match script.next:
+    async def ask(turn: Turn) -> str | base.Say | base.Overheard | base.Idle | base.Away | None:
+        coming = script.coming
+        match coming.body if coming is not None else None:
             case None:
                 return await live(turn)
+            case _ if script.plays_for_them:
+                return base.Away()
+            case events.Said(text=text) if coming is not None and coming.player != script.player:
+                return base.Overheard(coming.player or "", text)
+            case events.Said(text=text):
+                return base.Say(text)
+            case events.TurnSpent(reason=reason):
+                return base.Idle(reason or "")
             case events.Proposed(command=command):
                 return command
             case Ended(outcome="stopped"):

@@ -18,6 +18,7 @@ from housequest.agent.evaluation.analysis.arms import read_arms
 from housequest.agent.evaluation.analysis.run import PriceList, Watcher
 from housequest.agent.evaluation.notebook import ReportFigures
 from housequest.agent.evaluation.parts import family_of, family_of_sweep
+from housequest.agent.evaluation.render.matrix import MatrixReport
 from housequest.agent.evaluation.render.report import EpisodesReport
 from housequest.agent.evaluation.render.series import ArmsReport, report_of
 from housequest.agent.evaluation.render.table import Report
@@ -57,6 +58,7 @@ class RunSettings(TypedDict, total=False):
     players: str | Sequence[str]
     talk: str
     order: str
+    obey: str
     model: str | Sequence[str] | Model | None
     timeout: float
     rules: str | None
@@ -223,6 +225,8 @@ def read_report(
             if len(places) > 1:
                 raise ConfigurationError(f"{place} has {family.about} and no episodes; report it by itself.")
             return family.sweep_report(folder) if folder.begun and family.sweep_report else family.report(place)
+    if len(sweeps) == 1 and sweeps[0].begun and (players := sweeps[0].contents().matrix):
+        return MatrixReport(players, read_arms(places, prices, watcher))
     swept = any(folder.begun and folder.contents().series is None for folder in sweeps)
     return report_of(read_arms(places, prices, watcher), baseline, swept=swept)
 

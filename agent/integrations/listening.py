@@ -48,9 +48,11 @@ async def serve_until_interrupted(
     *,
     known: Container[asyncio.Transport],
     strangers: int = MOST_STRANGERS,
+    over: asyncio.Event | None = None,
 ) -> None:
-    """Serve ``app`` until Ctrl-C or SIGTERM; ``announce`` gets the port once the server is up. ``port`` 0 takes a free one.
-    ``known`` are the connections that are never closed as strangers. Raises ``ConfigurationError`` if the address is taken.
+    """Serve ``app`` until Ctrl-C or SIGTERM, or ``over`` is set; ``announce`` gets the port once the server is up. ``port`` 0
+    takes a free one. ``known`` are the connections that are never closed as strangers. Raises ``ConfigurationError`` if the
+    address is taken.
     """
     log = logging.getLogger("housequest.serve")
     # Malformed HTTP is the client's mistake: it is answered, but not logged.
@@ -67,7 +69,7 @@ async def serve_until_interrupted(
         return server()
 
     loop = asyncio.get_running_loop()
-    interrupted = asyncio.Event()
+    interrupted = over or asyncio.Event()
     with on_signals(interrupted.set, signal.SIGINT, signal.SIGTERM):
         try:
             try:

@@ -149,12 +149,14 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
-    """The result of `ask`: ``value``, or None with the ``reason``. ``alternatives`` are possible first words, if requested."""
+    """The result of `ask`: ``value``, or None with the ``reason``. ``alternatives`` are possible first words, if requested.
+    ``says`` is what it tells the other players, in company."""
 
     value: T | None
     reason: str
     conversation: Conversation
     alternatives: tuple[tuple[str, float], ...] = ()
+    says: tuple[str, ...] = ()
 
 
 def clean(text: str) -> str:
@@ -224,13 +226,14 @@ def call_event(
 def whole_prompts(recorded: Iterable[events.Event]) -> dict[int, tuple[events.PromptMessage, ...]]:
     """The prompt of each call in ``recorded``, on all branches, by the call's id."""
     found: dict[int, tuple[events.PromptMessage, ...]] = {}
-    # The conversation of each role after an event; branches share their first events.
-    after: dict[int | None, Mapping[str, tuple[events.PromptMessage, ...]]] = {None: {}}
+    # The conversation of each role of a player after an event; branches share their first events.
+    after: dict[int | None, Mapping[tuple[str | None, str], tuple[events.PromptMessage, ...]]] = {None: {}}
     for event in recorded:
         before = after[event.parent] if event.parent in after else after[None]
         if isinstance(called := event.body, events.ModelCall):
-            found[event.id] = prompt = (*before.get(called.role, ())[: called.kept], *called.added)
-            before = {**before, called.role: (*prompt, events.PromptMessage.of(spoken(called)))}
+            whose = (event.player, called.role)
+            found[event.id] = prompt = (*before.get(whose, ())[: called.kept], *called.added)
+            before = {**before, whose: (*prompt, events.PromptMessage.of(spoken(called)))}
         after[event.id] = before
     return found
 

@@ -65,7 +65,7 @@ class BriefState:
     @property
     def tried(self) -> tuple[str, ...]:
         """The commands given before in exactly this situation: they changed nothing, or led back to it."""
-        return tuple(dict.fromkeys(command for belief, command in self.seen if belief == self.belief))
+        return tuple(dict.fromkeys(command for belief, command in self.seen if belief == self.belief.alone))
 
     @property
     def idle(self) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ class BriefState:
     def after(self, transitions: Iterable[Transition]) -> BriefState:
         belief, seen = self.belief, self.seen
         for one in transitions:
-            seen = (*seen, (belief, one.command))
+            seen = (*seen, (belief.alone, one.command))
             belief = one.observation.belief or belief
         return replace(self, belief=belief, seen=seen, turns=self.turns + len(seen) - len(self.seen))
 

@@ -16,10 +16,12 @@ from typing import TypeVar
 from housequest.agent.base import Emitter, Grants, Turn
 from housequest.agent.episodes.events import RulesShown, Thought
 from housequest.agent.models.base import Message, Model
+from housequest.agent.roles import company as others
 from housequest.agent.roles.base import Answer, Conversation, Prompt, Role, Sampling, ask, load_prompt
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation, Transition, World
 from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
+from housequest.worlds.household.weighing import Weighed, told
 
 T = TypeVar("T")
 TERMS: Mapping[str, Mapping[str, str]] = tomllib.loads(
@@ -41,12 +43,27 @@ class RoleMemory:
         return len(self.conversation) > 1
 
     async def ask(
-        self, role: Role[T], model: Model, text: str, turn: Turn, grants: Grants, emit: Emitter, sampling: Sampling
+        self,
+        role: Role[T],
+        model: Model,
+        text: str,
+        turn: Turn,
+        grants: Grants,
+        emit: Emitter,
+        sampling: Sampling,
+        company: Sequence[str] | None = None,
     ) -> tuple[Answer[T], RoleMemory]:
-        """Ask ``role``, with ``text`` and the additions and picture of ``turn``. Returns the answer and the memory after it."""
+        """Ask ``role``, with ``text`` and the additions and picture of ``turn``; with ``company``, also about the other players
+        (`housequest.agent.roles.company`). Returns the answer and the memory after it."""
         text += additions(turn, self.shown_rules, grants, first=not self.started)
+        speaks = company is not None and "say" in company
+        if company is not None:
+            text += others.told(turn, () if self.started else company)
         emit_rules(turn.rules, self.shown_rules, emit)
-        answer = await ask(role, model, self.conversation, text, emit, sampling, image=turn.image)
+        asked = others.speaking(role, turn) if speaks else role
+        answer = await ask(asked, model, self.conversation, text, emit, sampling, image=turn.image)
+        if speaks:
+            answer = others.with_lines(answer, turn)
         return answer, RoleMemory(answer.conversation, rules_after(turn, self.shown_rules))
 
 
@@ -157,6 +174,12 @@ def emit_thought(role: str, text: str, emit: Emitter, rule: Rule | None = None) 
     """Emit a thought, if there is one, with the ``rule`` that decided the command."""
     if text:
         emit(Thought(role=role, text=text, rule=(rule.id if rule else "") or None))
+
+
+def emit_weighed(role: str, weighed: Weighed | None, emit: Emitter, rule: Rule | None = None) -> None:
+    """Emit a thought that tells what a search weighed, if it did, with the ``rule`` that decided the command."""
+    if weighed is not None:
+        emit(Thought(role=role, text=told(weighed), rule=(rule.id if rule else "") or None, weighed=weighed))
 
 
 MOST_THINGS = 120

@@ -19,6 +19,7 @@ from housequest.knowledge.sentences import looked_into, read_sentence
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.household.counts import Counts, Prior
 from housequest.worlds.household.goals import Goal
+from housequest.worlds.household.weighing import SearchPlace, search_order
 
 BY_ORDER = ((1.0,), (0.7, 0.3), (0.6, 0.3, 0.1))
 """The shares of the places in a rule that tells none: the first is the likeliest."""
@@ -77,7 +78,8 @@ def read_told(rule: Rule, places: tuple[str, ...]) -> ToldPlaces | None:
         for name in some:
             shares[name] = shares.get(name, 0.0) + (in_order.get(at, 0.0) if silent else share or 0.0) / len(some)
     weight = WORLD if rule.scope == "world" else float(location.number if location else BY_HAND)
-    return ToldPlaces(rule, {name: min(1.0, share) for name, share in shares.items() if share}, weight)
+    told = {name: min(1.0, share) for name, share in shares.items() if share}
+    return ToldPlaces(rule, told, weight) if told else None  # "0 % are there" tells of no place
 
 
 class ToldPrior:
@@ -140,6 +142,16 @@ class ToldPrior:
         return bool(sought) and (bool(self._looked) or not self._told.keys().isdisjoint(sought))
 
 
+def likeliest(things: Sequence[str], belief: Belief, prior: Prior, counts: Counts) -> list[SearchPlace]:
+    """The places to look into for one of ``things``, in the order of `look_for`, whose arguments these are."""
+    room = counts.room_of(belief.kinds)
+    return search_order(
+        belief,
+        lambda one: sum(prior.chance(thing, one.name, room) for thing in things),
+        lambda one: counts.openable(one.kind) if one.openness is None else float(one.openness == "closed"),
+    )
+
+
 def look_for(
     things: Sequence[str], belief: Belief, prior: Prior, counts: Counts, barred: Iterable[str]
 ) -> tuple[str, str] | None:
@@ -154,17 +166,8 @@ def look_for(
         counts: The table over a training split, for what can be opened.
         barred: Commands that must not be given.
     """
-    room, barred = counts.room_of(belief.kinds), set(barred)
-
-    def shut(kind_of: str, openness: str | None) -> float:
-        return counts.openable(kind_of) if openness is None else float(openness == "closed")
-
-    def cost(name: str, kind_of: str, openness: str | None) -> float:
-        commands = max(1.0, (not belief.is_here(name)) + shut(kind_of, openness))
-        return commands / sum(prior.chance(thing, name, room) for thing in things)
-
-    unseen = sorted(belief.unsearched, key=lambda one: (cost(one.name, one.kind, one.openness), one.kind, one.number))
-    for one in unseen:
+    barred = set(barred)
+    for one, _, _ in likeliest(things, belief, prior, counts):
         there = f"open {one.name}" if one.openness == "closed" else f"examine {one.name}"
         command = there if belief.is_here(one.name) else f"go to {one.name}"
         if command not in barred:

@@ -18,6 +18,7 @@ from housequest.worlds.household.base import Commands
 from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
 from housequest.worlds.household.counts import Counts, Prior, drawn
 from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, KNIVES, Goal, Skill, Verb
+from housequest.worlds.household.weighing import search_order
 
 ALONE: frozenset[Verb] = frozenset({"look", "explore"})
 PlannerSearch = Literal["llm", "counts", "random", "name"]
@@ -40,10 +41,12 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The skill cannot be carried out, for the ``reason``. ``unknown``: it names something that may still be seen."""
+    """The skill cannot be carried out, for the ``reason``. ``unknown``: it names something that may still be seen.
+    ``final``: trying it again would fail in the same way."""
 
     reason: str
     unknown: bool = False
+    final: bool = False
 
 
 Outcome = Execute | Done | Failed
@@ -386,11 +389,9 @@ class GroundedSkill:
             return sorted(self.belief.unsearched, key=rank)
         prior, room = self.prior or self.counts, self.counts.room_of({*self.belief.kinds})
 
-        def cost(one: Receptacle) -> float:
-            commands = max(1.0, (not self._here(one)) + self._shut_chance(one))
-            return commands / prior.chance(kind(self.sought), one.name, room)
-
-        return sorted(self.belief.unsearched, key=lambda one: (cost(one), one.kind, one.number))
+        sought = kind(self.sought)
+        found = search_order(self.belief, lambda one: prior.chance(sought, one.name, room), self._shut_chance)
+        return [each.place for each in found]
 
     def _breadth(self) -> list[Receptacle]:
         """The receptacles that were not searched yet: one of each kind, then the next of each, in the opening's order."""

@@ -154,6 +154,8 @@ class RecordedEpisodes:
         for file in episode_files([folder]):
             if (start := started(file)) is None:
                 self.left_out["without a beginning"] += 1
+            elif start.players is not None:
+                self.left_out["of several players, whose answers do not show what the others changed"] += 1
             elif may_be_learned(start.split, start.number):
                 allowed.append(file)
             else:
@@ -173,7 +175,7 @@ def players(folders: Sequence[Path]) -> dict[str, dict[str, Scalar]]:
     Raises ``ConfigurationError`` for a folder without records."""
     found: dict[str, dict[str, Scalar]] = {}
     for start in map(started, episode_files(folders)):
-        if start is not None and may_be_learned(start.split, start.number):
+        if start is not None and start.players is None and may_be_learned(start.split, start.number):
             found.setdefault(start.agent, {key: value for key, value in start.settings.items() if value is not None})
     return found
 

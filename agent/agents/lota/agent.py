@@ -28,6 +28,7 @@ from housequest.agent.agents.lota.selector import (
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
 from housequest.agent.models.base import Capabilities, Message, Request, in_role, probe
+from housequest.agent.roles import company
 from housequest.agent.roles.base import Answer, continues, is_unheld, load_prompt
 from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Reply, with_ways
 from housequest.agent.roles.messages import RoleMemory, additions, emit_rules, emit_thought, in_terms, rules_after
@@ -165,8 +166,8 @@ class LotaMemory:
     ``ahead`` are the skills that the model named and that are still to come, ``taken`` those of its last reply that were
     begun. ``listed``: that reply named more than one; ``shown``: the prompt lists the skills. ``selected`` counts all skills
     begun. ``idle`` are the last ones in a row that had nothing left to do. ``notice`` is for the next message, about the
-    last skill; ``failure`` is why that failed. ``hints`` are new since the model was last asked, ``heard`` are all. ``plan``
-    are the skills of the present reading."""
+    last skill; ``failure`` is why that failed. ``hints`` are new since the model was last asked, ``heard`` are all; ``news``
+    are new, too, and it ``says`` something beside the next command. ``plan`` are the skills of the present reading."""
 
     goal: str
     grants: Grants
@@ -182,6 +183,8 @@ class LotaMemory:
     failure: str = ""
     hints: tuple[str, ...] = ()
     heard: tuple[str, ...] = ()
+    news: tuple[str, ...] = ()
+    says: tuple[str, ...] = ()
     plan: tuple[str, ...] = ()
     readings: Readings = field(default_factory=Readings)
 
@@ -232,6 +235,7 @@ class Lota:
     async def decide(self, memory: LotaMemory, turn: Turn, emit: Emitter) -> tuple[Decision, LotaMemory]:
         state = self._carrier.observe(memory.state, turn.transitions, turn.hints)
         memory = replace(memory, state=state, hints=memory.hints + turn.hints, heard=memory.heard + turn.hints)
+        memory = replace(memory, news=memory.news + turn.news)
         for _ in range(MOST_AT_ONCE):
             if memory.state.skill is None:
                 if not memory.ahead:
@@ -259,7 +263,7 @@ class Lota:
             memory = replace(memory, state=state)
             match outcome:
                 case Execute(command=command):
-                    return Act(command), replace(memory, idle=())
+                    return Act(command, memory.says), replace(memory, idle=(), says=())
                 case Failed(reason=reason):
                     memory = self._failed(memory, reason)
                     emit_thought(self.name, f"this skill failed: {reason}", emit)
@@ -303,18 +307,20 @@ class Lota:
     async def _select(self, memory: LotaMemory, turn: Turn, emit: Emitter) -> tuple[Decision | None, LotaMemory]:
         """Ask for the next skill; if there is none, return the decision that follows."""
         selector = self._selector(await self._able())
+        if isinstance(selector, Prompted):
+            selector = replace(selector, turn=turn)
         if self._selection == "list" and memory.taken and not self._replanning:
             return GiveUp("the list is carried out, and the task goes on"), memory
         answer, shown = await self._asked(selector, memory, turn, emit)
         if answer is None and self._readings == 1:
             # Ask again with the list of skills: the reply was none of them.
-            answer, shown = await self._asked(Prompted(self._model, self._sampling), memory, turn, emit)
+            answer, shown = await self._asked(Prompted(self._model, self._sampling, turn=turn), memory, turn, emit)
         if answer is None:
             why = "did not keep to given texts, so its plans are no skills to depart from; leave readings out"
             raise ModelError(f"{self._model.name} {why}, or use another server.", recorded=f"The model {why}.")
         role = RoleMemory(answer.conversation, rules_after(turn, memory.role.shown_rules))
         memory = replace(memory, role=role, ahead=answer.value or (), taken=(), notice="", failure="", hints=())
-        memory = replace(memory, listed=len(memory.ahead) > 1, shown=shown)
+        memory = replace(memory, listed=len(memory.ahead) > 1, shown=shown, news=(), says=memory.says + answer.says)
         if answer.value is None and self._selection == "list":
             # The same question would bring the same reply.
             return GiveUp(f"what it writes is not a list of skills: {answer.reason}"), memory
@@ -340,8 +346,10 @@ class Lota:
         if first:
             system = in_terms(self._prompt.render("system"), self._world)
             conversation = (Message("system", "\n".join(filter(None, (system, listing)))),)
-        asked = replace(turn, hints=memory.hints, admissible=None)
+        asked = replace(turn, hints=memory.hints, news=memory.news, admissible=None)
         added = additions(asked, memory.role.shown_rules, memory.grants, first=first)
+        # Who is held to given texts hears of the others, and has no words for them.
+        added += company.told(asked, (*(company.HEARS if first else ()), *(("say",) if listing else ())))
         text = await self._opening(memory, added) if first else self._next(memory, added)
         if listing and not first:
             text = f"{listing}\n{text}"

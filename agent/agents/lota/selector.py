@@ -17,10 +17,11 @@ from itertools import takewhile
 from operator import eq
 from typing import NamedTuple
 
-from housequest.agent.base import Emitter
+from housequest.agent.base import Emitter, Turn
 from housequest.agent.episodes import events
 from housequest.agent.models.base import Completion, Message, Model, Request, Scores, score
 from housequest.agent.models.forms import Choice, Form, Listed
+from housequest.agent.roles import company
 from housequest.agent.roles.base import (
     Answer,
     Conversation,
@@ -152,19 +153,25 @@ class Scored:
         return replace(scores, logprobs=tuple(max(score, LEAST) for score in scores.logprobs))
 
 
+_ALONE = Turn(0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Prompted:
     """Takes the listed skills that a chat model's reply names. Calls a reply: 1, or 2 if the first is unreadable. ``whole``:
-    the reply is the whole list, and a part that is no skill stays in it, to fail at its turn."""
+    the reply is the whole list, and a part that is no skill stays in it, to fail at its turn. In the company of ``turn`` it may
+    say something, too."""
 
     model: Model
     sampling: Sampling
     whole: bool = False
+    turn: Turn = _ALONE
 
     async def select(self, conversation: Conversation, text: str, skills: Skills, emit: Emitter) -> Answer[Chosen]:
         possible = frozenset(skill for skill, can in skills.items() if can)
-        role = reader_of(tuple(skills), possible, whole=self.whole)
-        return await ask(role, self.model, conversation, text, emit, self.sampling)
+        role = company.speaking(reader_of(tuple(skills), possible, whole=self.whole), self.turn)
+        answer = await ask(role, self.model, conversation, text, emit, self.sampling)
+        return company.with_lines(answer, self.turn)
 
 
 def reader_of(skills: Sequence[str], possible: Collection[str], *, whole: bool = False) -> Role[Chosen]:

@@ -46,4 +46,4 @@ def opex(parts: AgentParts[OpexSettings]) -> Agent:
 
     body = make_body(parts, parts.settings.search)
     oracle = parts.world.info.pictured and parts.settings.planner == "oracle"
-    return OraclePlayer(body) if oracle else Opex(parts, body)
+    return OraclePlayer(parts.name, body) if oracle else Opex(parts, body)

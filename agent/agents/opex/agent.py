@@ -18,13 +18,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from housequest.agent.agents.bodies import Body, BodyPlayer, Told
+from housequest.agent.agents.bodies import Body, BodyPlayer, SkillsMemory, SkillsPlayer, Told
 from housequest.agent.agents.examples import make_example_selector
 from housequest.agent.agents.opex import roles
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
 from housequest.agent.episodes import events
 from housequest.agent.models.base import Message, Request
+from housequest.agent.roles import company
 from housequest.agent.roles.base import ask, load_prompt
 from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Reply, asked, asked_before, told, with_ways
 from housequest.agent.roles.messages import NOTHING, RoleMemory, emit_thought, numbered, planning
@@ -55,7 +56,8 @@ class OpexMemory:
     """The memory of OPEx. ``state`` is the body's: what is known, and the skill in progress. The planner and the executor
     have not seen the transitions ``unplanned`` and ``unseen``. ``note`` says how the last skill went, ``described`` is the
     observer's last description for the present objective, and ``explored`` counts the looks into the room for it. ``shown``
-    are the known facts in the executor's last message, and ``idle`` its words since the last command."""
+    are the known facts in the executor's last message, and ``idle`` its words since the last command. The planner has not
+    heard the news ``untold``, and the executor those ``unheard``; it ``says`` something beside the next command."""
 
     goal: str
     grants: Grants
@@ -73,6 +75,9 @@ class OpexMemory:
     idle: tuple[str, ...] = ()
     unplanned: tuple[Transition, ...] = ()
     unseen: tuple[Transition, ...] = ()
+    untold: tuple[str, ...] = ()
+    unheard: tuple[str, ...] = ()
+    says: tuple[str, ...] = ()
 
 
 class Opex(BodyPlayer):
@@ -116,7 +121,8 @@ class Opex(BodyPlayer):
         # The model names skills, not commands.
         turn = replace(turn, admissible=None)
         unplanned, unseen = memory.unplanned + turn.transitions, memory.unseen + turn.transitions
-        memory = replace(await self.attend(memory, turn), unplanned=unplanned, unseen=unseen)
+        untold, unheard = memory.untold + turn.news, memory.unheard + turn.news
+        memory = replace(await self.attend(memory, turn), unplanned=unplanned, unseen=unseen, untold=untold, unheard=unheard)
         hinted = bool(turn.hints)
         if hinted:
             # A hint ends the running skill, so that the model sees it at once.
@@ -131,7 +137,7 @@ class Opex(BodyPlayer):
                 outcome, state = await self._body.proceed(memory.state, memory.goal, emit, turn.rules)
                 memory = replace(memory, state=state)
                 if isinstance(outcome, Execute):
-                    return Act(outcome.command), replace(memory, idle=())
+                    return Act(outcome.command, memory.says), replace(memory, idle=(), says=())
                 memory = _noted(memory, running, outcome)
             if left == 0:
                 break
@@ -161,10 +167,11 @@ class Opex(BodyPlayer):
         if not self._settings.planner:
             return None, self._planned(memory, (memory.goal,), reason, emit)
         text = self._review(memory, reason) if memory.planner.started else await self._task(memory)
+        turn = replace(turn, news=memory.untold)
         answer, planner = await memory.planner.ask(
-            self._task_planner, self._model, text, turn, memory.grants, emit, self._sampling
+            self._task_planner, self._model, text, turn, memory.grants, emit, self._sampling, company=company.HEARS
         )
-        memory = replace(memory, planner=planner, asked=memory.asked + (memory.revision >= 0), unplanned=())
+        memory = replace(memory, planner=planner, asked=memory.asked + (memory.revision >= 0), unplanned=(), untold=())
         if answer.value is None:
             # The rest of the old plan can still be followed.
             return (None if memory.step < len(memory.plan) else ParseFailure(roles.PLANNER.name, answer.reason)), memory
@@ -232,8 +239,11 @@ class Opex(BodyPlayer):
         memory = replace(memory, shown=lines)
         if not memory.executor.started:
             text = f"{self._executes.render('places', places=_places(told))}\n{text}"
-        answer, executor = await memory.executor.ask(self._calls, self._model, text, turn, Grants(), emit, self._sampling)
-        memory, call = replace(memory, executor=executor, unseen=()), answer.value
+        turn = replace(turn, news=memory.unheard)
+        answer, executor = await memory.executor.ask(
+            self._calls, self._model, text, turn, Grants(), emit, self._sampling, company=company.SPEAKS
+        )
+        memory, call = replace(memory, executor=executor, unseen=(), unheard=(), says=memory.says + answer.says), answer.value
         if call is None:
             return ParseFailure(roles.EXECUTOR.name, answer.reason), memory
         emit_thought(roles.EXECUTOR.name, call.thought, emit)
@@ -295,61 +305,16 @@ def planned(kind: str, steps: Sequence[tuple[str, Skill]]) -> dict[str, str]:
 # OPEx with a camera and the annotated plan in place of its language models, to measure the action policy alone.
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OracleMemory:
-    """The annotated plan as skills, and the number of the one in progress."""
+class OraclePlayer(SkillsPlayer):
+    """OPEx's action policy with the annotated plan in place of planner, observer and executor."""
 
-    skills: tuple[Skill, ...]
-    state: Any
-    step: int = -1
-    again: bool = False
+    role = "oracle"
+    reason = "people annotated it"
 
-
-class OraclePlayer(BodyPlayer):
-    """OPEx's action policy with the annotated plan in place of planner, observer and executor. Calls no model. A skill that
-    fails is tried once more; if it fails again, the player gives up."""
-
-    name = "opex"
-
-    def __init__(self, body: Body) -> None:
-        self._body, self.picture_size = body, body.picture_size
-
-    def begin(self, goal: str, observation: Observation, grants: Grants) -> OracleMemory:
+    def begin(self, goal: str, observation: Observation, grants: Grants) -> SkillsMemory:
         if grants.plan is None:
             raise ConfigurationError("planner=oracle carries out the annotated plan, which is hidden; give --grant plan.")
-        return OracleMemory(grants.plan, self._body.begin(observation, goal))
-
-    async def decide(self, memory: OracleMemory, turn: Turn, emit: Emitter) -> tuple[Decision, OracleMemory]:
-        memory = await self.attend(memory, turn)
-        if memory.step < 0:
-            steps = tuple(skill.text for skill in memory.skills)
-            emit(events.Planned(role="oracle", steps=steps, revision=0, reason="people annotated it"))
-            memory = self._started(memory, 0, emit)
-        while memory.step < len(memory.skills):
-            outcome, state = await self._body.proceed(memory.state, "", emit, ())
-            memory = replace(memory, state=state)
-            match outcome:
-                case Execute(command=command):
-                    return Act(command), memory
-                case Done():
-                    memory = self._started(memory, memory.step + 1, emit)
-                case Failed(reason=reason) if memory.again:
-                    return GiveUp(f"{memory.skills[memory.step].text}: {reason}"), memory
-                case Failed():
-                    skill = memory.skills[memory.step]
-                    memory = replace(memory, again=True, state=self._body.start(memory.state, skill))
-        return GiveUp("the annotated plan is carried out, and the task is not done"), memory
-
-    def _started(self, memory: OracleMemory, step: int, emit: Emitter) -> OracleMemory:
-        if step >= len(memory.skills):
-            return replace(memory, step=step)
-        if step:
-            emit(events.Progressed(role="oracle", step=step))
-        skill = memory.skills[step]
-        if skill.verb == "pick" and skill.object == memory.state.knowledge.held:
-            # A person has picked it up already.
-            return self._started(memory, step + 1, emit)
-        return replace(memory, step=step, again=False, state=self._body.start(memory.state, skill))
+        return SkillsMemory(grants.plan, self._body.begin(observation, goal))
 
 
 # The expert's replies in these roles.

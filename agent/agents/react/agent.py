@@ -21,7 +21,7 @@ from housequest.agent.episodes.events import ModelCall, ParseFailed, Thought
 from housequest.agent.models.base import Message, Model, Request, in_role
 from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Either, Form, Value, Words, longest_of
 from housequest.agent.roles import base as roles
-from housequest.agent.roles import messages, reading
+from housequest.agent.roles import company, messages, reading
 from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Reply, asked, left_in_words, shown_part
 from housequest.knowledge import examples
 from housequest.knowledge.rules import Rule
@@ -68,13 +68,16 @@ class React:
             text = self._prompt.render("turn", observation=messages.transcript(turn.transitions, own=memory.last))
         else:
             text = messages.opening(self._prompt, memory.opening, memory.goal, turn.transitions)
-        reply = REACT.held_to(reading.acting_form(reading.command_value(self._world, turn.belief, turn.admissible)))
-        answer, role = await memory.role.ask(reply, self._model, text, turn, memory.grants, emit, self._sampling)
+        command = reading.command_value(self._world, turn.belief, turn.admissible, company.commands(turn))
+        reply = REACT.held_to(reading.acting_form(command))
+        answer, role = await memory.role.ask(
+            reply, self._model, text, turn, memory.grants, emit, self._sampling, company=company.ACTS
+        )
         memory = replace(memory, role=role, last=None)
         if answer.value is None:
             return ParseFailure(REACT.name, answer.reason), memory
         messages.emit_thought(REACT.name, answer.value.thought, emit)
-        return Act(answer.value.command), replace(memory, last=answer.value.command)
+        return Act(answer.value.command, answer.says), replace(memory, last=answer.value.command)
 
 
 MOST_THOUGHTS = 8  # Thoughts in a row that take no turn; the next one takes it.
@@ -84,6 +87,7 @@ NOTHING = "(nothing)"  # An empty line, which servers refuse.
 REFLECTION = "reflection"
 MOST_NOTES = 3  # Only the last reflections are shown (Reflexion's number).
 NOTE_TOKENS = 256
+_SAID_ALOUD = re.compile(r"say\s*:\s*(?P<said>.*)", re.IGNORECASE)
 _SAID_THOUGHT = re.compile(r"(?:think|thought)\s*:\s*(?P<thought>.*)", re.IGNORECASE)
 _LABEL = re.compile(r"(?:>\s*|act(?:ion)?(?:\s\d{1,2})?\s*:\s*)+", re.IGNORECASE)
 
@@ -155,10 +159,11 @@ class FewShotReact:
             messages.emit_thought("model", "it has no completions of plain text, and is asked as a chat", emit)
         text = self._opening(memory, turn) if not memory.said else self._heard(memory, turn)
         text += messages.additions(turn, memory.shown_rules, replace(memory.grants, task_type=None), first=False)
+        text += company.told(turn, () if memory.said else (*company.HEARS, "commands", "line"))
         messages.emit_rules(turn.rules, memory.shown_rules, emit)
         memory = replace(memory, shown_rules=messages.rules_after(turn, memory.shown_rules), answer=None, last=None)
-        command = reading.command_value(self._world, turn.belief, turn.admissible)
-        cut = False
+        command = reading.command_value(self._world, turn.belief, turn.admissible, company.commands(turn))
+        cut, says = False, ()
         for left in range(MOST_THOUGHTS, -1, -1):
             # After a thought that was cut off, leave room for a command alone.
             thinks = self._thinks and (self._counted or (left > 0 and not cut))
@@ -169,9 +174,13 @@ class FewShotReact:
                 emit(_endless(call, final=False))
                 line, call, memory = await self._ask(before, text, emit, _line_form(command, thinks=False), whole=True)
             cut = call.finish == "length"
-            if (found := _SAID_THOUGHT.fullmatch(line)) is None:
-                return self._command(line, call, memory, emit)
-            messages.emit_thought(NAME, reading.thought(found["thought"]), emit)
+            if turn.player and (aloud := _SAID_ALOUD.fullmatch(line)):
+                says = (*says, *filter(None, (company.spoken(aloud["said"]),)))
+            elif (found := _SAID_THOUGHT.fullmatch(line)) is None:
+                decision, memory = self._command(line, call, memory, emit)
+                return (replace(decision, says=says) if isinstance(decision, Act) else decision), memory
+            else:
+                messages.emit_thought(NAME, reading.thought(found["thought"]), emit)
             memory = replace(memory, answer=examples.ANSWER)
             if self._counted or left == 0:
                 break
@@ -379,18 +388,20 @@ class WindowReact:
     async def decide(self, memory: WindowMemory, turn: Turn, emit: Emitter) -> tuple[Decision, WindowMemory]:
         for each in turn.transitions:
             memory = replace(memory, steps=(*memory.steps, (memory.seen, each.command)), seen=str(each.observation))
-        command = reading.command_value(self._world, turn.belief, turn.admissible)
+        command = reading.command_value(self._world, turn.belief, turn.admissible, company.commands(turn))
         begun = ("<think>", (THOUGHT, Words(LONGEST_THOUGHT)), "</think>\n<action>")
         role = _WINDOWED.held_to(Form((*begun, ("action", command), "</action>")) if command is not None else None)
         text = self._rendered(memory, turn.admissible)
         text += messages.additions(replace(turn, admissible=None), (), memory.grants, first=True)
+        text += company.told(turn, company.ACTS)
         messages.emit_rules(turn.rules, (), emit)
+        role = company.speaking(role, turn)
         answer = await roles.ask(role, self._model, (), text, emit, self._sampling, image=turn.image, once=True)
         if answer.value is None:
             return ParseFailure(_WINDOWED.name, answer.reason), memory
         if found := _MARKED_THOUGHT.search(answer.conversation[-1].content):
             messages.emit_thought(_WINDOWED.name, reading.thought(found["thought"]), emit)
-        return Act(answer.value), memory
+        return Act(answer.value, company.with_lines(answer, turn).says), memory
 
     def _rendered(self, memory: WindowMemory, admissible: tuple[str, ...] | None) -> str:
         possible = [command for command in admissible or () if command != _UNLISTED]

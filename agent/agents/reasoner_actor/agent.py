@@ -19,13 +19,15 @@ from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Act, Decision, Emitter, Grants, Idle, ParseFailure, Turn
 from housequest.agent.episodes import events
 from housequest.agent.models.base import BriefReader, Message, Model, Request, ability
-from housequest.agent.roles import brief, messages, reading
+from housequest.agent.roles import brief, company, messages, reading
 from housequest.agent.roles.base import Answer, ReplyError, Role, Sampling, ask, call_event, load_prompt
 from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Lesson, Reply, asked_before, shown_part
+from housequest.agent.skills import obliging
 from housequest.agent.skills.language.answers import Mind
 from housequest.agent.skills.language.listening import hear
 from housequest.agent.skills.language.sentences import Surroundings
-from housequest.agent.skills.searching import ToldPrior, look_for
+from housequest.agent.skills.partnership import NOBODY_ASKED, Partnership, arranged, attending, goal_at, picking
+from housequest.agent.skills.searching import ToldPrior, likeliest, look_for
 from housequest.knowledge.examples import subtasks_of_goal
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation, Transition, World
@@ -33,6 +35,8 @@ from housequest.worlds.errors import Unsupported
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.belief import Belief
 from housequest.worlds.household.goals import APPLIANCES, Goal
+from housequest.worlds.household.weighing import Weighed, after_a_look, weigh
+from housequest.worlds.shared import WAIT
 from housequest.worlds.text import with_article
 
 if TYPE_CHECKING:
@@ -102,7 +106,8 @@ class PlanMemory:
     """The memory of reasoner and actor. ``unreviewed`` are the transitions since the plan was last reviewed; ``asked``
     counts how often the reasoner was asked again. It serves both ways of prompting, since a person may change the model:
     short prompts are rendered from ``state``; ``readings`` are the plans of a small model that read the goal again, in so
-    many ``rounds``."""
+    many ``rounds``. ``untold`` are the news that the reasoner has not heard, ``partnership`` is what others asked of it, and
+    ``weighed`` what its last search weighed."""
 
     goal: str
     opening: Observation
@@ -120,6 +125,9 @@ class PlanMemory:
     state: brief.BriefState | None = None
     readings: tuple[ReasonerReply, ...] = ()
     rounds: int = 0
+    untold: tuple[str, ...] = ()
+    partnership: Partnership = NOBODY_ASKED
+    weighed: Weighed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +162,12 @@ class ChatPrompting:
         else:
             plan = messages.numbered(memory.plan) or "There is none yet."
             text = prompt.render("review", story=messages.transcript(memory.unreviewed), plan=plan, reason=reason)
-        turn = replace(turn, admissible=None)
+        turn = replace(turn, admissible=None, news=memory.untold)
         role = REASONER.held_to(reading.planning_form(MOST_HELD, begun=bool(memory.plan)))
-        answer, reasoner = await memory.reasoner.ask(role, self.model, text, turn, memory.grants, emit, self.sampling)
-        return answer, replace(memory, reasoner=reasoner)
+        answer, reasoner = await memory.reasoner.ask(
+            role, self.model, text, turn, memory.grants, emit, self.sampling, company=company.HEARS
+        )
+        return answer, replace(memory, reasoner=reasoner, untold=())
 
     async def act(
         self, memory: PlanMemory, turn: Turn, emit: Emitter, *, revised: bool, again: bool
@@ -172,11 +182,14 @@ class ChatPrompting:
             parts.append(prompt.render("turn", observation=messages.transcript(turn.transitions, own=memory.last)))
         if again or (revised and not first):
             parts.append(prompt.render("revised" if revised else "kept", plan=plan))
-        turn = replace(turn, hints=(), admissible=None) if again else turn
+        turn = replace(turn, hints=(), news=(), admissible=None) if again else turn
         text = "\n\n".join(parts)
-        command = reading.command_value(self.world, turn.belief, turn.admissible, (STUCK,) if self.stuck else ())
+        more = (*((STUCK,) if self.stuck else ()), *company.commands(turn))
+        command = reading.command_value(self.world, turn.belief, turn.admissible, more)
         role = ACTOR.held_to(reading.acting_form(command, len(memory.plan)))
-        answer, actor = await memory.actor.ask(role, self.model, text, turn, memory.grants, emit, self.sampling)
+        answer, actor = await memory.actor.ask(
+            role, self.model, text, turn, memory.grants, emit, self.sampling, company=company.ACTS
+        )
         return answer, replace(memory, actor=actor, last=None)
 
 
@@ -206,10 +219,37 @@ class BriefPrompting:
         assert state is not None
         scene = Surroundings(state.belief, self.household, memory.goal, tuple(command for _, command in state.seen))
         mind = Mind(memory.plan, memory.step, turns=turn.left)
-        heard = hear(turn.hints, state.told, scene, mind)
+        heard = hear(turn.hints, state.told, scene, mind, turn.answered)
         for answer in heard.answers:
             emit(events.Thought(role=REASONER.name, text=answer, answers=True))
         return replace(memory, state=replace(state, told=heard.told)), replace(turn, hints=heard.left)
+
+    def oblige(self, memory: PlanMemory, turn: Turn) -> tuple[PlanMemory, str | None, tuple[str, ...]]:
+        """Take in what others said: the memory, the command if something was asked for or is left to them, and the answers."""
+        state, belief = memory.state, turn.belief
+        assert state is not None
+        belief = belief or state.belief
+        state = replace(state, belief=belief)
+        scene = Surroundings(belief, self.household, memory.goal, tuple(command for _, command in state.seen))
+        partnership, answers = obliging.heed(
+            attending(memory.partnership, turn, belief),
+            turn,
+            scene,
+            lambda _: obliging.told_of_thought(memory.plan[memory.step] if memory.plan else "make a plan"),
+        )
+        obliged = obliging.oblige(partnership, scene)
+        picked = picking(obliged.partnership, scene)
+        says, command = (*answers, *obliged.says, *picked.says), obliged.command or picked.command
+        memory = replace(memory, partnership=picked.partnership)
+        if picked.partnership.goal != obliged.partnership.goal:
+            # Another goal is planned anew.
+            state = replace(state, failed=(), repeated=0, turns=0)
+            memory = replace(memory, plan=(), step=0, revision=-1, asked=0, readings=(), rounds=0)
+        return replace(memory, state=state), command, says
+
+    def goal(self, memory: PlanMemory) -> str:
+        """The goal to plan for: of several, the one that it is at."""
+        return goal_at(memory.partnership.goal, memory.goal, self.household) if memory.partnership.goal else memory.goal
 
     def led_nowhere(self, memory: PlanMemory, after: int) -> str | None:
         """The reason to read the goal again, if the plan is done, teaches nothing, or names nothing that was found."""
@@ -221,7 +261,7 @@ class BriefPrompting:
         if state.repeated >= after:
             return f"{state.repeated} times the actor repeated what had taught it nothing"
         # A goal in the world's own words has one meaning; what it names is still to be found.
-        goal = self.household.read_goal(memory.goal)
+        goal = self.household.read_goal(self.goal(memory))
         certain = goal is not None and plan_of(goal) == memory.plan
         if state.turns >= PATIENCE and state.misses_all(memory.plan) and not certain:
             return f"{state.turns} commands have found nothing that the plan names"
@@ -234,9 +274,10 @@ class BriefPrompting:
         state = memory.state
         assert state is not None
         state = replace(state, hints=state.hints + turn.hints, repeated=0, turns=0)
-        rules = brief.relevant_rules(memory.goal, state.belief, turn.rules)
+        sentence = self.goal(memory)
+        rules = brief.relevant_rules(sentence, state.belief, turn.rules)
         messages.emit_rules(rules, (), emit)
-        text = brief.planning(memory.goal, state.belief, rules, state.hints, ())
+        text = brief.planning(sentence, state.belief, rules, state.hints, ())
         if not memory.plan or turn.hints:
             answer = await ask(REASONER, self.model, (), text, emit, self.sampling)
             return answer, replace(memory, state=state, readings=(), rounds=0)
@@ -285,6 +326,13 @@ class BriefPrompting:
         state = memory.state
         assert state is not None
         barred = state.told.barred(state.belief, self.household.commands).union(turn.declined)
+        if turn.others:
+            scene = Surroundings(state.belief, self.household, memory.goal)
+            sought = bool(brief.unseen(memory.plan, state.belief)) and state.belief.held is None
+            first = arranged(memory.partnership, scene, sought=sought)
+            barred |= first.barred
+            if first.command is not None:
+                return Answer(ActorReply("look there first, as we arranged", None, first.command), "", ()), memory
         if (directions := state.told.directions) is not None:
             told = directions.next(state.belief, "\n".join(memory.plan), barred.union(state.tried))
             followed = replace(state.told, directions=told[1] if told else None)
@@ -333,6 +381,17 @@ class BriefPrompting:
         why = f"look in the {place} first: {rule.statement}" if rule else f"look in the {place}; no rule names a better place"
         return ActorReply(why, None, command, rule)
 
+    def weigh(self, memory: PlanMemory, turn: Turn, command: str, emit: Emitter) -> PlanMemory:
+        """Tell the odds of the places beside the actor's thought, where the ``command`` searches for what the plan needs."""
+        state, counts = memory.state, self.household.counts()
+        assert state is not None
+        belief, sought = state.belief, brief.unseen(memory.plan, state.belief)
+        prior = ToldPrior(counts, counts, turn.rules, belief) if turn.rules else counts
+        barred = {*state.told.barred(belief, self.household.commands), *turn.declined}
+        weighed = weigh(sought, likeliest(sought, belief, prior, counts), command, belief, barred) if sought else None
+        messages.emit_weighed(ACTOR.name, after_a_look(memory.weighed, weighed, belief), emit)
+        return replace(memory, weighed=weighed)
+
     async def _choose(
         self, answer: Answer[ActorReply], said: ActorReply, options: tuple[str, ...], emit: Emitter
     ) -> Answer[ActorReply]:
@@ -366,9 +425,24 @@ class ReasonerActor:
 
     async def decide(self, memory: PlanMemory, turn: Turn, emit: Emitter) -> tuple[Decision, PlanMemory]:
         prompting = self._prompting()
-        memory = prompting.observe(memory, turn.transitions)
-        if isinstance(prompting, BriefPrompting):
-            memory, turn = prompting.heed(memory, turn, emit)
+        memory = replace(prompting.observe(memory, turn.transitions), untold=memory.untold + turn.news)
+        if not isinstance(prompting, BriefPrompting):
+            return await self._decide(prompting, memory, turn, emit)
+        memory, turn = prompting.heed(memory, turn, emit)
+        says: tuple[str, ...] = ()
+        if turn.others:
+            memory, command, says = prompting.oblige(memory, turn)
+            if command is not None:
+                return Act(command, says), memory
+        decision, memory = await self._decide(prompting, memory, turn, emit)
+        if isinstance(decision, Act):
+            memory = prompting.weigh(memory, turn, decision.command, emit)
+            return replace(decision, says=(*says, *decision.says)), memory
+        return (Act(WAIT, says) if says else decision), memory
+
+    async def _decide(
+        self, prompting: ChatPrompting | BriefPrompting, memory: PlanMemory, turn: Turn, emit: Emitter
+    ) -> tuple[Decision, PlanMemory]:
         before = memory.revision
         if reason := self._trigger(memory, turn, prompting):
             failure, memory = await self._plan(prompting, memory, turn, reason, emit)
@@ -391,7 +465,7 @@ class ReasonerActor:
         if step != memory.step:
             emit(events.Progressed(role=ACTOR.name, step=step))
             memory = replace(memory, moved_on=step > memory.step, step=step)
-        return Act(answer.value.command), replace(memory, last=answer.value.command)
+        return Act(answer.value.command, answer.says), replace(memory, last=answer.value.command)
 
     def _trigger(self, memory: PlanMemory, turn: Turn, prompting: ChatPrompting | BriefPrompting) -> str | None:
         if memory.revision < 0:

@@ -1,22 +1,65 @@
-"""The world's own expert, which plays from observations; and a person, asked for each command by a callable."""
+"""The world's own expert, which plays from observations; and a person, asked for each command by a callable, with or without an
+agent that stands in for them."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field, replace
 
-from housequest.agent.base import Act, AskPerson, Decision, Emitter, GiveUp, Grants, Leave, Memory, Turn
+from housequest.agent.base import (
+    Act,
+    Agent,
+    AskPerson,
+    Away,
+    Decision,
+    Emitter,
+    GiveUp,
+    Grants,
+    HandOver,
+    Idle,
+    Leave,
+    Memory,
+    Overheard,
+    Say,
+    Turn,
+)
+from housequest.agent.episodes.events import Thought
 from housequest.agent.roles.base import clean
-from housequest.agent.roles.messages import emit_rules, emit_thought
+from housequest.agent.roles.messages import emit_rules, emit_thought, emit_weighed
+from housequest.agent.skills import obliging
+from housequest.agent.skills.language.answers import Mind
+from housequest.agent.skills.language.listening import PASSED_ON, Advice, hear
+from housequest.agent.skills.language.sentences import Surroundings
+from housequest.agent.skills.partnership import NOBODY_ASKED, Partnership, attending
 from housequest.agent.skills.searching import ToldPrior
 from housequest.knowledge.rules import Rule
-from housequest.worlds.base import Observation, Policy
-from housequest.worlds.household.base import Household, PriorSearch
+from housequest.worlds.base import Observation, Policy, Transition
+from housequest.worlds.household.arrangement import Arrangement, Arranging
+from housequest.worlds.household.base import Household, PriorSearch, Weighing
+from housequest.worlds.household.weighing import Odds, Weighed, after_a_look
 from housequest.worlds.shared import Companion
+
+MOST_REFUSED = 20
+"""Commands of a policy that a person ruled out, before it goes on all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """A policy's memory beside people: its own, what was asked of it in company, the commands so far, what was ``told``, and
+    what the last search ``weighed``."""
+
+    policy: Memory
+    goal: str
+    partnership: Partnership = NOBODY_ASKED
+    played: tuple[str, ...] = ()
+    told: Advice = field(default_factory=Advice)
+    weighed: Weighed | None = None
 
 
 class PolicyAgent:
-    """Plays by a ``Policy``, whose state is its memory. Calls a step: 0; ignores hints, and all rules but those that say where
-    things are, by which a policy of a household searches."""
+    """Plays by a ``Policy``. Calls a step: 0; ignores all rules but those that say where things are, by which a policy of a
+    household searches. There it does first what a person orders, leaves out what they rule out or decline, and in company does
+    what others ask (`housequest.agent.skills.obliging`)."""
 
     name = "expert"
 
@@ -25,27 +68,104 @@ class PolicyAgent:
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> Memory:
         del grants
-        return self._policy.begin(goal, observation)
+        return _Beside(self._policy.begin(goal, observation), goal)
 
-    async def decide(self, memory: Memory, turn: Turn, emit: Emitter) -> tuple[Decision, Memory]:
+    def knows(self, memory: Memory) -> bool:
+        """True if the policy has a command after this memory."""
+        return isinstance(memory, _Beside) and self._policy.decide(memory.policy)[0] is not None
+
+    async def decide(self, memory: _Beside, turn: Turn, emit: Emitter) -> tuple[Decision, _Beside]:
+        policy = memory.policy
         for transition in turn.transitions:
-            memory = self._policy.observe(memory, transition.command, transition.observation)
+            policy = self._policy.observe(policy, transition.command, transition.observation)
         if turn.others and isinstance(self._policy, Companion):
-            memory = self._policy.hear(memory, turn.player, turn.others, turn.news)
+            policy = self._policy.hear(policy, turn.player, turn.others, turn.news)
+        played = (*memory.played, *(one.command for one in turn.transitions))
+        memory = replace(memory, policy=policy, played=played)
+        household, belief = self._household, turn.belief
+        if household is not None and belief is not None:
+            scene = Surroundings(belief, household, memory.goal, played)
+            if turn.others:
+                return self._play_beside(memory, turn, scene, emit)
+            if turn.hints or turn.declined or memory.told != Advice():
+                return self._play_advised(memory, turn, scene, emit)
+        return self._play(memory, turn, emit)
+
+    def _play_advised(self, memory: _Beside, turn: Turn, scene: Surroundings, emit: Emitter) -> tuple[Decision, _Beside]:
+        heard = hear(turn.hints, memory.told, scene, Mind(turns=turn.left), turn.answered)
+        for said in heard.answers:
+            emit(Thought(role=self.name, text=said.removesuffix(PASSED_ON), answers=True))
+        barred = {*heard.told.barred(scene.belief, scene.commands), *turn.declined}
+        directions = heard.told.directions
+        step = None if directions is None else directions.next(scene.belief, memory.goal, barred)
+        if directions is not None and step is not None:
+            emit_thought(self.name, f'You said: "{directions.hint}".', emit)
+            return Act(step[0]), replace(memory, told=replace(heard.told, directions=step[1]))
+        memory = replace(memory, told=replace(heard.told, directions=None))
+        silence, barred_place = Observation(scene.commands.silence, accepted=False), None
+        policy = memory.policy
+        for _ in range(MOST_REFUSED):
+            command, _, after = self._searching(turn).decide(policy)
+            if command is None or command not in barred:
+                break
+            # To a policy, what a person rules out is refused.
+            weighed = self._weighs(after, turn)
+            barred_place = barred_place or (weighed.next if weighed else None)
+            policy = self._policy.observe(after, command, silence)
+        return self._play(replace(memory, policy=policy), turn, emit, barred_place)
+
+    def _play_beside(self, memory: _Beside, turn: Turn, scene: Surroundings, emit: Emitter) -> tuple[Decision, _Beside]:
+        belief, played = scene.belief, memory.played
+        partnership, answers = obliging.heed(
+            attending(memory.partnership, turn, belief),
+            turn,
+            scene,
+            lambda arrangement: obliging.told_of_thought(self._policy.decide(self._arranged(memory.policy, arrangement))[1]),
+            divides=isinstance(self._policy, Arranging),
+        )
+        obliged = obliging.oblige(partnership, scene)
+        policy = self._arranged(memory.policy, obliged.partnership.arrangement)
+        memory = _Beside(policy, memory.goal, obliged.partnership, played)
+        if obliged.command is not None:
+            return Act(obliged.command, (*answers, *obliged.says)), memory
+        decision, memory = self._play(memory, turn, emit)
+        if isinstance(decision, Act):
+            decision = replace(decision, says=(*answers, *obliged.says, *decision.says))
+        return decision, memory
+
+    def _arranged(self, memory: Memory, arrangement: Arrangement) -> Memory:
+        return self._policy.arranged(memory, arrangement) if isinstance(self._policy, Arranging) else memory
+
+    def _searching(self, turn: Turn) -> Policy:
+        """The policy, which searches by the rules of this turn if it can."""
         told = self._told(turn)
-        policy = self._policy if told is None or not isinstance(self._policy, PriorSearch) else self._policy.searching_by(told)
-        command, thought, memory = policy.decide(memory)
+        return self._policy if told is None or not isinstance(self._policy, PriorSearch) else self._policy.searching_by(told)
+
+    def _weighs(self, policy: Memory, turn: Turn) -> Weighed | None:
+        searching = self._searching(turn)
+        return searching.weighs(policy) if isinstance(searching, Weighing) else None
+
+    def _play(self, memory: _Beside, turn: Turn, emit: Emitter, barred: Odds | None = None) -> tuple[Decision, _Beside]:
+        """Play the policy's next command; a place that would have come first was ``barred``."""
+        told, policy = self._told(turn), self._searching(turn)
+        command, thought, after = policy.decide(memory.policy)
         rule: Rule | None = None
         if command is None:
-            return GiveUp(thought), memory
+            return GiveUp(thought), replace(memory, policy=after)
         if told is not None and turn.belief is not None:
             # The thought of a search names what is looked for.
             said = (told.says_of_command(thing, command, turn.belief) for thing in re.findall("[a-z]+", thought))
             if (rule := next(filter(None, said), None)) is not None:
                 emit_rules((rule,), (), emit)
                 thought = f"{thought} ({rule.statement})"
-        emit_thought(self.name, thought, emit, rule)
-        return Act(command, policy.says(memory) if turn.others and isinstance(policy, Companion) else ()), memory
+        weighed = self._weighs(after, turn)
+        weighed = weighed and replace(weighed, barred=barred)
+        news = after_a_look(memory.weighed, weighed, turn.belief) if turn.belief else weighed
+        if weighed is None or news is None:
+            emit_thought(self.name, thought, emit, rule)
+        emit_weighed(self.name, news, emit, rule)
+        says = policy.says(after) if turn.others and isinstance(policy, Companion) else ()
+        return Act(command, says), replace(memory, policy=after, weighed=weighed)
 
     def _told(self, turn: Turn) -> ToldPrior | None:
         if self._household is None or turn.belief is None or not any(rule.kind == "location" for rule in turn.rules):
@@ -69,5 +189,63 @@ class Human:
         del memory
         # The screen shows the rules from the event.
         emit_rules(turn.rules, (), emit)
-        command = await self._ask(turn)
-        return (Leave("the player left") if command is None else Act(clean(command))), None
+        answer = await self._ask(turn)
+        assert not isinstance(answer, Away), "nobody stands in for this person"
+        return _decision(answer), None
+
+
+def _decision(answer: str | Say | Overheard | Idle | None) -> Decision:
+    match answer:
+        case None:
+            return Leave("the player left")
+        case str() as command:
+            return Act(clean(command))
+        case decision:
+            return decision
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The ``memory`` of a stand-in, and what happened since it last decided: it takes all that in when it plays again. ``turn``
+    is the present one, with the ``news`` that it has brought so far, and ``answer`` that of a person who is back.
+    """
+
+    memory: Memory
+    plays: bool = False
+    unseen: tuple[Transition, ...] = ()
+    before: tuple[str, ...] = ()
+    news: tuple[str, ...] = ()
+    turn: int = 0
+    answer: str | Say | Overheard | Idle | None = None
+
+    def taking_in(self, turn: Turn) -> _Kept:
+        before = self.before if turn.number == self.turn else (*self.before, *self.news)
+        unseen = (*self.unseen, *turn.transitions)
+        return replace(self, unseen=unseen, before=before, news=turn.news, turn=turn.number)
+
+
+class Guest:
+    """Plays what a person types and, while they are away (`Away`), as ``stand_in`` does, which was told all that they were."""
+
+    name = Human.name
+
+    def __init__(self, ask: AskPerson, stand_in: Agent) -> None:
+        self._ask, self._stand_in = ask, stand_in
+
+    def begin(self, goal: str, observation: Observation, grants: Grants) -> _Kept:
+        return _Kept(self._stand_in.begin(goal, observation, grants))
+
+    async def decide(self, memory: _Kept, turn: Turn, emit: Emitter) -> tuple[Decision, _Kept]:
+        kept = memory.taking_in(turn)
+        if kept.answer is not None:
+            return _decision(kept.answer), replace(kept, answer=None)
+        answer = await self._ask(turn)
+        if not isinstance(answer, Away):
+            if not kept.plays:
+                return _decision(answer), kept
+            return HandOver(self.name), replace(kept, plays=False, answer=answer)
+        if not kept.plays:
+            return HandOver(self._stand_in.name), replace(kept, plays=True)
+        told = replace(turn, transitions=kept.unseen, news=(*kept.before, *kept.news))
+        decision, after = await self._stand_in.decide(kept.memory, told, emit)
+        return decision, replace(kept, memory=after, unseen=(), before=(), news=())

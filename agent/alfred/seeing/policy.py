@@ -26,6 +26,8 @@ from housequest.agent.alfred.seeing.state import (
     APART,
     NEARLY,
     SAME,
+    SEARCHING,
+    VIEWED,
     ErrorMode,
     LowLevelAction,
     PolicyStep,
@@ -122,7 +124,7 @@ class ActionPolicy:
                 return self._explore(state)
             case "open" if self.targets.stands_open(state, step.kind):
                 return None, state.advanced()
-            case "peek":
+            case "peek" | "view":
                 return self._peek(state)
             case _:
                 return self._pursue(state, step, lambda spot: self.targets.meant(state, step, spot))
@@ -134,6 +136,8 @@ class ActionPolicy:
             if step.primitive == "go":
                 return None, state.advanced()
             return LowLevelAction(ACTIONS[step.primitive], in_reach.detection.mask, in_reach.spot), state
+        if step.inside and state.aim is None and (swept := self._swept(state)):
+            return swept
         if state.turns:
             # Looking around ends when the object comes into the picture and can be approached.
             if self.targets.approach(state, step, wanted) is None:
@@ -198,6 +202,8 @@ class ActionPolicy:
         search = state.search
         if step.inside and step.primitive == "pick":
             return Failed(f"the {step.kind} was not found any more")
+        if step.primitive == "slice" and any(kind == step.kind for kind, _ in state.sliced):
+            return Failed(f"the {step.kind} is sliced already")
         if state.refused and state.avoided and (step.kind in APART or step.primitive not in ("open", "pick")):
             # There is no other candidate, so try the refused ones again.
             return None, replace(state, avoided=(), tried=frozenset[maps.Stand]())
@@ -213,9 +219,15 @@ class ActionPolicy:
         if self._has.peek and not search.peeked:
             state = replace(state, search=replace(search, peeked=True))
             least = 0.0 if step.primitive == "pick" else LIKELY
-            kinds = [kind for kind in state.map.found if kind in CONTAINERS and self._chance(step.kind, kind) >= least]
-            likely = sorted(kinds, key=lambda kind: (-self._chance(step.kind, kind), kind))
-            return None, replace(state, steps=(*(PolicyStep("peek", kind) for kind in likely), *state.steps))
+            chances = {kind: self._chance(step.kind, kind) for kind in state.map.found}
+            kinds = [
+                kind
+                for kind, chance in chances.items()
+                if (chance >= least if kind in CONTAINERS else self._has.careful and chance)
+            ]
+            likely = sorted(kinds, key=lambda kind: (-chances[kind], kind))
+            places = (PolicyStep("peek" if kind in CONTAINERS else "view", kind) for kind in likely)
+            return None, replace(state, steps=(*places, *state.steps))
         if search.wandered < MOST_WANDERED:
             goal = self.targets.wander(state, f"{self._seed}/{search.wandered}")
             state = replace(state, search=replace(search, wandered=search.wandered + 1))
@@ -244,25 +256,30 @@ class ActionPolicy:
         return None, replace(state, turns=3) if goal is None else replace(state, aim=maps.Aim(goal))
 
     def _peek(self, state: SeeingState) -> _Next | Failed:
-        """Open the receptacles of a kind one by one, until the object is seen or all were open."""
+        """Open the receptacles of a kind one by one, or look at them, until the object is seen or all were looked into."""
         step = state.steps[0]
-        goal = next(one for one in state.steps if one.primitive != "peek")
+        goal = next(one for one in state.steps if one.primitive not in SEARCHING)
 
         def sought(spot: Spot) -> bool:
             return self.targets.meant(state, goal, spot)
 
         if self.targets.in_reach(state, goal, sought) or self.targets.claims(state, goal.kind, sought):
-            left = tuple(one for one in state.steps if one.primitive != "peek")
+            left = tuple(one for one in state.steps if one.primitive not in SEARCHING)
             return None, replace(state, steps=left, aim=None, sweep=None, turns=0, tried=frozenset[maps.Stand](), refused=0)
         # Look up and down into the receptacle that was just opened.
         if state.aim is None and (swept := self._swept(state)):
             return swept
 
+        apart = VIEWED if step.primitive == "view" else APART.get(step.kind, SAME)
+
         def unopened(spot: Spot) -> bool:
             return self.targets.meant(state, step, spot) and not any(
-                one.near(spot, APART.get(step.kind, SAME)) for one in (*state.peeked, *state.opened, *state.avoided)
+                one.near(spot, apart) for one in (*state.peeked, *state.opened, *state.avoided)
             )
 
+        if step.primitive == "view" and (near := self.targets.in_reach(state, step, unopened)):
+            around = tuple(maps.looks_at(maps.Aim(state.stand, near.spot.x, near.spot.z, near.spot.height), state.pose))[:3]
+            return None, replace(state, peeked=(*state.peeked, near.spot), aim=None, sweep=around, tried=frozenset(), turns=0)
         there = self.targets.in_reach(state, step, unopened) or self.targets.claims(state, step.kind, unopened)
         left = state.aim is not None or state.turns or there
         found = self._pursue(state, step, unopened) if left else None
@@ -270,15 +287,17 @@ class ActionPolicy:
 
 
 _BEFORE = 0.8  # The assumed distance ahead and below the eye of an object that a person used and the map lacks, in metres.
-_PREPARING = ("go", "look", "explore", "peek", "open")
+_PREPARING = ("go", "look", "explore", "open", *SEARCHING)
 _TURNS = {"RotateRight": 90, "RotateLeft": -90}
 _TILTS = {"LookDown": maps.TILT, "LookUp": -maps.TILT}
 
 
-def carried_out(state: SeeingState, action: LowLevelAction, targets: Targets, *, accepted: bool) -> SeeingState:
-    """The state after ``action`` was carried out, or was not ``accepted``."""
+def carried_out(
+    state: SeeingState, action: LowLevelAction, targets: Targets, *, accepted: bool, unseen: bool = False
+) -> SeeingState:
+    """The state after ``action`` was carried out, or was not ``accepted``, perhaps because its object was ``unseen``."""
     if not accepted:
-        return _failed(state, action, adjust=targets.has.adjust)
+        return _failed(state, action, adjust=targets.has.adjust, unseen=unseen)
     spot = action.spot
     step = state.steps[0] if state.steps else None
     if spot is None:
@@ -313,7 +332,11 @@ def carried_out(state: SeeingState, action: LowLevelAction, targets: Targets, *,
         return state
     if step.primitive == "peek":
         return replace(state, peeked=(*state.peeked, spot), aim=None, sweep=tuple(maps.up_and_down(state.pose)), refused=0)
-    return state.advanced()
+    state = state.advanced()
+    if action.name == "OpenObject" and any(one.primitive == "pick" and one.inside for one in state.steps[:1]):
+        # What was treated may lie above or below what is in the picture.
+        return replace(state, sweep=tuple((state.pose.quarter, pitch) for pitch in reversed(maps.PITCHES)))
+    return state
 
 
 def played(state: SeeingState, name: str, kind: str, targets: Targets, *, accepted: bool) -> SeeingState:
@@ -350,7 +373,7 @@ def before(pose: Pose, name: str) -> Pose:
     return replace(pose, x=pose.x - GRID * dx, z=pose.z - GRID * dz, yaw=yaw, pitch=pitch)
 
 
-def _failed(state: SeeingState, action: LowLevelAction, *, adjust: bool) -> SeeingState:
+def _failed(state: SeeingState, action: LowLevelAction, *, adjust: bool, unseen: bool) -> SeeingState:
     if action.name == "MoveAhead":
         x, z = ahead = state.ahead
         # An unseen obstacle is often a wall, which continues to both sides.
@@ -364,7 +387,7 @@ def _failed(state: SeeingState, action: LowLevelAction, *, adjust: bool) -> Seei
         return state
     vain = state.vain | {state.stand}
     state = replace(state, tried=state.tried | {state.stand}, vain=vain, aim=None, sweep=None)
-    opening = action.name == "OpenObject"
+    opening = action.name == "OpenObject" and not unseen
     if state.refused % 2 == 0 or opening:
         # It failed from two places, or does not open, so another object must be meant.
         other, peeked = (*state.avoided, action.spot), (*state.peeked, action.spot)

@@ -28,9 +28,10 @@ from housequest.worlds.rooms.room import AHEAD, EYE, Pose
 if TYPE_CHECKING:
     from numpy import bool_
 
-Primitive = Literal["go", "look", "explore", "pick", "put", "open", "close", "on", "off", "slice", "peek"]
+Primitive = Literal["go", "look", "explore", "pick", "put", "open", "close", "on", "off", "slice", "peek", "view"]
 """The parts of skills. Each but ``look`` and ``explore`` is done on an object, which is searched for and approached first.
-``peek`` opens the receptacles of a kind one by one, to look for the object of the next step."""
+``peek`` opens the receptacles of a kind one by one, to look for the object of the next step; ``view`` only goes to them."""
+SEARCHING: tuple[Primitive, ...] = ("peek", "view")
 _TABLE: dict[str, Any] = tomllib.loads(Path(__file__).with_name("primitives.toml").read_text("utf-8"))
 ACTIONS: dict[Primitive, str] = {primitive: action for primitive, (action, _) in _TABLE["primitives"].items() if action}
 """ALFRED's action of each primitive that acts on an object."""
@@ -210,18 +211,22 @@ class SeeingState:
         first, *left = self.steps
         fresh = replace(self, steps=tuple(left)).afresh()
         # The step after a ``peek`` continues the search that led to it.
-        goes_on = first.primitive == "peek" or any(one.primitive == "peek" for one in left)
+        goes_on = any(one.primitive in SEARCHING for one in (first, *left))
         return replace(fresh, search=self.search) if goes_on else fresh
 
 
 REACH = 1.45  # The greatest distance to act from, in metres: a little less than ALFRED allows.
 LEAST_PIXELS = 1 / 6_000
 """The share of the picture that an object must fill to be acted on: twice that of ALFRED's visibility."""
+LARGE = 1 / 800  # The same for what is opened by a careful agent: a sliver of a door may not count as visible.
+VIEWED = 0.7  # What is nearer than this to a place that was looked at from near was looked at with it, in metres.
 NEARLY = 3  # Steps from a place of the search that count as being there.
 SAME = 0.25  # Two points of one kind that are nearer than this, in metres, count as one object.
 TREATED = 1.0  # The greatest distance of a treated object from where it was put, in metres.
 MOVED = 0.08  # The greatest distance between two sightings of one object from one place, in metres.
 LEVEL, ROW = 0.3, 1.2  # The greatest differences in height and place of two cabinets or drawers of one row, in metres.
+ROWED = ("cabinet", "drawer", "shelf")  # Receptacles of which one stands close beside another.
+BESIDE, TOGETHER = 0.3, 1.0  # The greatest distances between two views of such a receptacle, and of any other, in metres.
 APART = {"fridge": 1.2, "microwave": 0.8, "safe": 0.8}
 """Like `SAME`, for receptacles whose open doors are farther away."""
 
@@ -254,6 +259,9 @@ class Targets:
             if filled is not None and filled.kind == step.kind and not any(one.near(filled, SAME) for one in state.avoided):
                 return filled.near(spot, 2 * SAME)
             return not any(one._replace(height=spot.height).near(spot, 2 * SAME) for one in state.placed)
+        if step.primitive == "put" and not step.inside and (like := [one for one in state.placed if one.kind == state.held]):
+            # Two of a kind are put together.
+            return any(one._replace(kind=step.kind).near(spot, BESIDE if step.kind in ROWED else TOGETHER) for one in like)
         opened = [one for one in state.opened if one.kind == step.kind]
         if step.primitive in ("close", "put") and opened:
             # An open door or drawer sticks out from its closed place.
@@ -302,7 +310,8 @@ class Targets:
 
     def in_reach(self, state: SeeingState, step: PolicyStep, wanted: Callable[[Spot], bool]) -> Seen | None:
         """The nearest object of the step's kind in the picture that is large and near enough to act on."""
-        found = [one for one in self.seen(state, step.kind) if one.away <= REACH and wanted(one.spot)]
+        least = LARGE if self.has.careful and ACTIONS.get(step.primitive) == "OpenObject" else LEAST_PIXELS
+        found = [one for one in self.seen(state, step.kind, least) if one.away <= REACH and wanted(one.spot)]
         if step.inside and step.primitive == "pick":
             # Objects that lay there before are not the treated one, unless no other is found.
             old = () if state.avoided else state.others
@@ -311,7 +320,7 @@ class Targets:
             return min(found, key=lambda one: one.spot.apart(there) if there else one.away, default=None)
         return min(found, key=lambda one: (one.away, -one.detection.score), default=None)
 
-    def seen(self, state: SeeingState, kind: str) -> Iterator[Seen]:
+    def seen(self, state: SeeingState, kind: str, least: float = LEAST_PIXELS) -> Iterator[Seen]:
         detections = [one for one in state.percept.detections if one.kind == kind]
         if not detections:
             return
@@ -319,7 +328,7 @@ class Targets:
         away = np.hypot(x - state.pose.x, z - state.pose.z)
         for one in detections:
             mine: NDArray[floating[Any]] = away[one.mask]
-            if len(mine) >= max(3, LEAST_PIXELS * away.size):
+            if len(mine) >= max(3, least * away.size):
                 middle = (float(np.median(part[one.mask])) for part in (x, z, y))
                 yield Seen(one, float(np.quantile(mine, 0.1)), Spot(kind, *middle))
 

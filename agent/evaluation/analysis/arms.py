@@ -223,7 +223,7 @@ def _arms_in(folder: SweepFolder, name: str, prices: PriceList | None, watcher: 
 
 def distinct_names(places: Sequence[Path]) -> list[str]:
     """A name for each of these folders: its own, with as many above it as it takes to tell them apart."""
-    parts = [place.resolve().parts for place in places]
+    parts = [place.absolute().parts for place in places]
     for depth in range(1, max(map(len, parts), default=1) + 1):
         names = ["/".join(each[-depth:]) for each in parts]
         if len(set(names)) == len(set(parts)):

@@ -28,7 +28,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Self
 
 from housequest.agent.episodes import events
@@ -121,16 +121,33 @@ class Failure:
 
 
 def failure_of(events: Sequence[Event]) -> Failure | None:
-    """The one class of an episode's ``events``, on the branch that was played on; None if it was won, has not ended,
-    or several lost it together.
-    """
+    """The one class of an episode's ``events``, on the branch that was played on; None if it was won or has not ended."""
     played = branch(events)
     ended = next((event.body for event in reversed(played) if isinstance(event.body, Ended)), None)
     if ended is None or ended.outcome == "won":
         return None
     if ended.outcome == "lost" and any(event.player is not None for event in played):
-        return None  # the rules are about what one player saw and did
+        return _together(played, ended)
     return next(_failures(EpisodeCase(played, ended)))
+
+
+def _together(played: Sequence[Event], ended: Ended) -> Failure:
+    """Classify what several lost. Rules about what one player saw and did say little of them, but for those of all players."""
+    believed = tuple(events.with_beliefs(played))
+    names = dict.fromkeys(event.player for event in believed if event.player is not None)
+    cases = [EpisodeCase([one for one in believed if one.player in (None, name)], ended) for name in names]
+    last = max(case.last for case in cases)
+    if ended.reason == FILLED or ended.reason.startswith(UNREAD):
+        return Failure(FailureKind.UNREADABLE, last, f"Nobody's replies could be read any more: {unquoted(ended.reason)}.")
+    if ended.reason.startswith("gave up"):
+        return Failure(FailureKind.GAVE_UP, last, f"All of them gave up; the last one {unquoted(ended.reason, LONGEST)}.")
+    if len(looped := [failure for case in cases for failure in islice(_looped(case), 1)]) == len(cases):
+        start = max(one.turn for one in looped)
+        return Failure(FailureKind.LOOPED, start, f"From round {start} on they only repeated what they had done before.")
+    known = [step for case in cases for step in case.steps if step.met is not None]
+    end = max(known, key=lambda step: (step.turn, step.met or 0), default=None)
+    held = f": {end.met} of {many(end.conditions or 0, 'goal condition')} held" if end is not None else ""
+    return Failure(FailureKind.OUT_OF_TURNS, last, f"The {many(last, 'round')} were over{held}.")
 
 
 def _by_camera(case: EpisodeCase) -> Failure:

@@ -33,13 +33,14 @@ class PathLengths(NamedTuple):
     """Commands that a task takes: the world's ``expert``, who sees what a player sees, and the ``shortest`` path. None
     where the expert failed or ran out of turns, or where the shortest path is unknown. Where the world's benchmark has
     demonstrations, ``annotated`` is the length of its own, which is then the expert's, and ``conditions`` how many goal
-    conditions it counts.
+    conditions it counts. ``together`` are the rounds that the players of a run need who know everything, at most.
     """
 
     expert: int | None = None
     shortest: int | None = None
     annotated: int | None = None
     conditions: int | None = None
+    together: int | None = None
 
     @property
     def best(self) -> int | None:
@@ -155,6 +156,13 @@ class PlayedTask:
             return value
         return None if self.weight is None else value * self.weight
 
+    def shared(self, above: str, below: str) -> tuple[float, float] | None:
+        """The sums of two counts of all players, as `PlayerShare` has them; None if one played alone, or is not finished."""
+        if self.result is None or not self.result.players:
+            return None
+        each = self.result.players.values()
+        return fsum(getattr(one, above) for one in each), fsum(getattr(one, below) for one in each)
+
     @property
     def measured(self) -> Played:
         """The task as the metrics of a world see it."""
@@ -241,6 +249,30 @@ COUNTS = (
     EpisodeFigure("low_level", "low-level actions", False, attrgetter("result.low_level")),
     EpisodeFigure("diverged", "divergences of the simulator", False, attrgetter("result.diverged")),
 )
+ROUNDS = EpisodeFigure("rounds", "rounds", False, lambda each: each.result and each.result.turns)
+
+
+def _shared(key: str, label: str, above: str, below: str) -> EpisodeFigure:
+    return EpisodeFigure(key, label, True, lambda each: each.shared(above, below), True)
+
+
+def _told(key: str) -> EpisodeFigure:
+    return EpisodeFigure(key, key, False, lambda each: (found := each.shared(key, key)) and found[0])
+
+
+TOGETHER = (
+    ROUNDS,
+    _shared("refused_share", "commands that were refused", "refused", "steps"),
+    _shared("idle_share", "turns without anything to do", "idle", "turns"),
+    _shared("looked_twice", "places looked into twice", "looked_twice", "looked"),
+    _shared("treated_twice", "things treated twice", "treated_twice", "treated"),
+    _shared("same_subgoal", "turns with another's subgoal", "alike", "aimed"),
+    _shared("influence", "messages before a new subgoal", "swayed", "heard"),
+    _shared("changed_unspoken", "turns that did so without any", "changed", "unspoken"),
+    _told("messages"),
+    _told("characters"),
+)
+"""The figures of several players in one house; `docs/explanation/together.md` has their sources."""
 USE = (
     EpisodeFigure("calls", "calls of the model", False, attrgetter("result.calls")),
     EpisodeFigure("tokens", "tokens", False, attrgetter("result.tokens")),

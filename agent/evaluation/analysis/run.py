@@ -38,6 +38,7 @@ from housequest.worlds.env import expert_of, sandbox, steps_of
 from housequest.worlds.errors import ConfigurationError, HousequestError, Unsupported, unquoted
 from housequest.worlds.paths import atomic_write
 from housequest.worlds.registry import DEFAULT_WORLD, info_of, make_world, metrics_of
+from housequest.worlds.shared import Shareable
 
 K = TypeVar("K")
 
@@ -101,7 +102,8 @@ class Run:
         """The player in a few words: agent, model, rules and seed."""
         config = self.manifest.configuration
         rules = f"rules {config.rules.file} {config.rules.part}".rstrip() if config.rules else ""
-        parts = [config.agent, config.model or "", rules, *config.grants]
+        who = [" and ".join(one.words for one in config.players)] if config.players else [config.agent, config.model or ""]
+        parts = [*who, rules, *config.grants]
         parts += [f"curiosity {config.curiosity}"] if config.curiosity else []
         return ", ".join(part for part in parts if part) + f", seed {config.seed}"
 
@@ -144,6 +146,7 @@ class PathLine(Frozen):
     shortest: Number | None = None
     annotated: Number | None = Field(default=None, exclude_if=operator.not_)
     conditions: Number | None = Field(default=None, exclude_if=operator.not_)
+    together: Number | None = Field(default=None, exclude_if=operator.not_)
 
 
 class CeilingLine(Frozen):
@@ -178,7 +181,7 @@ def paths_of(
     known = read_paths(run)
 
     def compute(world: World, task: SelectedTask) -> None:
-        known[task.id] = path_lengths(world, world.task(task.id))
+        known[task.id] = path_lengths(world, world.task(task.id), players=len(manifest.configuration.players) or 1)
 
     if _computed(run, manifest, [task for task in tasks if task.id not in known], compute, watcher):
         _keep(run.paths_file, [PathLine(task=task, **par._asdict()) for task, par in known.items()])
@@ -188,7 +191,7 @@ def paths_of(
 def read_paths(run: RunFolder) -> dict[str, PathLengths]:
     """The kept path lengths by task. What is damaged counts as not kept, since it can be computed again."""
     lines = kept_lines(PathLine, run.paths_file)
-    return {line.task: PathLengths(line.expert, line.shortest, line.annotated, line.conditions) for line in lines}
+    return {line.task: PathLengths(**line.model_dump(exclude={"task"})) for line in lines}
 
 
 def ceiling_of(
@@ -263,10 +266,12 @@ def world_of_run(run: RunFolder, manifest: Manifest) -> World | None:
         return None
 
 
-def path_lengths(world: World, task: Task, *, turns: int = TURNS, seconds: float | None = None) -> PathLengths:
-    """Compute the path lengths of ``task``; ``seconds`` limits the search in addition to the world's own limit. Blocks for up
-    to a second or two: call it in a thread from an event loop. Deterministic without ``seconds``. Raises ``GameError`` where
-    the task cannot be played.
+def path_lengths(
+    world: World, task: Task, *, turns: int = TURNS, seconds: float | None = None, players: int = 1
+) -> PathLengths:
+    """Compute the path lengths of ``task``, with par for so many ``players``; ``seconds`` limits the search in addition to the
+    world's own limit. Blocks for up to a second or two: call it in a thread from an event loop. Deterministic without
+    ``seconds``. Raises ``GameError`` where the task cannot be played.
     """
     if isinstance(world, Demonstrated) and (annotated := world.annotated(task)) is not None:
         return PathLengths(annotated.actions, annotated=annotated.actions, conditions=annotated.conditions)
@@ -274,7 +279,9 @@ def path_lengths(world: World, task: Task, *, turns: int = TURNS, seconds: float
         expert = expert_turns(world, task, turns)
     except Unsupported:
         expert = None
-    return PathLengths(expert, world.shortest(task, seconds=seconds) if isinstance(world, Solvable) else None)
+    shortest = world.shortest(task, seconds=seconds) if isinstance(world, Solvable) else None
+    together = world.par(task, players) if players > 1 and isinstance(world, Shareable) else None
+    return PathLengths(expert, shortest, together=together)
 
 
 def expert_turns(world: World, task: Task, turns: int = TURNS, settings: Mapping[str, Any] | None = None) -> int | None:

@@ -18,11 +18,19 @@ class TranscriptNote(NamedTuple):
 
 
 class TranscriptTurn(NamedTuple):
-    """One turn: the notes and calls ``before`` its command, in order; ``stepped`` is None if no reply could be read."""
+    """One turn: the notes and calls ``before`` its command, in order; ``stepped`` is None if no reply could be read. ``player``
+    names whose turn it is, of several.
+    """
 
     number: int
     before: tuple[TranscriptNote | ModelCall, ...]
     stepped: events.Stepped | None = None
+    player: str = ""
+
+    @property
+    def place(self) -> tuple[int, str]:
+        """Its place among the turns of its episode."""
+        return self.number, self.player
 
 
 class Transcript(NamedTuple):
@@ -88,11 +96,12 @@ def transcribe(recorded: Iterable[Event]) -> Transcript:
                 before.append(TranscriptNote(boundary, message))
             case events.Intervened(action=action, text=text):
                 before.append(TranscriptNote("person", f"{action} {text}".strip()))
-            case events.TurnSpent(turn=turn):
-                turns.append(TranscriptTurn(turn, tuple(before)))
-                before = []
-            case events.Stepped() as step:
-                turns.append(TranscriptTurn(step.turn, tuple(before), step))
+            case events.Said(text=text):
+                before.append(TranscriptNote("says", text))
+            case events.TurnSpent() | events.Stepped() as body:
+                told = [TranscriptNote("news", "\n".join(body.news))] if body.news else []
+                step = body if isinstance(body, events.Stepped) else None
+                turns.append(TranscriptTurn(body.turn, (*told, *before), step, event.player or ""))
                 before = []
             case Ended() as body:
                 ended = body
@@ -102,6 +111,6 @@ def transcribe(recorded: Iterable[Event]) -> Transcript:
 
 
 def aligned(first: Transcript, second: Transcript) -> list[tuple[TranscriptTurn | None, TranscriptTurn | None]]:
-    """The turns of two episodes side by side, by number; None where one has no such turn."""
-    one, other = ({turn.number: turn for turn in transcript.turns} for transcript in (first, second))
-    return [(one.get(number), other.get(number)) for number in sorted(one.keys() | other.keys())]
+    """The turns of two episodes side by side, by number and player; None where one has no such turn."""
+    one, other = ({turn.place: turn for turn in transcript.turns} for transcript in (first, second))
+    return [(one.get(place), other.get(place)) for place in sorted(one.keys() | other.keys())]

@@ -18,6 +18,7 @@ from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.analysis import metrics, statistics
 from housequest.agent.evaluation.analysis.arms import Arm, Difference, refuse_unlike
 from housequest.agent.evaluation.analysis.failures import FailureKind
+from housequest.agent.evaluation.analysis.gain import Gain
 from housequest.agent.evaluation.analysis.metrics import CeilingFigures, EpisodeFigure, PlayedTask
 from housequest.agent.evaluation.analysis.run import (
     PriceList,
@@ -45,8 +46,9 @@ from housequest.worlds.text import many, printable
 def _settings(manifest: Manifest) -> dict[str, object]:
     """Everything that may explain a difference, by name: the configuration, the engine's version and the prompts."""
     config = manifest.configuration.model_dump(mode="json", exclude={"types", "limit", "sample", "rules"})
-    rules = manifest.configuration.rules
-    flat = flattened({**config, "rules": rules.label if rules else None, "prompts": manifest.prompts})
+    rules, players = manifest.configuration.rules, manifest.configuration.players
+    named = {"players": "; ".join(one.words for one in players)} if players else {}
+    flat = flattened({**config, **named, "rules": rules.label if rules else None, "prompts": manifest.prompts})
     return {**flat, "engine": manifest.engine, "housequest": manifest.housequest}
 
 
@@ -127,10 +129,22 @@ class Comparison(Report):
     def figures(self) -> tuple[PairedMean, ...]:
         """All figures over the pairs that have them on both sides; calls, tokens and cost only where a model was called."""
         use = metrics.USE if any(each.calls for side in self.results for each in side) else ()
-        kinds = (metrics.SUCCESS, *self.first.summary.shares, *metrics.COUNTS, *use)
+        company = [bool(arm.runs[0].manifest.configuration.players) for arm in self.arms]
+        beside = metrics.TOGETHER if all(company) else (metrics.ROUNDS,) if any(company) else ()
+        kinds = (metrics.SUCCESS, *self.first.summary.shares, *beside, *metrics.COUNTS, *use)
         intervals = {metrics.SUCCESS: self.difference.interval}
         found = (PairedMean.of(kind, self.pairs, intervals.get(kind)) for kind in kinds)
         return tuple(each for each in found if each is not None)
+
+    @cached_property
+    def gain(self) -> Gain | None:
+        """The gain by company, if one side is a player alone and the other several; else None."""
+        configs = [arm.runs[0].manifest.configuration for arm in self.arms]
+        alone, several = sorted((0, 1), key=lambda side: bool(configs[side].players))
+        if bool(configs[alone].players) or not configs[several].players:
+            return None
+        sides = _sides(self.pairs)
+        return Gain.of(sides[alone], sides[several], (configs[alone].max_turns, configs[several].max_turns))
 
     def pair(self, reference: str) -> TaskPair:
         """The pair of a task, named by its number, its id or ``split:number``. Raises ``ConfigurationError``."""
@@ -157,6 +171,7 @@ class Comparison(Report):
             **_difference_data(self.pairs, single=self.single),
             "p": self.difference.p,
             "steps": self.steps and table.plain_data(self.steps, "tasks", *measured),
+            **({"gain": self.gain.data()} if self.gain else {}),
             "figures": {each.figure.key: table.plain_data(each, *measured, "tasks", "missing") for each in self.figures},
             "failures": {kind: {"first": ours, "second": theirs} for kind, (ours, theirs) in self.failures.items()},
             "by_type": {kind: _difference_data(pairs, single=self.single) for kind, pairs in self.by_type.items()},
@@ -255,6 +270,7 @@ class Comparison(Report):
             means = f"{steps.first:.1f} and {steps.second:.1f}, difference {steps.difference:+.1f}"
             within = f"{_span(steps.interval, '+.1f')} (bootstrap)"
             yield f"Steps on {many(steps.tasks, 'task')} that both won: {means}, 95 % interval {within}."
+        yield from self.gain.sentences() if self.gain is not None else ()
         first, second = (sum(each.outcome == "error" for each in side) for side in self.results)
         if first or second:
             yield f"Errors, counted as not won: {first} in the first, {second} in the second."
@@ -343,8 +359,10 @@ class PairedMean(NamedTuple):
             return None
         ours, theirs = zip(*known, strict=True)
         if figure.sums:
+            if not all(any(below for _, below in side) for side in (ours, theirs)):
+                return None
             first, second = ratio(ours), ratio(theirs)
-            if interval is None and len({*known}) > 1:
+            if interval is None and len({*known}) > 1 and all(below for side in (ours, theirs) for _, below in side):
                 interval = statistics.bootstrap_ratio_difference(ours, theirs)
         else:
             differences = [other - one for one, other in known]

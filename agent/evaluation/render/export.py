@@ -68,6 +68,11 @@ def _row(manifest: Manifest, played: PlayedTask) -> dict[str, Cell]:
     def recorded(*names: str) -> dict[str, Cell]:
         return {name: getattr(result, name) if result else None for name in names}
 
+    def of_all(*names: str) -> dict[str, Cell]:
+        """Sums over the players, if there are several."""
+        each = result.players.values() if result and result.players else ()
+        return {name: sum(getattr(one, name) for one in each) if each else None for name in names if config.players}
+
     return {
         "split": config.split,
         "number": task.number,
@@ -82,6 +87,7 @@ def _row(manifest: Manifest, played: PlayedTask) -> dict[str, Cell]:
         "failure_turn": failure and failure.turn,
         "failure_words": failure and failure.words,
         **recorded("boundary", "message", "turns", "steps", "refused", "repeated", "unreadable", "met", "conditions"),
+        **of_all("idle", "looked_twice", "treated_twice", "alike", "messages", "characters", "swayed"),
         "goal_conditions": played.goal,
         "shortest": played.par.shortest,
         "expert": played.par.expert,
@@ -220,7 +226,7 @@ class PublishedReport(Report):
         manifest, measured, config = self.manifest, self.measured, self.manifest.configuration
         rows: list[tuple[str, ...]] = []
         for ours in measured:
-            played = (config.agent, config.model or "", config.split, ours.trials, config.goals, ours.name)
+            played = (config.who, config.with_what, config.split, ours.trials, config.goals, ours.name)
             rows.append((table.percent(ours.success), *played, f"95 % interval {table.percents(ours.interval)}"))
         for each in compare_published(manifest, measured):
             figure = each.figure
@@ -243,7 +249,7 @@ class PublishedReport(Report):
         manifest, config, measured = self.manifest, self.manifest.configuration, self.measured
         notes = (*warnings(manifest, measured), FAMILY, "~ marks figures of other trials or of goals in other words.")
         yield ["Beside published figures", *(line for note in notes for line in wrapped(note, "! " if note[0] != "~" else ""))]
-        name = ", ".join(part for part in (config.agent, config.model) if part)
+        name = ", ".join(part for part in (config.who, config.with_what) if part)
         for each in measured:
             interval = f"95 % interval {table.percents(each.interval)}"
             terms = wrapped(f"{config.split}; trials: {each.trials}; {config.goals} goals; {interval}", " " * 10)

@@ -9,7 +9,15 @@ from housequest.agent.config import RolePrices
 from housequest.agent.evaluation.analysis import metrics
 from housequest.agent.evaluation.analysis.arms import Difference
 from housequest.agent.evaluation.analysis.failures import of_games, told
-from housequest.agent.evaluation.analysis.metrics import CeilingFigures, EpisodeFigure, Figures, Measured, Sample, Summary
+from housequest.agent.evaluation.analysis.metrics import (
+    TOGETHER,
+    CeilingFigures,
+    EpisodeFigure,
+    Figures,
+    Measured,
+    Sample,
+    Summary,
+)
 from housequest.agent.evaluation.analysis.run import Run, counted_prior, named_by_model, prior_of, reference_of, world_of_run
 from housequest.agent.evaluation.render import table
 from housequest.agent.evaluation.render.table import Column, Section, Strong, Table, TabledReport, Warned, wrapped
@@ -116,8 +124,7 @@ class EpisodesReport(TabledReport):
             counted = f"{overall.refused} refused, {overall.repeated} repeated"
             yield f"{table.number(overall.commands.mean)} steps an episode{won}; {counted}."
         if manifest.configuration.players and overall.finished:
-            rounds = sum(result.turns for result in overall.results) / len(overall.results)
-            yield f"{rounds:.1f} rounds an episode; steps and paths count the commands of all players."
+            yield "Steps and paths count the commands of all players; docs/explanation/together.md defines the rest."
         if overall.enacted:
             diverged = overall.diverged or 0
             parted = f"{many(diverged, 'command')} ({table.percent(diverged / overall.enacted)}) diverged from the game"
@@ -162,6 +169,7 @@ class RunReport(EpisodesReport):
             **details(self.every, whole=True),
             **({"by_role": roles} if (roles := self.by_role()) else {}),
             **({"players": shares} if (shares := work_of_each(self.every.overall.results)) else {}),
+            **({"together": _together(self.every.overall)} if shares else {}),
         }
 
     def sections(self) -> Iterator[Section]:
@@ -170,7 +178,7 @@ class RunReport(EpisodesReport):
         rows = list(groups(summary))
         yield Table.of("", pick("tasks", "won", "err", "success", "95 % interval", "steps"), rows)
         yield table.named_lines(self.heading, width=10)
-        yield shared_work(summary.overall.results)
+        yield from _together_tables(summary)
         yield self.behind()
         yield _means(summary)
         yield [
@@ -184,6 +192,7 @@ class RunReport(EpisodesReport):
         """The types of task."""
         columns = [*pick("tasks", "won", "errors", "success", "95 % interval"), *shares(self.every), *pick("steps")]
         yield Table.of("", columns, groups(self.every))
+        yield from _together_tables(self.every)
 
     def sentences(self) -> Iterator[str]:
         yield from definitions(self.every)
@@ -303,7 +312,7 @@ def played_by(manifest: Manifest) -> dict[str, str]:
     variants = " ".join(f"{key}={value}" for key, value in sorted(config.settings.items()) if value != "")
     if config.players:
         several = {"players": "; ".join(player.words for player in config.players), "talk": config.talk or ""}
-        return {**several, "order": config.order or ""}
+        return {**several, "order": config.order or "", "obey": config.obey or ""}
     return {"agent": f"{config.agent}  {variants}".rstrip(), "model": config.model or "none"}
 
 
@@ -327,14 +336,49 @@ def work_of_each(results: Sequence[Result]) -> dict[str, dict[str, Any]]:
     return {name: {"share": (own["done"] or 0) / done if done else None, **own} for name, own in sums.items()}
 
 
-def shared_work(results: Sequence[Result]) -> Section:
-    """A table of the work of each, if several played in one house."""
+def _shared_work(results: Sequence[Result]) -> Table:
     rows = [
-        (name, table.percent(own["share"]), *(str(own[key] or 0) for key in ("steps", "refused", "idle", "messages", "calls")))
+        (
+            name,
+            table.percent(own["share"]),
+            *(f"{own[key] or 0:,}" for key in ("steps", "refused", "idle", "messages", "calls")),
+            f"{(own['prompt_tokens'] or 0) + (own['completion_tokens'] or 0):,}",
+        )
         for name, own in work_of_each(results).items()
     ]
-    columns = ("who did what", "share of work", "steps", "refused", "idle", "messages", "calls")
-    return Table(columns, tuple(rows)) if rows else ()
+    columns = ("who did what", "share of work", "steps", "refused", "idle", "messages", "calls", "tokens")
+    return Table(columns, tuple(rows))
+
+
+def _together(overall: Figures) -> dict[str, object]:
+    """The figures of several players, and the rounds that par takes where it is known of every task."""
+    pars = [each.par.together for each in overall.counted]
+    known = [float(par) for par in pars if par is not None]
+    found = {of.key: {"mean": (sample := overall.of(of)).mean, "interval": table.ends(sample.interval)} for of in TOGETHER}
+    return {**found, "par": sum(known) / len(known) if known and len(known) == len(pars) else None}
+
+
+def _together_tables(summary: Summary) -> Iterator[Table]:
+    """Tables of the work of each, of what several players did twice and of what their words changed; none of one player."""
+    overall = summary.overall
+    if not any(result.players for result in overall.results):
+        return
+    yield _shared_work(overall.results)
+    samples = [(of, overall.of(of)) for of in TOGETHER]
+
+    def ends(of: EpisodeFigure, sample: Sample) -> str:
+        if of.share or sample.interval is None:
+            return table.percents(sample.interval)
+        return f"{sample.interval.low:.1f}-{sample.interval.high:.1f}"
+
+    rows = [
+        (of.label, table.percent(sample.mean) if of.share else table.number(sample.mean), ends(of, sample))
+        for of, sample in samples
+        if sample.mean is not None
+    ]
+    if (par := _together(overall)["par"]) is not None:
+        rows.append(("rounds at par, at most", f"{par:.1f}", ""))
+    yield Table(("together", "an episode", "95 % interval"), tuple(rows))
 
 
 def _means(summary: Summary) -> Section:

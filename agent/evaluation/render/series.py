@@ -13,7 +13,7 @@ from itertools import accumulate
 from operator import attrgetter
 
 from housequest.agent.evaluation.analysis.arms import Arm, Difference, RetriedRun
-from housequest.agent.evaluation.analysis.metrics import COST, EpisodeFigure, Figures, Measured
+from housequest.agent.evaluation.analysis.metrics import COST, ROUNDS, EpisodeFigure, Figures, Measured
 from housequest.agent.evaluation.analysis.run import CALLED, Run, shared_card
 from housequest.agent.evaluation.analysis.statistics import Interval, deviation, holm
 from housequest.agent.evaluation.render import table
@@ -194,6 +194,12 @@ def _ceiling(arm: Arm) -> float | None:
     return found and found.success
 
 
+def _rounds(arm: Arm) -> float | None:
+    """The rounds of an episode, where several play in one house."""
+    company = bool(arm.runs and arm.runs[0].manifest.configuration.players)
+    return arm.summary.overall.of(ROUNDS).mean if company else None
+
+
 _errors, _calls = (of_played(attrgetter(name)) for name in ("errors", "calls"))
 
 _COLUMNS: tuple[Column[Arm], ...] = (
@@ -206,6 +212,7 @@ _COLUMNS: tuple[Column[Arm], ...] = (
     Column("calls", lambda arm: _calls(arm.summary.overall), table.known),
     Column("ceiling", _ceiling, percent),
     Column("cost", lambda arm: arm.cost, lambda cost: "-" if cost is None else money(cost)),
+    Column("rounds", _rounds, table.number),
 )
 
 
@@ -281,7 +288,7 @@ class ArmsReport(TabledReport):
 
     def tables(self) -> Iterator[Table]:
         """The arms, their success by type of task, and against the baseline."""
-        lacking = {column.heading for column in _COLUMNS[-2:] if all(column.value(arm) is None for arm in self.begun)}
+        lacking = {column.heading for column in _COLUMNS[-3:] if all(column.value(arm) is None for arm in self.begun)}
         columns = [column for column in _COLUMNS if column.heading not in lacking]
         yield self._table("", columns)
         if len(self.types) > 1:

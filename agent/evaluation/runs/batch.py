@@ -33,7 +33,7 @@ from housequest.agent.models.base import Model
 from housequest.agent.models.rate_limiter import RateLimiter
 from housequest.agent.setup import Setup
 from housequest.worlds.base import Step, Task
-from housequest.worlds.env import SharedWrapper, Wrapper, shared_house
+from housequest.worlds.env import SharedWrapper, Wrapper
 from housequest.worlds.errors import ConfigurationError, ModelError
 from housequest.worlds.paths import IrregularFile, atomic_write, given_path, open_file, read_file, refuse_irregular
 
@@ -393,7 +393,7 @@ class _OpeningHouse(SharedWrapper):
         return tuple(name for name, _ in self._setup.players)
 
     def reset(self) -> Mapping[str, Step]:
-        self.house = shared_house(self._setup.world, self._task, self.players)
+        self.house = self._setup.share(self._task)
         return self.house.reset()
 
     def close(self) -> None:

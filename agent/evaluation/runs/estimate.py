@@ -112,12 +112,11 @@ class _Like(NamedTuple):
 
 
 def estimate(spec: RunSpec, *folders: Path, runs: Path = Path("runs")) -> Estimate | None:
-    """Estimate the rest of ``spec``, which is played into each of ``folders``; None without a basis, and for several players.
+    """Estimate the rest of ``spec``, which is played into each of ``folders``; None without a basis: that of several players is
+    their own episodes, since what one used alone says little of them.
     Runs below ``runs`` tell, too, which have the same world, agent, settings, grants and turn limit; the more alike the better.
     Unreadable folders are skipped.
     """
-    if spec.setup.players:
-        return None  # what one player used says little of several
     unplayed = [task for folder in folders for task in _unplayed(spec, RunFolder(folder))]
     if not unplayed:
         return Estimate(0, "", (0, 0), (0, 0), (0, 0), None)
@@ -135,6 +134,8 @@ def estimate(spec: RunSpec, *folders: Path, runs: Path = Path("runs")) -> Estima
     if own is not None and (seen := [task for task in unplayed if task.type in known]):
         parts.append((f"as in {own.where}", _as_in(spec, own.results, Counter(task.type for task in seen))))
     if new := [task for task in unplayed if task.type not in known]:
+        if spec.setup.players:
+            return None
         unseen = _by_pace(spec, new, own) if own is not None else None
         if (unseen := unseen or _unseen(spec, new, like)) is None:
             return None
@@ -161,7 +162,9 @@ def _like(wanted: RunConfig, run: RunFolder) -> _Like | None:
 
     def conditions(config: RunConfig) -> tuple[object, ...]:
         options = {name: value for name, value in config.world_options.items() if name not in _ELSEWHERE}
-        return config.world, options, config.agent, config.settings, config.grants, config.max_turns
+        players = [(one.agent, one.settings) for one in config.players]
+        alone = config.world, options, config.agent, config.settings, config.grants, config.max_turns
+        return *alone, players, config.talk, config.order
 
     with suppress(ConfigurationError, OSError):
         if not run.manifest_file.is_file():
@@ -178,14 +181,14 @@ def _like(wanted: RunConfig, run: RunFolder) -> _Like | None:
         unlike = [
             f"{name} {was or 'none'}, here {now or 'none'}"
             for name, was, now in (
-                ("model", config.model, wanted.model),
+                ("model", config.with_what, wanted.with_what),
                 ("split", config.split, wanted.split),
                 ("goals", config.goals, wanted.goals),
                 ("rules", config.rules and config.rules.label, wanted.rules and wanted.rules.label),
             )
             if was != now
         ]
-        return _Like(run, config.model == wanted.model, unlike, results) if results else None
+        return _Like(run, config.with_what == wanted.with_what, unlike, results) if results else None
     return None
 
 

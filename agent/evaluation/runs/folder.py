@@ -41,6 +41,7 @@ from housequest.agent.episodes.events import (
 )
 from housequest.agent.episodes.record import read_episode, sha256_of, unfit_file
 from housequest.agent.evaluation.analysis.failures import Failure, failure_of
+from housequest.agent.evaluation.analysis.together import SharedWork, shared_work
 from housequest.agent.evaluation.runs import files
 from housequest.agent.evaluation.runs.files import Fault, Frozen, Number, SelectedTask, parsed, read_bytes, total, words_of
 from housequest.agent.evaluation.runs.spec import Manifest, slug
@@ -288,29 +289,43 @@ class Use(Frozen):
 
 class PlayerShare(Use):
     """The part of one player in an episode of several: ``done`` of its commands were accepted and more than waiting; ``idle``
-    turns passed without; ``messages`` of so many ``characters`` went to the others.
+    turns passed without; ``messages`` of so many ``characters`` went to the others. The other counts are those of `SharedWork`.
     """
 
+    turns: Number = 0
     steps: Number = 0
     done: Number = 0
     refused: Number = 0
     idle: Number = 0
     messages: Number = 0
     characters: Number = 0
+    looked: Number = 0
+    looked_twice: Number = 0
+    treated: Number = 0
+    treated_twice: Number = 0
+    aimed: Number = 0
+    alike: Number = 0
+    heard: Number = 0
+    swayed: Number = 0
+    unspoken: Number = 0
+    changed: Number = 0
 
     @classmethod
-    def of(cls, own: Sequence[Body]) -> PlayerShare:
-        """Count these events of one player."""
+    def of(cls, own: Sequence[Body], beside: SharedWork) -> PlayerShare:
+        """Count these events of one player; ``beside`` is what was counted of it beside the others."""
         steps = [body for body in own if isinstance(body, Stepped)]
         waited = sum(step.accepted and step.command == WAIT for step in steps)
+        spent = sum(isinstance(body, TurnSpent) for body in own)
         said = [body.text for body in own if isinstance(body, Said)]
         return cls(
+            turns=len(steps) + spent,
             steps=len(steps),
             done=sum(step.accepted for step in steps) - waited,
             refused=sum(not step.accepted for step in steps),
-            idle=waited + sum(isinstance(body, TurnSpent) for body in own),
+            idle=waited + spent,
             messages=len(said),
             characters=sum(map(len, said)),
+            **beside._asdict(),
             **used_in(own),
         )
 
@@ -403,7 +418,7 @@ def result_of(task: SelectedTask, events: Sequence[Event]) -> Result | None:
         learned=tuple(sorted({words for body in played if isinstance(body, ModelCall) for words in body.learned or ()}))
         or None,
         roles=by_role(played),
-        players={name: PlayerShare.of(own) for name, own in of_each.items() if name is not None} or None,
+        players={name: PlayerShare.of(of_each[name], work) for name, work in shared_work(kept).items()} or None,
         failure=failure_of(events),
     )
 

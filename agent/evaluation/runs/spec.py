@@ -21,7 +21,7 @@ from pydantic import Field
 
 from housequest.agent.base import Attempt
 from housequest.agent.config import Grant, Settings, check_habits
-from housequest.agent.episodes.events import Curiosity, Deciding, Talking
+from housequest.agent.episodes.events import Curiosity, Deciding, Manner, Obeying, Talking
 from housequest.agent.episodes.loop import VIEW
 from housequest.agent.evaluation.runs.files import Frozen, SelectedTask, differences
 from housequest.agent.models.registry import file_digest
@@ -55,16 +55,29 @@ class PlayerConfig(Frozen):
     settings: dict[str, Scalar]
     model: str | None
     sha256: str | None
+    manner: Manner | None = Field(default=None, exclude_if=operator.not_)
 
     @classmethod
     def of(cls, name: str, setup: Setup) -> PlayerConfig:
         digest = file_digest(setup.model) if setup.model else None
-        return cls(name=name, agent=setup.agent, settings=dict(setup.settings), model=setup.recorded_model, sha256=digest)
+        return cls(
+            name=name,
+            agent=setup.agent,
+            settings=dict(setup.settings),
+            model=setup.recorded_model,
+            sha256=digest,
+            manner=setup.manner,
+        )
+
+    @property
+    def played_by(self) -> str:
+        """The agent, with its manner."""
+        return f"{self.agent}/{self.manner}" if self.manner else self.agent
 
     @property
     def words(self) -> str:
         """The player in a few words."""
-        return f"{self.name}: {self.agent}{f' with {self.model}' if self.model else ''}"
+        return f"{self.name}: {self.played_by}{f' with {self.model}' if self.model else ''}"
 
 
 class RunConfig(Frozen):
@@ -105,6 +118,17 @@ class RunConfig(Frozen):
     players: tuple[PlayerConfig, ...] = Field(default=(), exclude_if=operator.not_)
     talk: Talking | None = Field(default=None, exclude_if=operator.not_)
     order: Deciding | None = Field(default=None, exclude_if=operator.not_)
+    obey: Obeying | None = Field(default=None, exclude_if=operator.not_)
+
+    @property
+    def who(self) -> str:
+        """The agent, or those of several players."""
+        return "+".join(player.played_by for player in self.players) or self.agent
+
+    @property
+    def with_what(self) -> str:
+        """The model, or those of several players; "" for none."""
+        return self.model or "+".join(dict.fromkeys(player.model for player in self.players if player.model))
 
     @property
     def ranged(self) -> bool:
@@ -191,7 +215,7 @@ class RunSpec:
         """The default folder; the same spec always gets the same name."""
         config = self.config
         model = config.model and (config.model.partition(":")[2] or config.model)
-        return default_folder(self.manifest, config.split, config.agent, model)
+        return default_folder(self.manifest, config.split, config.who, model)
 
     def over(self, tasks: Sequence[Task], rules: RuleBudget | None) -> RunSpec:
         """The run of these ``tasks`` of its split, with the ``rules`` among these that its agent takes; this one has none."""
@@ -288,6 +312,7 @@ def make_run_spec(
         players=tuple(PlayerConfig.of(*player) for player in setup.players),
         talk=settings.talk if setup.players else None,
         order=settings.order if setup.players else None,
+        obey=settings.obey if setup.players else None,
     )
     manifest = _manifest(config, world, selection.of, tuple(map(SelectedTask.of, selection.tasks)), setup.model)
     manifest = manifest.model_copy(update={"missing": selection.missing})

@@ -46,6 +46,7 @@ from housequest.agent.evaluation.runs.files import Frozen, SelectedTask, file_of
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import FIRST, RunSpec, SeriesPosition, make_run_spec, slug
 from housequest.agent.models.registry import beside
+from housequest.agent.setup import read_player
 from housequest.knowledge.choosing import RuleBudget
 from housequest.worlds.base import Transition
 from housequest.worlds.errors import ConfigurationError, nearest, shown
@@ -57,6 +58,7 @@ REFLECTION = "reflection"
 LARGEST_FILE = 1 << 18
 MOST_RUNS = 1_000
 LONGEST_NAME = 60
+MOST_IN_MATRIX = 12
 SETTINGS = (
     *("world", "engine", "split", "type", "limit", "sample", "sample_seed", "goals", "agent", "model"),
     *("protocol", "repeat", "timeout", "rules", "rules_budget", "grant", "max_steps", "set"),
@@ -98,9 +100,10 @@ SeriesKind = Literal["repeats", "attempts"]
 
 
 class SweepManifest(Frozen):
-    """The content of ``sweep.json``; ``series`` is set where its runs are one."""
+    """The content of ``sweep.json``; ``series`` is set where its runs are one, ``matrix`` are the players that it pairs."""
 
     format: Format = FORMAT
+    matrix: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
     series: SeriesKind | None = Field(default=None, exclude_if=operator.not_)
     runs: tuple[ArmRecord, ...]
 
@@ -117,10 +120,10 @@ class SweepFolder:
         """True if the folder holds a sweep."""
         return self.file.is_file()
 
-    def begin(self, trials: Sequence[ArmRun], series: SeriesKind | None = None) -> None:
+    def begin(self, trials: Sequence[ArmRun], series: SeriesKind | None = None, matrix: Sequence[str] = ()) -> None:
         """Write ``sweep.json``. Raises ``ConfigurationError`` where the folder holds something else."""
         runs = tuple(ArmRecord(arm=trial.arm, seed=trial.seed, folder=trial.folder) for trial in trials)
-        self._begin(file_of(SweepManifest(series=series, runs=runs)))
+        self._begin(file_of(SweepManifest(series=series, matrix=tuple(matrix), runs=runs)))
 
     def _begin(self, content: bytes) -> None:
         remove_unfinished(self.path, self.file.name)
@@ -217,6 +220,55 @@ def plan_sweep(sweep: Sweep, flags: Mapping[str, object], folder: Path | None = 
             for number in range(1, repeat + 1):
                 folder_of = f"{name}-{number}" if repeat > 1 else name
                 yield ArmRun(arm, seed + number - 1, folder_of, settings, place=SeriesPosition(repeat=number))
+
+
+def alone(player: str) -> str:
+    """The arm in which a player of a matrix has the house to itself."""
+    return f"{player} alone"
+
+
+def beside_partner(player: str, partner: str) -> str:
+    """The arm in which a player of a matrix plays with a partner."""
+    return f"{player} with {partner}"
+
+
+def judged(players: Sequence[str]) -> list[str]:
+    """The players of a matrix that are judged: all but held-out partners, who have a manner."""
+    return [player for player in players if read_player(player)[1] is None]
+
+
+def plan_matrix(named: Sequence[str], flags: Mapping[str, object], folder: Path | None = None) -> Iterator[ArmRun]:
+    """The runs of a partner matrix: each judged player alone, and once beside each other one and itself. Raises
+    ``ConfigurationError``.
+    """
+    players = matrix_players(named)
+    arms: dict[str, Mapping[str, object]] = {}
+    for player in judged(players):
+        agent, _, model = read_player(player)
+        arms[alone(player)] = {"agent": agent, **({"model": model} if model else {})}
+        for partner in players:
+            if beside_partner(partner, player) not in arms:
+                arms[beside_partner(player, partner)] = {"players": [f"{player},{partner}"]}
+    for number, (arm, values) in enumerate(arms.items()):
+        settings = configure({**flags, **values}, folder)
+        if settings.repeat > 1 or settings.retry_lost:
+            raise ConfigurationError("--matrix plays each pair once; leave --repeat and --retry-lost out.")
+        yield ArmRun(arm, settings.seed or 0, f"{number:02d}-{slug(arm, LONGEST_NAME)}", settings)
+
+
+def matrix_players(named: Sequence[str]) -> tuple[str, ...]:
+    """The players that ``--matrix`` names. Raises ``ConfigurationError``."""
+    players = tuple(dict.fromkeys(one.strip() for text in named for one in text.split(",")))
+    if not judged(players):
+        raise ConfigurationError("--matrix judges players without a manner, and none is named; add one, such as expert.")
+    if len(players) > MOST_IN_MATRIX:
+        raise ConfigurationError(f"--matrix names {len(players)} players; give at most {MOST_IN_MATRIX}.")
+    return players
+
+
+def matrix_folder(players: Sequence[str]) -> Path:
+    """The default folder of a matrix."""
+    return Path("runs") / f"matrix-{slug('-'.join(players), 80)}"
 
 
 def _arms(file: Path, name: str, value: object, common: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object]]]:

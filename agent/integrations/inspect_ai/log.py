@@ -134,7 +134,7 @@ class _Exporter:
         index = self._run.index_file
         ended = _written(index).isoformat(timespec="seconds") if index.exists() else began
         usage = self._total(used for sample in samples for used in sample.model_usage.values())
-        step = inspect.EvalPlanStep(solver=manifest.configuration.agent, params=manifest.configuration.settings)
+        step = inspect.EvalPlanStep(solver=manifest.configuration.who, params=manifest.configuration.settings)
         log = inspect.EvalLog(
             status="success" if len(samples) == len(manifest.tasks) else "cancelled",
             eval=self._spec(began),
@@ -160,7 +160,7 @@ class _Exporter:
             task_id=digest[:22],
             task=f"housequest/{config.world}",
             task_args={"split": config.split, "goals": config.goals, "seed": config.seed, "max_turns": config.max_turns},
-            solver=config.agent,
+            solver=config.who,
             solver_args=config.settings,
             dataset=inspect.EvalDataset(
                 name=f"{config.world}/{config.split}",

@@ -17,12 +17,14 @@ _MOST = 4
 @dataclass(frozen=True, slots=True)
 class Mind:
     """An agent's mind: its ``plan`` with the present ``step``, the ``reason`` of its next command, the person's words
-    that it follows (``told``), and the ``turns`` left; each only as far as there is one."""
+    that it follows (``told``), all that it was told and still counts (``advice``), and the ``turns`` left; each only as far as
+    there is one."""
 
     plan: Sequence[str] = ()
     step: int = 0
     reason: str = ""
     told: str = ""
+    advice: str = ""
     turns: int | None = None
 
 
@@ -53,6 +55,8 @@ def answer(question: Question, scene: Surroundings, mind: Mind) -> str:
             if mind.told:
                 return f'Because you said: "{mind.told}".'
             return mind.reason or (f"My plan says so. {_at_work(mind)}" if mind.plan else _at_work(mind))
+        case "told":
+            return f"You told me {mind.advice}." if mind.advice else "You have told me nothing that still counts."
         case "turns":
             return f"There are {mind.turns} turns left." if mind.turns is not None else "I do not count the turns."
         case "goal":

@@ -20,6 +20,8 @@ MOST_CHOICES = 3
 _FROM = frozenset({"from", "off", "out of"})
 _TO = frozenset({"to", "into", "onto"})
 _TREATED: dict[str, Treatment] = {"heat": "heat", "cool": "cool", "clean": "clean"}
+UNSEEN = "I have seen no "
+"""The beginning of a refusal about what may still be found."""
 LAMPS = frozenset({"desklamp", "floorlamp", "faucet"})
 """Kinds that may still be found on a place."""
 _NUMBER = re.compile(r"[ _#]*(?:number )?(\d{1,4})\b")
@@ -265,7 +267,7 @@ class Grounder:
         found = self._things(said, source)
         if not found:
             where = f" in {source}" if source else ""
-            self._refuse(f"I have seen no {said.said}{where} yet.")
+            self._refuse(f"{UNSEEN}{said.said}{where} yet.")
             return None
         return found[0].name
 
@@ -280,7 +282,7 @@ class Grounder:
         if named:
             found = self._things(named[0])
             if not found:
-                return self._refuse(f"I have seen no {named[0].said} yet.")
+                return self._refuse(f"{UNSEEN}{named[0].said} yet.")
             self.thing, where = found[0].name, found[0].where
             if self.commands.reach:
                 return [self.commands.reach.format(thing=found[0].name)]
@@ -353,7 +355,8 @@ class Grounder:
             thing = self.held if not [one for one in named if not one.is_place] else None
         if thing is None:
             return self._refuse("My hands are empty.")
-        if target is None and (unknown := _NOWHERE.search(text)) is not None:
+        unknown = _NOWHERE.search(text)
+        if target is None and unknown is not None and unknown[1] not in {one.kind for one in named}:
             return self._refuse(f"I know of no {unknown[1]} here.")
         place = self._place_of(target) if target is not None else self._there(text) or self._kept(text)
         if place is None:
@@ -389,7 +392,7 @@ class Grounder:
         place = next((one.name for one in self.belief.receptacles if one.kind == APPLIANCES[treatment]), None)
         if place is None:
             return self._refuse(f"Only a {APPLIANCES[treatment]} can {treatment} things, and there is none here.")
-        self.thing = thing
+        self.thing, self.place = thing, place
         return [*self._first_take(thing), self.commands.treat.format(verb=treatment, thing=thing, place=place)]
 
     def _slice(self, text: str, named: Sequence[Mention]) -> list[str] | None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple
 
-from housequest.agent.skills.language import sentences
+from housequest.agent.skills.language import grounding, sentences
 from housequest.agent.skills.language.answers import Mind, answer
 from housequest.agent.skills.language.directions import Directions, directed
 from housequest.agent.skills.language.sentences import Surroundings, Understood
 from housequest.worlds.household.base import Commands
-from housequest.worlds.household.belief import Belief
+from housequest.worlds.household.belief import Belief, kind
+
+PASSED_ON = " I pass it on to the model, which may not understand it either."
+"""Said of a hint that was not understood, by an agent that has a model."""
+
+NOTHING_SAID = "You have said nothing of that."
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +26,27 @@ class Advice:
 
     directions: Directions | None = None
     avoided: frozenset[str] = frozenset()
+
+    @property
+    def words(self) -> str:
+        """All that still counts, as one says it; empty if nothing does."""
+        told = list[str]()
+        if self.directions is not None and self.directions.places:
+            told.append(f"to look in {', '.join(self.directions.places)}")
+        if self.directions is not None and self.directions.acts:
+            told.append(f"to {', then '.join(self.directions.acts)}")
+        if self.avoided:
+            told.append(f"not to search {', '.join(sorted(self.avoided, key=lambda name: (kind(name), len(name), name)))}")
+        return "; ".join(told)
+
+    def without(self, names: Collection[str]) -> Advice:
+        """The advice but for what was said of these things and places."""
+        left, avoided = self.directions, self.avoided.difference(names)
+        if left is not None:
+            places = tuple(place for place in left.places if place not in names)
+            acts = tuple(act for act in left.acts if not set(grounding.names_of(act)).intersection(names))
+            left = replace(left, places=places, acts=acts) if places or acts else None
+        return Advice(left, avoided)
 
     def barred(self, belief: Belief, commands: Commands) -> frozenset[str]:
         """The commands that would search a place that a person ruled out."""
@@ -35,7 +62,7 @@ class Heard(NamedTuple):
     left: tuple[str, ...]
 
 
-def hear(hints: Iterable[str], told: Advice, scene: Surroundings, mind: Mind) -> Heard:
+def hear(hints: Iterable[str], told: Advice, scene: Surroundings, mind: Mind, answered: int = 0) -> Heard:
     """Read hints one after the other; later ones add to earlier ones, and contradict them where they name the same places.
 
     Args:
@@ -43,14 +70,17 @@ def hear(hints: Iterable[str], told: Advice, scene: Surroundings, mind: Mind) ->
         told: What was told before.
         scene: What the words are read against.
         mind: What the agent has in mind, for its answers.
+        answered: How many of the hints were answered before.
 
     Returns:
         What was told by now, what to answer, and what was not understood.
     """
-    answers, left = list[str](), list[str]()
-    for hint in hints:
+    hints, left = tuple(hints), list[str]()
+    every = [list[str]() for _ in hints]
+    for hint, answers in zip(hints, every, strict=True):
         reading = sentences.read(hint, scene)
-        now = replace(mind, told=told.directions.hint if told.directions is not None else "")
+        followed = told.directions.hint if told.directions is not None else ""
+        now = replace(mind, told=followed, advice=told.words)
         if reading.question is not None:
             answers.append(answer(reading.question, scene, now))
         elif (replied := _control(reading)) is not None:
@@ -59,26 +89,20 @@ def hear(hints: Iterable[str], told: Advice, scene: Surroundings, mind: Mind) ->
                 told = Advice()
             elif reading.control != "go on":
                 told = replace(told, directions=None)
+        elif reading.unsaid:
+            answers.append("I forget what you said of that." if told.without(reading.unsaid) != told else NOTHING_SAID)
+            told = told.without(reading.unsaid)
         elif reading.empty:
-            answers.append(f"{cannot_follow(hint, scene)} I pass it on to the model, which may not understand it either.")
+            answers.append(f"{cannot_follow(hint, scene)}{PASSED_ON}")
             left.append(hint)
         else:
             directions = directed(reading, scene)
             if reading.refused is not None:
                 answers.append(reading.refused)
             places = directions.places if directions is not None else ()
-            told = Advice(directions or told.directions, (told.avoided | reading.avoid).difference(places))
-            told = _without(told, reading.avoid)
-    return Heard(told, tuple(answers), tuple(left))
-
-
-def _without(told: Advice, avoided: frozenset[str]) -> Advice:
-    """Directions go on without the places that were ruled out since."""
-    if told.directions is None or avoided.isdisjoint(told.directions.places):
-        return told
-    places = tuple(place for place in told.directions.places if place not in avoided)
-    left = replace(told.directions, places=places)
-    return replace(told, directions=left if places or left.acts else None)
+            ruled_out = told.without(reading.avoid).directions
+            told = Advice(directions or ruled_out, (told.avoided | reading.avoid).difference(places))
+    return Heard(told, tuple(chain.from_iterable(every[answered:])), tuple(left))
 
 
 def _control(reading: Understood) -> str | None:

@@ -13,11 +13,12 @@ from typing import Literal, get_args
 
 from housequest.agent.skills import naming
 from housequest.agent.skills.language import grounding, wording
+from housequest.agent.skills.language.requests import PlayerRequest, read_requests
 from housequest.worlds.household.base import Commands, Household
 from housequest.worlds.household.belief import Belief, kind
 
 Control = Literal["stop", "wait", "go on", "no", "forget", "undo"]
-QuestionKind = Literal["how", "turns", "goal", "left", "why", "plan", "holding", "here", "seen", "where", "can"]
+QuestionKind = Literal["told", "how", "turns", "goal", "left", "why", "plan", "holding", "here", "seen", "where", "can"]
 _CONTROL_KINDS: tuple[Control, ...] = get_args(Control)
 _QUESTION_KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
 
@@ -60,20 +61,23 @@ class Understood:
     """The meaning of a person's words.
 
     ``acts`` are commands in order, without the walking and opening that they need, which `Directions` add. ``look`` are places
-    to search, in order, and ``avoid`` places not to; ``known`` are things that were said to be somewhere. ``refused`` says why
-    nothing is done; with ``choices`` the person has to say which.
+    to search, in order, and ``avoid`` places not to; ``known`` are things that were said to be somewhere. ``unsaid`` are names
+    of which nothing that was said counts any more. ``refused`` says why nothing is done; with ``choices`` the person has to say
+    which. ``requests`` are those among players.
     """
 
     said: str
     acts: tuple[str, ...] = ()
     look: tuple[str, ...] = ()
     avoid: frozenset[str] = frozenset()
+    unsaid: frozenset[str] = frozenset()
     known: tuple[tuple[str, str], ...] = ()
     question: Question | None = None
     control: Control | None = None
     chat: bool = False
     refused: str | None = None
     choices: tuple[str, ...] = ()
+    requests: tuple[PlayerRequest, ...] = ()
 
     @property
     def empty(self) -> bool:
@@ -96,29 +100,41 @@ class _Told:
     asked_last: bool = False
 
 
-def read(said: str, scene: Surroundings, *, player: bool = False) -> Understood:
+def read(
+    said: str, scene: Surroundings, *, player: bool = False, spoken_of: str | None = None, company: bool = False
+) -> Understood:
     """Read what a person says.
 
     Args:
         said: Any text at all.
         scene: What it is read against.
         player: True if the person plays, so that a bare place is one to go to; False if an agent is told where to look.
+        spoken_of: The thing or place that was spoken of before, which "it" and "there" mean.
+        company: True if it is said by one of several players to another; then it may be one of the ``requests``.
 
     Returns:
         The reading, with everything left out that was not understood.
     """
     text = wording.spelled(wording.plain(said), scene.belief, grounding.known_kinds(scene.belief, scene.household))
+    if company:
+        asked, unread = read_requests(text, scene.belief, scene.household)
+        if asked:
+            return Understood(said, requests=asked, refused=f'I do not understand "{unread}".' if unread else None)
     whole = text.strip(" .,!?;")
+    if (back := _SHAPES["taken_back"].fullmatch(whole)) and (unsaid := _names_in(back["about"] or back["again"], scene)):
+        return Understood(said, unsaid=unsaid)
     parts = [part for part, _ in wording.clauses(text)] or [whole]
-    controls: list[Control | None] = [_control(part) for part in parts]
-    first: Control | None = next((one for one in controls if one is not None), None)
+    controls: list[Control | None] = [None if _is_dropped(part, scene, player=player) else _control(part) for part in parts]
+    first: Control | None = next(filter(None, controls), None)
     if first is not None and all(one or _CHAT.fullmatch(part) for one, part in zip(controls, parts, strict=True)):
         return Understood(said, control=first)
-    if (control := _control(whole)) is not None:
+    if (control := _control(whole)) is not None and controls != [None]:
         return Understood(said, control=control)
     if _CHAT.fullmatch(whole):
         return Understood(said, chat=True)
     told, reading = _Told(scene), Understood(said)
+    if spoken_of is not None:
+        told.thing, told.place = (None, spoken_of) if spoken_of in scene.belief.places else (spoken_of, None)
     for clause, asked in wording.clauses(text):
         reading = _clause(clause, asked, told, reading, player)
     if reading.question is not None and (told.asked_last or not told.acts):
@@ -133,21 +149,28 @@ def read(said: str, scene: Surroundings, *, player: bool = False) -> Understood:
 
 def _control(text: str) -> Control | None:
     bare = wording.bare(text)
+    # "No, stop" is a word to stop.
+    more = wording.bare(re.sub(r"^(?:(?:no+|oh|bother|pray|please|would|you|kindly)\b[ ,!]*)+(?=\w)", "", text))
     for name in _CONTROL_KINDS:
-        if any(_CONTROLS[name].fullmatch(one) for one in (text, bare)):
+        if any(_CONTROLS[name].fullmatch(one) for one in (text, bare, more)):
             return name
     return None
+
+
+def _is_dropped(text: str, scene: Surroundings, *, player: bool) -> bool:
+    """True for "drop it" of a player who holds something; others take back what they said by it."""
+    return player and scene.belief.held is not None and re.fullmatch(r"drop (?:it|that|this)", text) is not None
 
 
 def _clause(clause: str, asked: bool, told: _Told, reading: Understood, player: bool) -> Understood:
     """Read one clause into ``told``, or as a question or a word to stop into ``reading``."""
     clause = wording.joined(clause)
     bare = wording.bare(clause)
-    control = _control(clause)
+    control = None if _is_dropped(clause, told.scene, player=player) else _control(clause)
     if not bare or (control is None and _CHAT.fullmatch(clause)):
         return reading
-    back = control == "undo" or re.search(r"\bput .*\bback\b", bare) is not None
-    if back and (acts := _undo(told)):
+    back = control == "undo" or _SHAPES["back"].search(bare) is not None
+    if back and (acts := undone(told.scene)):
         told.acts += acts
         return reading
     if control is not None:
@@ -223,7 +246,7 @@ def _again(clause: str, told: _Told) -> bool:
     return _order(verb, right[0].said if not right[0].other else f"other {right[0].said}", told, player=True)
 
 
-_WITHOUT_A_MARK: tuple[QuestionKind, ...] = ("turns", "goal", "left", "how")
+_WITHOUT_A_MARK: tuple[QuestionKind, ...] = ("told", "turns", "goal", "left", "how")
 """Questions that no other words begin like."""
 
 
@@ -253,6 +276,14 @@ def _question(clause: str, bare: str, asked: bool, told: _Told) -> Question | No
     return Question("can", _about(text, told))
 
 
+def _names_in(text: str, scene: Surroundings) -> frozenset[str]:
+    """The names of all that a text speaks of."""
+    belief = scene.belief
+    named = list(grounding.mentions(grounding.in_names_of_the_house(text, belief), belief, scene.household))
+    names = (*belief.places, *(item.name for item in belief.items))
+    return frozenset(name for name in names if any(one.means(name) for one in named))
+
+
 def _about(text: str, told: _Told) -> str | None:
     """The thing or place that a question is about: a thing rather than a place."""
     scene = told.scene
@@ -278,28 +309,28 @@ def _order(verb: str, rest: str, told: _Told, *, player: bool) -> bool:
     return True
 
 
-def _undo(told: _Told) -> list[str]:
+def undone(scene: Surroundings) -> list[str]:
     """The command that takes back the last one; none if that cannot be told."""
-    commands, last = told.scene.commands, told.scene.last
-    held = told.scene.belief.held
+    commands, last = scene.commands, scene.last
+    held = scene.belief.held
     if held is not None:
         # What is held goes back to where it was taken, whatever was done since.
-        played = told.scene.played
+        played = scene.played
         take = commands.take.split()[0]
         at = next((at for at in reversed(range(len(played))) if held in played[at] and played[at].startswith(take)), None)
         if at is None:
             return []
-        places = told.scene.belief.places
+        places = scene.belief.places
         before = reversed(grounding.names_of(" ".join(played[:at])))
         there = next((one for one in before if one in places), None)
         place = next((one for one in grounding.names_of(played[at]) if one in places), there)
-        return [] if place is None else [grounding.put(held, place, told.scene.belief, commands)]
+        return [] if place is None else [grounding.put(held, place, scene.belief, commands)]
     words = grounding.names_of(last)
     if last.startswith(("open ", "close ")):
         verb, _, name = last.partition(" ")
         return [f"{'close' if verb == 'open' else 'open'} {name}"]
     if len(words) == 2 and last == commands.take.format(thing=words[0], place=words[1]):
-        return [grounding.put(words[0], words[1], told.scene.belief, commands)]
+        return [grounding.put(words[0], words[1], scene.belief, commands)]
     if len(words) == 2 and any(last == one.format(thing=words[0], place=words[1]) for one in commands.puts):
         return [commands.take.format(thing=words[0], place=words[1])]
     return []

@@ -44,6 +44,16 @@ def phrases(table: str) -> dict[str, re.Pattern[str]]:
     return {name: re.compile(pattern) for name, pattern in _PHRASES[table].items()}
 
 
+def lines(table: str) -> dict[str, tuple[str, ...]]:
+    """The expressions of one table of sentences.toml by name, of which each has several, one a line."""
+    return {name: tuple(filter(None, text.splitlines())) for name, text in _PHRASES[table].items()}
+
+
+def verb_pattern(verb: str) -> str:
+    """The expression of a verb of sentences.toml, as text."""
+    return _PHRASES["verbs"][verb]
+
+
 _VERBS = {name: re.compile(rf"(?:{pattern})(?![\w'-])") for name, pattern in _PHRASES["verbs"].items()}
 _VERB_WORDS = frozenset(re.findall(r"[a-z]{3,}", " ".join(_PHRASES["verbs"].values())))
 _PARTED = [(re.compile(said), meant) for said, meant in _PHRASES["parted"].items()]
@@ -72,9 +82,14 @@ def spelled(text: str, belief: Belief, known: Collection[str]) -> str:
         word = found[0]
         if any(one in words for one in (word, word.removesuffix("s")) for words in (names, known, called, PLACES, everyday())):
             return word
+        if (short := _shortened(word, belief.kinds)) is not None:
+            return short
         # Letters in another order are the commonest slip.
         swapped = [
-            one for words in (names, _VERB_WORDS, called, everyday(), _BARE) for one in words if sorted(one) == sorted(word)
+            one
+            for words in (names, _VERB_WORDS, called, everyday(), _BARE)
+            for one in words
+            if sorted(one) == sorted(word) and one[0] == word[0]
         ]
         if swapped and len(word) > _LEAST_SPELLED:
             return _BARE.get(swapped[0], swapped[0])
@@ -92,6 +107,14 @@ def spelled(text: str, belief: Belief, known: Collection[str]) -> str:
         return word
 
     return re.sub(rf"[a-z]{{{_LEAST_SPELLED},}}", mended, text)
+
+
+def _shortened(word: str, kinds: Collection[str]) -> str | None:
+    """The one kind of place that a word shortens: "micro", or "dwr" without its vowels."""
+    letters = re.compile(".*".join(word))
+    whole = re.search("[aeiou]", word) is not None
+    found = [one for one in kinds if one.startswith(word) or (not whole and letters.match(one) is not None)]
+    return found[0] if len(found) == 1 and len(word) > (3 if whole else 2) else None
 
 
 @cache

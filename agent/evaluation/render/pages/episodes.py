@@ -195,7 +195,7 @@ def _size(most: int) -> str:
 class EpisodeDrawings(NamedTuple):
     """The drawings of one episode on a page, by the numbers of its turns, 0 for the opening."""
 
-    pictures: Mapping[int, Markup] = {}
+    pictures: Mapping[tuple[int, str], Markup] = {}
     made_up: bool = False
 
 
@@ -228,20 +228,20 @@ class Drawings:
         an episode may have thousands of turns.
         """
         try:
-            turns = () if self._full else [(_turn(event), scene) for event, scene in scenes(path)]
+            turns = () if self._full else [(_turn(event), event.player or "", scene) for event, scene in scenes(path)]
         except Unsupported:
             turns = ()
         if not turns:
             return EpisodeDrawings()
-        first = turns[0][1]
+        *_, first = turns[0]
         whole, box = _opening(first)
         opening = _data_url(whole.png())
         number = self._openings.get(opening, len(self._openings) + 1)
-        pictures: dict[int, Markup] = {}
-        before: DrawnScene | None = None
-        for turn, scene in turns:
+        pictures: dict[tuple[int, str], Markup] = {}
+        earlier: dict[str, DrawnScene] = {}
+        for turn, player, scene in turns:
             # A turn that changed nothing known has none.
-            if before is None or scene.new or scene.situation != before.situation:
+            if (before := earlier.get(player)) is None or scene.new or scene.situation != before.situation:
                 frame, words, names = _picture(turn, scene, box)
                 address = _data_url(frame.png(over=whole))
                 picture = self._template.render(size=whole.size, address=address, words=words, names=names, room=number)
@@ -251,8 +251,8 @@ class Drawings:
                     break
                 self._left -= length
                 self._openings[opening] = number
-                pictures[turn] = Markup(picture)  # the template escaped it
-            before = scene
+                pictures[turn, player] = Markup(picture)  # the template escaped it
+            earlier[player] = scene
         self._drawn += bool(pictures)
         self._by_camera = box is None
         return EpisodeDrawings(pictures, first.room.made_up and bool(pictures))

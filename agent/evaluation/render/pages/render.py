@@ -8,6 +8,7 @@ characters are made visible before.
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import math
 from collections import Counter
@@ -341,7 +342,13 @@ def picture(chart: Markup) -> bytes:
 def chart(name: str, title: str, words: Iterable[str], *data: object) -> Markup:
     """The chart of this ``name`` in ``charts.svg``; ``words`` are what it shows, for who does not see it."""
     said = cut(f"{title}: {'; '.join(words)}", _LONGEST_WORDS)
-    return getattr(page_environment().get_template("charts.svg").module, name)(title, said, *data)
+    return getattr(_charts(), name)(title, said, *data)
+
+
+@functools.cache
+def _charts() -> object:
+    # To compile the template takes a hundred times as long as to draw a chart.
+    return page_environment().get_template("charts.svg").module
 
 
 def ticks(most: float) -> list[int]:
@@ -454,7 +461,7 @@ def page_heading(run: Run) -> list[tuple[str, str]]:
     """The run in a few lines: those of a report, without the agent's settings and the habits."""
     config, lines = run.manifest.configuration, dict(heading(run.manifest, run.card))
     lines.pop("habits", None)
-    lines |= {"agent": config.agent}
+    lines |= {} if config.players else {"agent": config.agent}
     return [*lines.items()]
 
 

@@ -1,0 +1,54 @@
+"""A game of several as one player knows it: an episode of its own, without what only others saw or thought."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from housequest.agent.episodes.events import CallTiming, Ended, Event, Intervened, Started
+from housequest.worlds.base import Observation
+from housequest.worlds.household.base import with_belief
+from housequest.worlds.registry import household
+
+E = TypeVar("E", Event, CallTiming)
+
+
+class SeatView:
+    """Passes on a game's events, in their order, that are ``player``'s own or everybody's; each follows the last of these on
+    its branch. Of others a player knows only the news that its own events bring. A game of one passes as it is.
+    """
+
+    def __init__(self, player: str | None) -> None:
+        self.player = player
+        self._kept: dict[int, int | None] = {}
+
+    def of(self, event: E) -> E | None:
+        """The event as this player knows it; None for what it does not notice."""
+        if self.player is None:
+            return event
+        if isinstance(event, CallTiming):
+            return event if self._kept.get(event.of) == event.of else None
+        before = None if event.parent is None else self._kept.get(event.parent)
+        body = event.body
+        # Whoever goes back takes everybody along.
+        rewound = isinstance(body, Intervened) and body.action == "rewind"
+        if event.player != self.player and not (rewound or isinstance(body, Started | Ended)):
+            self._kept[event.id] = before
+            return None
+        self._kept[event.id] = event.id
+        seen = event.model_copy(update={"parent": before}) if event.parent != before else event
+        return self._started(seen, body) if isinstance(body, Started) else seen
+
+    def _started(self, event: Event, body: Started) -> Event:
+        """The start, with this player first, its own agent and its own opening."""
+        players = body.players or ()
+        me = next((one for one in players if one.name == self.player), None)
+        if me is None:
+            return event
+        everybody = sorted(players, key=lambda one: one is not me)
+        known = tuple(one.model_copy(update={"opening": None}) for one in everybody)
+        own = {name: getattr(me, name) for name in ("agent", "settings", "model", "rules")}
+        seen = body.model_copy(update={**own, "players": known, "opening": me.opening or body.opening})
+        belief = event.belief
+        if me.opening is not None and belief is not None:
+            belief = with_belief(household(body.world), Observation(me.opening)).belief
+        return event.model_copy(update={"body": seen}).believing(belief)

@@ -1,0 +1,87 @@
+"""Gain by company: the rounds that an agent takes alone, against those of several over the same tasks.
+
+A task that was not won counts all the turns that it had. `docs/explanation/together.md` has the measures with their sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+from housequest.agent.evaluation.analysis.metrics import PlayedTask
+from housequest.agent.evaluation.analysis.statistics import Interval, bootstrap_ratio, ratio
+
+
+class Gain(NamedTuple):
+    """The gain over ``tasks`` of which one player alone took ``alone`` rounds and several took ``together``, in the mean.
+
+    Args:
+        value: The rounds of one over those of several, as a ratio of sums, with its 95 % ``interval`` over tasks; that is None
+            where the tasks do not differ.
+        slower: The tasks in which several took more rounds than one.
+        improvement: CoELA's efficiency improvement, the mean of 1 - L_multi/L_single.
+        par: The gain that players reach who know everything, at least; None where that is not known of all tasks.
+    """
+
+    tasks: int
+    alone: float
+    together: float
+    value: float
+    interval: Interval | None
+    slower: int
+    improvement: float
+    par: float | None
+
+    @property
+    def efficiency(self) -> float | None:
+        """The co-operation efficiency: the share of par's gain that is reached; None where par is not known or is no gain."""
+        return None if self.par is None or self.par <= 1 else (self.value - 1) / (self.par - 1)
+
+    @classmethod
+    def of(
+        cls, one: Sequence[Sequence[PlayedTask]], several: Sequence[Sequence[PlayedTask]], limits: tuple[int, int]
+    ) -> Gain | None:
+        """Pair the tries of the same tasks, in rounds of at most these ``limits``. None of no tasks."""
+        alone, together = (
+            [_rounds(tries, limit) for tries in side] for side, limit in zip((one, several), limits, strict=True)
+        )
+        terms = list(zip(alone, together, strict=True))
+        if not terms or not all(together):
+            return None
+        lengths = [tries[0].par for tries in several]
+        pars = [(each.shortest, each.together) for each in lengths if each.shortest is not None and each.together]
+        return cls(
+            len(terms),
+            fmean(alone),
+            fmean(together),
+            ratio(terms),
+            bootstrap_ratio(terms) if len({*terms}) > 1 else None,
+            sum(two > first for first, two in terms),
+            fmean(1 - two / first for first, two in terms if first),
+            ratio([(float(first), float(two)) for first, two in pars]) if len(pars) == len(terms) else None,
+        )
+
+    def data(self) -> dict[str, object]:
+        """The gain as plain data."""
+        return {
+            **self._asdict(),
+            "interval": self.interval and [self.interval.low, self.interval.high],
+            "efficiency": self.efficiency,
+        }
+
+    def sentences(self) -> list[str]:
+        """The gain in words."""
+        ends = "" if self.interval is None else f", 95 % interval {self.interval.low:.2f} to {self.interval.high:.2f}"
+        slower = f"slower than alone in {self.slower} of {self.tasks} tasks"
+        told = [
+            f"Gain: {self.value:.2f}{ends}: {self.alone:.1f} rounds alone, {self.together:.1f} together; {slower}. "
+            f"CoELA's efficiency improvement: {self.improvement:.2f}."
+        ]
+        if self.efficiency is not None:
+            told.append(f"Co-operation efficiency: {self.efficiency:.2f}, for par allows a gain of {self.par:.2f}.")
+        return told
+
+
+def _rounds(tries: Sequence[PlayedTask], limit: int) -> float:
+    return fmean(each.result.turns if each.result is not None and each.won else limit for each in tries)

@@ -1,0 +1,204 @@
+"""Count, over the events of an episode, what several players of one house did twice and what their words changed, by rules
+that hold for any agent and for people. `docs/explanation/together.md` has each measure with its source.
+
+A *deed* takes, puts down, gives or treats a thing, shows what is in a place for the first time, or is refused. A player's
+subgoal in a turn is what its next deed is about, a thing or a place. So it is known for players who say nothing of their plans,
+but only afterwards; what a player *states* (the present step of its plan, or what it claims aloud) is known before.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, get_args
+
+from housequest.agent.episodes.events import Event, Planned, Progressed, Said, Started, Stepped, TurnSpent, with_beliefs
+from housequest.worlds.household.belief import Belief, names
+from housequest.worlds.household.goals import Treatment
+from housequest.worlds.household.talk import Claimed, Dropped, Finished, read_talk
+from housequest.worlds.shared import WAIT
+
+
+class SharedWork(NamedTuple):
+    """A player's part in what several do in one house.
+
+    Args:
+        looked: Places that it looked into for the first time.
+        looked_twice: Those of them that another player had looked into, and where it then did nothing.
+        treated: Things that it heated, cooled or cleaned.
+        treated_twice: Those of them that had been treated so before, by anybody.
+        aimed: Its turns, without idle ones, before its last deed: those in which its subgoal is known.
+        alike: Those of them in which another player had the same subgoal in that round.
+        heard: Messages of others before turns of which it is known what this player states.
+        swayed: Those of them after which it stated another subgoal than in its turn before.
+        unspoken: Turns of the same kind before which nobody had said anything.
+        changed: Those of them in which it stated another subgoal than in its turn before.
+    """
+
+    looked: int = 0
+    looked_twice: int = 0
+    treated: int = 0
+    treated_twice: int = 0
+    aimed: int = 0
+    alike: int = 0
+    heard: int = 0
+    swayed: int = 0
+    unspoken: int = 0
+    changed: int = 0
+
+
+@dataclass(slots=True)
+class _Move:
+    """A player's turn: its ``round``, what its deed was about, where that was, and what the player then stated."""
+
+    round: int
+    idle: bool
+    deed: str | None = None
+    useful: bool = False
+    at: str | None = None
+    looked: bool = False
+    looked_twice: bool = False
+    treated: bool = False
+    treated_twice: bool = False
+
+
+@dataclass(slots=True)
+class _Player:
+    belief: Belief | None = None
+    moves: list[_Move] = field(default_factory=list["_Move"])
+    plan: tuple[str, ...] = ()
+    stated: str | None = None
+    before: str | None = None
+    news: list[int] = field(default_factory=list[int])
+    heard: int = 0
+    swayed: int = 0
+    unspoken: int = 0
+    changed: int = 0
+
+    def state(self, event: Event) -> None:
+        """Learn from an event of its own what it is at."""
+        match event.body:
+            case Planned(steps=steps):
+                self.plan, self.stated = steps, next(iter(steps), None)
+            case Progressed(step=step) if step < len(self.plan):
+                self.stated = self.plan[step]
+            case Said(text=text):
+                match read_talk(text):
+                    case Claimed(thing=thing, target=target):
+                        self.stated = f"{thing} to {target}"
+                    case Dropped() | Finished() if not self.plan:
+                        self.stated = None
+                    case _:
+                        pass
+            case _:
+                pass
+
+    def turn_over(self, number: int, *, at_once: bool) -> None:
+        """Count what it states now beside what it stated a turn ago. Who decides at once has not heard of this round."""
+        heard = [said for said in self.news if said < number] if at_once else self.news
+        other = self.stated != self.before
+        if self.moves and (self.stated is not None or self.before is not None):
+            self.heard += len(heard)
+            self.swayed += len(heard) if other else 0
+            self.unspoken += not heard
+            self.changed += other and not heard
+        self.news = [said for said in self.news if said not in heard]
+        self.before = self.stated
+
+
+def shared_work(played: Iterable[Event]) -> dict[str, SharedWork]:
+    """Count what each player did, in the events of the branch that was played on; {} of one player."""
+    players: dict[str, _Player] = {}
+    treated = set[tuple[str, str]]()
+    at_once = False
+    for event in with_beliefs(played):
+        body = event.body
+        if isinstance(body, Started):
+            players = {one.name: _Player() for one in body.players or ()}
+            at_once = body.order == "at-once"
+        player = players.get(event.player or "")
+        if player is None:
+            continue
+        player.state(event)
+        match body:
+            case Said(turn=turn):
+                for name, other in players.items():
+                    if name != event.player:
+                        other.news.append(turn)
+            case Stepped():
+                player.turn_over(body.turn, at_once=at_once)
+                others = [other.belief for name, other in players.items() if name != event.player]
+                player.moves.append(_moved(body, player.belief, event.belief, others, treated))
+                player.belief = event.belief
+            case TurnSpent(turn=turn):
+                player.turn_over(turn, at_once=at_once)
+                player.moves.append(_Move(turn, idle=True))
+            case _:
+                pass
+    aims = {name: _aims(player.moves) for name, player in players.items()}
+    same = defaultdict[tuple[int, str], int](int)
+    for rounds in aims.values():
+        for aim in rounds.items():
+            same[aim] += 1
+    return {name: _counted(player, [same[aim] > 1 for aim in aims[name].items()]) for name, player in players.items()}
+
+
+def _moved(
+    step: Stepped, before: Belief | None, after: Belief | None, others: Sequence[Belief | None], treated: set[tuple[str, str]]
+) -> _Move:
+    named, verb = names(step.command), step.command.partition(" ")[0]
+    move = _Move(step.turn, idle=step.command == WAIT, at=after.at if after else None)
+    if not step.accepted:
+        move.deed = named[0] if named and verb not in ("go", "walk") else None
+        return move
+    held, carried = (set[str]() if one is None else set(one.carried) for one in (before, after))
+    if verb in get_args(Treatment) and named:
+        move.deed, move.useful, move.treated = named[0], True, True
+        move.treated_twice = (verb, named[0]) in treated
+        treated.add((verb, named[0]))
+    elif changed := sorted(held ^ carried):
+        move.deed, move.useful = changed[0], True
+    elif (place := next((name for name in named if _inside(after, name) and not _inside(before, name)), None)) is not None:
+        move.deed, move.looked = place, True
+        move.looked_twice = any(_inside(other, place) for other in others)
+    return move
+
+
+def _inside(belief: Belief | None, place: str) -> bool:
+    """True if it was seen what is in a place. To enter a room is to see its furniture, and to look into nothing."""
+    there = belief.receptacle(place) if belief is not None and place not in belief.rooms else None
+    return there is not None and there.contents is not None
+
+
+def _aims(moves: Sequence[_Move]) -> dict[int, str]:
+    """The things and places that the next deed is about, by the rounds of a player's turns that were not idle."""
+    found: dict[int, str] = {}
+    deed: str | None = None
+    for move in reversed(moves):
+        deed = move.deed or deed
+        if deed is not None and not move.idle:
+            found[move.round] = deed
+    return found
+
+
+def _counted(player: _Player, alike: Sequence[bool]) -> SharedWork:
+    moves = player.moves
+    twice = 0
+    for at, move in enumerate(moves):
+        stay = next(
+            (later for later in range(at, len(moves)) if not moves[later].idle and moves[later].at != move.at), len(moves)
+        )
+        twice += move.looked_twice and not any(one.useful for one in moves[at:stay])
+    return SharedWork(
+        looked=sum(move.looked for move in moves),
+        looked_twice=twice,
+        treated=sum(move.treated for move in moves),
+        treated_twice=sum(move.treated_twice for move in moves),
+        aimed=len(alike),
+        alike=sum(alike),
+        heard=player.heard,
+        swayed=player.swayed,
+        unspoken=player.unspoken,
+        changed=player.changed,
+    )

@@ -1,0 +1,262 @@
+"""Reads requests among people and agents who do chores together, clause by clause, with the forms of sentences.toml.
+
+Names become marks, and the words that only make an order polite are left out; so a form is short, and holds for any thing and
+place. The kinds are those that `housequest.agent.skills.obliging` carries out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, get_args
+
+from housequest.agent.skills import naming
+from housequest.agent.skills.language import grounding, wording
+from housequest.worlds.household.base import Household
+from housequest.worlds.household.belief import Belief
+from housequest.worlds.household.goals import ADJECTIVES, PLACES, Treatment
+
+RequestKind = Literal[
+    "follow",
+    "come",
+    "undo",
+    "treat",
+    "stay",
+    "move",
+    "bring",
+    "split",
+    "split_theirs",
+    "been",
+    "keep",
+    "hand",
+    "found",
+    "done",
+    "put_down",
+    "stop",
+    "wait",
+    "go on",
+    "thanks",
+    "report",
+    "where",
+    "intent",
+    "left",
+    "nothing",
+    "chat",
+]
+REQUEST_KINDS: tuple[RequestKind, ...] = get_args(RequestKind)
+_FORMS = wording.lines("requests")
+_TREATMENTS: tuple[Treatment, ...] = ("heat", "cool", "clean")
+_AROUND = wording.phrases("around_requests")
+_DETERMINERS = _AROUND["determiners"].pattern
+_ADJECTIVES: dict[Treatment, str] = {
+    "heat": "hot|warm|warmer|heated|warmed|warming|cooked",
+    "cool": "cool|cold|colder|cooled|chilled|chilling|chilly",
+    "clean": "clean|cleaned|washed|washing|rinsed|rinsing|scrubbed|scrubbing|wash|rinse|scrub",
+}
+_ANY_ADJECTIVE = "|".join(_ADJECTIVES.values())
+_THING = rf"{_DETERMINERS}(?:(?:{_ANY_ADJECTIVE}|dirty|empty|big|small|little|nice) )?(?:T\d+)(?: of T\d+)?(?: of it)?"
+_COUNTS = {"both": 2, "two": 2, "2": 2, "three": 3, "3": 3, "four": 4, "4": 4}
+_COUNT = re.compile(rf"\b(all|every|{'|'.join(_COUNTS)}) (?:of )?{_THING}")
+_PLACE = rf"{_DETERMINERS}(?:(?:whole|entire|rest of the|remaining|other|kitchen|upper|lower) )*(?:P\d+)(?: door)?"
+_LIST = rf"{_PLACE}(?:(?:,| and| or|, and|, or| as well as) {_PLACE})*"
+_JOINT = re.compile(
+    r"(?P<end>[.;!?\n]+)|,? ?\b(?:and then|and|while|but|then|because|since)\b ?|, ?|(?<=\d)(?: please)? (?=me |i )"
+)
+_BARE = re.compile(rf"{_DETERMINERS}[PT]\d+")
+_MOMENT = re.compile(r"\b(?:moment|second|sec|minute|bit|while|mo|tick|round|turn)s?\b")
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerRequest:
+    """A request, an offer or a report. Names are kinds, or with their number those of one thing or place; a ``thing`` of "it"
+    is the one in hand or last spoken of, and ``count`` how many are meant, 0 for all. ``theirs`` are the places that the
+    speaker takes; a ``short`` wait is a moment."""
+
+    kind: RequestKind
+    thing: str = ""
+    places: tuple[str, ...] = ()
+    theirs: tuple[str, ...] = ()
+    treatment: Treatment | None = None
+    short: bool = False
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Marked:
+    """A text with marks for names, and the names."""
+
+    text: str
+    things: tuple[str, ...]
+    places: tuple[tuple[str, ...], ...]
+
+    def told(self, clause: str) -> str:
+        """A clause with the names in place of their marks."""
+        names = {"T": self.things, "P": tuple(" and ".join(one) for one in self.places)}
+        return re.sub(r"\b([TP])(\d+)", lambda mark: names[mark[1]][int(mark[2])], clause)
+
+
+def read_requests(text: str, belief: Belief, household: Household) -> tuple[tuple[PlayerRequest, ...], str]:
+    """The requests in a text of plain words (`wording.plain`), in its order, none if nothing in it is a form of one; and an
+    order beside them that is not understood, or ""."""
+    marked = _marked(text, belief, household)
+    whole = re.sub(r"[.;!?\n]+", ",", marked.text).strip(" ,")
+    found = _read(whole, marked, "")
+    if found is not None and found.kind not in ("nothing", "chat"):
+        return tuple(_joined([found])), ""
+    each = [*_each(marked)]
+    unread = next((clause for clause, one in each if one is None and wording.verb_of(_normal(clause)[0])), "")
+    return tuple(_joined([one for _, one in each if one is not None])), marked.told(unread)
+
+
+def _each(marked: _Marked) -> Iterator[tuple[str, PlayerRequest | None]]:
+    spoken = ""
+    for clause in _clauses(marked.text):
+        found = _read(clause, marked, spoken)
+        yield clause, found
+        if found is not None:
+            spoken = found.thing or spoken
+        elif (mark := re.findall(r"T(\d+)", clause)) and not spoken:
+            spoken = marked.things[int(mark[-1])]
+
+
+def _joined(found: Sequence[PlayerRequest]) -> Iterator[PlayerRequest]:
+    """The requests, with both sides of a split in one; chat and doubles are left out beside others."""
+    kinds = {one.kind for one in found}
+    split = [one for one in found if one.kind in ("split", "split_theirs")]
+    told = False
+    for one in dict.fromkeys(found):
+        if one.kind in ("thanks", "chat", "nothing") and len(kinds) > 1:
+            continue
+        if one.kind == "keep" and "hand" not in kinds and any(each.kind in ("been", "found") for each in found):
+            continue
+        if one.kind in ("split", "split_theirs"):
+            if not told:
+                told = True
+                mine = tuple(name for each in split for name in each.places)
+                yield PlayerRequest("split", places=mine, theirs=tuple(name for each in split for name in each.theirs))
+            continue
+        yield one
+
+
+def _clauses(text: str) -> Iterator[str]:
+    begin, parts = 0, list[str]()
+    for joint in _JOINT.finditer(text):
+        rest = text[joint.end() :]
+        ahead = text[begin : joint.start()].strip(" ,")
+        following = re.split(r"[.;!?\n,]|\band\b|\bor\b", rest)[0].strip()
+        if joint["end"] is None and (_BARE.fullmatch(following) or not following):
+            continue
+        if ahead:
+            parts.append(ahead)
+        begin = joint.end()
+    yield from (*parts, *(filter(None, [text[begin:].strip(" ,.!?;")])))
+
+
+def _marked(text: str, belief: Belief, household: Household) -> _Marked:
+    text = grounding.in_names_of_the_house(text, belief)
+    known, seen = grounding.known_kinds(belief, household), {item.kind for item in belief.items}
+    things, places, parts, at = list[str](), list[tuple[str, ...]](), list[str](), 0
+    for named, start, behind in naming.mentions(known, text):
+        numbers, end = naming.numbers_after(text, behind)
+        named_so = tuple(f"{named} {number}" for number in sorted(numbers)) or (named,)
+        place = named in belief.kinds or (named in PLACES and named not in seen and named not in grounding.LAMPS)
+        parts += [text[at:start], f"P{len(places)}" if place else f"T{len(things)}"]
+        if place:
+            places.append(named_so)
+        else:
+            things.append(named_so[0])
+        at = end
+    marked = re.sub(r"(?<=[TP])(\d+)'s(?= )", r"\1 is", "".join((*parts, text[at:])))
+    return _Marked(re.sub(r"\b([TP]\d+)'?s?(?= is\b)", r"\1", marked), tuple(things), tuple(places))
+
+
+def _read(clause: str, marked: _Marked, spoken: str) -> PlayerRequest | None:
+    text, polite, addressed = _normal(clause)
+    tries = [text, *([f"{text} ASKED"] if polite else ()), *([f"YOU {text}"] if addressed else ())]
+    tries += [one for form in tries[:1] for one in _finite(form)]
+    for kind, forms in _forms().items():
+        for form in forms:
+            for said in tries:
+                if form.fullmatch(said):
+                    return _request(kind, said, marked, spoken)
+    return None
+
+
+def _finite(text: str) -> Iterator[str]:
+    """The text with a first verb in -ing in its plain form: "would you mind passing me the bowl"."""
+    found = re.match(r"([a-z]{2,}?)([a-z])(\2)?ing\b", text)
+    if found is not None:
+        rest = text[found.end() :]
+        yield from (found[1] + found[2] + end + rest for end in ("", "e"))
+
+
+def _request(kind: RequestKind, said: str, marked: _Marked, spoken: str) -> PlayerRequest:
+    things = [marked.things[int(mark)] for mark in re.findall(r"T(\d+)", said)]
+    places = [name for mark in re.findall(r"P(\d+)", said) for name in marked.places[int(mark)]]
+    thing = things[0] if things else (spoken or "it") if re.search(r"\b(?:it|that|this|them|those)\b", said) else ""
+    if kind == "split_theirs":
+        return PlayerRequest(kind, theirs=tuple(places))
+    if kind in ("move", "treat"):
+        # The last place is where it goes; others tell where it is.
+        places = places[-1:]
+    short = kind == "wait" and _MOMENT.search(said) is not None
+    many = _COUNT.search(said) if kind in ("bring", "move", "treat") else None
+    count = _COUNTS.get(many[1], 0) if many else 1
+    return PlayerRequest(kind, thing, tuple(places), treatment=_treatment(kind, said), short=short, count=count)
+
+
+def _treatment(kind: RequestKind, said: str) -> Treatment | None:
+    if kind == "treat":
+        for one in _TREATMENTS:
+            if re.search(rf"\b(?:{wording.verb_pattern(one)})\b", said) or re.search(_adjective(one), said):
+                return one
+    if kind in ("bring", "move"):
+        return next((one for one in _TREATMENTS if re.search(rf"\b(?:{_ADJECTIVES[one]}) T\d", said)), None)
+    return None
+
+
+def _adjective(treatment: Treatment) -> str:
+    return rf"\b(?:{_ADJECTIVES[treatment]}|{ADJECTIVES[treatment]}|{treatment}(?:ing|ed|er)?)\b"
+
+
+def _normal(clause: str) -> tuple[str, bool, bool]:
+    """A clause without politeness and the one it speaks to; with True if it was polite, and if it spoke to somebody."""
+    text, before, polite, addressed = clause, "", False, False
+    text = " ".join(_AROUND["soft"].sub(" ", text).split()).strip(" ,.!?;")
+    while text != before:
+        before = text
+        for pattern, ahead in ((_AROUND["before"], True), (_AROUND["after"], False)):
+            found = pattern.match(text) if ahead else pattern.search(text)
+            if found is None:
+                continue
+            rest = (text[found.end() :] if ahead else text[: found.start()]).strip(" ,")
+            if not rest:
+                continue
+            polite = polite or found["polite"] is not None
+            addressed = addressed or (ahead and found["you"] is not None)
+            text = rest
+    return text, polite, addressed
+
+
+@cache
+def _forms() -> dict[RequestKind, tuple[re.Pattern[str], ...]]:
+    macros = {name: form for name, _, form in (line.partition(" = ") for line in _FORMS["words"])}
+    treated = "|".join(wording.verb_pattern(one) for one in _TREATMENTS)
+    macros |= {
+        "TREATED": rf"(?:{treated}) (?:THING|it|that|this)(?: up| off| down| out)?(?: (?:in|with|at|using|under|inside) PLACE)?"
+        r"(?:,? (?:and|then)(?: then)? (?:bring|give|hand|pass|get) (?:it|that)?(?: over)?(?: to)?(?: me)?(?: it)?(?: here)?)?",
+        "TREATING": rf"(?:{_ANY_ADJECTIVE})",
+        "PLACES": _LIST,
+        "PLACE": _PLACE,
+        "THING": _THING,
+    }
+    marks = re.compile("|".join(rf"\b{name}\b" for name in macros))
+
+    def whole(form: str) -> str:
+        while marks.search(form):
+            form = marks.sub(lambda found: macros[found[0]], form)
+        return form
+
+    return {kind: tuple(re.compile(whole(form)) for form in _FORMS[kind]) for kind in REQUEST_KINDS}

@@ -1,0 +1,199 @@
+"""A player's memory of what others in the house asked and told, and what follows for its own work.
+
+It is plain data that agents keep in their memories, so that going back restores it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from housequest.agent.base import Turn
+from housequest.agent.skills.language.requests import PlayerRequest
+from housequest.agent.skills.language.sentences import Surroundings
+from housequest.worlds.household.arrangement import NOTHING_ARRANGED, Arrangement
+from housequest.worlds.household.base import Household
+from housequest.worlds.household.belief import Belief, Receptacle, by_name, kind, names
+from housequest.worlds.household.goals import Goal
+from housequest.worlds.household.talk import Claimed, Finished, Saw, Talk
+from housequest.worlds.shared import WAIT
+
+MOST_WAITS = 6
+"""The rounds after which nobody is waited for any more, and after as many again nobody is believed."""
+_MOST_ORIGINS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Partnership:
+    """A player's memory of what was asked of it, and of what it needs to answer.
+
+    Args:
+        arrangement: All that was arranged by now.
+        round: The present round.
+        origins: Where it took each thing from, the last one last.
+        looked: The round in which it last saw into each place.
+        visits: The round in which each other player was last seen at each place.
+        found: Where others say that things are.
+        claims: The goals that others say they are at.
+        followers: The players who say that they follow this one.
+        reported: The places of whose contents it told.
+        refused: The last command, if it was refused.
+        goal: The goal that it is at, for an agent that plans for one at a time; 0 for none.
+        finished: The goals that other agents say they have finished.
+        idle: Its rounds with nothing to do.
+        insisted: The request that it answered with a question; if it comes again, it is done.
+    """
+
+    arrangement: Arrangement = NOTHING_ARRANGED
+    round: int = 0
+    origins: tuple[tuple[str, str], ...] = ()
+    looked: tuple[tuple[str, int], ...] = ()
+    visits: tuple[tuple[str, str, int], ...] = ()
+    found: tuple[tuple[str, str], ...] = ()
+    claims: tuple[tuple[str, int], ...] = ()
+    followers: frozenset[str] = frozenset()
+    reported: frozenset[str] = frozenset()
+    refused: str = ""
+    goal: int = 0
+    finished: frozenset[int] = frozenset()
+    idle: int = 0
+    insisted: PlayerRequest | None = None
+
+
+NOBODY_ASKED = Partnership()
+
+
+class Obliged(NamedTuple):
+    """A decision to do what was asked: the memory after it, the command, None to go on with the chores, and what to say."""
+
+    partnership: Partnership
+    command: str | None
+    says: tuple[str, ...] = ()
+
+
+def attending(partnership: Partnership, turn: Turn, belief: Belief) -> Partnership:
+    """The memory at the start of a turn, with what its transitions and the belief show."""
+    origins, refused = dict(partnership.origins), partnership.refused
+    for transition in turn.transitions:
+        command = transition.command
+        refused = "" if transition.observation.accepted else command
+        named = names(command)
+        if not refused and command.startswith(("take ", "grab ")) and named:
+            thing, *places = named
+            place = next(iter(places), belief.at)
+            origins.pop(thing, None)
+            origins |= {thing: place} if place else {}
+    here = {one.name for one in belief.here() if one.openness != "closed" and one.contents is not None}
+    looked = dict(partnership.looked) | dict.fromkeys(here, turn.number)
+    visits = {(who, place): when for who, place, when in partnership.visits}
+    visits |= {(one.name, one.at): turn.number for one in belief.others if one.at is not None}
+    return replace(
+        partnership,
+        round=turn.number,
+        origins=tuple(origins.items())[-_MOST_ORIGINS:],
+        looked=tuple(looked.items()),
+        visits=tuple((who, place, when) for (who, place), when in visits.items()),
+        refused=refused,
+    )
+
+
+def telling(partnership: Partnership, who: str, message: Talk, scene: Surroundings) -> Partnership:
+    claims, finished, found = dict(partnership.claims), partnership.finished, dict(partnership.found)
+    goals = scene.household.read_goals(scene.goal, scene.belief.kinds)
+    if isinstance(message, Claimed):
+        claims[who] = message.goal
+    elif isinstance(message, Saw):
+        found |= {kind(thing): message.place for thing in message.things if message.place in scene.belief.places}
+    elif claims.get(who) == message.goal:
+        del claims[who]
+    # Of two things, one may be what is meant.
+    if isinstance(message, Finished) and message.goal <= len(goals) and goals[message.goal - 1].count == 1:
+        finished |= {message.goal}
+    return replace(partnership, claims=tuple(claims.items()), finished=finished, found=tuple(found.items())[-_MOST_ORIGINS:])
+
+
+def settled(goal: Goal, belief: Belief) -> tuple[str, ...]:
+    """The things that count towards a goal, in the receptacle that has most of them."""
+
+    def there(one: Receptacle) -> tuple[str, ...]:
+        items = (belief.item(name) for name in belief.inside(one))
+        ready = (item for item in items if item is not None and item.kind == goal.object)
+        return tuple(item.name for item in ready if goal.treatment is None or item.treated(goal.treatment))
+
+    return max((there(one) for one in belief.receptacles if one.kind == goal.receptacle), key=len, default=())[: goal.count]
+
+
+def goal_at(number: int, sentence: str, household: Household) -> str:
+    """The sentence of one of the goals that a sentence states, as the sentence itself words it."""
+    goals = household.read_goals(sentence)
+    if len(goals) < number:
+        return sentence
+    clauses = re.split(r", (?:and )?", sentence.strip().rstrip("."))
+    return f"{clauses[number - 1] if len(clauses) == len(goals) else goals[number - 1]}."
+
+
+def picking(partnership: Partnership, scene: Surroundings) -> Obliged:
+    """Pick the goal to be at, for an agent that plans for one at a time: what it holds, was asked to do, has seen, and what
+    nobody else is at. It waits if the others are at all that is left, and after a while believes them no more."""
+    belief, arrangement = scene.belief, partnership.arrangement
+    goals = scene.household.read_goals(scene.goal, belief.kinds)
+    held = {kind(name) for name in belief.carried}
+    claimed = {number for _, number in partnership.claims}
+    told = arrangement.left_out | partnership.finished if partnership.idle < 2 * MOST_WAITS else frozenset[int]()
+    if len(goals) < 2 and not told.intersection({1}):
+        return Obliged(partnership, None)  # to look for one thing, all are needed
+    missing = [number for number, goal in enumerate(goals, start=1) if len(settled(goal, belief)) < goal.count]
+    left = [number for number in missing if number not in told]
+
+    def order(number: int) -> tuple[bool, ...]:
+        thing = goals[number - 1].object
+        at = number == partnership.goal
+        seen = any(item.kind == thing and item.where is not None for item in belief.items)
+        return thing not in held, number not in arrangement.mine, number in claimed, not at, not seen
+
+    if partnership.idle < MOST_WAITS:
+        left = [number for number in left if number not in claimed or goals[number - 1].object in held]
+    says: tuple[str, ...] = ()
+    if partnership.goal and partnership.goal not in missing:
+        thing = settled(goals[partnership.goal - 1], belief)[-1]
+        where = next((one.name for one in belief.holders(thing)), "")
+        says = (str(Finished(partnership.goal, thing, where)),) if where else ()
+    if not left:
+        return Obliged(replace(partnership, goal=0, idle=partnership.idle + 1), WAIT if goals else None, says)
+    number = min(left, key=order)
+    goal = goals[number - 1]
+    if number != partnership.goal and goal.receptacle:
+        says = (*says, str(Claimed(number, goal.object, goal.receptacle or "")))
+    return Obliged(replace(partnership, goal=number), None, says)
+
+
+class Arranged(NamedTuple):
+    """The meaning of an arrangement for a search: the command to look where it says first, and those that must not be given."""
+
+    command: str | None
+    barred: frozenset[str]
+
+
+def arranged(partnership: Partnership, scene: Surroundings, *, sought: bool) -> Arranged:
+    """The arrangements about places and things, for an agent that searches by itself; ``sought`` if it has to."""
+    belief, commands, arrangement = scene.belief, scene.commands, partnership.arrangement
+    unseen = sorted(belief.unsearched, key=lambda one: by_name(one.name))
+    last = [one for one in unseen if arrangement.rank(one.name) == 2]
+    barred = set[str]()
+    if sought and len(last) < len(unseen):
+        barred = {form.format(place=one.name) for one in last for form in (commands.go, "open {place}")}
+    goals = scene.household.read_goals(scene.goal, belief.kinds)
+    done = {name for number, goal in enumerate(goals, start=1) if number != partnership.goal for name in settled(goal, belief)}
+    for name in done | arrangement.kept:
+        item = belief.item(name)
+        if item is not None and item.where is not None:
+            barred.add(commands.take.format(thing=name, place=item.where))
+    told = [place for thing, place in partnership.found if partnership.goal and thing == goals[partnership.goal - 1].object]
+    first = [one for one in unseen if one.name in told] + [one for one in unseen if arrangement.rank(one.name) == 0]
+    if not sought or not first:
+        return Arranged(None, frozenset(barred))
+    place = first[0]
+    if not belief.is_here(place.name):
+        return Arranged(commands.go.format(place=place.name), frozenset(barred))
+    return Arranged(f"{'open' if place.openness == 'closed' else 'examine'} {place.name}", frozenset(barred))
