@@ -13,14 +13,19 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from rich.console import RenderableType
+from textual._compositor import ChopsUpdate
+from textual._xterm_parser import XTermParser
 from textual.actions import ActionParseResult, parse
 from textual.app import App, SystemCommand
 from textual.binding import Binding
 from textual.command import Provider
 from textual.dom import DOMNode
-from textual.events import Event, Key
+from textual.events import Event, Key, Resize
 from textual.keys import Keys, _character_to_key  # pyright: ignore[reportPrivateUsage]
+from textual.markup import escape
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.widgets import Input
 
 from housequest.agent.config import FILE_NAME
@@ -29,42 +34,62 @@ from housequest.tui.base_screen import AppScreen, OpenScreen
 from housequest.tui.keymap import APP, Equipped, group_of, name_of
 from housequest.tui.screens import SCREENS, screen_class
 from housequest.tui.widgets.keybar import EarlyKeys
+from housequest.tui.widgets.pixels import NUDGE, NUDGES, CellSize, PictureLayer
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.paths import config_folder, read_file
 
 if TYPE_CHECKING:
     from housequest.tui.play.live_screen import LiveScreen
     from housequest.tui.play.session import Session
+    from housequest.tui.widgets.pixels import Answered
 
 ScreenFactory = Callable[[], Screen[Any]]
 
 
 def _palette() -> type[Provider]:
-    from textual.command import DiscoveryHit, Hits
+    from textual.command import DiscoveryHit, Hit, Hits
     from textual.system_commands import SystemCommandsProvider
 
     class KeyCommands(SystemCommandsProvider):
         async def discover(self) -> Hits:
-            # In the order of their keys; Textual would list them by their letters.
-            for name, about, callback, discover in self.app.get_system_commands(self.screen):  # pyright: ignore[reportUnknownMemberType]
-                if discover:
-                    yield DiscoveryHit(name, callback, help=about)
+            # In the order of their keys, one line each; Textual would list them by their letters, with a second line.
+            for name, key, callback, _ in self.app.get_system_commands(self.screen):  # pyright: ignore[reportUnknownMemberType]
+                yield DiscoveryHit(_listed(escape(name), key), callback, text=name)
+
+        async def search(self, query: str) -> Hits:
+            matcher = self.matcher(query)
+            for name, key, callback, _ in self.app.get_system_commands(self.screen):  # pyright: ignore[reportUnknownMemberType]
+                if (match := matcher.match(name)) > 0:
+                    yield Hit(match, _listed(matcher.highlight(name).markup, key), callback, text=name)
 
     return KeyCommands
+
+
+def _listed(does: str, key: str) -> str:
+    """A line of the palette in markup: the effect of a key, then the key."""
+    return f"{does}  [$text-muted]{escape(key)}[/]" if key else does
 
 
 COLLECTED = (5_000, 5, 10)  # collections of garbage once the first screen is shown (`gc.set_threshold`): frequent and short
 
 
 class HousequestApp(Equipped, App[None], keys="app"):
-    """``start`` makes the first screen, ``home`` the one shown when that is left; without ``home``, the app then exits."""
+    """``start`` makes the first screen, ``home`` the one shown when that is left; without ``home``, the app then exits.
+    ``answered`` is what a terminal said that was asked for pixels. With ``moves``, the View shows how one walks."""
 
     TITLE = "housequest"
     DEFAULT_CSS = "HousequestApp ToastRack { dock: top; align: right top; margin: 0 1 0 0; }"
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_palette}
 
-    def __init__(self, start: ScreenFactory, home: ScreenFactory | None = None) -> None:
+    def __init__(
+        self, start: ScreenFactory, home: ScreenFactory | None = None, answered: Answered | None = None, *, moves: bool = True
+    ) -> None:
         super().__init__()
+        self.graphics = answered and answered.graphics
+        self.layer = PictureLayer()
+        self._nudges: list[Timer] = []
+        self._typed = answered.typed if answered else b""
+        self.moves = moves
         # Before any screen is made: their style sheets use the themes' variables.
         theme.register_themes(self)
         self.animation_level = "none"
@@ -138,6 +163,29 @@ class HousequestApp(Equipped, App[None], keys="app"):
         background = os.environ.get("COLORFGBG", "").rpartition(";")[2]
         self.theme = theme.LIGHT if background in {"7", "15"} else theme.DARK
         self.push_screen(self._start())
+        if self._typed and self._driver is not None:
+            # What was typed while the terminal was asked comes before all that is typed from now on.
+            for event in XTermParser().feed(self._typed.decode("utf-8", "replace")):
+                self._driver.process_message(event)
+
+    def on_resize(self, event: Resize) -> None:
+        # The page hides what was drawn for another size.
+        self.layer.forget()
+        if self.graphics is not None and event.pixel_size and event.size:
+            cell = CellSize(event.pixel_size.width // event.size.width, event.pixel_size.height // event.size.height)
+            self.graphics = self.graphics._replace(cell=cell)
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        self.layer.painted = renderable.spans if isinstance(renderable, ChopsUpdate) else None
+        super()._display(screen, renderable)  # pyright: ignore[reportUnknownMemberType]
+
+    def _end_update(self) -> None:
+        self.layer.follow(self._driver)
+        super()._end_update()
+        if self.graphics is not None and self.graphics.way == "kitty" and self._driver is not None:
+            for one in self._nudges:
+                one.stop()
+            self._nudges = [self.set_timer(seconds, partial(self._driver.write, NUDGE)) for seconds in NUDGES]
 
     def on_ready(self) -> None:
         # A collection that walks much takes longer than a key press may: what was imported is walked no more, and the rest in
@@ -166,18 +214,18 @@ class HousequestApp(Equipped, App[None], keys="app"):
         keys = self._active_keys(screen)
         groups: dict[str, list[SystemCommand]] = {}
 
-        def add(group: str, does: str, about: str, run: Callable[[], Any]) -> None:
-            groups.setdefault(group, []).append(SystemCommand(does, f"{about} · {group}", run))
+        def add(group: str, does: str, run: Callable[[], Any], key: str = "") -> None:
+            groups.setdefault(group, []).append(SystemCommand(does, key, run))
 
         for key, node in keys:
             run = partial(self.run_action, key.action, node)
-            add(group_of(parse(key.action)[1], node, screen), _does(key, node), f"key {self.get_key_display(key)}", run)
+            add(group_of(parse(key.action)[1], node, screen), _does(key, node), run, self.get_key_display(key))
         at_desk = any(isinstance(each, AppScreen) and each.GROUP == "rules" for each in self.screen_stack)
         if not at_desk and all(key.action != "rules" for key, _ in keys):
-            add("rules", "Rules: the curator's desk", "Open the rulebooks", partial(self.on_open_screen, OpenScreen("books")))
-        add(APP, "Light or dark", "Change the colours", self.action_toggle_theme)
-        add(APP, "Theme", "Choose other colours", self.action_change_theme)
-        add(APP, "List all keys", "Those of this screen that do something now", partial(self._list_keys, screen))
+            add("rules", "Open the rulebooks at the curator's desk", partial(self.on_open_screen, OpenScreen("books")))
+        add(APP, "Light or dark", self.action_toggle_theme)
+        add(APP, "Choose other colours", self.action_change_theme)
+        add(APP, "List all keys that do something here", partial(self._list_keys, screen))
         last = groups.pop(APP)
         return [*chain.from_iterable(groups.values()), *last]
 

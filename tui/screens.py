@@ -29,6 +29,8 @@ class GameMode(NamedTuple):
     resumes: bool = True
 
 
+TOGETHER = "together"
+"""The mode of a person beside an agent in one house."""
 MODES = {name: GameMode(name, **mode) for name, mode in _TABLES["modes"].items()}
 
 

@@ -101,6 +101,15 @@ def note(text: str) -> None:
     sys.stderr.flush()
 
 
+def note_record(record: Path | None) -> None:
+    """Say where a game is recorded, whole or as far as it went; nothing if it is not."""
+    from housequest.agent.episodes.record import part_of
+
+    for file, how in ((record, "Recorded in"), (record and part_of(record), "Recorded as far as it went in")):
+        if file is not None and file.exists():
+            note(f"\n{how} {file}")
+
+
 class StatusLine:
     """A line on standard error that is written over again and again; only where that is a terminal (``live``)."""
 

@@ -17,9 +17,9 @@ __all__ = ["cut", "percentage", "printable"]
 
 LONGEST_TEXT = 8_000
 
-TextStyle = Literal["goal", "command", "dim", "good", "bad"]
+TextStyle = Literal["goal", "command", "dim", "good", "bad", "news"]
 
-_COLOURS: dict[TextStyle, str] = {"goal": "1", "command": "36", "dim": "2", "good": "1;32", "bad": "1;31"}
+_COLOURS: dict[TextStyle, str] = {"goal": "1", "command": "36", "dim": "2", "good": "1;32", "bad": "1;31", "news": "35"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,12 @@ def natural(text: str) -> tuple[tuple[str | int, ...], str]:
 def plural(number: int | None, word: str) -> str:
     """``number`` with ``word``: "1 turn", "2,000 turns"."""
     return f"{number if number is None else f'{number:,}'} {word}{'' if number == 1 else 's'}"
+
+
+def bar_text(share: float, width: int) -> str:
+    """A bar of at most ``width`` cells for a ``share`` from 0 to 1, to an eighth of a cell; only 0 has none."""
+    eighths = min(8 * width, max(round(8 * width * share), share > 0))
+    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> list[str]:

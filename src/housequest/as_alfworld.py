@@ -4,6 +4,9 @@ Importing this module, before either of them, puts the native engine behind thei
 same for a script: ``python -m housequest.as_alfworld SCRIPT [ARGUMENT...]``, or ``-m MODULE [ARGUMENT...]``; after
 ``--accept-put``, ``put X in/on Y`` is played as ``move X to Y``. A program that starts processes which do not inherit its
 modules needs the import in the module that these load.
+
+With ``--thor`` before the script, the names of alfworld stay the user's own, and ``ai2thor`` 2.1 is stood in for: so ALFWorld's
+``ThorEnv`` and ALFRED's evaluation run in our stand-in for AI2-THOR (`housequest.worlds.alfred.older`).
 """
 
 from __future__ import annotations
@@ -20,7 +23,16 @@ except ModuleNotFoundError as error:
         sys.exit(reason)
     raise ImportError(reason) from error
 
-stand_in()
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+if __name__ == "__main__" and sys.argv[1:2] == ["--thor"]:
+    try:
+        from housequest.worlds.alfred.older import stand_in_for_thor
+    except ModuleNotFoundError as error:
+        if error.name != "housequest.worlds.alfred":
+            raise
+        sys.exit("`alfred` is not installed here, and so nothing stands in for ai2thor.")
+    stand_in_for_thor()
+    main(sys.argv[2:])
+else:
+    stand_in()
+    if __name__ == "__main__":
+        main(sys.argv[1:])

@@ -2,7 +2,7 @@
 
 Its page and the terminal in that are textual-serve's. Whoever shows the token is let in, and only under a name of this server
 (`housequest.agent.integrations.names`). A process and the socket of its browser speak Textual's protocol: a letter, four bytes
-of length, then what is drawn or typed (``D``), or JSON (``M``).
+of length, then what is drawn or typed (``D``), or JSON (``M``), such as a picture to lay over the terminal (`PictureLayer`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 import os
 import secrets
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
@@ -35,8 +35,24 @@ WIDEST, TALLEST = 500, 200
 _READY = b"__GANGLION__\n"
 LONGEST_MESSAGE = 1 << 20
 """Bytes that a page may send at once: a large paste."""
+MOST_POSTED = 1 << 12
+"""Bytes of the only thing that is posted: somebody takes a seat."""
 _PAGE = Path(str(resources.files(textual_serve)))
+_SCRIPT = "page.js"  # is added to its page
+_OURS = {
+    "<head>": "<head><title>housequest</title>",
+    "Session ended.": "This window has ended.",
+    ">Restart<": ">Open it again<",
+}
+"""What differs in our page from textual-serve's."""
 _NO_TOKEN = "This screen opens at the address that housequest printed when it was started, with the token in it."
+HEADERS = {
+    "Cache-Control": "no-store",
+    # The page asks another site for a font; the terminal's own is here, and nobody else need know who plays.
+    "Content-Security-Policy": "style-src 'self' 'unsafe-inline'; font-src 'self' data:; frame-ancestors 'none'",
+    # Not no-referrer, by which the form that takes a seat would come from nowhere.
+    "Referrer-Policy": "same-origin",
+}
 _FULL = """\
 <!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="3"><title>housequest</title>
 <p>All windows are in use; there are {most}. Close one, and this page goes on by itself.</p>
@@ -44,8 +60,12 @@ _FULL = """\
 """
 
 
-async def show(command: Sequence[str], socket: web.WebSocketResponse, size: tuple[int, int]) -> None:
-    """Run ``command`` on the screen behind ``socket`` until either ends; nothing of the process is left then."""
+async def show(
+    command: Sequence[str], socket: web.WebSocketResponse, size: tuple[int, int], variables: Mapping[str, str]
+) -> None:
+    """Run ``command`` with these environment ``variables`` on the screen behind ``socket`` until either ends; nothing of the
+    process is left then.
+    """
     columns, rows = fitted(*size)
     process = await asyncio.create_subprocess_exec(
         *command,
@@ -53,6 +73,7 @@ async def show(command: Sequence[str], socket: web.WebSocketResponse, size: tupl
         stdout=PIPE,
         env={
             **os.environ,
+            **variables,
             "TEXTUAL_DRIVER": "housequest.tui.browser.web_driver:WindowDriver",
             "TEXTUAL_COLOR_SYSTEM": "truecolor",
             "COLUMNS": str(columns),
@@ -88,6 +109,8 @@ async def _draw(screen: asyncio.StreamReader, socket: web.WebSocketResponse, beg
             payload = await screen.readexactly(int.from_bytes(header[1:], "big"))
             if header[:1] == b"D":
                 await socket.send_bytes(payload)
+            elif header[:1] == b"M" and (told := json.loads(payload)).get("type") == "picture":
+                await socket.send_json(["picture", told])
 
 
 async def _listen(socket: web.WebSocketResponse, keyboard: asyncio.StreamWriter) -> None:
@@ -142,58 +165,77 @@ class BrowserServer:
 
     def __init__(self, command: Sequence[str], names: OwnNames, port: int, *, most: int) -> None:
         self.token = secrets.token_urlsafe(24)
-        self._command = command
-        self._names = names
-        self._port = port
+        self.command = command
+        self.names = names
+        self.port = port
+        self.cookie = f"housequest-{port}"
         self._most = most
-        self._base = names.address(port)
+        self.base = names.address(port)
         self._windows: set[asyncio.Task[Any]] = set()
         self._known: WeakSet[asyncio.Transport] = WeakSet()
+        self._script = Path(__file__).with_name(_SCRIPT).read_text("utf-8")
         self._pages = Environment(loader=FileSystemLoader(_PAGE / "templates"), autoescape=True)
-        self.app = web.Application(middlewares=[guard(names), self._admitted])
-        self.app.add_routes([web.get("/", self._page), web.get("/ws", self._window), web.static("/static", _PAGE / "static")])
+        self.app = web.Application(middlewares=[guard(names), self._admitted], client_max_size=MOST_POSTED)
+        self.app.add_routes([web.get("/", self.page), web.get("/ws", self._window), web.static("/static", _PAGE / "static")])
         self.app.on_shutdown.append(self._close)
 
     @property
     def address(self) -> str:
         """The address to open in a browser."""
-        return f"{self._base}/?token={self.token}"
+        return f"{self.base}/?token={self.token}"
 
-    async def serve(self, announce: Callable[[], None]) -> None:
-        """Serve until interrupted; ``announce`` is called once browsers are answered. Raises ``ConfigurationError``."""
-        await serve_until_interrupted(self.app, self._names.host, self._port, lambda _: announce(), known=self._known)
+    async def serve(self, announce: Callable[[], None], over: asyncio.Event | None = None) -> None:
+        """Serve until interrupted, or ``over``; ``announce`` is called once browsers are answered. Raises
+        ``ConfigurationError``.
+        """
+        known = self._known
+        await serve_until_interrupted(self.app, self.names.host, self.port, lambda _: announce(), known=known, over=over)
+
+    async def admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Answer somebody who shows the token, or the cookie that came with the page."""
+        shown = request.query.get("token") or request.cookies.get(self.cookie) or ""
+        if not hmac.compare_digest(shown.encode("utf-8", "replace"), self.token.encode()):
+            return refusal(403, _NO_TOKEN)
+        self.keep(request)
+        answer = await handler(request)
+        if isinstance(answer, web.Response):
+            self.set_cookie(answer, self.token)
+        return answer
+
+    def variables_of(self, request: web.Request) -> Mapping[str, str]:
+        """The environment variables for the process of this window."""
+        del request
+        return {}
+
+    def keep(self, request: web.Request) -> None:
+        """Never close the connection of ``request`` as a stranger's."""
+        if request.transport is not None:
+            self._known.add(request.transport)
+
+    def set_cookie(self, answer: web.Response, secret: str, samesite: str = "Strict") -> None:
+        """Let a browser show ``secret`` from now on."""
+        secure = self.base.startswith("https:")
+        answer.set_cookie(self.cookie, secret, httponly=True, samesite=samesite, secure=secure)
 
     @web.middleware
     async def _admitted(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        cookie = f"housequest-{self._port}"
-        shown = request.query.get("token") or request.cookies.get(cookie) or ""
-        if not hmac.compare_digest(shown.encode("utf-8", "replace"), self.token.encode()):
-            return refusal(403, _NO_TOKEN)
-        if request.transport is not None:
-            self._known.add(request.transport)
-        answer = await handler(request)
-        if isinstance(answer, web.Response):
-            secure = self._base.startswith("https:")
-            answer.set_cookie(cookie, self.token, httponly=True, samesite="Strict", secure=secure)
-        return answer
+        return await self.admit(request, handler)
 
-    async def _page(self, request: web.Request) -> web.Response:
-        headers = {
-            "Cache-Control": "no-store",
-            # The page asks another site for a font; the terminal's own is here, and nobody else need know who plays.
-            "Content-Security-Policy": "style-src 'self' 'unsafe-inline'; font-src 'self' data:; frame-ancestors 'none'",
-            "Referrer-Policy": "no-referrer",
-        }
+    async def page(self, request: web.Request) -> web.Response:
+        """The page with the screen."""
         if len(self._windows) >= self._most:
-            return web.Response(text=_FULL.format(most=self._most), status=503, headers=headers, content_type="text/html")
-        url = self._base if self._names.url else f"http://{request.host}"
+            return web.Response(text=_FULL.format(most=self._most), status=503, headers=HEADERS, content_type="text/html")
+        url = self.base if self.names.url else f"http://{request.host}"
         text = self._pages.get_template("app_index.html").render(
             app_websocket_url=f"ws{url.removeprefix('http')}/ws",
             application={"name": "housequest"},
             config={"static": {"url": f"{url}/static/"}},
             font_size=_number(request, "fontsize", 16),
         )
-        return web.Response(text=text, headers=headers, content_type="text/html")
+        text = text.replace("</body>", f"<script>\n{self._script}</script>\n</body>")
+        for old, new in _OURS.items():
+            text = text.replace(old, new)
+        return web.Response(text=text, headers=HEADERS, content_type="text/html")
 
     async def _window(self, request: web.Request) -> web.StreamResponse:
         if len(self._windows) >= self._most:
@@ -204,7 +246,8 @@ class BrowserServer:
         try:
             socket = web.WebSocketResponse(heartbeat=15.0, timeout=1.0, max_msg_size=LONGEST_MESSAGE)
             await socket.prepare(request)
-            await show(self._command, socket, (_number(request, "width", 80), _number(request, "height", 24)))
+            size = _number(request, "width", 80), _number(request, "height", 24)
+            await show(self.command, socket, size, self.variables_of(request))
         finally:
             self._windows.discard(task)
         return socket

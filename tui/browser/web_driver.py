@@ -3,12 +3,28 @@ sets."""
 
 from __future__ import annotations
 
-from textual import messages
+from textual import events, messages
 from textual.drivers.web_driver import WebDriver
 
 
 class WindowDriver(WebDriver):
     """Textual's own, which also ends the app once its input has ended: a server that was killed leaves no games behind."""
+
+    _focused = False
+
+    def start_application_mode(self) -> None:
+        super().start_application_mode()
+        # Textual's begins without the focus, which the page may have told by now.
+        self._app.call_later(self._focus)
+
+    def _focus(self) -> None:
+        if self._focused:
+            self._app.post_message(events.AppFocus())
+
+    def on_meta(self, packet_type: str, payload: dict[str, object]) -> None:
+        if packet_type in {"focus", "blur"}:
+            self._focused = packet_type == "focus"
+        super().on_meta(packet_type, payload)
 
     def run_input_thread(self) -> None:
         super().run_input_thread()

@@ -45,10 +45,17 @@ _BEGIN, _END = "\x1b[?25l\x1b[0m\x1b[2J", "\x1b[0m\x1b[{row};1H\x1b[?25h"
 
 
 def write_cast(
-    path: Path, file: Path, view: ViewMode | None, size: tuple[int, int] | None, pace: float | None, *, true: bool
+    path: Path,
+    file: Path,
+    view: ViewMode | None,
+    size: tuple[int, int] | None,
+    pace: float | None,
+    *,
+    true: bool,
+    moves: bool = True,
 ) -> None:
     """Write the cast of the record ``path``, as `make_cast` does."""
-    content = make_cast(_read(path), size or SIZE, pace or PACE, view or ("house" if true else "off"), true=true)
+    content = make_cast(_read(path), size or SIZE, pace or PACE, view or ("house" if true else "off"), true=true, moves=moves)
     atomic_write(file, content)
     terminal.note(f"Wrote {file} ({max(1, len(content) >> 10)} KiB); show it with `asciinema play {file}`.")
 
@@ -60,13 +67,27 @@ def _read(path: Path) -> Recording:
     return recording
 
 
+def write_last_frame(path: Path, file: Path) -> None:
+    """Write the house as the record ``path`` leaves it to a PNG. Raises what `recorded_scenes` raises."""
+    *_, (_, scene) = recorded_scenes(_read(path), true=False)
+    atomic_write(file, scene.picture("house", FRAME_SIZE).png(), sync=False)
+
+
 def make_cast(
-    recording: Recording, size: tuple[int, int] = SIZE, pace: float = PACE, view: ViewMode = "off", *, true: bool = False
+    recording: Recording,
+    size: tuple[int, int] = SIZE,
+    pace: float = PACE,
+    view: ViewMode = "off",
+    *,
+    true: bool = False,
+    moves: bool = True,
 ) -> bytes:
     """The cast of a recording, ``pace`` turns a second, on a screen of this ``size`` with this ``view``.
 
     Raises ``ConfigurationError`` for a screen that is too small or too large, and what `recorded_scenes` raises.
     """
+    from housequest.tui.episode.view import STRIDE  # with Textual, which pictures do without
+
     if not all(least <= given <= most for least, given, most in zip(LEAST, size, MOST, strict=True)):
         least, most = (f"{columns}x{rows}" for columns, rows in (LEAST, MOST))
         raise ConfigurationError(f"--size: a cast has {least} to {most} columns and rows, not {size[0]}x{size[1]}.")
@@ -75,7 +96,7 @@ def make_cast(
         raise ConfigurationError("--drawing camera: this record has no camera; take house, eyes or plan.")
     if view != "off":
         list(recorded_scenes(recording, true=true))  # a cast of a View that says only why it is empty is of no use
-    screens = asyncio.run(_screens(recording.path, size, pace, view, true))
+    screens = asyncio.run(_screens(recording.path, size, pace, view, true, moves))
     stops = recording.branches[-1].stops
     moments = [recording.state.moments[stop.id] for stop in stops]
     lasts = round(len(screens) / pace, 6)
@@ -88,27 +109,38 @@ def make_cast(
         "env": {"TERM": "xterm-256color"},
     }
     lines: list[object] = [header]
-    for place, (moment, screen) in enumerate(zip(moments, screens, strict=True)):
-        at = round(place / pace, 6)
+    for place, (moment, shown) in enumerate(zip(moments, screens, strict=True)):
+        at = place / pace
         if place:
-            lines.append([at, "m", f"turn {place}: {printable(moment.story[-1].command or 'no command')}"])
-        lines.append([at, "o", f"{'' if place else _BEGIN}{screen}"])
+            lines.append([round(at, 6), "m", f"turn {place}: {printable(moment.story[-1].command or 'no command')}"])
+        for number, screen in enumerate(shown):
+            lines.append([round(at + number * STRIDE, 6), "o", f"{'' if place else _BEGIN}{screen}"])
     lines.append([lasts, "o", _END.format(row=size[1])])
     return b"".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" for line in lines)
 
 
-async def _screens(path: Path, size: tuple[int, int], pace: float, view: ViewMode, true: bool) -> list[str]:
-    """The screen at each stop, as what to write over the one before."""
+async def _screens(path: Path, size: tuple[int, int], pace: float, view: ViewMode, true: bool, moves: bool) -> list[list[str]]:
+    """The screens at each stop, those on the way to it before, each as what to write over the one before."""
     from textual.strip import Strip
 
-    from housequest.tui.app import HousequestApp  # with Textual, which pictures do without
+    from housequest.tui.app import HousequestApp
     from housequest.tui.replay.screen import ReplayScreen
 
-    app = HousequestApp(lambda: ReplayScreen(path, pace, still=True))
+    app = HousequestApp(lambda: ReplayScreen(path, pace, still=True), moves=moves)
     # A cast has every colour, whatever the terminal has in which it is made.
     app.console = Console(file=app.console.file, color_system="truecolor", force_terminal=True, legacy_windows=False)
-    screens: list[str] = []
+    screens: list[list[str]] = []
     shown = [Strip([])] * size[1]
+
+    async def film() -> None:
+        nonlocal shown
+        # The line of keys and the panes beside the View are drawn before it.
+        await pilot.pause()
+        rows = app.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
+        pairs = zip(shown, rows, strict=True)
+        screens[-1].append("".join(_change(*pair, number, app.console) for number, pair in enumerate(pairs, 1)))
+        shown = rows
+
     async with app.run_test(size=size) as pilot:
         await _settle(pilot)
         screen = app.screen
@@ -116,14 +148,12 @@ async def _screens(path: Path, size: tuple[int, int], pace: float, view: ViewMod
         screen.show_view(view)
         if true:
             screen.view.toggle_true()
+        screen.view.filming = pace, film
         for place in range(len(screen.stops)):
+            screens.append([])
             screen.action_go(place)
             await _settle(pilot)
-            rows = screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
-            screens.append(
-                "".join(_change(*pair, number, app.console) for number, pair in enumerate(zip(shown, rows, strict=True), 1))
-            )
-            shown = rows
+            await film()
     return screens
 
 

@@ -37,7 +37,7 @@ _COMMON = _table("options")
 
 TASKS = ("world", "engine", "split", "type", "goals", "habits", "world_option", "seed")
 MEASUREMENT = ("protocol", "repeat", "retry_lost")
-COMPANY = ("players", "talk", "order")
+COMPANY = ("players", "talk", "order", "obey")
 PLAYER = ("agent", "set", "model", "timeout", "rules", "rules_budget", "grant", "max_steps")
 
 

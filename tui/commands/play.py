@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date
+from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.screens import game_screen
+from housequest.tui.screens import TOGETHER, game_screen
 from housequest.tui.text import words
 from housequest.worlds.errors import ConfigurationError, shown
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from housequest.tui.play.game import ChosenGame
     from housequest.worlds.base import Task, World
 
+Pixels = Literal["auto", "kitty", "sixel", "blocks"]
+"""As `housequest.tui.widgets.pixels.Pixels`, which is imported only when a screen is shown."""
+Moves = Literal["on", "off"]
 Drawing = Literal["house", "eyes", "plan", "camera"]
 """As `housequest.worlds.rooms.view.Drawing`, which is imported only when something is drawn, and the camera's picture."""
 DEMO_SPEED = 4.0
@@ -35,7 +38,10 @@ def play(
     speed: float | None = None,
     record: bool = True,
     mode: str | None = None,
+    pace: str | None = None,
     plain: bool = False,
+    pixels: Pixels = "auto",
+    moves: Moves = "on",
 ) -> None:
     """Play one game: watch an agent, step in, or play yourself. With no arguments, choose on the screen.
 
@@ -53,40 +59,44 @@ def play(
 
         seconds_per_turn(speed)  # refuses what is no speed
     if screen and (task, split, agent, model, mode) == (None,) * 5 and not (random or flags["type"]):
-        _show(None, None, settings, record, speed)  # home, which is seen before what games take is loaded
+        _show(None, None, settings, record, speed, Look(pixels, moves))  # home, which is seen before what games take is loaded
         return
 
     from housequest.agent.agents.spec import default_agent
     from housequest.agent.config import check_habits, world_of
+    from housequest.tui.play.company import PATIENCE
     from housequest.tui.play.game import HUMAN, ChosenGame
     from housequest.tui.play.plain import play_game
 
-    if mode is not None and not screen:
-        raise ConfigurationError(f"--mode {mode} needs the screen: a terminal at both ends, and no --plain.")
-    if mode not in (None, "you") and settings.agent == HUMAN:
-        raise ConfigurationError(f"--mode {mode} needs an agent other than 'human', who plays in the mode 'you' alone.")
-
+    beside = mode == TOGETHER
+    _check_mode(mode, pace, settings, screen=screen)
     chosen_world = world_of(settings)
+    if beside and (task, split, flags["type"]) == (None,) * 3 and chosen_world.info.chores:
+        settings, random = settings.model_copy(update={"split": next(iter(chosen_world.info.chores))}), True
     chosen = choose_task(chosen_world, settings, task, random)
     check_habits(settings.habits, chosen.split, chosen_world)
     if settings.goals != "template" and chosen.wording == "template":
         terminal.note(f"{chosen.reference} has no goal in people's words; it shows the template's.")
 
     def game(agent: str, speed: float | None = speed) -> ChosenGame:
-        return ChosenGame(chosen_world, chosen, agent, settings, record, speed)
+        patience = PATIENCE if pace == "go-on" else None
+        return ChosenGame(chosen_world, chosen, agent, settings, record, speed, beside, patience)
 
     named = task is not None or random or split is not None or bool(flags["type"])
     shown = default_agent(settings.model, settings.world)
-    player = settings.agent or (shown if settings.model else None)
+    player = settings.agent or (shown if settings.model or beside else None)
     if screen:
         player = player or (HUMAN if (named and mode is None) or mode == "you" else shown)
-        _show(game(player), mode or ("you" if player == HUMAN else "watch"), settings, record, speed)
+        _show(game(player), mode or ("you" if player == HUMAN else "watch"), settings, record, speed, Look(pixels, moves))
         return
-    player, texts = player or (HUMAN if named and terminal.interactive() else None), words("texts")
+    watched = shown if mode in ("watch", "step") else HUMAN if named and terminal.interactive() else None
+    player, texts = player or watched, words("texts")
     if player is not None:
-        if player == HUMAN and terminal.interactive():
-            terminal.show([texts["you_play"]])
-        ended = play_game(game(player))
+        steered = mode == "step"
+        if (player == HUMAN or beside or steered) and terminal.interactive():
+            told = "you_play_beside" if beside else "you_steer" if steered else "you_play"
+            terminal.show(terminal.look().wrapped(texts[told]))
+        ended = play_game(game(player), steered=steered)
     else:
         terminal.show(terminal.look().wrapped(texts["expert_plays" if shown == "expert" else "model_plays"]))
         ended = play_game(game(shown, speed or (DEMO_SPEED if terminal.interactive() else None)))
@@ -99,26 +109,45 @@ def play(
     terminal.finish(1 if ended.outcome == "error" else 0)
 
 
+def _check_mode(mode: str | None, pace: str | None, settings: Settings, *, screen: bool) -> None:
+    """Raise ``ConfigurationError`` if nobody can play so."""
+    if mode in ("you", "race") and not screen:
+        instead = "; with --agent human you play in plain text" if mode == "you" else ""
+        raise ConfigurationError(f"--mode {mode} needs the screen: a terminal at both ends, and no --plain{instead}.")
+    if mode not in (None, "you") and settings.agent == "human":
+        raise ConfigurationError(f"--mode {mode} needs an agent other than 'human', who plays in the mode 'you' alone.")
+    if pace is not None and (mode != TOGETHER or (pace == "go-on" and not screen)):
+        raise ConfigurationError(f"--pace {pace} is for --mode together, and go-on for the screen; leave it out.")
+
+
 @options.described
-def daily(plain: bool = False) -> None:
+def daily(
+    plain: bool = False, pixels: Pixels = "auto", moves: Moves = "on", yesterday: bool = False, png: Path | None = None
+) -> None:
     """Play today's made-up house: the same for everyone, in one try.
 
-    An unfinished game is resumed. Once it is over, this shows your result and how many days in a row you have won.
+    An unfinished game is resumed. Once it is over, this shows your result, how many days in a row you have won, and your week.
     """
     from housequest.agent.episodes.record import is_played, part_of
     from housequest.tui.play.game import daily_game, daily_record, daily_result, first_try
+    from housequest.tui.play.ladder import week, week_lines
     from housequest.tui.play.plain import play_game
 
     day = date.today()
+    if yesterday:
+        _tell_story(day - timedelta(days=1), png)
+        return
+    if png is not None:
+        raise ConfigurationError("--png shows how yesterday's game ended; add --yesterday.")
     game, tried, record = daily_game(day), first_try(day), daily_record(day)
     if tried is None or tried.unfinished:
         if not plain and terminal.has_screen():
             if is_played(record):
                 from housequest.tui.replay.screen import ReplayScreen
 
-                show_screen(lambda: ReplayScreen(part_of(record)))
+                show_screen(lambda: ReplayScreen(part_of(record)), look=Look(pixels, moves))
             else:
-                show_screen(lambda: game_screen(game, "you", record))
+                show_screen(lambda: game_screen(game, "you", record), look=Look(pixels, moves))
         elif tried is not None and not is_played(record):
             raise ConfigurationError("You have begun today's house; its game goes on in a terminal, without --plain.")
         else:
@@ -133,8 +162,58 @@ def daily(plain: bool = False) -> None:
         terminal.print_lines(lines)
         for fault in faults:
             terminal.note(fault)
+        days = week(day)
+        if sum(one.tried is not None for one in days) > 1:
+            terminal.note("\n".join(("", *week_lines(days), "")))
         practice = f"{terminal.command()} play {game.task.reference} --agent human"
         terminal.note(f"The next house comes tomorrow. For practice: {practice}")
+
+
+def _tell_story(day: date, picture: Path | None) -> None:
+    """Print the game of a ``day`` as a story, and write how its house was left to ``picture``."""
+    from housequest.tui.play.game import daily_game, first_try
+    from housequest.tui.play.ladder import story_lines
+
+    tried = first_try(day)
+    if tried is None or tried.unfinished or tried.fault:
+        why = "was not played" if tried is None else tried.fault or "is not over"
+        raise ConfigurationError(f"There is no story of {day:%Y-%m-%d}: the house of that day {why}.")
+    terminal.print_lines(story_lines(day, tried, daily_game(day).world))
+    if picture is not None:
+        from housequest.tui.commands.cast import write_last_frame
+
+        write_last_frame(tried.record, picture)
+
+
+@options.described
+def ladder(rung: int | None = None, plain: bool = False, pixels: Pixels = "auto", moves: Moves = "on") -> None:
+    """Show the ladder of houses with your stars and the results of your week, or play one of its RUNGs.
+
+    The houses get harder: from one errand in a kitchen to a household for two, with an agent beside you. A won game has one
+    star, two within twice the turns of a planner that knows the house, and three within two turns more than it needs.
+    """
+    from housequest.tui.play.ladder import ladder_lines, next_rung, rung_lines, rungs, week, week_lines
+    from housequest.tui.play.plain import play_game
+
+    if rung is None:
+        days = week(date.today())
+        terminal.print_lines(ladder_lines())
+        if any(one.tried for one in days):
+            terminal.print_lines(["", "The houses of the last days", *week_lines(days)])
+        terminal.note(f"Play the next one: {terminal.command()} ladder {next_rung()}")
+        return
+    if not 1 <= rung <= len(rungs()):
+        raise ConfigurationError(f"The ladder has no rung {rung}; give 1 to {len(rungs())}.")
+    chosen = rungs()[rung - 1]
+    game = chosen.game
+    if not plain and terminal.has_screen():
+        game.open()
+        show_screen(lambda: game_screen(game, TOGETHER if game.beside else "you"), look=Look(pixels, moves))
+    else:
+        if terminal.interactive():
+            terminal.show(terminal.look().wrapped(words("texts")["you_play_beside" if game.beside else "you_play"]))
+        play_game(game)
+    terminal.print_lines(rung_lines(chosen))
 
 
 def _what_next(world: World, player: str) -> str:
@@ -157,12 +236,15 @@ def choose_task(world: World, settings: Settings, reference: str | None, random:
     from secrets import randbelow
 
     from housequest.agent.evaluation.runs.spec import select
-    from housequest.worlds.tasks import read_split
+    from housequest.worlds.tasks import WORD, read_split, task_named
 
     if reference is not None:
         if random or settings.type:
             raise ConfigurationError("Both a task and --random or --type are given; leave out the task, or those.")
-        return world.task(reference)
+        found = task_named(world, reference)
+        if reference.startswith(WORD):
+            terminal.note(f"{shown(reference.removeprefix(WORD), 60)} is the house {found.reference}, the same for everyone.")
+        return found
     if world.info.first_task and not (random or settings.split or settings.type):
         return world.task(world.info.first_task)
     split = settings.split or world.split_for("play")
@@ -180,7 +262,17 @@ def choose_task(world: World, settings: Settings, reference: str | None, random:
     return task
 
 
-def _show(game: ChosenGame | None, mode: str | None, settings: Settings, record: bool, speed: float | None) -> None:
+class Look(NamedTuple):
+    """The way to draw houses: in ``pixels`` where the terminal shows them, and with ``moves`` from place to place."""
+
+    pixels: Pixels = "auto"
+    moves: Moves = "on"
+
+
+USUAL_LOOK = Look()
+
+
+def _show(game: ChosenGame | None, mode: str | None, settings: Settings, record: bool, speed: float | None, look: Look) -> None:
     """Open the screen, at ``game`` or, without one, at home."""
     from housequest.tui.home.screen import HomeScreen
 
@@ -190,17 +282,20 @@ def _show(game: ChosenGame | None, mode: str | None, settings: Settings, record:
     if game is None or mode is None:
         from housequest.tui.home.catalogue import is_newcomer
 
-        show_screen(partial(home, newcomer=record and is_newcomer()))
+        show_screen(partial(home, newcomer=record and is_newcomer()), look=look)
     else:
         game.open()
-        show_screen(lambda: game_screen(game, mode), home)
+        show_screen(lambda: game_screen(game, mode), home, look)
 
 
-def show_screen(start: Callable[[], Screen[Any]], home: Callable[[], Screen[Any]] | None = None) -> None:
+def show_screen(
+    start: Callable[[], Screen[Any]], home: Callable[[], Screen[Any]] | None = None, look: Look = USUAL_LOOK
+) -> None:
     """Run the app from the screen that ``start`` makes, and print where it recorded games; if it failed, end so too."""
     from housequest.tui.app import HousequestApp, read_keymap
+    from housequest.tui.widgets.pixels import ask_terminal
 
-    app = HousequestApp(start, home)
+    app = HousequestApp(start, home, ask_terminal(look.pixels), moves=look.moves == "on")
     app.choose_keys(read_keymap())
     try:
         app.run()
@@ -222,6 +317,8 @@ def replay(
     drawing: Drawing | None = None,
     size: str | None = None,
     true_state: bool = False,
+    pixels: Pixels = "auto",
+    moves: Moves = "on",
 ) -> None:
     """Show a recorded episode. With --speed it starts playing at once.
 
@@ -243,7 +340,7 @@ def replay(
         if frames:
             write_frames(path, frames, drawing or "house", extent, true=true_state)
         elif cast:
-            write_cast(path, cast, drawing, extent, speed, true=true_state)
+            write_cast(path, cast, drawing, extent, speed, true=true_state, moves=moves == "on")
         return
     if drawing or size or true_state:
         raise ConfigurationError("--drawing, --size and --true-state are for --frames DIR and --cast FILE; give one of these.")
@@ -252,7 +349,7 @@ def replay(
 
         if next(read_episode(path), None) is None:
             raise ConfigurationError(f"{path} holds no events: the episode was interrupted before it began.")
-        show_screen(lambda: ReplayScreen(path, speed, at=at))
+        show_screen(lambda: ReplayScreen(path, speed, at=at), look=Look(pixels, moves))
         return
     terminal.finish(0 if replay_plain(path, seconds, step=step) else 1)
 

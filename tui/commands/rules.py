@@ -22,7 +22,6 @@ from housequest.tui.commands.runs import measure
 from housequest.tui.desk.rule_text import Draft, difference_text, finding_lines, rule_json, rule_lines, rule_table, taken_back
 from housequest.tui.text import plural, table, words
 from housequest.worlds.errors import ConfigurationError, Unsupported
-from housequest.worlds.paths import atomic_write
 from housequest.worlds.registry import DEFAULT_WORLD, household, world_class
 from housequest.worlds.tasks import HELD_OUT, as_splits
 
@@ -307,13 +306,9 @@ def compare_books(book: str, other: str, as_json: bool = False) -> None:
 @options.described
 def export_book(book: str, file: Path) -> None:
     """Write a book and the steps that witness its rules into one file to share."""
-    from housequest.tui.desk.witnesses import packed_book, recorded_for
+    from housequest.tui.desk.witnesses import share_book
 
-    current = library().open(book)
-    content, missing = packed_book(current, recorded_for(current, Path("runs")))
-    atomic_write(file, content)
-    told = f" Left out, since their records are not here: {len(missing):,} witnesses." if missing else ""
-    terminal.note(f"Saved {file}: {plural(len(current.rules), 'rule')}.{told}")
+    terminal.note(share_book(book, file, Path("runs")))
 
 
 @rules_app.command("import")

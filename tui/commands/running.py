@@ -120,17 +120,30 @@ def evaluate_sweep(file: Path, call: EvalCall) -> None:
     if family := next(filter(None, (family_named(trial.settings.world) for trial in trials)), None):
         import_module(family.commands).sweep(trials, folder, call)
         return
+    _evaluate_arms(trials, folder, call)
+
+
+def evaluate_matrix(named: Sequence[str], call: EvalCall) -> None:
+    """Play every pair of these players, or go on with that, and print their table."""
+    players = sweeps.matrix_players(named)
+    folder = sweeps.SweepFolder(call.folder(sweeps.matrix_folder(players)))
+    _evaluate_arms(tuple(sweeps.plan_matrix(players, call.flags)), folder, call, players)
+
+
+def _evaluate_arms(
+    trials: Sequence[sweeps.ArmRun], folder: sweeps.SweepFolder, call: EvalCall, matrix: Sequence[str] = ()
+) -> None:
     announce([trial.spec for trial in trials], call.budget)
     if call.dry_run:
         runs = [{"arm": each.arm, "seed": each.seed, **each.spec.manifest.model_dump(mode="json")} for each in trials]
         lines = [f"Would play {len(trials)} runs into {folder.path}", ""]
         for trial in trials:
             spec = trial.spec
-            lines.append(f"{trial.arm}, seed {trial.seed}: {spec.selection} ({spec.config.split}) with {spec.config.agent}")
+            lines.append(f"{trial.arm}, seed {trial.seed}: {spec.selection} ({spec.config.split}) with {spec.config.who}")
             lines += [f"  {line}" for line in (*about_rules(spec), about_cost(spec, folder.path / trial.folder))]
         terminal.print_result({"runs": runs}, lines, as_json=call.as_json)
         return
-    folder.begin(trials)
+    folder.begin(trials, matrix=matrix)
 
     def opening(number: int, trial: sweeps.ArmRun) -> str:
         return f"{number} of {len(trials)}: {trial.arm}, seed {trial.seed}: {trial.spec.selection}{call.of_shard}"
@@ -295,11 +308,11 @@ def _spread(numbers: Iterable[int]) -> str:
 
 def about_cost(spec: RunSpec, *folders: Path, retries: int = 0) -> str:
     """The cost of playing ``spec`` into each of ``folders``, with so many ``retries`` of what is lost."""
-    if spec.setup.model is None:
+    if not spec.config.with_what:
         return "It calls no model."
     if (found := estimate(spec, *folders)) is None:
         return (
-            f"The cost is not known: no episode of {spec.config.agent} under these conditions is finished here or below runs, "
+            f"The cost is not known: no episode of {spec.config.who} under these conditions is finished here or below runs, "
             "and none can be tried."
         )
     return str(found.with_retries(retries) if retries and found.left else found)
@@ -308,7 +321,8 @@ def about_cost(spec: RunSpec, *folders: Path, retries: int = 0) -> str:
 def announce(specs: Sequence[RunSpec], budget: Budget, rules: str | None = None) -> None:
     """Print what a reader of the figures must know, where prompts go, and that no ``rules`` are taken; check the price."""
     for spec in specs:
-        check_price(budget, spec.config.model, spec.setup.prices)
+        for each in spec.setup.each:
+            check_price(budget, each.recorded_model, each.prices)
     for remark in dict.fromkeys(remark for spec in specs for remark in (*_remarks(spec), *spec.setup.destinations())):
         terminal.note(remark)
     if rules is not None and specs[0].config.rules is None:

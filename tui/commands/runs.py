@@ -37,6 +37,7 @@ def evaluate(
     retry_errors: bool = False,
     budget: list[str] | None = None,
     sweep: Path | None = None,
+    matrix: list[str] | None = None,
     shard: str | None = None,
     cluster: str | None = None,
     out: Path | None = None,
@@ -44,10 +45,14 @@ def evaluate(
     as_json: bool = False,
 ) -> None:
     """Play many tasks with one agent, or several in one house, and print a report. If interrupted, the same command resumes."""
-    from housequest.tui.commands.running import EvalCall, evaluate_run, evaluate_sweep, read_how
+    from housequest.tui.commands.running import EvalCall, evaluate_matrix, evaluate_run, evaluate_sweep, read_how
 
+    if sweep is not None and matrix:
+        raise ConfigurationError("--sweep and --matrix both say what is played; give one of them.")
     call = EvalCall(flags, *read_how(budget, retry_errors, shard, cluster), out, dry_run, as_json)
-    if sweep is None:
+    if matrix:
+        evaluate_matrix(matrix, call)
+    elif sweep is None:
         evaluate_run(call)
     else:
         evaluate_sweep(sweep, call)
@@ -145,7 +150,7 @@ def runs(folder: Path | None = None, plain: bool = False) -> None:
         unknown = "?" if prior_of(config) else "-"
         figures = (done, percent(overall.success), percents(overall.interval), percent(ceiling.success) if ceiling else unknown)
         errors = str(overall.errors) if overall.finished else "-"
-        rows.append((run.name, config.agent, config.model or "-", config.split, *figures, errors))
+        rows.append((run.name, config.who, config.with_what or "-", config.split, *figures, errors))
     if rows:
         terminal.show(table([("run", "agent", "model", "split", "done", "success", "95 %", "ceiling", "err"), *rows]))
     else:

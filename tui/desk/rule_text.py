@@ -204,6 +204,8 @@ def story_lines(rule: Rule) -> Iterator[str]:
     origin, name = rule.origin, unsealed(rule.origin).name
     found = {"person": "written by a person", "run": "found by counting", "model": "found by a model"}[origin.source]
     played = ", ".join(origin.over(rule.evidence.witnesses))
+    if said := next((edit for edit in reversed(rule.history) if (edit.did, edit.field) == ("edited", "statement")), None):
+        found = f"in the words of {who(said.by)}, after a rule that was {found}"
     yield " · ".join(filter(None, (found, name, "" if played in name else f"in play over {played}")))
     yield from map(edit_line, rule.history)
     yield from (f"{'costs' if each.costs else 'worth'}: {each.sentence}" for each in rule.worth)

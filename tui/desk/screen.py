@@ -26,7 +26,17 @@ from housequest.tui.desk import state
 from housequest.tui.desk.rule_dialog import MergeDialog, RuleDialog, SaveDraft
 from housequest.tui.desk.rule_text import Draft, DraftFault, taken_back
 from housequest.tui.desk.rule_view import FilterBar, RuleList, RulePair, RuleView
-from housequest.tui.desk.witnesses import FoundWitness, RuleProof, Witness, archives, find_witnesses, recorded_for
+from housequest.tui.desk.witnesses import (
+    ARCHIVE,
+    FoundWitness,
+    RuleProof,
+    Witness,
+    archives,
+    find_witnesses,
+    import_book,
+    recorded_for,
+    share_book,
+)
 from housequest.tui.keymap import TEACHING
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import plural
@@ -98,6 +108,36 @@ class BooksScreen(AppScreen, keys="books"):
     def action_other(self) -> None:
         about = "A YAML file of rules. One that is not there yet is made by the first rule."
         self.ask(PickDialog("A rulebook's file", (), free=True, about=about), self._open)
+
+    def action_share(self) -> None:
+        """Ask for a file to write the chosen book to, with what witnesses its rules."""
+        at = self.query_one(OptionList).highlighted
+        if at is not None:
+            book, about = self._books[at].name, "It holds the rules and the steps that witness them; i adds it elsewhere."
+            dialog = PickDialog(f"Share {flat(book)} as a file", (f"{book}{ARCHIVE}",), free=True, about=about)
+            self.ask(dialog, lambda file: self._tell(partial(share_book, book, Path(file).expanduser(), RUNS)))
+
+    def action_add(self) -> None:
+        """Ask for a file that somebody shared, and add its book to the library."""
+
+        def add(file: str) -> str:
+            book, _ = import_book(Path(file).expanduser())
+            self._opened = book.path.stem
+            return f"{book.path.stem} is yours now: {plural(len(book.rules), 'rule')}."
+
+        about = "A file of a shared book, or a YAML file of rules."
+        self.ask(PickDialog("Add a shared book", (), free=True, about=about), lambda file: self._tell(partial(add, file)))
+
+    @work(group="share", exclusive=True)
+    async def _tell(self, work: Callable[[], str]) -> None:
+        """Do ``work``, and tell its outcome."""
+        try:
+            self.notify(await self.in_thread(work), markup=False)
+        except HousequestError as error:
+            self.say(str(error))
+            return
+        self.say("")
+        self.action_look()
 
     def _open(self, name: str) -> None:
         self.awaited = "The book is being read."  # at once: keys wait for it from now on

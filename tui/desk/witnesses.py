@@ -38,6 +38,7 @@ from housequest.knowledge.rulebook import (
 )
 from housequest.knowledge.rules import Rule
 from housequest.tui.runs.data import recorded_play, run_folders
+from housequest.tui.text import plural
 from housequest.worlds.errors import ConfigurationError, KnowledgeError, shown
 from housequest.worlds.paths import atomic_write, cache_folder, open_file
 
@@ -215,6 +216,18 @@ def packed_book(book: Rulebook, places: Iterable[Path]) -> tuple[bytes, tuple[st
             content = paths[run, task].read_bytes().splitlines(keepends=True)[: 1 + sum(1 for _ in before)]
             archive.writestr(ZipInfo(f"{run}/{task}{_RECORD}"), b"".join(content), ZIP_LZMA)
     return made.getvalue(), tuple(dict.fromkeys(missing))
+
+
+def share_book(name: str, file: Path, runs: Path) -> str:
+    """Write the library's book ``name``, with the steps in ``runs`` that witness its rules, into one ``file``; say so."""
+    book = library().open(name)
+    content, missing = packed_book(book, recorded_for(book, runs))
+    try:
+        atomic_write(file, content)
+    except OSError as error:
+        raise KnowledgeError(f"{file} cannot be written: {error.strerror or error}.") from error
+    told = f" Left out, since their records are not here: {len(missing):,} witnesses." if missing else ""
+    return f"Saved {file}: {plural(len(book.rules), 'rule')}.{told}"
 
 
 def import_book(path: Path, into: str | None = None) -> tuple[Rulebook, int]:

@@ -86,9 +86,23 @@ class Ending(Card):
     """A card of seven lines, shown at the end of a game. What is still being measured is filled in later."""
 
     _shown: tuple[EpisodeMoment, bool, PathLengths | None, Failure | None] = EpisodeMoment(), False, None, None
+    _shares: Sequence[str] = ()
 
-    def show(self, state: ViewState, par: PathLengths | None = None, failure: Failure | None = None, enacted: str = "") -> None:
-        """Show how the game ended, if it did; ``par`` None is being measured, ``enacted`` what a simulator made of the game."""
+    def show(
+        self,
+        state: ViewState,
+        par: PathLengths | None = None,
+        failure: Failure | None = None,
+        enacted: str = "",
+        shares: Sequence[str] = (),
+    ) -> None:
+        """Show how the game ended, if it did; ``par`` None is being measured, ``enacted`` what a simulator made of the game.
+        Of a game of several, ``shares`` say who did what.
+        """
+        if shares != self._shares:
+            self._shares = shares
+            self.set_class(bool(shares), "-shared")
+            self.refresh(layout=True)
         if (shown := (state.moment, state.assisted, par, failure)) != self._shown:
             self._shown = shown
             self.refresh()
@@ -105,6 +119,10 @@ class Ending(Card):
         if (ended := moment.ended) is None:
             return Content("")
         width = self.content_size.width
+        if moment.started is not None and moment.started.players:
+            how = f"{OUTCOME_WORDS[ended.outcome].partition(' ')[2].capitalize()} {plural(ended.turns, 'round')} together."
+            told = [Content.styled(how, f"bold {_LOOKS[ended.outcome][1]}"), *(Content(flat(one)) for one in self._shares)]
+            return Content("\n").join(told)
         won = ended.outcome == "won"
         lines = _won(ended, _player(moment), par, width) if won else _missed(ended, failure, par, width)
         facts = [f"{moment.met} of {plural(moment.conditions, 'condition')} met"] if moment.conditions else []

@@ -15,8 +15,9 @@ from textual.content import Content
 from housequest.agent.episodes.drawing import goal_kinds
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.text import printable
+from housequest.tui.theme import role_style
 from housequest.tui.widgets.lines import LinesPane, flat, hung
-from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
+from housequest.worlds.household.belief import Belief, Item, Other, Receptacle, kind
 
 NOT_VISITED = "not visited"
 TWO_COLUMNS = 64  # the width from which on a long house takes two columns
@@ -64,6 +65,7 @@ class HouseView(NamedTuple):
     known: tuple[ReceptacleView, ...]
     stray: tuple[ObjectView, ...]
     rest: Mapping[str, tuple[ReceptacleGroup, ...]]
+    others: tuple[Other, ...] = ()
 
 
 def wanted_kinds(moment: EpisodeMoment) -> frozenset[str]:
@@ -123,6 +125,7 @@ def house_view(moment: EpisodeMoment) -> HouseView | None:
         known=tuple(map(place, known)),
         stray=tuple(thing(item, item.name not in old_items) for item in belief.items if item.name not in placed),
         rest={word: tuple(starmap(group, rest[word].items())) for word in words},
+        others=belief.others,
     )
 
 
@@ -209,6 +212,7 @@ def _blocks(house: HouseView, width: int, most: int) -> list[list[Content]]:
     head = [hand.truncate(width, ellipsis=True), *chain(*(_place(one, width, _ANY, "▸ ") for one in house.here))]
     if not house.here:
         head.append(Content("▸ middle of the room").truncate(width, ellipsis=True))
+    head += (_other(one).truncate(width, ellipsis=True) for one in house.others)
     blocks = [head, *(_place(one, width, most) for one in house.known)]
     if house.known:
         blocks[1].insert(0, Content(""))
@@ -217,6 +221,13 @@ def _blocks(house: HouseView, width: int, most: int) -> list[list[Content]]:
     for state, rows in house.rest.items():
         blocks.append([*_title(state), *_flowed(list(chain(*map(_row, rows))), "    ", width)])
     return blocks
+
+
+def _other(one: Other) -> Content:
+    """A line on another player, as far as was noticed."""
+    carried = f" · {' and '.join(map(printable, one.carried))}" if one.carried else ""
+    where = f"at {printable(one.at)}" if one.at else "between places"
+    return Content.assemble("  ", (printable(one.name), f"bold {role_style(one.name)}"), (f" {where}", ""), carried)
 
 
 def _title(text: str) -> list[Content]:

@@ -9,8 +9,9 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, Outcome, branches, with_beliefs
+from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, Outcome, Started, branches, with_beliefs
 from housequest.agent.episodes.record import read_clocks, read_sound
+from housequest.agent.episodes.seat_view import SeatView
 from housequest.agent.evaluation.analysis.failures import Failure, failure_of
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.tui.episode.state import TurnEntry, ViewState, replayed
@@ -135,7 +136,9 @@ def branch_lines(found: Sequence[GameBranch]) -> Iterator[tuple[str, str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """An episode read back, with its branches, the current one last; ``faults`` say what of it could not be read."""
+    """An episode read back, with its branches, the current one last; ``faults`` say what of it could not be read. One of
+    several ``players`` is read from the ``seat`` of one of them.
+    """
 
     path: Path
     state: ViewState
@@ -143,6 +146,8 @@ class Recording:
     faults: tuple[str, ...] = ()
     events: tuple[Event, ...] = ()
     options: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+    seat: str | None = None
+    players: tuple[str, ...] = ()
 
     def spot(self, event: int) -> tuple[int, int] | None:
         """The branch and the stop of the turn that ``event`` spent, on the last branch that has it; None where none does."""
@@ -153,13 +158,20 @@ class Recording:
         return None
 
 
-def read_recording(path: Path) -> Recording:
-    """The episode in ``path``, as far as it can be read. Raises ``ConfigurationError`` where not even its beginning can."""
+def read_recording(path: Path, seat: str | None = None) -> Recording:
+    """The episode in ``path``, as far as it can be read, from the ``seat`` of one player, by default the first.
+
+    Raises ``ConfigurationError`` where not even its beginning can be read.
+    """
     sound = read_sound(path)
     faults = [f"{sound.fault.replace(str(path), path.name)} Shown as far as the event before it."] if sound.fault else []
     events = list(with_beliefs(sound.events))
     if not events:
         raise ConfigurationError(sound.fault or f"{path.name} holds no events: it was interrupted before it began.")
+    start = events[0].body
+    players = tuple(one.name for one in start.players or ()) if isinstance(start, Started) else ()
+    view = SeatView(seat if seat in players else next(iter(players), None))
+    events = [seen for event in events if (seen := view.of(event)) is not None]
     clocks = _clocks(path, faults)
     timed: list[Event | CallTiming] = []
     for event in events:
@@ -168,7 +180,8 @@ def read_recording(path: Path) -> Recording:
         if isinstance(event.body, ModelCall) and event.id in clocks:
             timed.append(clocks[event.id])
     state = replayed(timed)
-    return Recording(path, state, game_branches(events, state), tuple(faults), tuple(events), _options(path))
+    read = game_branches(events, state), tuple(faults), tuple(events), _options(path)
+    return Recording(path, state, *read, view.player, players)
 
 
 def _options(path: Path) -> Mapping[str, Scalar]:

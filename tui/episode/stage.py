@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
 from textual.geometry import Size
 from textual.reactive import reactive
@@ -15,19 +15,26 @@ from textual.style import Style
 from textual.widget import Widget
 
 from housequest.agent.config import Prices, RolePrices
+from housequest.agent.episodes.events import Started
 from housequest.agent.evaluation.runs.usage import cost, money
 from housequest.agent.setup import HUMAN
+from housequest.tui.episode.chores import ChoreRow, chore_rows
 from housequest.tui.episode.ending import Ending
 from housequest.tui.episode.house import HousePane
-from housequest.tui.episode.state import EpisodeMoment, ViewState
+from housequest.tui.episode.state import PERSON, YOU, EpisodeMoment, ViewState, you
 from housequest.tui.episode.story import Story
 from housequest.tui.episode.view import ViewMode, ViewPane
 from housequest.tui.keymap import Equipped
-from housequest.tui.text import percentage, plural
+from housequest.tui.text import bar_text, percentage, plural
+from housequest.tui.theme import role_style
 from housequest.tui.widgets.lines import LinesPane, flat, hung
 from housequest.worlds.base import Task, World
+from housequest.worlds.household.belief import kind
+from housequest.worlds.household.weighing import Odds, Weighed
 
 _COMING = "· "
+CHORES = "To do"
+"""The title of what is left to do, which stands where the mind of an agent does."""
 
 Pane = Literal["story", "house", "mind", "view"]
 PANES: tuple[Pane, ...] = get_args(Pane)  # in the order of their keys. The last is there only while it shows something
@@ -56,16 +63,36 @@ class MindPane(LinesPane):
 
     def show(self, state: ViewState) -> None:
         self._state = state
+        if state.moment.started is not None and state.moment.started.players:
+            self.border_title = CHORES
         self.relay()
 
     def lines(self, width: int, height: int, whole: bool) -> Sequence[Content]:
         state = self._state
+        if rows := chore_rows(state.moment):
+            return _chores(rows, width)
         if state.moment.started is None:
             return _quiet("The plan, the rules and the cost of thinking stand here.", width)
         plan = _plan(state.moment, width)
         totals = [*_totals(state, self._prices, width), *(line for each in self.destinations for line in _quiet(each, width))]
-        rules = _rules(state.moment, width, None if whole else height - len(plan) - len(totals) - 2)
-        return [line for block in (plan, rules, totals) if block for line in (Content(""), *block)][1:]
+        odds = _odds(state.moment.odds, width)
+        known = len(plan) + len(totals) + (len(odds) + 1 if odds else 0)
+        if odds and not state.moment.plan and known > height and not whole:
+            plan = []  # the odds say more than that there is none
+        rules = _rules(state.moment, width, None if whole else height - known - 2)
+        return [line for block in (plan, odds, rules, totals) if block for line in (Content(""), *block)][1:]
+
+
+def _chores(rows: Sequence[ChoreRow], width: int) -> list[Content]:
+    done = sum(row.done for row in rows)
+    lines = [*_quiet(f"{done} of {len(rows)} done, as far as you know", width), Content("")]
+    for row in rows:
+        mark, style = ("✓ ", "$quiet") if row.done else ("▸ ", "bold") if row.who else (_COMING, "")
+        who = [
+            part for name in row.who for part in (" · ", (flat(name), f"bold {role_style(PERSON if name == YOU else name)}"))
+        ]
+        lines += hung(Content.styled(mark, style), Content.styled(flat(row.text), style) + Content.assemble(*who), width)
+    return lines
 
 
 def _plan(moment: EpisodeMoment, width: int) -> list[Content]:
@@ -85,6 +112,29 @@ def _plan(moment: EpisodeMoment, width: int) -> list[Content]:
         mark, style = ("✓ ", "$quiet") if done else ("▸ ", "bold") if present else (_COMING, "")
         lines += hung(Content.styled(mark, style), Content.styled(flat(step), style), width)
     return lines
+
+
+def _odds(weighed: Weighed | None, width: int) -> list[Content]:
+    """The odds of the places where a search may find its thing, as bars beside the longest; the next place is marked."""
+    if weighed is None or weighed.next is None:
+        return []
+    rows = [(_places(one), one.total) for one in weighed.odds]
+    rows += [("elsewhere", weighed.rest)] if weighed.rest else []
+    most = max(odds for _, odds in rows) or 1.0
+    named = min(max(len(name) for name, _ in rows), width // 2)
+    lines = [Content.styled(flat(f"Odds: {' or '.join(weighed.things)}"), "bold").truncate(width, ellipsis=True)]
+    for number, (name, odds) in enumerate(rows):
+        chosen = number == weighed.chosen
+        label = Content.styled(("▸ " if chosen else _COMING) + flat(name), "bold" if chosen else "")
+        figure = f"{percentage(odds):>3} %"
+        room = max(0, width - named - 3 - len(figure))
+        bar = Content.styled(bar_text(odds / most, room), "$accent" if chosen else "$quiet")
+        lines.append(label.truncate(named + 2, ellipsis=True, pad=True) + " " + bar.pad_right(room - bar.cell_length) + figure)
+    return lines
+
+
+def _places(one: Odds) -> str:
+    return f"{kind(one.place)} ×{one.alike}" if one.alike > 1 else one.place
 
 
 def _rules(moment: EpisodeMoment, width: int, room: int | None) -> list[Content]:
@@ -158,8 +208,8 @@ class GameHeader(Equipped, Widget):
             words = {
                 "world": flat(started.world),
                 "task": flat(f"{started.split}:{started.number}"),
-                "turn": f"turn {state.moment.turn}/{started.max_turns}",
-                "agent": flat(started.agent),
+                "turn": f"{'round' if started.players else 'turn'} {state.moment.turn}/{started.max_turns}",
+                "agent": flat(_player(started)),
                 "model": flat(state.model or ""),
                 "assisted": "assisted" if state.assisted else "",
             }
@@ -196,11 +246,21 @@ class GameHeader(Equipped, Widget):
         return line
 
 
+def _player(started: Started) -> str:
+    """The agent that plays; in company, those who play with the player whose episode it is."""
+    me = you(started)
+    others = [
+        one.name if one.agent == HUMAN else f"{one.name} ({one.agent})" for one in started.players or () if one.name != me
+    ]
+    return f"with {' and '.join(others)}" if others else started.agent
+
+
 class Tabs(Equipped, Widget):
     """The names of the panes with their keys, where one is shown at a time; a click picks one."""
 
     pane: reactive[Pane] = reactive[Pane]("story")
     panes: reactive[tuple[Pane, ...]] = reactive[tuple[Pane, ...]](PANES)
+    together: reactive[bool] = reactive[bool](False)
 
     def on_mount(self) -> None:
         self.auto_links = False
@@ -209,7 +269,8 @@ class Tabs(Equipped, Widget):
         return Content.assemble(*map(self._label, self.panes))
 
     def _label(self, pane: Pane) -> Content:
-        name, style = f"{PANES.index(pane) + 1} {pane.capitalize()}", Style.from_meta({"@click": f"screen.pane('{pane}')"})
+        called = CHORES if pane == "mind" and self.together else pane.capitalize()
+        name, style = f"{PANES.index(pane) + 1} {called}", Style.from_meta({"@click": f"screen.pane('{pane}')"})
         shown = Content.styled(f"[{name}]", "$foreground bold") if pane == self.pane else Content.styled(f" {name} ", "$quiet")
         return shown.stylize(style)
 
@@ -232,6 +293,7 @@ class EpisodePanes(Equipped, Vertical):
         self._header = GameHeader()
         self._tabs = Tabs()
         self._left = Vertical(id="left")
+        self._middle = Vertical(id="middle")
 
     def compose(self) -> ComposeResult:
         yield self._header
@@ -240,10 +302,12 @@ class EpisodePanes(Equipped, Vertical):
             with self._left:
                 yield self.view
                 yield self.house
-            with Vertical(id="middle"):
-                yield self.story
-                yield self.ending
-            yield self.mind
+            # The mind stands beside the story or, where that would be too narrow, below it.
+            with Container(id="right"):
+                with self._middle:
+                    yield self.story
+                    yield self.ending
+                yield self.mind
 
     def show(
         self, state: ViewState, mode: str, cursor: int | None = None, *, watched: bool = False, acting: bool = False
@@ -255,7 +319,8 @@ class EpisodePanes(Equipped, Vertical):
         self.mind.show(then)
         moment = then.moment
         if moment.started is not None:
-            to_read = moment.plan or moment.rules or self.mind.destinations
+            self._tabs.together = bool(moment.started.players)
+            to_read = moment.plan or moment.rules or self.mind.destinations or moment.started.players
             self.set_class(moment.started.agent == HUMAN and not to_read, "-alone")
             self._fold()
         self.view.show(then, watched=watched, acting=acting and cursor is None)
@@ -296,7 +361,7 @@ class EpisodePanes(Equipped, Vertical):
 
     def widen(self, by: int) -> None:
         """Make the panes at the left wider by so many columns."""
-        room = self.size.width - (self.mind.outer_size.width if self.mind.display else 0)
+        room = self._left.outer_size.width + self._middle.outer_size.width
         self._left.styles.width = max(_LEAST, min(room - _LEAST, self._left.outer_size.width + by))
 
     @on(events.Resize)

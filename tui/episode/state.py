@@ -5,23 +5,29 @@ Each event starts from the moment of its parent, so a rewound game shows what wa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from housequest.agent.episodes import events
 from housequest.agent.evaluation.runs.usage import Tokens
+from housequest.agent.setup import HUMAN
 from housequest.tui.text import words
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.household.belief import Belief
+from housequest.worlds.household.talk import Talk, read_quoted, read_talk
+from housequest.worlds.household.weighing import Weighed
 
-NoteKind = Literal["thought", "rule", "answer", "plan", "fault", "person"]
+NoteKind = Literal["thought", "rule", "answer", "plan", "fault", "person", "news", "said"]
 
+YOU = "you"
+WAITED = "waited"  # the reason of a turn that a person let pass
 PERSON = "person"  # the role of a person's notes
 
 
 class StoryNote(NamedTuple):
-    """A note between turns: a thought, an answer to a hint, a plan, a fault such as a failed call, or a person's act.
+    """A note between turns: a thought, an answer to a hint, a plan, a fault such as a failed call, a person's act, or in
+    company news of another player, or its words.
 
     ``rule`` is the id of the rule by which a thought decided.
     """
@@ -30,6 +36,13 @@ class StoryNote(NamedTuple):
     role: str
     text: str
     rule: str = ""
+
+
+class Spoken(NamedTuple):
+    """A message of a player, ``who`` is "" for the one whose episode it is."""
+
+    who: str
+    message: Talk
 
 
 class ShownRule(NamedTuple):
@@ -84,6 +97,11 @@ class EpisodeMoment:
     met: int | None = None
     conditions: int | None = None
     ended: events.Ended | None = None
+    weighed: Weighed | None = None
+    """The odds of the last search, in the turn ``weighed_in``."""
+    weighed_in: int = 0
+    talk: tuple[Spoken, ...] = ()
+    """In company, the claims and reports that were said."""
     anchor: int | None = None
     """The event that a rewind to this moment goes back to: the end of the last turn, or the start."""
 
@@ -100,6 +118,11 @@ class EpisodeMoment:
     @property
     def turn(self) -> int:
         return self.last.turn if self.last else 0
+
+    @property
+    def odds(self) -> Weighed | None:
+        """The odds that are weighed in the turn under way, else in the last one."""
+        return self.weighed if self.weighed_in >= self.turn else None
 
     @property
     def decisive(self) -> str:
@@ -188,6 +211,27 @@ def replayed(record: Iterable[events.Event | events.CallTiming], state: ViewStat
     return state
 
 
+def hearing(state: ViewState, news: Sequence[str], belief: Belief | None) -> ViewState:
+    """``state`` while a turn is under way that has brought ``news``; the event that ends the turn brings them again."""
+    moment = _heard(state.moment, news)
+    return replace(state, moment=replace(moment, belief=belief or moment.belief))
+
+
+def _heard(moment: EpisodeMoment, news: Sequence[str] | None) -> EpisodeMoment:
+    """The moment with news before the notes of this turn."""
+    if not news:
+        return moment
+    notes, talk = list[StoryNote](), list[Spoken]()
+    for sentence in news:
+        if (said := read_quoted(sentence)) is not None:
+            notes.append(StoryNote("said", *said))
+            talk += (Spoken(said[0], message) for message in (read_talk(said[1]),) if message is not None)
+        else:
+            who, _, deed = sentence.partition(" ")
+            notes.append(StoryNote("news", who, deed))
+    return replace(moment, notes=(*notes, *moment.notes), talk=(*moment.talk, *talk))
+
+
 def note_of(body: events.Body) -> StoryNote | None:
     """The note that ``body`` leaves in the story; None where it leaves none."""
     match body:
@@ -207,11 +251,19 @@ def note_of(body: events.Body) -> StoryNote | None:
         case events.Intervened(action=action, text=text):
             said: str = (not text and _PERSON["without"].get(action)) or _PERSON[action]
             return StoryNote("person", PERSON, said.format(text))
+        case events.Joined(agent=agent):
+            return StoryNote("person", PERSON, "you play again" if agent == HUMAN else f"the {agent} plays while you are away")
         case _:
             return None
 
 
 _PERSON: Mapping[str, Any] = words("person")
+
+
+def you(started: events.Started | None) -> str | None:
+    """The name of the person who plays in company."""
+    players = () if started is None else started.players or ()
+    return next((one.name for one in players if one.agent == HUMAN), None)
 
 
 def _after(moment: EpisodeMoment, event: events.Event) -> EpisodeMoment:
@@ -235,13 +287,22 @@ def _after(moment: EpisodeMoment, event: events.Event) -> EpisodeMoment:
             return replace(moment, proposal=None, failure=message)
         case events.Intervened():
             return replace(moment, proposal=None, failure=None, ended=None)
+        case events.Said(text=text):
+            message = read_talk(text)
+            own = StoryNote("said", YOU if event.player == you(moment.started) else event.player or "", text)
+            talk = moment.talk if message is None else (*moment.talk, Spoken("", message))
+            return replace(moment, notes=(*moment.notes, own), talk=talk)
         case events.Stepped() as done:
+            moment = _heard(moment, done.news)
             entry = TurnEntry(event.id, done.turn, moment.notes, replanned, done.transition, done.by, previous=moment.last)
             moment = replace(moment, belief=event.belief, met=done.met, conditions=done.conditions)
-        case events.TurnSpent(turn=turn, reason=reason):
+        case events.TurnSpent(turn=turn, reason=reason, news=news):
+            moment = _heard(moment, news)
             entry = TurnEntry(event.id, turn, moment.notes, replanned, spent=reason or "", previous=moment.last)
         case events.Ended() as ended:
             return replace(moment, ended=ended, proposal=None, failure=None)
-        case events.Thought() | events.Judged() | events.ParseFailed() | events.ModelCall() | events.Said():
+        case events.Thought(weighed=Weighed() as weighed):
+            return replace(moment, weighed=weighed, weighed_in=moment.turn + 1)
+        case events.Thought() | events.Judged() | events.ParseFailed() | events.ModelCall() | events.Joined():
             return moment
     return replace(moment, last=entry, notes=(), before=before, proposal=None, failure=None, anchor=event.id)

@@ -22,7 +22,7 @@ from textual.strip import Strip
 
 from housequest.agent.episodes.events import Started
 from housequest.tui.episode.house import wanted_kinds
-from housequest.tui.episode.state import EpisodeMoment, StoryNote, TurnEntry, ViewState
+from housequest.tui.episode.state import PERSON, WAITED, YOU, EpisodeMoment, StoryNote, TurnEntry, ViewState
 from housequest.tui.text import LONGEST_TEXT, cut, one_line, plural, printable
 from housequest.tui.theme import role_style
 from housequest.tui.widgets.lines import FramedPane
@@ -99,13 +99,14 @@ class _Layout:
     def notes(self, notes: Sequence[StoryNote], after: int | None, *, failed: bool = False) -> Iterator[_Line]:
         """The notes after an event; if a model ``failed`` and a person is asked, the reason is open where others are not."""
         present = len(notes) - 1 if failed and notes and notes[-1].kind == "fault" else None
-        roomy = self._width >= _ROOMY
         for number, note in enumerate(notes):
+            talk = note.kind in {"said", "news"}
+            roomy = self._width >= _ROOMY or talk
             fold = after, number, note
-            hue = "$fault" if note.kind == "fault" else role_style(note.role)
-            name = f"{one_line(note.role):<{_NAMES}}  " if roomy else f"{one_line(note.role)} "
+            hue = "$fault" if note.kind == "fault" else role_style(PERSON if note.role == YOU else note.role)
+            name = f"{one_line(note.role):<{_NAMES}}  " if roomy and not talk else f"{one_line(note.role)} "
             hang = len(name) if roomy else 0
-            style = hue if note.kind in {"fault", "person"} else "" if note.kind in {"answer", "rule"} else "$quiet"
+            style = hue if note.kind in {"fault", "person"} else "" if note.kind in {"answer", "rule", "said"} else "$quiet"
             said = Content(one_line(note.text))
             room = max(1, self._width - 2 - len(name))
             whole = said.cell_length <= room and "\n" not in note.text.strip()
@@ -114,7 +115,7 @@ class _Layout:
                 text = said if whole else said.truncate(room - 1).rstrip() + "…"
                 lines = [text.stylize(style)]
             else:
-                mark = _MARKS["answer"] if note.kind == "answer" else "▾"
+                mark = _MARKS[note.kind] if note.kind in _OPEN else "▾"
                 lines = self._wrapped(note.text, style, 2 + hang)
                 if not roomy:
                     lines = [Content(""), *lines]
@@ -125,7 +126,10 @@ class _Layout:
 
     def _command(self, entry: TurnEntry) -> Iterator[_Line]:
         if entry.command is None:
-            text = Content("no command: the turn is spent").stylize("italic $quiet")
+            waited = entry.spent == WAITED
+            text = Content("the round went on without you" if waited else "no command: the turn is spent").stylize(
+                "italic $quiet"
+            )
         else:
             text = Content(one_line(entry.command)).stylize("bold $foreground" if entry.observation.accepted else "$quiet")
         if entry.by != "agent":
@@ -156,8 +160,11 @@ class _Layout:
 _INDENT = Content(" " * 5)
 _BLANK = _Line(Content(""), Content(""))
 _BANNER = "-="  # begins the game's greeting, which tells nothing
-_MARKS = {"plan": "◆", "rule": "§", "fault": "!", "person": "»", "answer": "«"}
+_MARKS = {"plan": "◆", "rule": "§", "fault": "!", "person": "»", "answer": "«", "said": "“", "news": "•"}
 """Marks of notes other than thoughts, so that nothing depends on colour alone."""
+
+
+_OPEN = {"answer", "said", "news"}  # the kinds of notes that are never folded by themselves
 
 
 class _Block(NamedTuple):
@@ -288,8 +295,8 @@ class Story(FramedPane, keys="story"):
                 self.post_message(self.Picked(block.event))
 
     def _opened(self, fold: _Fold) -> bool:
-        """Return True if a note is open: all are, or answers to hints alone, except those that were toggled."""
-        return (fold in self._toggled) != (self._all_open or fold[2].kind == "answer")
+        """Return True if a note is open: all are, or answers and words alone, except those that were toggled."""
+        return (fold in self._toggled) != (self._all_open or fold[2].kind in _OPEN)
 
     def _block_at(self, line: int) -> int:
         return bisect_right(self._lines, line) - 1

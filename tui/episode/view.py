@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain, zip_longest
+from math import inf
 from threading import Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
 
 from rich.style import Style
@@ -19,6 +21,7 @@ from housequest.tui.base_screen import in_thread
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.text import words
 from housequest.tui.widgets.lines import LinesPane, flat
+from housequest.tui.widgets.pixels import Graphics, PictureLayer, PlacedPicture, forget
 
 if TYPE_CHECKING:
     from housequest.agent.base import Glimpse
@@ -35,6 +38,9 @@ MODES: tuple[ViewMode, ...] = tuple(mode for mode in CAMERA_MODES if mode != "ca
 _NAMES: Mapping[str, str] = words("views")
 _CORNERS = 6  # columns of a frame that have no title
 _LONGEST_MOVE = 0.12  # seconds that a move is seen, at most
+STRIDE = 0.06  # seconds that a stride is seen, at least
+_STRIDES = 8  # of one walk, at most
+_STRIDES_IN_PIXELS = 4  # each takes four times as long to draw, and more to send
 _SHARE = 0.8  # how much of a turn's time its moves take together, at most
 _KINDS: tuple[LabelKind, ...] = ("goal", "new", "near", "far", "false", "quiet")
 
@@ -59,6 +65,8 @@ class ViewPane(LinesPane):
         self.enacts = game is not None and game[0].info.enacts
         """True if commands are enacted here, so that each move of the last one is drawn in turn."""
         self.pace: float | None = None  # turns a second, which leave so much time to moves; None draws none
+        self.filming: tuple[float, Callable[[], Awaitable[None]]] | None = None
+        """Turns a second of the film that is made, if any, and the function that takes a picture of the screen."""
         self.moving = False  # whether the moves of the last command are being drawn
         self._skipped = asyncio.Event()
         self._mode: ViewMode = "off"
@@ -69,9 +77,10 @@ class ViewPane(LinesPane):
         self._moment = EpisodeMoment()
         self._wish: ViewWish | None = None
         self._done: ViewWish | None = None
-        self._drawing = False
+        self._drawing = self._begins = self._begun = False
         self._drawn_out = asyncio.Event()
         self._picture: tuple[Strip, ...] = ()
+        self._placed: list[PlacedPicture] = []  # what the terminal holds: the picture that is shown last
         self._text: tuple[Content, ...] = ()
         self._remarks: tuple[str, ...] = ()
         self._shows_true = False
@@ -93,7 +102,7 @@ class ViewPane(LinesPane):
     @property
     def settled(self) -> bool:
         """True if it shows the present moment."""
-        return self._wish is self._done
+        return self._wish is self._done and not self._begins
 
     async def settle(self) -> None:
         while not self.settled:
@@ -130,14 +139,24 @@ class ViewPane(LinesPane):
         if y >= len(self._picture):
             return super().render_line(y)
         width = self.scrollable_content_region.width
+        # A dialog tints the colours beneath, by which a picture in pixels is known: so there it is in blocks.
+        if self._placed and self.screen.is_active and y < len(self._placed[-1].lines):
+            return self._placed[-1].lines[y].crop_extend(0, width, self.visual_style.rich_style)
         return self._picture[y].crop_extend(0, width, self.visual_style.rich_style)
 
     def on_mount(self) -> None:
         self.app.theme_changed_signal.subscribe(self, lambda _: self.call_after_refresh(self._ask))  # pyright: ignore[reportUnknownMemberType]
 
     def on_unmount(self) -> None:
+        self._send("".join(forget(one.id) for one in self._placed))
+        self._lay(None)
         if self._artist is not None:  # whose drawing may take long, and nobody waits for it
             Thread(target=self._artist.close, daemon=True).start()
+
+    @property
+    def colourful(self) -> bool:
+        """True if the terminal has the colours for a drawing."""
+        return self._depth is not None
 
     @property
     def _depth(self) -> Literal["truecolor", "256"] | None:
@@ -146,10 +165,33 @@ class ViewPane(LinesPane):
         system = app.console.color_system
         return system if system in ("truecolor", "256") and not app.no_color else None
 
+    @property
+    def _graphics(self) -> Graphics | None:
+        app = cast("App[Any]", self.app)  # pyright: ignore[reportUnknownMemberType]
+        graphics: Graphics | None = getattr(app, "graphics", None)
+        return graphics if self._depth == "truecolor" else None
+
+    def _lay(self, picture: PlacedPicture | None) -> None:
+        """Have a picture lie over the pane, or none."""
+        layer: PictureLayer | None = getattr(cast("App[Any]", self.app), "layer", None)  # pyright: ignore[reportUnknownMemberType]
+        if layer is not None:
+            layer.put(self, picture)
+
+    def _send(self, commands: str) -> None:
+        """Have the terminal do something with its pictures, after what is printed already."""
+        driver = self.app._driver  # pyright: ignore[reportUnknownMemberType, reportPrivateUsage]
+        if commands and driver is not None:
+            driver.write(commands)
+
     def _ask(self) -> None:
         """Have drawn what is to be shown now, unless it already is."""
         size = self.scrollable_content_region.size
         if self.mode == "off" or not self.is_attached or not size.width or not size.height:
+            return
+        if not self._begun:
+            if not self._begins:
+                self._begins = True
+                self.call_after_refresh(self._begin)  # what it takes to draw is loaded once the screen is seen
             return
         from housequest.tui.episode.view_drawing import ViewWish
 
@@ -158,7 +200,17 @@ class ViewPane(LinesPane):
         styles: dict[LabelKind, Style] = {kind: self.get_component_rich_style(f"view--{kind}", partial=True) for kind in _KINDS}
         true, cells, paper = self._true and self.watched, (size.width, size.height), self.background_colors[1].rgb
         wish = ViewWish(
-            drawing, self._moment, true, cells, self._depth or "256", styles, paper, self._glimpse(), self._acting, self.enacts
+            drawing,
+            self._moment,
+            true,
+            cells,
+            self._depth or "256",
+            styles,
+            paper,
+            self._glimpse(),
+            self._acting,
+            self.enacts,
+            self._graphics,
         )
         if self._wish is None or wish.seen != self._wish.seen:
             self._wish = wish
@@ -166,6 +218,11 @@ class ViewPane(LinesPane):
                 self._drawing = True
                 self.run_worker(self._draw(), group="view", exit_on_error=True)
         self._entitle()
+
+    def _begin(self) -> None:
+        self._begins, self._begun = False, True
+        self._ask()
+        self._drawn_out.set()
 
     def _glimpse(self) -> Glimpse | None:
         anchor = self._moment.anchor
@@ -195,9 +252,14 @@ class ViewPane(LinesPane):
     async def _move(self, wish: ViewWish) -> None:
         """Draw the moves of the last command one after the other, if it is what follows the drawing that is there."""
         done, artist = self._done, self._artist
-        if not (self.enacts and self.pace) or done is None or artist is None or wish.drawing is None:
+        if not (self.pace or self.filming) or done is None or artist is None or wish.drawing in (None, "camera"):
+            return
+        if not getattr(cast("App[Any]", self.app), "moves", True):  # pyright: ignore[reportUnknownMemberType]
             return
         if len(wish.moment.story) != len(done.moment.story) + 1 or wish.moment.started is not done.moment.started:
+            return
+        if not self.enacts or not self.pace:
+            await self._walk(wish, artist)
             return
         moves = await in_thread(partial(artist.moves, wish))
         self._skipped.clear()
@@ -214,6 +276,19 @@ class ViewPane(LinesPane):
         finally:
             self.moving = False
 
+    async def _walk(self, wish: ViewWish, artist: ViewArtist) -> None:
+        """Draw the way that the last command led along, as far as the pace of the game leaves time for it."""
+        pace, film = self.filming or (self.pace or inf, None)
+        most = min(_STRIDES_IN_PIXELS if wish.graphics else _STRIDES, int(_SHARE / pace / STRIDE))
+        if self.enacts or not most or wish.moment.before is None:
+            return
+        for pose in await in_thread(partial(artist.strides, wish, most)):
+            if wish is not self._wish:
+                return
+            shown = monotonic()
+            self._take(await in_thread(partial(artist.draw_stride, wish, pose)))
+            await (film() if film else asyncio.sleep(max(0.0, STRIDE - (monotonic() - shown))))
+
     def _drawn(self, wish: ViewWish) -> Drawn:
         if self._artist is None:
             from housequest.tui.episode.view_drawing import ViewArtist
@@ -223,11 +298,19 @@ class ViewPane(LinesPane):
 
     def _take(self, drawn: Drawn) -> None:
         old, self._picture = self._picture, drawn.picture
+        placed = drawn.placed if drawn.placed is not None and not drawn.placed.laid else None
+        self._lay(None if placed is not None else drawn.placed)
+        if placed is not None:
+            self._send(placed.sent)
+        # The one before is on the screen until the next is, so it is kept so long.
+        kept = [*self._placed[-1:], placed] if placed is not None else []
+        self._send("".join(forget(one.id) for one in self._placed if one not in kept))
+        self._placed = kept
         self._text, self._remarks, self._shows_true = drawn.text, drawn.remarks, drawn.true
         self.reach = drawn.reach
         super().relay()
         for y, (before, now) in enumerate(zip_longest(old, drawn.picture)):
-            if before != now:
+            if before != now or kept:
                 self.refresh_line(y)
         self._entitle()
 

@@ -21,13 +21,15 @@ from housequest.tui.episode.state import EpisodeMoment
 from housequest.tui.text import printable
 from housequest.tui.widgets.blocks import ASPECT, ColourDepth, Overlay, block_lines
 from housequest.tui.widgets.lines import flat, hung
+from housequest.tui.widgets.pixels import LARGEST, Graphics, PlacedPicture, lay, place
+from housequest.tui.widgets.sixel import sixels
 from housequest.worlds.base import Reach, Reaching, Task, World
 from housequest.worlds.env import RobotMove, moves_in_words
 from housequest.worlds.errors import ConfigurationError, HousequestError, Unsupported
 from housequest.worlds.household.belief import kind as kind_of_name
 from housequest.worlds.options import Scalar
 from housequest.worlds.registry import load_plugin
-from housequest.worlds.rooms.room import Box
+from housequest.worlds.rooms.room import Box, Pose, strides
 from housequest.worlds.rooms.stage import AGENT
 from housequest.worlds.rooms.view import Drawing, text_plan
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from housequest.agent.episodes.events import Event, Started
+    from housequest.worlds.rooms.render import Frame
 
 LabelKind = Literal["goal", "new", "near", "far", "false", "quiet"]
 """Kinds of label: the goal's things, new ones, those at hand, others, those that are not so, and words beside the drawing."""
@@ -46,6 +49,7 @@ _KEYS = 24  # columns that what is known of receptacles needs to stand beside th
 _GAP = 2
 _LONGEST = 24
 _FEW = 3
+_EFFORT = 4  # of making a picture small: more takes longer than to send it
 _SHARE = 240  # cells of a drawing for each landmark that is named: more names than that hide what they name
 
 
@@ -64,6 +68,7 @@ def labels(
     """The names that have room on a drawing, none over another; with ``hidden``, also of what is known but not seen."""
     holders = {thing: one.name for one in scene.situation.holders for thing in one.contents}
     holders |= dict.fromkeys(scene.situation.carried, AGENT)
+    holders |= {thing: one.name for one in scene.situation.others for thing in one.carried}
     ranked = list(_ranked(scene))
     there = {one.name: cells[holders[one.name]] for one in ranked if hidden and one.point and holders.get(one.name) in cells}
     return named_at(ranked, {**there, **cells}, size, styles, points=cells, kept=AGENT)
@@ -132,7 +137,9 @@ def _ranked(scene: DrawnScene) -> Iterator[Named]:
     fixtures = [one.name for one in scene.room.fixtures]
     at = [] if now.at is None else [now.at]
     goal = [one for one in fixtures if scene.wants(one)]
-    order = [one for one in things if scene.wants(one)]
+    others = [one.name for one in now.others]
+    things += [thing for one in now.others for thing in one.carried]
+    order = [*others, *(one for one in things if scene.wants(one))]
     order += goal if len(goal) <= _FEW else []
     order += [*at, *things[: len(things) - len(known)]]
     order += [one for one in (*things, *fixtures) if one in scene.new]
@@ -140,7 +147,7 @@ def _ranked(scene: DrawnScene) -> Iterator[Named]:
     alike = Counter(map(kind_of_name, fixtures))
     large = sorted(scene.room.fixtures, key=lambda one: (alike[kind_of_name(one.name)], -_volume(one.box)))
     order += [*goal, *scene.room.rooms, *(one.name for one in large)]
-    hand = {*at, *near, *now.carried}
+    hand = {*at, *near, *now.carried, *others}
     places = frozenset(fixtures)
     for name in dict.fromkeys(order):
         new, wanted = name in scene.new, scene.wants(name)
@@ -159,7 +166,8 @@ class ViewWish:
 
     ``styles`` are those of names; ``paper`` is the colour beside the room. ``glimpse`` is what an agent by a camera made of
     this moment's picture, or of the last before it. ``acting``: a person may act on what is in the middle of the picture.
-    ``enacted``: commands are carried out in a simulator, too, so that each has moves of its own.
+    ``enacted``: commands are carried out in a simulator, too, so that each has moves of its own. ``graphics`` are the way to
+    pixels, if there is one.
     """
 
     drawing: Drawing | Literal["camera"] | None
@@ -172,23 +180,26 @@ class ViewWish:
     glimpse: Glimpse | None = None
     acting: bool = False
     enacted: bool = False
+    graphics: Graphics | None = None
 
     @property
     def seen(self) -> tuple[object, ...]:
         """Equal for wishes that come to the same drawing; of tuples, what is the same is not compared further."""
-        now, way = self.moment, (self.drawing, self.true, self.size, self.depth, self.styles, self.paper)
+        now, way = self.moment, (self.drawing, self.true, self.size, self.depth, self.styles, self.paper, self.graphics)
         told = now.story if self.true or self.enacted or now.belief is None else None
         return (*way, now.started, now.belief, now.before, told, self.glimpse, self.acting)
 
 
 class Drawn(NamedTuple):
-    """A drawing, as lines of a picture or text, and what a person could do with the thing in its middle."""
+    """A drawing, as lines of a picture or text, and what a person could do with the thing in its middle. ``placed`` is the
+    picture in pixels."""
 
     picture: tuple[Strip, ...] = ()
     text: tuple[Content, ...] = ()
     remarks: tuple[str, ...] = ()
     true: bool = False
     reach: Reach | None = None
+    placed: PlacedPicture | None = None
 
 
 class PicturedView(NamedTuple):
@@ -244,12 +255,33 @@ class ViewArtist:
             return ()
         return () if enacted is None else enacted.moves
 
+    def strides(self, wish: ViewWish, most: int) -> tuple[Pose, ...]:
+        """At most so many poses on the way that the last command led along; none where nothing can be drawn. Blocks."""
+        try:
+            with self._busy:
+                scene = _scene(self._drawing_of(wish.moment), wish)[0]
+        except Exception:  # noqa: BLE001 (the drawing that follows says what is wrong)
+            return ()
+        return () if scene.came is None else strides(scene.room, scene.came, scene.situation.pose, most)
+
+    def draw_stride(self, wish: ViewWish, pose: Pose) -> Drawn:
+        """The drawing on the way that the last command led along. Blocks."""
+        before = wish.moment.before
+        assert before is not None and wish.drawing not in (None, "camera"), "only pictures of what is believed move"
+        with self._busy:
+            episode = self._drawing_of(wish.moment)
+            scene = episode.walking_scene(_scene(episode, wish)[0], before, pose)
+            picture, placed = _picture(scene, wish.drawing, wish)
+        made_up = ("made-up plan",) if scene.room.made_up else ()
+        return Drawn(picture, (), made_up, scene.true, None, placed)
+
     def draw_move(self, wish: ViewWish, move: RobotMove, words: str) -> Drawn:
         """The drawing just after a ``move`` of the last command; ``words`` are for the title. Blocks."""
         episode, before = self._drawing_of(wish.moment), wish.moment.before
         assert before is not None and wish.drawing not in (None, "camera"), "only pictures of what is believed move"
         scene = episode.moving_scene(wish.moment.transitions, before, move, true=wish.true)
-        return Drawn(_picture(scene, wish.drawing, wish), (), (words,), scene.true)
+        picture, placed = _picture(scene, wish.drawing, wish)
+        return Drawn(picture, (), (words,), scene.true, None, placed)
 
     def _drawn(self, wish: ViewWish) -> Drawn:
         scene, missing = _scene(self._drawing_of(wish.moment), wish)
@@ -258,6 +290,7 @@ class ViewArtist:
         reach = scene.camera.reach() if wish.acting and isinstance(scene.camera, Reaching) else None
         picture: tuple[Strip, ...] = ()
         text: tuple[Content, ...] = ()
+        placed: PlacedPicture | None = None
         if scene.camera is not None and wish.drawing in ("camera", None):
             picture, text = pictured_view().draw(scene, wish, reach)
         elif wish.drawing == "camera":
@@ -265,8 +298,8 @@ class ViewArtist:
         elif wish.drawing is None:
             text = plan_lines(scene, wish.size)
         else:
-            picture = _picture(scene, wish.drawing, wish)
-        return Drawn(picture, text, remarks, scene.true, reach)
+            picture, placed = _picture(scene, wish.drawing, wish)
+        return Drawn(picture, text, remarks, scene.true, reach, placed)
 
     def _drawing_of(self, moment: EpisodeMoment) -> EpisodeDrawing:
         if moment.started is None:
@@ -290,19 +323,37 @@ def _scene(episode: EpisodeDrawing, wish: ViewWish) -> tuple[DrawnScene, tuple[s
     return scene, ()
 
 
-def _picture(scene: DrawnScene, drawing: Drawing, wish: ViewWish) -> tuple[Strip, ...]:
-    rgb, overlays = painted(scene, drawing, wish.size, wish)
-    return tuple(block_lines(rgb, wish.depth, overlays, wish.paper))
+def _picture(scene: DrawnScene, drawing: Drawing, wish: ViewWish) -> tuple[tuple[Strip, ...], PlacedPicture | None]:
+    """The ``drawing`` in blocks and, where the terminal has them, in pixels."""
+    graphics = wish.graphics if max(wish.size) <= LARGEST else None
+    across, down = graphics.drawn if graphics else (2, 2)
+    frame = scene.picture(drawing, (across * wish.size[0], down * wish.size[1]), ASPECT * down / across)
+    rough = frame.resized((2 * wish.size[0], 2 * wish.size[1]))
+    overlays = _overlays(scene, drawing, frame, (across, down), wish)
+    blocks = tuple(block_lines(rough.opaque(wish.paper).rgb, wish.depth, overlays, wish.paper))
+    if graphics is None:
+        return blocks, None
+    if graphics.way == "kitty":
+        return blocks, place(frame.png(effort=_EFFORT), wish.size, overlays, wish.paper)
+    holes = [(one.x * across, one.y * down, one.end * across, (one.y + 1) * down) for one in overlays]
+    whole = frame.opaque(wish.paper, holes)
+    if graphics.way == "page":
+        return blocks, lay(whole.png(effort=_EFFORT), blocks)
+    whole = whole.resized((graphics.cell.width * wish.size[0], graphics.cell.height * wish.size[1]))
+    return blocks, lay(sixels(whole.rgb, whole.depth == 0), blocks)
 
 
 def painted(scene: DrawnScene, drawing: Drawing, size: tuple[int, int], wish: ViewWish) -> tuple[NDArray[uint8], list[Overlay]]:
     """The ``drawing`` of a scene in so many cells, and the names on it, in the colours of ``wish``."""
-    import numpy as np
-
     frame = scene.picture(drawing, (2 * size[0], 2 * size[1]), ASPECT)
-    rgb = np.where(np.isinf(frame.depth)[..., None], np.asarray(wish.paper, np.uint8), frame.rgb)
-    cells = {name: (column // 2, row // 2) for name, (column, row) in frame.spots().items()}
-    return rgb, labels(scene, cells, size, wish.styles, hidden=drawing != "eyes")
+    return frame.opaque(wish.paper).rgb, _overlays(scene, drawing, frame, (2, 2), wish)
+
+
+def _overlays(scene: DrawnScene, drawing: Drawing, frame: Frame, grain: tuple[int, int], wish: ViewWish) -> list[Overlay]:
+    across, down = grain
+    cells = {name: (column // across, row // down) for name, (column, row) in frame.spots().items()}
+    size = frame.size[0] // across, frame.size[1] // down
+    return labels(scene, cells, size, wish.styles, hidden=drawing != "eyes")
 
 
 def _sentence(text: str, wish: ViewWish) -> Drawn:

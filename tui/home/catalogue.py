@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from datetime import date
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
+from housequest.agent.agents import spec
 from housequest.agent.config import COMMON_OPTIONS, DEFAULT_WORLD, Settings, world_of
+from housequest.agent.models.registry import parse_models
+from housequest.tui.screens import TOGETHER
+from housequest.tui.text import words
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import atomic_write, read_file, state_folder
 from housequest.worlds.registry import world_class, world_names
@@ -19,6 +24,7 @@ from housequest.worlds.systems import replace_file
 from housequest.worlds.validation import Before, Invalid, read_json
 
 if TYPE_CHECKING:
+    from housequest.agent.agents.spec import AgentSpec
     from housequest.agent.episodes.events import Ended, Started
     from housequest.worlds.base import Task, World
 
@@ -33,9 +39,15 @@ LARGEST_SEED = 100_000
 """Random made-up tasks have a seed below this, short enough to pass on."""
 MADE_UP_SHOWN = 100
 """Made-up tasks that are listed; any other is found by its seed."""
+DAYS_SHOWN = 7
+"""Days of a household that are listed: those after the ones that are known."""
 LONGEST_QUERY = 200
 LIVE = "being played in another window"
-SourceKind = Literal["split", "made-up", "missing", "unfinished", "played"]
+NEWEST = 5
+"""Unfinished games that are listed; those before them are behind one row."""
+OLDER = "older"
+SourceKind = Literal["split", "made-up", "missing", "unfinished", "played", "daily", "ladder", "household"]
+_NAMES: Mapping[str, str] = words("places")
 
 
 def _check(text: object) -> object:
@@ -189,12 +201,19 @@ def _recorded_game(path: Path) -> RecordedGame:
 
 @dataclass(frozen=True, slots=True)
 class GameSource:
-    """A source of games; ``count`` is their number, None if it is not known yet, or endless."""
+    """A source of games; ``count`` is their number, None if it is not known yet, or endless.
+
+    With a ``name`` it is one of those with which home begins. ``chores`` are for several. Of a household, ``count`` are the
+    days that are known of it, from the rulebook ``book``.
+    """
 
     kind: SourceKind
     world: str = ""
     split: str = ""
     count: int | None = None
+    chores: bool = False
+    name: str = ""
+    book: str = ""
 
     @property
     def key(self) -> str:
@@ -207,11 +226,12 @@ class GameSource:
     @property
     def title(self) -> str:
         """The name on the screen; splits of the default world go without the world's name."""
-        if self.of_records:
-            return self.kind
-        if self.world != DEFAULT_WORLD:
-            return f"{self.split} · {self.world}"
-        return "made-up houses" if self.kind == "made-up" else self.split
+        return self.name or (self.split if self.world == DEFAULT_WORLD else f"{self.split} · {self.world}")
+
+    @property
+    def mode(self) -> str:
+        """The mode that belongs to these games; empty where any does."""
+        return "you" if self.kind in {"daily", "ladder"} else TOGETHER if self.chores else ""
 
     @property
     def missing(self) -> str:
@@ -222,7 +242,10 @@ class GameSource:
 
 
 class GameRow(NamedTuple):
-    """A ``task`` or a ``record`` in the list, whose ``number`` is how far the game went, and whose ``kind`` is who played."""
+    """A ``task`` or a ``record`` in the list, whose ``number`` is how far the game went, and whose ``kind`` is who played.
+
+    The house of a ``day`` is played by a person, in one try; a ``rung`` is one of the ladder, counted from 1.
+    """
 
     key: str
     number: str
@@ -232,17 +255,73 @@ class GameRow(NamedTuple):
     type: str = ""
     task: Task | None = None
     record: RecordedGame | None = None
+    day: date | None = None
+    rung: int = 0
+
+
+def before_worlds() -> GameSource:
+    """The source shown before any world is imported."""
+    return GameSource("made-up", DEFAULT_WORLD, name=_NAMES["houses"])
 
 
 def first_source() -> GameSource:
     """The source shown before any world is made: the endless split of the default world."""
-    return GameSource("made-up", DEFAULT_WORLD, world_class(DEFAULT_WORLD).info.endless_splits[0])
+    return replace(before_worlds(), split=world_class(DEFAULT_WORLD).info.endless_splits[0])
+
+
+def _main_sources() -> Iterator[GameSource]:
+    """Those with which home begins, for somebody who wants a house."""
+    # Books are not read on the way to the first picture of home, nor where there is no home.
+    from housequest.tui.home.households import learned_households
+
+    yield first_source()
+    for split in tuple(world_class(DEFAULT_WORLD).info.chores)[:1]:
+        yield GameSource("made-up", DEFAULT_WORLD, split, chores=True, name=_NAMES["together"])
+    yield GameSource("daily", DEFAULT_WORLD, "daily", 1, name=_NAMES["daily"])
+    yield GameSource("ladder", DEFAULT_WORLD, "ladder", name=_NAMES["ladder"])
+    if record_files(unfinished=True):
+        yield GameSource("unfinished", name=_NAMES["unfinished"])
+    for home in learned_households():
+        yield GameSource("household", home.world, home.home, home.days, name=home.name, book=str(home.book))
+    if played := len(record_files(unfinished=False)):
+        yield GameSource("played", count=played, name=_NAMES["played"])
 
 
 def first_seed(place: GameSource) -> int:
     """The seed of the task of ``place`` that a newcomer sees first."""
     split, _, seed = (world_class(place.world).info.first_task or "").partition(":")
     return int(seed) if split == place.split else 0
+
+
+def is_model(name: str) -> bool:
+    """Return True if ``name`` names a model, of a kind that is installed."""
+    with suppress(ConfigurationError):
+        return bool(parse_models(name))
+    return False
+
+
+def hindrance(agent: AgentSpec, world: World, model: str = "", grants: Collection[str] = ()) -> str:
+    """Say what keeps an agent from playing, and what to do then.
+
+    Args:
+        agent: The agent.
+        world: The world of the games.
+        model: The language model that is named, if one is.
+        grants: What the agent is told besides.
+
+    Returns:
+        A sentence with keys of home; empty if it can play.
+    """
+    said: Mapping[str, str] = words("hindrances")
+    if fault := spec.unfit(agent, world):
+        return fault
+    if "admissible" in agent.needs and "admissible" not in grants:
+        return said["admissible"].format(agent=agent.name)
+    try:  # the model that is named, or the one that ships
+        spec.model_for(agent.name, model or None, world.name)
+    except ConfigurationError:
+        return said["other" if model else "model"].format(agent=agent.name)
+    return ""
 
 
 def settings_in(world: str, settings: Settings) -> Settings:
@@ -271,11 +350,13 @@ class Catalogue:
                 self._worlds[key] = world_of(settings)
             return self._worlds[key]
 
+    def world_at(self, place: GameSource) -> World:
+        """The world of ``place``. Raises ``ConfigurationError``."""
+        return self.world(settings_in(place.world or DEFAULT_WORLD, self.settings))
+
     def places(self) -> list[GameSource]:
-        """Every source, the default world's first, without splits that come with those of a world before."""
-        kinds: tuple[SourceKind, ...] = ("unfinished", "played")
-        played = (GameSource(kind, count=len(record_files(unfinished=kind == "unfinished"))) for kind in kinds)
-        found = [place for place in played if place.count]
+        """Every source: the main ones, then the default world's, without splits that come with those of a world before."""
+        found = list(_main_sources())
         faults: list[str] = []
         ways: set[str] = set()
         for name in sorted(world_names(), key=DEFAULT_WORLD.__ne__):
@@ -285,8 +366,8 @@ class Catalogue:
             except Exception as error:  # noqa: BLE001 (another package's code: home shows the other worlds all the same)
                 faults.append(f"The world {name} is left out: {error or type(error).__name__}")
                 continue
-            alone = (split for split in world.info.endless_splits if split not in world.info.chores)
-            found += [GameSource("made-up", name, split) for split in alone]
+            chores = world.info.chores
+            found += [GameSource("made-up", name, split, chores=split in chores) for split in world.info.endless_splits]
             # Splits that need no download come first.
             published = world.info.published_splits
             found += [GameSource("split", name, split) for split in (reversed(splits) if published else splits)]
@@ -294,20 +375,29 @@ class Catalogue:
                 found += [GameSource("missing", name, split) for split in published if split not in splits]
             ways.add(world.info.get_data)
         self.fault = " ".join(faults)
-        return found
+        named = {place.key for place in found if place.name}
+        return [place for place in found if place.name or place.key not in named]
 
     def games(self, place: GameSource) -> GameIndex:
         """The games of ``place``. Raises what its world raises."""
         if place.of_records:
             return GameIndex([_recorded(record) for record in recorded_games(unfinished=place.kind == "unfinished")])
-        tasks = self.world(settings_in(place.world, self.settings)).tasks(place.split) if place.kind != "missing" else ()
-        if place.kind == "made-up":
+        tasks = self.world_at(place).tasks(place.split) if place.kind != "missing" else ()
+        if place.kind == "household":
+            known = place.count or 0
+            tasks = tasks[known : known + DAYS_SHOWN]
+        elif place.kind == "made-up":
             tasks = tasks[:MADE_UP_SHOWN]
         return GameIndex([self._row(task) for task in tasks], tuple(world_class(place.world).info.task_types.values()))
 
     def row(self, place: GameSource, number: int) -> GameRow:
         """The game of ``place`` with this number or seed. Raises ``TaskNotFound``."""
-        return self._row(self.world(settings_in(place.world, self.settings)).task(f"{place.split}:{number}"))
+        return self._row(self.world_at(place).task(f"{place.split}:{number}"))
+
+    def daily(self, day: date, task: Task, record: Path | None) -> GameIndex:
+        """The house of ``day``, with the ``record`` of the try that counts, if there was one."""
+        row = _recorded(_recorded_game(record)) if record is not None else self._row(task)._replace(number="new")
+        return GameIndex([row._replace(day=day)])
 
     def _row(self, task: Task) -> GameRow:
         kind = world_class(task.world).info.task_types.get(task.type, task.type)
@@ -327,6 +417,9 @@ def _recorded(record: RecordedGame) -> GameRow:
     about += ["with help"] if ended and ended.assisted else []
     about += [f"damaged further on: {record.fault}"] if record.fault else []
     player = "you" if started.agent == "human" else started.agent
+    if started.players:
+        names = {"human": "you"}
+        player = " and ".join(names.get(one.agent, one.agent) for one in started.players)
     return GameRow(name, number, player, started.goal.strip(), aside=", ".join(about), type=started.type, record=record)
 
 

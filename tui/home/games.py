@@ -20,22 +20,24 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.suggester import SuggestFromList
+from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from housequest.agent.agents.spec import AgentSpec, resolve_settings, shipped_model
-from housequest.tui.home.catalogue import LONGEST, LONGEST_QUERY, GameIndex, GameRow, GameSource, PlayerChoice
+from housequest.tui.home.catalogue import LONGEST, LONGEST_QUERY, NEWEST, OLDER, GameIndex, GameRow, GameSource, PlayerChoice
 from housequest.tui.keymap import Equipped, keys_of
 from housequest.tui.screens import MODES, GameMode
 from housequest.tui.text import TextLayout, one_line, plural, printable, words
 from housequest.tui.widgets.lines import ChoiceBar, FramedList
 
-GRANTS = ("admissible", "diagnosis", "type", "view")
+GRANTS: Mapping[str, str] = words("grants")
 _NAMED = "openai:NAME@http://HOST:PORT/v1"
 WIDTH = 24
 """Columns of a line; where the window is `BROAD`, as many as the longest needs."""
 BROAD = 100
 _FRAME = 4
+USUAL = "nothing: all is as usual"
 ALL = "all"
 _EMPTY: Mapping[str, str] = words("no_games")
 _NO_MATCH = "No game here fits. Escape leaves the search, and once more clears it; t shows other types."
@@ -68,7 +70,8 @@ class SourceList(FramedList, inherit_bindings=False):
         self.styles.width = self._width + _FRAME
         options: list[Option | None] = []
         for number, place in enumerate(places):
-            if number and place.world != places[number - 1].world:
+            before = places[number - 1]
+            if number and not place.name and (before.name or place.world != before.world):
                 options.append(None)
             options.append(Option(_line(place, place.key == at.key, self._width), id=place.key))
             last = [each for each in places if each.kind == "missing" and each.world == place.world][-1:]
@@ -81,7 +84,10 @@ class SourceList(FramedList, inherit_bindings=False):
 
 
 def _count(place: GameSource) -> str:
-    return {"made-up": "endless", "missing": "not here"}.get(place.kind) or ("" if place.count is None else f"{place.count:,}")
+    """The number of games, where it is of use to somebody who wants one of them."""
+    if place.count is None or place.kind in {"daily", "ladder", "unfinished"}:
+        return {"made-up": "" if place.name else "endless", "missing": "not here"}.get(place.kind, "")
+    return plural(place.count, "day") if place.kind == "household" else f"{place.count:,}"
 
 
 def _line(place: GameSource, here: bool, width: int) -> Content:
@@ -205,6 +211,7 @@ class GameBrowser(Equipped, Vertical):
         self.types = ChoiceBar(id="types")
         self.list = GameList(id="tasks")
         self._listing = GameIndex()
+        self._folded = False
 
     def compose(self) -> ComposeResult:
         yield from (self.search, self.types, self.list)
@@ -218,10 +225,16 @@ class GameBrowser(Equipped, Vertical):
 
     def open(self, place: GameSource) -> None:
         """Show ``place``, whose games are being loaded."""
-        self.place, self.busy = place, True
+        self.place, self.busy, self._folded = place, True, place.kind == "unfinished"
         self._clear()
         self.types.offer(())
         self._filter(listing=GameIndex())
+
+    def unfold(self) -> None:
+        """List the older games, too, with the cursor on the first of them."""
+        first = next((row.key for row in self._listing.rows[NEWEST:]), "")
+        self._folded = False
+        self._filter(first)
 
     def fill(self, listing: GameIndex, key: str = "") -> None:
         """Show the games, with the cursor where it is, else on the one with ``key``."""
@@ -251,12 +264,17 @@ class GameBrowser(Equipped, Vertical):
 
     def _filter(self, key: str = "", listing: GameIndex | None = None) -> None:
         self._listing = listing or self._listing
-        kind, of = self.types.value, len(self._listing.rows)
-        rows = self._listing.find(self.search.value.strip(), "" if kind == ALL else kind)
+        kind, of, sought = self.types.value, len(self._listing.rows), self.search.value.strip()
+        rows = self._listing.find(sought, "" if kind == ALL else kind)
+        older = len(rows) - NEWEST
+        if self._folded and not sought and kind in {"", ALL} and older > 1:
+            self._folded = key not in {row.key for row in rows[NEWEST:]}
+            if self._folded:
+                rows = [*rows[:NEWEST], GameRow(OLDER, "", "", f"{older} older games")]
         empty = "" if self.busy else self.place.missing or _EMPTY.get(self.place.kind, "There is no game here.")
         self.list.show(rows, key, _NO_MATCH if of else empty)
         self.border_title = printable(self.place.title)
-        count = f"{len(rows):,} of {of:,}" if of else ""
+        count = f"{len(rows):,} of {of:,}" if len(rows) < of else plural(of, "game") if of else ""
         if self.place.kind == "made-up":
             count = f"{plural(len(rows), 'game')} · / and a number for the rest"
         self.border_subtitle = "looking" if self.busy else count
@@ -291,6 +309,7 @@ class PlayerPanel(Equipped, Vertical, keys="player"):
         super().__init__(id=id)
         self._specs: dict[str, AgentSpec] = {}
         self._models: list[str] = []
+        self._more = False
         self.agents = ChoiceBar(id="agents")
         self.grants = ChoiceBar(several=True, id="grants")
         self.modes = ChoiceBar(id="modes")
@@ -299,22 +318,28 @@ class PlayerPanel(Equipped, Vertical, keys="player"):
 
     def compose(self) -> ComposeResult:
         yield Horizontal(_heading("a", "agent"), self.agents)
-        yield Horizontal(_heading("m", "model"), self.lines["model"], Static(id="no-model", classes="about"))
-        yield Horizontal(_heading("x", "set"), self.lines["set"], id="settings")
-        yield Horizontal(_heading("b", "rules"), self.lines["rules"], _heading("g", "sees", "sees"), self.grants)
+        yield Horizontal(_heading("m", "model"), self.lines["model"])
+        yield Horizontal(_heading("x", "settings"), self.lines["set"])
+        yield Horizontal(_heading("b", "rules"), self.lines["rules"])
+        yield Horizontal(_heading("g", "also sees"), self.grants)
         yield Horizontal(
             _heading(" ".join(key.key for key in keys_of("modes"))), self.modes, Static(id="mode-about", classes="about")
         )
 
     def on_mount(self) -> None:
-        self.grants.offer(GRANTS)
+        self.grants.offer(list(GRANTS.values()))
         self.modes.offer(list(MODES))
         self._describe()
 
-    def offer(self, agents: Sequence[AgentSpec]) -> None:
-        """Offer these agents; the one that is chosen stays so."""
+    def show_more(self, more: bool) -> None:
+        """Show all that can be chosen, or only what is not as usual."""
+        self._more = more
+        self._describe()
+
+    def offer(self, agents: Sequence[AgentSpec], chosen: str) -> None:
+        """Offer these agents, with this one chosen."""
         self._specs = {spec.name: spec for spec in agents}
-        self.agents.offer(list(self._specs), self.agents.value)
+        self.agents.offer(list(self._specs), chosen)
         self._describe()
 
     @property
@@ -322,7 +347,12 @@ class PlayerPanel(Equipped, Vertical, keys="player"):
         """The player as chosen, without a model or settings that the agent has no use for."""
         model = self.model if "model" in self.agent.needs else ""
         given = self.lines["set"].value if self.settings else ""
-        return PlayerChoice(self.agent.name, model, self.lines["rules"].value, self.grants.values, given)
+        return PlayerChoice(self.agent.name, model, self.lines["rules"].value, self.granted, given)
+
+    @property
+    def granted(self) -> tuple[str, ...]:
+        """The grants that are chosen, by name."""
+        return tuple(grant for grant, said in GRANTS.items() if said in self.grants.values)
 
     @property
     def model(self) -> str:
@@ -351,7 +381,7 @@ class PlayerPanel(Equipped, Vertical, keys="player"):
         self.agents.choose(player.agent)
         self.modes.choose(mode)
         if player.grants:
-            self.grants.offer(GRANTS, *player.grants)
+            self.grants.offer(list(GRANTS.values()), *(GRANTS[grant] for grant in player.grants if grant in GRANTS))
         self.lines["model"].suggester = SuggestFromList(self._models)
         self.lines["model"].value = player.model or (self._models[0] if self._models else "")
         self.lines["rules"].value = player.rules
@@ -381,28 +411,37 @@ class PlayerPanel(Equipped, Vertical, keys="player"):
         return bool(self._specs)
 
     def _describe(self) -> None:
+        settings = tuple(self.settings) if self.ready else ()
+        unusual: dict[str, object] = {
+            "model": self.ready and self.player.model,
+            "set": settings and self.lines["set"].value,
+            "rules": self.lines["rules"].value,
+            "grants": self.grants.values,
+        }
+        for name, value in unusual.items():
+            row = self.query_one(f"#{name}").parent
+            assert isinstance(row, Widget)
+            row.display = bool(value) or (self._more and (name != "set" or bool(settings)))
         if not self.ready:
-            self.query_one("#no-model").display = self.query_one("#settings").display = False
             return
-        agent, settings, model = self.agent, self.settings, self.lines["model"]
+        agent, model = self.agent, self.lines["model"]
         self.border_subtitle = Content(self._typed_setting() or agent.about)
         self.query_one("#mode-about", Static).update(Content(self.mode.about))
-        model.display = "model" in agent.needs
-        model.suggest(f"{shipped}, or {_NAMED}" if (shipped := shipped_model(agent.name)) else _NAMED)
-        self.query_one("#settings").display = bool(settings)
-        words = {True: "on", False: "off"}
-        shown = {key: words[value] if isinstance(value, bool) else value for key, value in settings.items()}
-        self.lines["set"].suggest(" ".join(f"{key}={value}" for key, value in shown.items()))
-        idle = self.query_one("#no-model", Static)
-        idle.display = "model" not in agent.needs
-        idle.update(Content(f"none: the agent {agent.name} plays without a language model"))
+        unused = f"none: the agent {agent.name} plays without a language model"
+        usual = f"{shipped}, or {_NAMED}" if (shipped := shipped_model(agent.name)) else _NAMED
+        model.suggest(usual if "model" in agent.needs else unused)
+        self.lines["set"].suggest(f"{USUAL}; NAME=VALUE changes {', '.join(settings)}")
 
     def _typed_setting(self) -> str:
-        """The meaning of the setting that is being typed; empty where none is."""
-        line, declared = self.lines["set"], self.agent.settings
+        """The meaning of the setting that is being typed, and what it is as usual; empty where none is typed."""
+        line, usual = self.lines["set"], {True: "on", False: "off"}
         name = line.value.rpartition(" ")[2].partition("=")[0] if line.has_focus else ""
-        options = fields(declared) if name and declared is not None else ()
-        return next((f"{one.name}: {one.metadata.get('description', '')}" for one in options if one.name.startswith(name)), "")
+        options = fields(declared) if name and (declared := self.agent.settings) is not None else ()
+        one = next((one for one in options if one.name.startswith(name)), None)
+        if one is None:
+            return ""
+        value = usual[one.default] if isinstance(one.default, bool) else one.default
+        return f"{one.name}: {one.metadata.get('description', '')} [{value}]"
 
 
 class _Line(Input):
@@ -422,5 +461,5 @@ class _Line(Input):
         self.suggest(self._suggested)
 
 
-def _heading(keys: str, word: str = "", kind: str = "label") -> Static:
-    return Static(Content.assemble((keys, "bold $goal"), " ", (word, "$quiet")), classes=kind)
+def _heading(keys: str, word: str = "") -> Static:
+    return Static(Content.assemble((keys, "bold $goal"), " ", (word, "$quiet")), classes="label")

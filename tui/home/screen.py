@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import date
 from functools import partial
 from random import randrange
+from typing import TYPE_CHECKING
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -19,16 +22,25 @@ from housequest.tui.base_screen import AppScreen, OpenScreen
 from housequest.tui.home import catalogue
 from housequest.tui.home.games import GameBrowser, GameList, PlayerPanel, SourceList
 from housequest.tui.keymap import keys_of
-from housequest.tui.screens import MODES, GameMode
-from housequest.tui.text import one_line, printable
+from housequest.tui.screens import MODES, TOGETHER, GameMode
+from housequest.tui.text import one_line, plural, printable
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.worlds.errors import ConfigurationError, HousequestError
-from housequest.worlds.registry import info_of
+
+if TYPE_CHECKING:
+    from housequest.worlds.base import World
 
 SETTLED = 0.5
 """Seconds after which a game that was left has been put away."""
 LONGEST = 400
 """Characters of what is said of a game."""
+_TIPS = {
+    False: "o shows more houses and all settings; tab goes from field to field",
+    True: "o shows less; tab goes from field to field",
+}
+_KEYS = {"model": "m", "grant": "g", "rules": "b", "set": "x", "agent": "a"}
+_OPTION = re.compile(rf"--({'|'.join(_KEYS)})\b")
+"""What a command's error calls by an option, and home by a key."""
 _LISTING = "The games are being listed."
 _WANTED = "The game starts once it is listed."
 
@@ -51,10 +63,18 @@ class HomeScreen(AppScreen, keys="home"):
         self._catalogue = catalogue.Catalogue(settings)
         self._recent = catalogue.RecentChoices()
         # Neither the default world nor the agents are loaded before the screen is seen for the first time.
-        self._places = [catalogue.GameSource("made-up", DEFAULT_WORLD)]
+        self._places = [catalogue.before_worlds()]
         self._fault = ""
         self._unloadable = ""
         self._preselected: tuple[catalogue.PlayerChoice, GameMode] | None = None
+        self._every: list[spec.AgentSpec] = []
+        self._wanted = ""  # the agent that was chosen, where it cannot play, too
+        self._mode = ""  # the mode that was chosen, while the games have one of their own
+        self._more = False
+        self._visited: set[str] = set()
+        self._world: World | None = None
+        self._asked: object = None  # what decided last who can play
+        self._suited = ""  # the source for which that was decided
         self._at = ""
         self._sources = SourceList(id="places")
         self._games = GameBrowser(self._places[0], id="games")
@@ -100,7 +120,6 @@ class HomeScreen(AppScreen, keys="home"):
             "away": typing or self._games.search.value,
             "games": not typing,
             "types": len(self._games.types.words) > 1,
-            "model": who.ready and "model" in who.agent.needs,
             "settings": lambda: who.ready and who.settings,
             **{kind: any(place.kind == kind for place in self._places) for kind in ("unfinished", "played")},
         }
@@ -108,7 +127,8 @@ class HomeScreen(AppScreen, keys="home"):
     @work
     async def _begin(self) -> None:
         remembered = await self.in_thread(catalogue.load_recent)
-        self._who.offer(await self.in_thread(self._agents))
+        self._every = await self.in_thread(self._agents)
+        self._who.offer(self._every, "")
         recent = self._recent = remembered.recent
         self._preselect(recent)
         await self._recount()
@@ -128,10 +148,43 @@ class HomeScreen(AppScreen, keys="home"):
         usual = spec.DEFAULT_AGENT if settings.model else chosen
         grants = settings.grant or recent.grants
         player = catalogue.PlayerChoice(agent or usual, settings.model or "", settings.rules or recent.rules, grants)
-        # By a camera, the expert can only do again what somebody showed, which nobody has in a made-up house.
-        alone = settings.agent == "human" or (info_of(settings.world).pictured and agent is None and not settings.model)
-        self._who.preselect(player, "you" if alone else recent.mode, recent.models)
+        models = [name for name in recent.models if catalogue.is_model(name)]
+        self._who.preselect(
+            player, "you" if settings.agent == "human" else recent.mode if recent.mode in MODES else "watch", models
+        )
         self._preselected = (self._who.player, self._who.mode)
+        self._wanted = self._who.agent.name
+        self._who.offer([self._who.agent], self._wanted)  # the others, once it is known who can play here
+
+    @property
+    def offered(self) -> list[catalogue.GameSource]:
+        """The sources that are listed: those for somebody who wants a house, those looked at, or all of them."""
+        own = {self._settings.world} - {DEFAULT_WORLD}
+        return [one for one in self._places if self._more or one.name or one.world in own or one.key in self._visited]
+
+    async def _suit(self) -> None:
+        """Offer the agents that can play here, or all of them, and choose the mode that belongs to these games."""
+        place, who = self._games.place, self._who
+        self._asked = who.model, who.granted
+        self._world = await self.in_thread(partial(self._catalogue.world_at, place))
+        able = [agent for agent in self._every if not self._hindrance(agent)]
+        offered = self._every if self._more else able or self._every
+        names, playing = ([agent.name for agent in agents] for agents in (offered, able or offered))
+        stays = self._wanted in (names if self._suited == place.key else playing)
+        self._suited = place.key
+        if place.mode:
+            self._mode = self._mode or who.mode.name
+        who.modes.offer(list(MODES), place.mode or self._mode or who.mode.name)
+        self._mode = self._mode if place.mode else ""
+        who.offer(offered, self._wanted if stays else playing[0])
+        self._preselected = (who.player, who.mode)
+        self._tell()
+
+    def _hindrance(self, agent: spec.AgentSpec) -> str:
+        """A sentence on why ``agent`` cannot play these games, as far as their world is known; else an empty text."""
+        if self._world is None:
+            return ""
+        return catalogue.hindrance(agent, self._world, self._who.model, self._who.granted)
 
     async def _recount(self) -> None:
         """List the sources again; known counts are kept."""
@@ -142,9 +195,9 @@ class HomeScreen(AppScreen, keys="home"):
             return
         known = {place.key: place.count for place in self._places}
         self._places = [replace(place, count=known.get(place.key)) if place.count is None else place for place in found]
-        self._sources.show(self._places, self._games.place)
+        self._sources.show(self.offered, self._games.place)
         self._tell()
-        if self._games.place.of_records and not self._games.busy:
+        if (self._games.place.of_records or self._games.place.kind == "ladder") and not self._games.busy:
             row = self._games.row
             self._open(self._games.place, row.key if row else "")
 
@@ -152,30 +205,46 @@ class HomeScreen(AppScreen, keys="home"):
         """Show ``place``, with the cursor on the game ``key``."""
         self._at = ""
         self._games.open(place)
-        self._sources.show(self._places, place)
+        self._visited.add(place.key)
+        self._sources.show(self.offered, place)
         self.say("")
         self._load(place, key)
 
     @work(group="games", exclusive=True)
     async def _load(self, place: catalogue.GameSource, key: str) -> None:
         try:
+            await self._suit()
             if place.kind == "made-up":
                 # One house is quickly made, and enough to begin with.
                 seed = key.removeprefix(f"{place.split}:")
                 await self._make_up(int(seed) if seed.isdecimal() else catalogue.first_seed(place))
                 self._have_listed()
-            listing = await self.in_thread(partial(self._catalogue.games, place))
+            listing = await self.in_thread(partial(self._listing, place))
         except HousequestError as error:
             self._games.give_up()
             self._have_listed()
             self.say(str(error))
             return
-        if place.kind != "made-up":
+        if place.kind not in {"made-up", "household"}:
             count = len(listing.rows)
             self._places = [replace(each, count=count) if each.key == place.key else each for each in self._places]
-            self._sources.show(self._places, place)
+            self._sources.show(self.offered, place)
         self._games.fill(listing, key)
         self._have_listed()
+
+    def _listing(self, place: catalogue.GameSource) -> catalogue.GameIndex:
+        if place.kind == "ladder":
+            from housequest.tui.play.ladder import ladder_games
+
+            return ladder_games()
+        if place.kind != "daily":
+            return self._catalogue.games(place)
+        # Not on the way to the first picture.
+        from housequest.tui.play.game import daily_game, first_try
+
+        day = date.today()
+        tried = first_try(day)
+        return self._catalogue.daily(day, daily_game(day).task, tried.record if tried else None)
 
     def _have_listed(self) -> None:
         """Let keys count, and start the game for who wanted to play before there was one."""
@@ -209,7 +278,7 @@ class HomeScreen(AppScreen, keys="home"):
             self.say(str(error))
 
     def say(self, note: str) -> None:
-        self._fault = note
+        self._fault = _OPTION.sub(lambda found: f"the key {_KEYS[found[1]]}", note)
         self._tell()
 
     def _tell(self) -> None:
@@ -225,6 +294,8 @@ class HomeScreen(AppScreen, keys="home"):
         if row is None:
             nothing = "does nothing: there is no game to play here"
             return Content("starts the game once it is listed" if self._games.busy else nothing)
+        if row.key == catalogue.OLDER:
+            return Content("lists the older games, too")
         goal = Content.styled(one_line(row.text, LONGEST), "bold")
         if row.record is not None:
             if row.record.live:
@@ -232,22 +303,23 @@ class HomeScreen(AppScreen, keys="home"):
             if row.record.started is None:
                 return Content.assemble("does nothing, for this record is damaged: ", goal)
             return Content.assemble("goes on with it: " if row.record.unfinished else "shows it again: ", goal)
+        if row.day is not None:
+            return Content.assemble("begins today's house, the same for everyone, in one try: ", goal)
+        if row.rung:
+            return Content.assemble("plays it for its stars: ", goal)
         agent, game = self._who.agent.name, printable(row.key)
         return Content.assemble(self._who.mode.sentence.format(agent=agent, game=game), goal)
 
     def _advice(self) -> Content:
         row = self._games.row
-        advice = "tab goes from field to field, and the arrow keys move in each"
+        advice = ""
         if row and row.record:
             advice = one_line(row.aside, LONGEST)
-        elif row and row.task:
-            agent, model = self._who.agent.name, self._who.player.model
-            try:  # the model that is named, or the one that ships
-                spec.model_for(agent, model or None, row.task.world)
-            except ConfigurationError:
-                other = "another" if model else "a"
-                advice = f"{agent} needs {other} language model: m names one, a takes another agent"
-        return Content.styled(advice, "$quiet")
+        elif row and row.task and row.day is None and not row.rung and self._who.mode.name != "you":
+            advice = self._hindrance(self._who.agent)
+        if not advice and self._games.place.book:
+            advice = f"whoever plays knows what was learned here in {plural(self._games.place.count, 'day')}"
+        return Content.styled(advice or _TIPS[self._more], "$quiet")
 
     @on(OptionList.OptionHighlighted, "SourceList")
     def _place_chosen(self, moved: OptionList.OptionHighlighted) -> None:
@@ -263,6 +335,7 @@ class HomeScreen(AppScreen, keys="home"):
             self._tell()  # What was preselected is no answer to what was said.
             return
         self._preselected = None
+        self._wanted = self._who.agent.name
         self.say("")
 
     @on(GameBrowser.Changed)
@@ -275,6 +348,8 @@ class HomeScreen(AppScreen, keys="home"):
         self._tell()
 
     def on_descendant_focus(self) -> None:
+        if self._world is not None and not self._who.editing and self._asked != (self._who.model, self._who.granted):
+            self.run_worker(self._suit(), group="suit", exclusive=True)
         self._tell()
 
     @on(GameList.Picked)
@@ -284,6 +359,8 @@ class HomeScreen(AppScreen, keys="home"):
             self._games.list.focus()
         elif row and row.record and row.record.started and not row.record.unfinished:
             self.post_message(OpenScreen("replay", (row.record.path,)))
+        elif row is not None and row.key == catalogue.OLDER:
+            self._games.unfold()
         elif row is not None:
             self.awaited = "The game is being prepared."
             self._start(row)
@@ -295,11 +372,13 @@ class HomeScreen(AppScreen, keys="home"):
     async def _start(self, row: catalogue.GameRow) -> None:
         # Not on the way to the first picture: it takes the loop of episodes.
         from housequest.agent.episodes.record import is_played
-        from housequest.tui.play.game import make_game, resume_game
+        from housequest.tui.play import ladder
+        from housequest.tui.play.game import daily_game, daily_record, make_game, resume_game
 
         self.say("")
-        player, mode = self._who.player, self._who.mode.name
+        player, mode = self._who.player, self._who.mode.name if row.day is None else "you"
         record, task, place = row.record, row.task, self._games.place
+        resume = record.path if record is not None else None
         recent = self._recent.used(self._who.model)
         try:
             if record is not None and record.unfinished and await self.in_thread(partial(is_played, record.path)):
@@ -308,15 +387,25 @@ class HomeScreen(AppScreen, keys="home"):
             if record is not None:
                 known = replace(recent, rules=player.rules or recent.rules)
                 game = await self.in_thread(lambda: resume_game(self._catalogue, record, self._settings, known))
+            elif row.day is not None:
+                game = await self.in_thread(partial(daily_game, row.day))
+                resume = await self.in_thread(partial(daily_record, row.day))
+            elif row.rung:
+                game = ladder.rungs()[row.rung - 1].game
+                await self.in_thread(game.open)
+                mode = TOGETHER if game.beside else "you"
             else:
                 assert task is not None
-                game = await self.in_thread(lambda: make_game(self._catalogue, task, player))
+                if mode != "you" and not player.model and (fault := self._hindrance(self._who.agent)):
+                    raise ConfigurationError(fault)
+                beside, player = mode == TOGETHER, player._replace(rules=player.rules or place.book)
+                game = await self.in_thread(lambda: make_game(self._catalogue, task, player, beside=beside))
         except HousequestError as error:
             self.awaited = ""
             self.say(str(error))
             return
         if record is None:
-            said = (place.world, place.split, row.key, player.agent, mode, player.rules, player.grants)
+            said = (place.world, place.split, row.key, self._wanted, self._mode or mode, self._who.player.rules, player.grants)
             chosen = self._recent = catalogue.RecentChoices(*said, self._recent.used(player.model).models)
 
             def keep() -> str:
@@ -324,11 +413,11 @@ class HomeScreen(AppScreen, keys="home"):
                 return catalogue.save_recent(replace(chosen, view=now.view, camera=now.camera))
 
             self.say(await self.in_thread(keep))
-        elif not self._who.mode.resumes:
-            mode = "watch"
+        elif game.beside or not self._who.mode.resumes:
+            mode = TOGETHER if game.beside else "watch"
         game.record, game.speed = self._record, self._speed
         guided, self._newcomer = self._newcomer and mode == "watch", False
-        arguments = (game, mode, record.path if record else None, *([True] if guided else []))
+        arguments = (game, mode, resume, *([True] if guided else []))
         self.post_message(OpenScreen(MODES[mode].screen, arguments, awaited=True))
 
     def action_quit(self) -> None:
@@ -361,10 +450,25 @@ class HomeScreen(AppScreen, keys="home"):
     def action_agent(self) -> None:
         self._who.agents.next()
 
+    def action_more(self) -> None:
+        """Show every source and every setting, or only those for somebody who wants a house."""
+        self._show_more(not self._more)
+
+    def _show_more(self, more: bool) -> None:
+        if more == self._more:
+            return
+        self._more, self._visited = more, {self._games.place.key}
+        self._games.list.focus()  # what has the focus may be hidden
+        self._who.show_more(more)
+        self._sources.show(self.offered, self._games.place)
+        self.run_worker(self._suit(), group="suit", exclusive=True)
+
     def action_edit(self, field: str) -> None:
+        self._show_more(True)
         self._who.lines[field].focus()
 
     def action_grants(self) -> None:
+        self._show_more(True)
         self._who.grants.focus()
 
     def action_mode(self, mode: str) -> None:

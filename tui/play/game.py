@@ -13,27 +13,30 @@ from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
-from housequest.agent.agents.spec import default_agent, model_for
-from housequest.agent.base import Agent, AskPerson, Turn
+from housequest.agent.agents.spec import agent_spec, default_agent, model_for
+from housequest.agent.base import Agent, AskPerson, Away, Idle, Overheard, Say, Turn
 from housequest.agent.config import Settings, SettingsSource, pairs
-from housequest.agent.episodes.events import Ended, Event, Started, Stepped, TurnSpent
+from housequest.agent.episodes.events import Ended, Event, Participant, Started, Stepped, TurnSpent
 from housequest.agent.episodes.record import part_of, playing, read_sound, whole_of
 from housequest.agent.evaluation.runs.spec import slug
 from housequest.agent.models.base import Model, ReplyProgress, Watch, unwatched
 from housequest.agent.models.registry import DEFAULT_MODEL, portable_name
-from housequest.agent.setup import HUMAN, Setup, read_rules, set_up
+from housequest.agent.setup import HUMAN, Setup, read_rules, set_up, set_up_beside
 from housequest.knowledge.rulebook import SUFFIX
 from housequest.tui.home.catalogue import Catalogue, PlayerChoice, RecentChoices, RecordedGame, settings_in
-from housequest.tui.text import plural
+from housequest.tui.text import natural, plural
 from housequest.worlds.base import Env, Solvable, Task, World
 from housequest.worlds.errors import ConfigurationError, HousequestError
 from housequest.worlds.locks import InUse
 from housequest.worlds.paths import state_folder
 from housequest.worlds.registry import make_world, replay_options
+from housequest.worlds.shared import Seat, Shared
 
 __all__ = ["HUMAN"]
 
 SEARCHED = 10_000  # tasks of a split among which `next_game` looks for one of the same type
+EXPERT = "expert"
+FORGET = "never mind"  # takes back what an agent was told
 _MARKS = 25  # in a line of the day's result
 
 
@@ -43,7 +46,8 @@ class ChosenGame:
 
     Once it is open, it has its parts for one session, which closes them; ``replace`` makes a game that is not open. ``env`` is
     None until a slow world is opened, and ``played_by`` where a recorded game goes on: resuming makes the agent. ``person`` is
-    asked for the commands of a person who plays, and ``watch`` is told of the model's replies as they come.
+    asked for the commands of a person who plays, and ``watch`` is told of the model's replies as they come. ``beside``: a
+    person plays together with the agent, in the ``house`` of both; ``patience`` is how long a round waits for them, in seconds.
     """
 
     world: World
@@ -52,10 +56,13 @@ class ChosenGame:
     settings: Settings
     record: bool = True
     speed: float | None = None
+    beside: bool = False
+    patience: float | None = None
     setup: Setup | None = field(default=None, init=False, compare=False)
     opened_model: Model | None = field(default=None, init=False, compare=False)
     played_by: Agent | None = field(default=None, init=False, compare=False)
     env: Env | None = field(default=None, init=False, compare=False)
+    house: Shared | None = field(default=None, init=False, compare=False)
     person: AskPerson | None = field(default=None, init=False, compare=False)
     watch: Watch = field(default=unwatched, init=False, compare=False)
 
@@ -64,14 +71,24 @@ class ChosenGame:
         """The model the agent plays with; None where it needs none. Raises ``ConfigurationError`` where there is none."""
         return model_for(self.agent, self.settings.model, self.world.name, self.settings.settings_of(self.agent))
 
+    @property
+    def hears_hints(self) -> bool:
+        """True if the agent listens to a person: one that has a model does, and the expert of a household."""
+        listens = "model" in agent_spec(self.agent).needs or (self.agent == EXPERT and self.world.household is not None)
+        return listens and not self.beside
+
     def open(self, *, resumed: bool = False) -> Setup:
         """Open the game, once, but for a slow world. Raises a ``HousequestError`` if it cannot begin; nothing is called."""
         if self.setup is None:
-            setup = set_up(self.settings, self.world, self.agent)
-            self.opened_model = setup.make_model(watch=self.heard)
+            setup = (set_up_beside if self.beside else set_up)(self.settings, self.world, self.agent)
+            agent = setup.each[-1]
+            self.opened_model = agent.make_model(watch=self.heard)
             if not resumed:
-                self.played_by = setup.make_agent(self.opened_model, self.ask)
-            if self.world.info.inline:
+                self.played_by = agent.make_agent(self.opened_model, self.ask)
+            if self.beside:
+                self.house = setup.share(self.task)
+                self.env = Seat(self.house, self.house.players[0])
+            elif self.world.info.inline:
                 self.env = setup.open(self.task)
             self.setup = setup
         return self.setup
@@ -79,7 +96,7 @@ class ChosenGame:
     def heard(self, progress: ReplyProgress) -> None:
         self.watch(progress)  # which may be set once the game is open
 
-    async def ask(self, turn: Turn) -> str | None:
+    async def ask(self, turn: Turn) -> str | Say | Overheard | Idle | Away | None:
         assert self.person is not None
         return await self.person(turn)
 
@@ -96,8 +113,8 @@ def next_game(game: ChosenGame) -> ChosenGame:
     raise ConfigurationError(f"{game.task.split} has no other task of the type {game.task.type}; home has all of them.")
 
 
-def make_game(catalogue: Catalogue, task: Task, player: PlayerChoice) -> ChosenGame:
-    """The game of ``task`` with ``player``. Raises a ``HousequestError`` if it cannot begin."""
+def make_game(catalogue: Catalogue, task: Task, player: PlayerChoice, *, beside: bool = False) -> ChosenGame:
+    """The game of ``task`` with ``player``, for whoever is ``beside`` it. Raises a ``HousequestError`` if it cannot begin."""
     settings = settings_in(task.world, catalogue.settings)
     chosen = {
         "agent": player.agent,
@@ -108,36 +125,46 @@ def make_game(catalogue: Catalogue, task: Task, player: PlayerChoice) -> ChosenG
     }
     source = SettingsSource("home", chosen, spelled={key: f"The {key}" for key in chosen})
     settings = Settings.read({**settings.model_dump(), **chosen}, dict.fromkeys(chosen, source))
-    return _opened(catalogue, task, settings)
+    return _opened(catalogue, task, settings, beside=beside)
 
 
 def resume_game(catalogue: Catalogue, record: RecordedGame, settings: Settings, recent: RecentChoices) -> ChosenGame:
     """The unfinished game of ``record``, as it was configured. Raises a ``HousequestError`` if it cannot go on."""
     if record.started is None:
         raise ConfigurationError(record.fault)
+    if any(one.stand_in for one in record.started.players or ()):
+        raise ConfigurationError(f"Two people play this game: housequest serve --together {record.path} goes on with it.")
     settings = settings_for(record.started, settings, recent)
-    return _opened(catalogue, catalogue.world(settings).task(record.started.task), settings, resumed=True)
+    task, beside = catalogue.world(settings).task(record.started.task), record.started.players is not None
+    return _opened(catalogue, task, settings, resumed=True, beside=beside)
 
 
-def _opened(catalogue: Catalogue, task: Task, settings: Settings, *, resumed: bool = False) -> ChosenGame:
+def _opened(catalogue: Catalogue, task: Task, settings: Settings, *, resumed: bool = False, beside: bool = False) -> ChosenGame:
     agent = settings.agent or default_agent(settings.model, settings.world)
-    game = ChosenGame(catalogue.world(settings), task, agent, settings)
+    game = ChosenGame(catalogue.world(settings), task, agent, settings, beside=beside)
     game.open(resumed=resumed)
     return game
 
 
 def settings_for(started: Started, settings: Settings, recent: RecentChoices) -> Settings:
     """The settings that an unfinished game began with; a model or rules that are not found raise ``ConfigurationError``."""
-    model, rules = started.model, started.rules
+    player: Started | Participant = started
+    agent = started.agent
+    if started.players is not None:
+        player = next((one for one in started.players if one.agent != HUMAN or one.stand_in), started.players[0])
+        agent = player.stand_in or player.agent
+        if len(started.players) != 2 or agent == HUMAN or all(one.agent != HUMAN for one in started.players):
+            raise ConfigurationError("This game of several agents has no place for a person; a run goes on with it.")
+    model, rules = player.model, player.rules
     if model is not None:
         fault = f"This game was played with {model}: press m, name it with its address or options, and try again."
         names = (settings.model, *recent.models, DEFAULT_MODEL)
-        model = _found(names, lambda name: portable_name(name) == started.model, fault)
+        model = _found(names, lambda name: portable_name(name) == player.model, fault)
     if rules is not None:
         book = rules.partition("@")[0]
         fault = f"This game was told the rules in {book}: press b, name that file, as it was, and try again."
         names = (settings.rules, recent.rules, book.removesuffix(SUFFIX))
-        rules = _found(names, lambda name: read_rules(name).label == started.rules, fault)
+        rules = _found(names, lambda name: read_rules(name).label == player.rules, fault)
     here = settings_in(started.world, settings)
     engine = "textworld" if started.engine.startswith("textworld") else "native"
     options = {"engine": engine, **replay_options(started.world, started.engine)}
@@ -146,14 +173,15 @@ def settings_for(started: Started, settings: Settings, recent: RecentChoices) ->
         "engine": options.pop("engine"),
         "world_option": {**here.world_option, **options},
         "goals": started.wording,
-        "agent": started.agent,
+        "agent": agent,
         "model": model,
         "rules": rules,
         "rules_budget": started.rules_budget or settings.rules_budget,
         "grant": started.grants,
         "max_steps": started.max_turns,
         "seed": started.seed,
-        "set": {key: value for key, value in started.settings.items() if value is not None},
+        "set": {key: value for key, value in player.settings.items() if value is not None},
+        "talk": started.talk or here.talk,
     }
     source = SettingsSource(
         "the record", values, spelled={key: f"This game cannot go on: its record's {key}" for key in values}
@@ -222,7 +250,7 @@ def daily_game(day: date) -> ChosenGame:
 
 
 class DailyTry(NamedTuple):
-    """The game of a day that counts, as far as it can be read; ``fault`` says why not further."""
+    """A person's game, such as the one of a day that counts, as far as it can be read; ``fault`` says why not further."""
 
     record: Path
     told: tuple[Event, ...]
@@ -238,18 +266,47 @@ class DailyTry(NamedTuple):
         ends = [event.body.outcome for event in self.told if isinstance(event.body, Ended)]
         return ends[-1:] == ["won"] and not (self.fault or self.unfinished)
 
+    @property
+    def turns(self) -> int | None:
+        """The turns in which it was won; None if it was not."""
+        ends = [event.body.turns for event in self.told if isinstance(event.body, Ended)]
+        return ends[-1] if self.won else None
 
-def first_try(day: date) -> DailyTry | None:
-    """The first game at the house of this day, None before it; one left before its first command is none."""
-    found = (state_folder() / "episodes").glob(f"{day:%Y%m%d}-*-{slug(_reference(day))}-{HUMAN}*.jsonl*")
-    for record in sorted(file for file in found if file.suffix in {".jsonl", ".part"} and ".timing." not in file.name):
+    @property
+    def counts(self) -> bool:
+        """True if a person played it, and not only looked at it."""
+        if not self.told or self.fault:
+            return bool(self.fault) and f"-{HUMAN}" in self.record.name
+        started = self.told[0].body
+        by = {started.agent, *(one.agent for one in started.players or ())} if isinstance(started, Started) else set[str]()
+        return HUMAN in by and (self.unfinished or any(isinstance(event.body, Stepped | TurnSpent) for event in self.told))
+
+
+def tries(reference: str, begun: str = "*", agent: str = "") -> Iterator[DailyTry]:
+    """The games in which a person played this task, the first one first; those left before their first command are none.
+
+    Args:
+        reference: The task, such as ``generated:7``.
+        begun: The day on which they began, as their records name it; any by default.
+        agent: The agent that their records name; in a house for two this is the one beside the person.
+
+    Yields:
+        What can be read of each.
+    """
+    found = (state_folder() / "episodes").glob(f"{begun}-*-{slug(reference)}-{agent}*.jsonl*")
+    records = (file for file in found if file.suffix in {".jsonl", ".part"} and ".timing." not in file.name)
+    for record in sorted(records, key=lambda file: natural(whole_of(file).stem)):
         try:
             tried = DailyTry(record, *read_sound(record))
         except ConfigurationError as error:
             tried = DailyTry(record, (), str(error))
-        if tried.unfinished or tried.fault or any(isinstance(event.body, Stepped | TurnSpent) for event in tried.told):
-            return tried
-    return None
+        if tried.counts:
+            yield tried
+
+
+def first_try(day: date) -> DailyTry | None:
+    """The first game at the house of this day, None before it; one left before its first command is none."""
+    return next(tries(_reference(day), f"{day:%Y%m%d}", HUMAN), None)
 
 
 def daily_record(day: date) -> Path:

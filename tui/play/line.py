@@ -1,4 +1,4 @@
-"""The command line: a command, completed from those that are possible, or a hint after a question mark."""
+"""The command line: a command, completed from those that are possible, words that are read, or a hint after a question mark."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, Self
 
+from rapidfuzz import process
 from rapidfuzz.distance import OSA
 from textual import events
 from textual.actions import SkipAction
@@ -18,15 +19,20 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from housequest.agent.skills.naming import kind_of
+from housequest.agent.skills.language.directions import Directions
+from housequest.agent.skills.language.playing import PlayersLine
+from housequest.agent.skills.language.sentences import Control
 from housequest.tui.keymap import Equipped
 from housequest.tui.text import natural, printable
+
+Reader = Callable[[str, str | None], PlayersLine | None]
 
 ROWS = 6  # completions that are seen at once
 LONGEST = 1_000  # characters that the line takes
 HINT = "?"  # what a hint begins with
 REMEMBERED = 200
 _LONGEST_TYPED = 200  # typed characters that count
+_SLIPS = 1  # slips of the finger in a command: a letter, or two that changed places
 
 _PARTICLES = frozenset(("from", "in", "into", "in/on", "on", "to", "under", "with", "at", "the"))
 """Words that say little: "fr" means the fridge rather than "from"."""
@@ -38,9 +44,6 @@ class CommandMatch(NamedTuple):
     command: str
     marks: tuple[int, ...]
 
-
-_ARTICLES = frozenset(("a", "an", "the"))
-_PARTS = re.compile(r"\{\w+\}|[^\s{}]+")  # the words and the places of a pattern of commands
 
 _Words = Sequence[tuple[int, str]]
 """The words of a command, each with the place at which it begins."""
@@ -68,77 +71,19 @@ class CommandCompleter:
         return self._exact.get(_plain(typed))
 
     def near(self, typed: str) -> str | None:
-        """The command that ``typed`` is but for slips, missing numbers and people's names of things."""
-        sought = _plain(typed).split()
-        return (self._slip_of(sought) or self._slip_of(self._renamed(sought))) if sought else None
-
-    def _slip_of(self, sought: Sequence[str]) -> str | None:
-        fits = (one for one, words in self._known.items() if _used(sought, [word for _, word in words]) == len(sought))
-        return next(fits, None)
-
-    def _renamed(self, sought: Sequence[str]) -> list[str]:
-        """The words with what people call a thing ("tap", "kitchen counter") as the commands of this verb name it."""
-        alike = [[word for _, word in words] for words in self._known.values() if [word for _, word in words[:1]] == sought[:1]]
-        kinds = {name for words in alike for name, number in pairwise(words) if number.isdecimal()}
-        known, renamed, at = {word for words in alike for word in words}, list[str](), 0
-        while at < len(sought):
-            # A word of a name may be one by itself: the kitchen's counter is no kitchen.
-            names = ((size, kind_of("".join(sought[at : at + size]), kinds)) for size in (3, 2, 1))
-            size, name = next((one for one in names if one[1]), (1, None))
-            if size == 1 and (name is None or sought[at] in known):
-                name = "" if sought[at] in _ARTICLES else sought[at]
-            renamed += [name] if name else []
-            at += size
-        return renamed
+        """The command that ``typed`` is but for a slip."""
+        # "Look down" is LookDown where commands are written so.
+        joined = _plain(typed).replace(" ", "")
+        if joined in self._exact:
+            return self._exact[joined]
+        found = process.extractOne(_plain(typed), self._exact, scorer=OSA.distance, score_cutoff=_SLIPS)
+        return None if found is None or not found[1] else self._exact[found[0]]
 
     def ranked(self, typed: str) -> tuple[CommandMatch, ...]:
         """The commands that ``typed`` may mean, best first; all of them for an empty text."""
         sought = _plain(typed)
         ranks = [(rank, one) for one, text in self._lower.items() if (rank := _rank(text, self._known[one], sought))]
         return tuple(CommandMatch(command, rank[2]) for rank, command in sorted(ranks, key=lambda ranked: ranked[0][:2]))
-
-
-def spelled(typed: str, patterns: Iterable[str], names: Iterable[str]) -> str | None:
-    """The command of ``patterns`` about ``names`` that ``typed`` is but for slips and missing numbers, possible or not."""
-    sought = _plain(typed).split()
-    known = sorted(set(names), key=natural)
-    meant = next((command for pattern in patterns if (command := _written(sought, _PARTS.findall(pattern), known))), None)
-    return None if meant == " ".join(sought) else meant
-
-
-def names_in(commands: Iterable[str]) -> set[str]:
-    """The numbered things that ``commands`` name."""
-    return {f"{name} {number}" for one in commands for name, number in pairwise(one.lower().split()) if number.isdecimal()}
-
-
-def _written(sought: Sequence[str], parts: Sequence[str], names: Sequence[str]) -> str | None:
-    """The typed text as a command of these parts, with one of ``names`` in each ``{place}``."""
-    if not parts or not sought:
-        return None if parts or sought else ""
-    for words in names if parts[0].startswith("{") else parts[:1]:
-        used = _used(sought, words.split())
-        if used and (rest := _written(sought[used:], parts[1:], names)) is not None:
-            return f"{words} {rest}".rstrip()
-    return None
-
-
-def _used(sought: Sequence[str], words: Sequence[str]) -> int | None:
-    """The number of typed words that stand for ``words``, whose numbers may be left out; None where they do not."""
-    at = 0
-    for word in words:
-        typed = sought[at] if at < len(sought) else ""
-        if _slipped(typed, word):
-            at += 1
-        elif not word.isdecimal() or typed.isdecimal():
-            return None
-    return at
-
-
-def _slipped(typed: str, word: str) -> bool:
-    """Return True if ``typed`` is ``word``, with at most a letter or two wrong."""
-    if typed == word or typed.isdecimal() or word.isdecimal() or len(word) < 3:
-        return typed == word
-    return OSA.distance(typed, word, score_cutoff=2) <= (2 if len(word) > 6 else 1)
 
 
 def _plain(text: str) -> str:
@@ -244,48 +189,70 @@ class CompletionList(Equipped, Widget):
         self.refresh(layout=True)
 
 
+class _TypedInput(Input):
+    """The typed text. While there is none, keys that move in it or mark it are left to the game."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        del parameters
+        return not action.startswith("cursor_") or bool(self.value)
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key != "enter":
+            await super()._on_key(event)
+            return
+        # As a binding, it would be looked for only after the letters that were typed next.
+        event.stop()
+        event.prevent_default()
+        await self.action_submit()
+
+
 class CommandLine(Equipped, Widget, keys="line"):
-    """One line of input, which posts what is sent and never moves the focus; by ``patterns`` and
-    the ``canonical`` form of a command it knows what is misspelled."""
+    """One line of input, which posts what is sent and never moves the focus.
+
+    Words that are no command are read by ``reader``, and what they mean is shown below them: Enter then sends it. ``reader``
+    gets the words and, where the person was asked which thing they mean, the one that they picked; None for words to send as
+    they are.
+    """
 
     @dataclass
     class Submitted(Message):
+        """Send ``command``, and what the ``orders`` bring after it."""
+
         command: str
+        orders: Directions | None = None
 
     @dataclass
     class Hinted(Message):
         text: str
 
     @dataclass
-    class Doubted(Message):
-        """The ``typed`` text is no command; ``meant``, now in the line, would be accepted if ``possible``."""
+    class Controlled(Message):
+        """The ``said`` words steer the game, such as "stop"."""
 
-        typed: str
-        meant: str
-        possible: bool
+        word: Control
+        said: str
 
     class Left(Message):
         """Give the focus back."""
 
-    def __init__(self, *, hints: bool = True, patterns: Sequence[str] = (), canonical: Callable[[str], str] = str) -> None:
+    def __init__(self, *, hints: bool = True, reader: Reader | None = None, words: str = "") -> None:
         super().__init__()
-        self._hints, self._canonical = hints, canonical
-        self._patterns = patterns
-        self._names = set[str]()
+        self._hints, self._reader, self._words = hints, reader, words
         self._completer = CommandCompleter()
         self._history: list[str] = []
         self._recalled: int | None = None
-        self._listed = False
-        self._doubted = ""
-        self._input = Input(placeholder=self._offered(False), compact=True, select_on_focus=False, max_length=LONGEST)
+        self.meant: PlayersLine | None = None
+        self._input = _TypedInput(placeholder=self._offered(False), compact=True, select_on_focus=False, max_length=LONGEST)
         self._input.cursor_blink = False
         self._list = CompletionList(self.prefill)
+        self._below = Static("", classes="line--meant", markup=False)
 
     def compose(self) -> ComposeResult:
         yield self._list
         with Horizontal():
             yield Static("› ", classes="line--mark")
             yield self._input
+        yield self._below
 
     @property
     def value(self) -> str:
@@ -297,8 +264,6 @@ class CommandLine(Equipped, Widget, keys="line"):
         if completer.commands == self._completer.commands:
             return
         self._completer = completer
-        self._names |= names_in(commands or ())
-        self._listed = bool(commands)
         self._input.placeholder = self._offered(bool(commands))
         self._complete()
 
@@ -349,26 +314,61 @@ class CommandLine(Equipped, Widget, keys="line"):
         elif self._recalled is None or message.value != self._history[self._recalled]:
             self._recalled = None
             self._complete()
+        typed = " ".join(message.value.split())
+        if self.meant is not None and not self.meant.choices and typed not in ("", self.meant.said):
+            self.tell(None)
+            self._complete()
 
     def on_input_submitted(self, message: Input.Submitted) -> None:
         message.stop()
-        text = " ".join(self.value.split())
+        # Who types fast has begun the next line before this one is read.
+        later = self.value.removeprefix(message.value) if self.value.startswith(message.value) else ""
+        self._take(" ".join(message.value.split()))
+        if later and not self.value:
+            self._put(later)
+
+    def _take(self, text: str) -> None:
+        """Send a line, or show its meaning."""
         if text.startswith(HINT):
             self._send(self.Hinted(text.removeprefix(HINT).strip()), text)
+        elif (command := self._completer.exact(text) or self._list.command) is not None:
+            self._send(self.Submitted(command), command)
+        elif text:
+            self._understand(text)
+
+    def _understand(self, text: str) -> None:
+        """Show the meaning of words that are no command, or send the one that is shown."""
+        read, picked = self.meant, None
+        if read is not None and text == read.said and read.commands:
+            self._send(self.Submitted(read.commands[0], read.orders), text)
             return
-        command = self._completer.exact(text) or self._list.command
-        doubtful = command is None and self._listed and text != self._doubted
-        older = self._canonical(text)
-        near = self._completer.near(older) if doubtful else None
-        meant = near or (spelled(older, self._patterns, self._names) if doubtful else None)
-        if doubtful and older != text:
-            meant = meant or older
-        if meant is not None:
-            self._doubted = text
-            self._put(meant)
-            self.post_message(self.Doubted(text, meant, near is not None))
-        elif command or text:
-            self._send(self.Submitted(command or text), command or text)
+        if read is not None and read.choices and text.isdecimal() and 0 < int(text) <= len(read.choices):
+            text, picked = read.said, read.choices[int(text) - 1]
+        meant = None if self._reader is None else self._reader(text, picked)
+        if meant is None and self._completer.commands:
+            near = self._completer.near(text)
+            meant = PlayersLine(text, (near or text,), says="" if near else "It is not possible now.")
+        if meant is None or (meant.commands == (text,) and not meant.says) or (picked is not None and meant.commands):
+            command, orders = (text, None) if meant is None else (meant.commands[0], meant.orders)
+            self._send(self.Submitted(command, orders), text)
+        elif meant.control is not None:
+            self._send(self.Controlled(meant.control, text), text)
+        else:
+            if meant.asked or meant.choices:
+                self._remember(text)
+            self.tell(meant)
+
+    def tell(self, meant: PlayersLine | None) -> None:
+        """Show the meaning of a line below it; None takes it away."""
+        self.meant = meant
+        self._list.show(())
+        words = "" if meant is None else meant.shown
+        if meant is not None and meant.commands:
+            words = f"{words}  ⏎"
+        elif meant is not None and not self.value:
+            words = f"{meant.said}: {words}"
+        self._below.update(printable(words).replace("\n", " "))
+        self.set_class(bool(words), "-meant")
 
     def on_descendant_focus(self) -> None:
         self.add_class("-typing")
@@ -381,14 +381,25 @@ class CommandLine(Equipped, Widget, keys="line"):
         self.focus()
 
     def _offered(self, listed: bool) -> str:
-        return f"a command{' · ↓ lists what is possible' if listed else ''}{' · ?words for a hint' if self._hints else ''}"
+        below, hint = "↓ lists what is possible" if listed else "", "?words for a hint" if self._hints else ""
+        kinds = (
+            "a command" if self._reader is None or self._words else "a command or your own words",
+            self._words,
+            below,
+            hint,
+        )
+        return " · ".join(filter(None, kinds))
 
     def _send(self, message: Message, line: str) -> None:
+        self._remember(line)
+        self.tell(None)
+        self.post_message(message)
+
+    def _remember(self, line: str) -> None:
+        """Keep a line that is done with, and empty the line."""
         if not self._history or self._history[-1] != line:
             self._history = [*self._history[-REMEMBERED:], line]
-        self._doubted = ""
         self._put("")
-        self.post_message(message)
 
     def _put(self, text: str) -> None:
         self._recalled = None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.content import Content
@@ -16,18 +17,24 @@ from textual.message import Message
 from textual.style import Style
 from textual.widget import Widget
 
-from housequest.agent.episodes.events import Ended, Event, Intervened
+from housequest.agent.episodes.events import Ended, Event, Intervened, Stepped
+from housequest.agent.skills.language.answers import Mind
+from housequest.agent.skills.language.directions import Directions
+from housequest.agent.skills.language.playing import CONTROLLED, PlayersLine, read_line
+from housequest.agent.skills.language.sentences import Control, Surroundings
 from housequest.tui.base_screen import AppScreen, OpenScreen, PickDialog
-from housequest.tui.episode.stage import EpisodePanes, Pane
-from housequest.tui.episode.state import ViewState, apply
+from housequest.tui.episode.stage import NARROW, EpisodePanes, Pane
+from housequest.tui.episode.state import EpisodeMoment, ViewState, apply, hearing
 from housequest.tui.episode.view import CAMERA_MODES, ViewMode, ViewPane
 from housequest.tui.home.catalogue import load_recent, save_recent
 from housequest.tui.keymap import PALETTE_GROUPS, Equipped, action_anywhere
+from housequest.tui.play.company import words_in
 from housequest.tui.play.game import ChosenGame
-from housequest.tui.play.line import CommandLine
-from housequest.tui.play.session import PACES, PlayMode, Session, SessionStatus, SessionUpdate, next_pace
+from housequest.tui.play.line import CommandCompleter, CommandLine
+from housequest.tui.play.session import PACES, Noticed, PlayMode, Session, SessionStatus, SessionUpdate, next_pace
 from housequest.tui.text import natural, one_line, words
 from housequest.tui.widgets.keybar import KeyBar
+from housequest.worlds.base import Explaining
 from housequest.worlds.errors import HousequestError
 
 if TYPE_CHECKING:
@@ -51,11 +58,21 @@ SAVING = Lock()  # held while a choice is saved, so that what is saved last is w
 
 
 class ViewScreen(AppScreen):
-    """A screen with a ``view``. It begins with the drawing that was shown last, and keeps what is chosen."""
+    """A screen with a ``view``. It begins with the drawing that was shown last, and keeps what is chosen.
+
+    While nobody has chosen one, the doll's house is drawn wherever the screen has ``ROOM`` and the terminal colours.
+    """
 
     GROUPS = PALETTE_GROUPS["episode"]
+    ROOM: ClassVar[int] = NARROW  # columns
     view: ViewPane
     _chosen: ViewMode = "off"
+    _usual = False  # whether nobody has chosen a drawing yet
+
+    def on_screen_suspend(self) -> None:
+        self.view.refresh()
+
+    on_screen_resume = on_screen_suspend
 
     def show_view(self, mode: ViewMode) -> None:
         """Have the View show ``mode``, and make room for it."""
@@ -69,14 +86,26 @@ class ViewScreen(AppScreen):
         self.begin_view()
 
     def begin_view(self) -> None:
-        """Show the drawing that was shown last, in a world such as this one; none where there are no houses."""
+        """Show the drawing that was shown last in a world such as this one, or the usual one; none where there is no house."""
         recent = load_recent().recent
         last = recent.camera if self.view.pictured else recent.view
         known: list[ViewMode] = [mode for mode in CAMERA_MODES if mode == last and self.view.drawable]
+        self._usual = not last and self.view.drawable
         self.show_view(known[0] if known else "off")
+        self._fit(self.app.size.width)  # pyright: ignore[reportUnknownMemberType]
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._fit(event.size.width)
+
+    def _fit(self, width: int) -> None:
+        """Show the usual drawing if there is room for it."""
+        mode: ViewMode = "house" if self._usual and self.view.colourful and width >= self.ROOM else "off"
+        if self._usual and mode != self.view.mode:
+            self.show_view(mode)
 
     def action_view(self) -> None:
         """Show the next drawing, and after the last one none."""
+        self._usual = False
         self.show_view(self.view.next_mode)
         self._chosen = self.view.mode
         self.run_worker(self._keep(), group="view")
@@ -219,7 +248,7 @@ class LiveGame:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.state = ViewState()
+        self.state = self._told = ViewState()  # with and without the news of a turn under way
         self.failure: Failure | None = None
         self.events: list[Event] = []
         self.rewound = False  # whether it has several branches, or begins its second one now
@@ -232,7 +261,10 @@ class LiveGame:
         """Apply an update of the session; True if a branch ended with it."""
         if isinstance(update, SessionStatus):
             return False
-        self.state = apply(self.state, update)
+        if isinstance(update, Noticed):
+            self.state = hearing(self._told, *update)
+            return False
+        self.state = self._told = apply(self._told, update)
         if not isinstance(update, Event):
             return False
         self.events.append(update)
@@ -267,9 +299,8 @@ class LiveScreen(ViewScreen):
         self._trouble: str | None = None
         self._refused: tuple[str, ...] = ()
         self._prompt = PromptBar()
-        reader = game.world.household
-        patterns = [form.pattern for form in reader.commands.forms] if reader else []
-        self._line = CommandLine(hints=hints, patterns=patterns, canonical=reader.canonical if reader else str)
+        reader = self._read_beside if game.beside else self._read_line if game.world.household is not None else None
+        self._line = CommandLine(hints=hints, reader=reader, words="words for the other" if game.beside else "")
         self._bar = KeyBar()
 
     def facts(self) -> Mapping[str, object]:
@@ -323,8 +354,13 @@ class LiveScreen(ViewScreen):
             self.post_message(self.Updated(session, update))
 
         self.awaited = _OPENING
-        session = Session(game, listen, mode=mode, resume=resume)
+        session = self.make_session(game, listen, mode, resume)
         return session
+
+    def make_session(
+        self, game: ChosenGame, listener: Callable[[SessionUpdate], None], mode: PlayMode, resume: Path | None
+    ) -> Session:
+        return Session(game, listener, mode=mode, resume=resume)
 
     def compose_controls(self) -> ComposeResult:
         yield from (self._prompt, self._line, self._bar)
@@ -365,8 +401,36 @@ class LiveScreen(ViewScreen):
         # The world is opened while the line takes what is typed, and the keys that do no harm.
         return self._line.has_focus_within or (bool(action) and self.refusal(action) is None)
 
-    def submit(self, command: str) -> None:
-        self.session.play(command)
+    def submit(self, command: str, orders: Directions | None = None) -> None:
+        self.session.play(command, orders)
+
+    @property
+    def scene(self) -> Surroundings | None:
+        """All that a person's words are read against; None in a world of no household, and before the game is open."""
+        moment, household = self.games[0].state.moment, self._game.world.household
+        alone = moment.started is None or moment.started.players is None
+        if household is None or moment.belief is None or not alone:
+            return None
+        return Surroundings(moment.belief, household, self._game.task.goal, tuple(one.command for one in moment.transitions))
+
+    def _read_beside(self, said: str, picked: str | None) -> PlayersLine:
+        """A line beside an agent: what is nearly a possible command is asked about, and all else is sent as it is."""
+        del picked
+        words = words_in(said, self._game.world.household)
+        near = CommandCompleter(self.session.status.possible or ()).near(said) if words == said else None
+        return PlayersLine(said, (near or said,))
+
+    def _read_line(self, said: str, picked: str | None) -> PlayersLine | None:
+        moment, scene = self.games[0].state.moment, self.scene
+        if scene is None:
+            return None
+        if self.refusal("line") is not None or scene.commands.reads(said):
+            return PlayersLine(said, (said,))
+        notes = moment.notes or (moment.last.notes if moment.last else ())
+        thoughts = [note.text for note in notes if note.kind == "thought"]
+        left = moment.started.max_turns - moment.turn if moment.started else None
+        mind = Mind(moment.plan, moment.step, *thoughts[-1:], turns=left)
+        return read_line(said, scene, mind, thing=picked, alone=self.session.human)
 
     def on_live_screen_updated(self, message: LiveScreen.Updated) -> None:
         update = message.update
@@ -378,6 +442,21 @@ class LiveScreen(ViewScreen):
                 if game.apply(message.update):
                     self.ended()
                 self.show()
+                if game is self.games[0] and isinstance(update, Event) and isinstance(update.body, Stepped):
+                    self._explain(game.state.moment)
+
+    def _explain(self, moment: EpisodeMoment) -> None:
+        """Say beneath the line why what a person sent was refused, where the answer does not."""
+        turn, world = moment.last, self._game.world
+        if turn is None or turn.command is None or moment.belief is None:
+            return
+        if turn.by != "person" and (self._game.beside or not self.session.human):
+            return  # it was not the person's
+        if (told := self._line.meant) is not None and told.said == turn.command:
+            self._line.tell(None)
+        silent = not (turn.observation.accepted or turn.observation.explanation)
+        if silent and isinstance(world, Explaining) and (why := world.explain(moment.belief, turn.command)):
+            self._line.tell(PlayersLine(turn.command, says=why))
 
     def on_command_line_submitted(self, message: CommandLine.Submitted) -> None:
         if (refusal := self.refusal("line")) is not None:
@@ -387,11 +466,15 @@ class LiveScreen(ViewScreen):
                 self._line.prefill(message.command)
             self.say(refusal)
         else:
-            self.submit(message.command)
+            self.submit(message.command, message.orders)
 
-    def on_command_line_doubted(self, message: CommandLine.Doubted) -> None:
-        later = "" if message.possible else ", which is not possible yet"
-        self.say(f"{message.typed}: no such command. Enter sends {message.meant}{later}; the same again is sent as it is.")
+    def on_command_line_controlled(self, message: CommandLine.Controlled) -> None:
+        self._line.tell(PlayersLine(message.said, says=self.steer(message.word)))
+
+    def steer(self, control: Control) -> str:
+        """Do what a word such as "stop" asks of the game, and say so in a sentence."""
+        self.session.drop_orders()
+        return CONTROLLED[control]
 
     def on_descendant_focus(self) -> None:
         self._show_prompt()  # whose keys are letters while something is typed
@@ -432,8 +515,7 @@ class LiveScreen(ViewScreen):
         ended = status.waiting in {"over", "closed"}
         # Who is in the middle of a word when the game ends goes on typing: its other letters are no keys.
         writing = self._line.has_focus_within and bool(self._line.value)
-        # Where a world has keys of its own, those are what one plays with; a colon begins a line.
-        if yours and not self._typing and not self._game.world.info.keys:
+        if yours and not self._typing:
             self._line.focus()
         elif ended and self._line.has_focus_within and not writing:
             self.focus_story()

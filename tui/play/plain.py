@@ -4,33 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
-from functools import partial
-from itertools import groupby
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
-from housequest.agent.base import Proceed, Turn, Unattended
+from housequest.agent.base import Proceed, Say, Turn, Unattended
 from housequest.agent.episodes import events
 from housequest.agent.episodes.loop import run_episode
-from housequest.agent.episodes.record import EpisodeRecorder, is_played, part_of, read_sound
+from housequest.agent.episodes.record import EpisodeRecorder, is_played, read_sound
+from housequest.agent.episodes.resume import resume_together
+from housequest.agent.episodes.seat_view import SeatView
 from housequest.agent.setup import Setup
 from housequest.tui import terminal
 from housequest.tui.episode.state import note_of
+from housequest.tui.play.company import SAY, SharedPar, seats, shares, words_in
 from housequest.tui.play.game import HUMAN, ChosenGame, recording
-from housequest.tui.text import TextLayout, cut, plural, words
-from housequest.worlds.base import Env, World
+from housequest.tui.play.typed import TypedOverseer, TypedPlayer
+from housequest.tui.text import TextLayout, cut, plural
+from housequest.worlds.base import Env
 from housequest.worlds.env import enacted, moves_in_words
 from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.household.talk import quoted
 from housequest.worlds.paths import state_folder
 from housequest.worlds.registry import household
+from housequest.worlds.shared import Seat
 
 LONGEST_THOUGHT = 1_200
 
 
-def play_game(game: ChosenGame, record: Path | None = None) -> events.Ended:
-    """Play ``game`` to its end, recorded in ``record`` or a new file. Raises what the world, the model and the configuration
-    raise before it begins, and ``InUse`` if another window plays in that file."""
+def play_game(game: ChosenGame, record: Path | None = None, *, steered: bool = False) -> events.Ended:
+    """Play ``game`` to its end, recorded in ``record`` or a new file; if ``steered``, a person decides on each proposal.
+
+    Raises what the world, the model and the configuration raise before it begins, and ``InUse`` if another window plays in
+    that file.
+    """
     setup = game.open()
     if game.settings.rules and setup.rules is None:
         terminal.note(f"The agent {game.agent!r} takes none of these rules; it plays without {shown(game.settings.rules)}.\n")
@@ -43,33 +50,31 @@ def play_game(game: ChosenGame, record: Path | None = None) -> events.Ended:
         except OSError as error:
             where = error.filename or state_folder()
             terminal.note(f"Played without a record: {where} cannot be written ({error.strerror}).\n")
-        files.callback(_note_record, path)
-        if game.agent != HUMAN:
+        files.callback(terminal.note_record, path)
+        if game.agent != HUMAN and not game.beside and not steered:
             return asyncio.run(_play(game, setup, path))
         # Not asyncio.run: the person is waited for in the loop itself, and Ctrl-C has to end that at once.
         loop = asyncio.new_event_loop()
         try:
-            return loop.run_until_complete(_play(game, setup, path))
+            return loop.run_until_complete(_play(game, setup, path, steered=steered))
         finally:
             loop.close()
 
 
-def _note_record(path: Path | None) -> None:
-    for file, how in ((path, "Recorded in"), (path and part_of(path), "Recorded as far as it went in")):
-        if file is not None and file.exists():
-            terminal.note(f"\n{how} {file}")
-
-
-async def _play(game: ChosenGame, setup: Setup, path: Path | None) -> events.Ended:
+async def _play(game: ChosenGame, setup: Setup, path: Path | None, *, steered: bool = False) -> events.Ended:
     layout, agent, model = terminal.look(), game.played_by, game.opened_model
     assert agent is not None
-    env = game.env or setup.open(game.task)
-    game.person = partial(_ask, game.world, env, layout)
+    env, house = game.env or setup.open(game.task), game.house
+    asked = TypedPlayer(game.world, env, layout).ask
+    game.person = _Beside(game, env, layout, asked) if isinstance(env, Seat) else asked
+    told: list[events.Event] = []
+    seen = SeatView(env.player if isinstance(env, Seat) else None)
     try:
         if model is not None:
-            await setup.check_model(model)
-        formatter = EventFormatter(layout, typed=game.agent == HUMAN and terminal.interactive())
-        overseer = PacedOverseer(game.speed) if game.speed is not None else None
+            await setup.each[-1].check_model(model)
+        formatter = EventFormatter(layout, typed=HUMAN in {game.agent, setup.agent} and terminal.interactive(), whole=False)
+        person = TypedOverseer(game, layout) if steered else None
+        overseer = person or (PacedOverseer(game.speed) if game.speed is not None else None)
         with ExitStack() as files:
             record = None
             if path is not None:
@@ -82,14 +87,56 @@ async def _play(game: ChosenGame, setup: Setup, path: Path | None) -> events.End
                 if record is not None:
                     record(event)
                 if isinstance(event, events.Event):
-                    terminal.show(formatter.lines(event))
+                    told.append(event)
+                    if person is not None:
+                        person.notice(event)
+                    if (own := seen.of(event)) is not None:
+                        terminal.show(formatter.lines(own))
                     terminal.show(_enacted_lines(event, env, layout))
 
-            return await run_episode(env, agent, setup, listen, overseer)
+            if house is None:
+                return await run_episode(env, agent, setup, listen, overseer)
+            players = seats(setup, Unattended(), game.ask, overseer or Unattended(), model)
+            ended = await resume_together(house, players, (), listen, setup.company)
+            terminal.show(_shared_lines(game, told, layout))
+            return ended
     finally:
         env.close()
         if model is not None:
             await model.aclose()
+
+
+def _shared_lines(game: ChosenGame, told: Sequence[events.Event], layout: TextLayout) -> Iterator[str]:
+    """Lines on who did what, and in how few rounds it can be done alone and together."""
+    me = game.house.players[0] if game.house else None
+    for share in shares(told, me):
+        yield from layout.wrapped(share)
+    if par := SharedPar.of(game.world, game.task).words:
+        yield from layout.wrapped(par)
+
+
+class _Beside:
+    """Asks a person who plays beside an agent, and shows first what is new of it; what is no command is said to it."""
+
+    def __init__(
+        self, game: ChosenGame, seat: Seat, layout: TextLayout, asked: Callable[[Turn], Awaitable[str | None]]
+    ) -> None:
+        self._world, self._seat, self._layout, self._asked = game.world, seat, layout, asked
+        self._told = 0
+
+    async def __call__(self, turn: Turn) -> str | Say | None:
+        if turn.number != self._told:
+            self._told = turn.number
+            terminal.show(line for sentence in turn.news for line in self._layout.painted("news", sentence, "     ", "       "))
+        typed = await self._asked(turn)
+        if typed is None:
+            return None
+        possible = self._seat.admissible_commands() or ()
+        if typed in possible or (said := words_in(typed, self._world.household)) is None:
+            return typed
+        if terminal.interactive() and not typed.lower().startswith(SAY):
+            terminal.show(self._layout.painted("dim", f"(said to {', '.join(turn.others)})", "     "))
+        return Say(said)
 
 
 def _enacted_lines(event: events.Event, env: Env, layout: TextLayout) -> Iterator[str]:
@@ -172,11 +219,14 @@ def told_by_turn(
 
 
 class EventFormatter:
-    """Formats events in their order; ``typed``: the agent's commands are on the screen already, since a person typed them."""
+    """Formats events in their order; ``typed``: the agent's commands are on the screen already, since a person typed them.
+    ``whole``: of a game of several, all players are shown by their names.
+    """
 
-    def __init__(self, layout: TextLayout, *, typed: bool = False) -> None:
+    def __init__(self, layout: TextLayout, *, typed: bool = False, whole: bool = True) -> None:
         self._layout, self._painted = layout, layout.painted
-        self._typed = typed
+        self._typed, self._all = typed, whole
+        self._unit = "turn"
         self._plan: Sequence[str] = ()
         self._last: events.Stepped | None = None
         self._canonical: Callable[[str], str] = str
@@ -196,10 +246,13 @@ class EventFormatter:
                     yield from self._painted("dim", " ".join(step.split()), f"       {number:>2} ", "          ")
             case events.Progressed(step=step) if step < len(self._plan):
                 yield from self._note("plan", f"now step {step + 1}, {self._plan[step]}")
+            case events.Said(text=text) if event.player is not None and (self._all or not self._typed):
+                said = quoted(event.player, text) if self._all else f'You say: "{text}"'
+                yield from self._painted("news", said, "     ", "       ")
             case events.TurnSpent(turn=turn):
                 yield self._layout.paint("dim", f"{turn:>2}   (no command)")
             case events.Stepped() as stepped:
-                yield from self._stepped(stepped)
+                yield from self._stepped(stepped, f"{event.player} " if self._all and event.player else "")
             case events.Ended() as ended:
                 yield from self._ended(ended)
             case body:
@@ -214,16 +267,21 @@ class EventFormatter:
         reader = household(started.world)
         self._canonical = reader.canonical if reader else str
         model = f", {started.model}" if started.model else ""
-        limit = f"at most {plural(started.max_turns, 'turn')}"
+        players, self._unit = started.agent + model, "turn"
+        if started.players:
+            players, self._unit = " and ".join(f"{one.name} ({one.agent})" for one in started.players), "round"
+        limit = f"at most {plural(started.max_turns, self._unit)}"
         yield from self._painted("goal", started.goal.strip())
-        yield from self._painted("dim", f"{started.world} {started.split}:{started.number}, {started.agent}{model}, {limit}")
+        yield from self._painted("dim", f"{started.world} {started.split}:{started.number}, {players}, {limit}")
+        _, _, qualified = started.engine.partition(", ")
+        yield from self._painted("dim", qualified.capitalize()) if qualified else ()
         yield from ("", *self._layout.wrapped(started.opening.strip()), "")
 
-    def _stepped(self, stepped: events.Stepped) -> Iterator[str]:
+    def _stepped(self, stepped: events.Stepped, who: str) -> Iterator[str]:
         self._last = stepped
         if not self._typed or stepped.by == "person":
             command = f"{stepped.command} (to explore)" if stepped.by == "curiosity" else stepped.command
-            yield from self._painted("command", command, f"{stepped.turn:>2} > ", "     ")
+            yield from self._painted("command", command, f"{stepped.turn:>2} {who}> ", "     ")
         meant = self._canonical(stepped.command)
         older = meant != stepped.command and not stepped.accepted and not stepped.explanation
         hint = f"(This game says: {meant})" if older else stepped.explanation or ""
@@ -231,7 +289,7 @@ class EventFormatter:
         yield from self._layout.wrapped(answer, "     ") if stepped.accepted else self._painted("dim", answer, "     ")
 
     def _ended(self, ended: events.Ended) -> Iterator[str]:
-        turns = plural(ended.turns, "turn")
+        turns = plural(ended.turns, self._unit)
         yield ""
         match ended.outcome:
             case "won":
@@ -244,40 +302,9 @@ class EventFormatter:
                 why = ended.message or ended.reason
                 yield from self._painted("bad", f"Broken off after {turns} by an error ({ended.boundary}): {why}")
         last = self._last
-        if ended.outcome in {"lost", "stopped"} and last and last.conditions:
+        if ended.outcome in {"lost", "stopped"} and last and last.conditions and self._unit == "turn":
             yield f"{last.met} of the {plural(last.conditions, 'condition')} of the goal held at the end."
         if ended.refused:
             yield f"{plural(ended.refused, 'command')} had no effect."
         if ended.assisted:
             yield "A person helped: the episode counts as assisted."
-
-
-async def _ask(world: World, env: Env, layout: TextLayout, turn: Turn) -> str | None:
-    """A person's next command from standard input, None when they leave. On a terminal, lines can be edited and recalled."""
-    if terminal.interactive():
-        with suppress(ImportError):
-            # Importing it makes lines editable.
-            import readline  # noqa: F401  # pyright: ignore[reportUnusedImport]
-    while True:
-        line = terminal.read_line(f"{turn.number:>2} > ")
-        match ":quit" if line is None else line.strip():
-            case ":quit" | ":q":
-                return None
-            case ":admissible" | ":a" | "??":
-                commands = env.admissible_commands()
-                verbs = groupby(commands or (), key=lambda command: command.partition(" ")[0])
-                said = "\n".join(", ".join(one) for _, one in verbs)
-                said = "This world cannot list its commands." if commands is None else said
-            case ":goal" | ":g":
-                said = env.task.goal
-            case "quit" | "exit" | "q":  # no game knows these words; they would only cost a turn
-                said = "To leave, type :quit."
-            case "":
-                continue
-            case word if word == "?" or word.startswith(":"):
-                said = words("texts")["help"].format(
-                    manual="\n".join(f"  {line}" for line in world.info.manual.strip().splitlines())
-                )
-            case word:
-                return word
-        terminal.show(["", *layout.wrapped(said, "     "), ""])

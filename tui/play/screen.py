@@ -17,6 +17,9 @@ from textual.widget import Widget
 from housequest.agent.agents.spec import agent_spec
 from housequest.agent.episodes.events import Ended
 from housequest.agent.models.registry import model_forms
+from housequest.agent.skills.language.directions import Directions
+from housequest.agent.skills.language.playing import PlayersLine
+from housequest.agent.skills.language.sentences import Control, read
 from housequest.tui.base_screen import OpenScreen, PickDialog
 from housequest.tui.desk.rule_dialog import teach
 from housequest.tui.episode.branches_dialog import BranchChoice, BranchesDialog
@@ -27,7 +30,8 @@ from housequest.tui.episode.story import Story
 from housequest.tui.home.catalogue import load_recent, remember_guided
 from housequest.tui.keymap import PROMPTS, TEACHING, Equipped, unmet_need
 from housequest.tui.play import live_screen
-from housequest.tui.play.game import HUMAN, ChosenGame, next_game
+from housequest.tui.play.company import PATIENCE, SharedPar, shares, words_in
+from housequest.tui.play.game import FORGET, ChosenGame, next_game
 from housequest.tui.play.line import CommandLine
 from housequest.tui.play.session import PlayMode, Session, Waiting
 from housequest.tui.screens import MODES
@@ -51,7 +55,7 @@ def world_keys(keys: Sequence[CommandKey]) -> tuple[Binding, ...]:
 
 
 def _shown(key: CommandKey) -> str:
-    names = {"shift": "⇧", "up": "↑", "down": "↓", "left": "←", "right": "→"}
+    names = {"pageup": "⇞", "pagedown": "⇟", "shift": "⇧", "up": "↑", "down": "↓", "left": "←", "right": "→"}
     return "".join(names.get(part, part) for part in key.key.split("+"))
 
 
@@ -118,22 +122,26 @@ class GameView(live_screen.LiveGame):
 
     def facts(self) -> dict[str, object]:
         """The facts about the game that actions need by ``keys.toml``."""
-        status, past, agent = self.status, self.cursor is not None, self.session.game.agent != HUMAN
+        status, past, agent = self.status, self.cursor is not None, not self.session.human
         over, watching = status.waiting == "over", status.mode == "watch"
         return {
+            "own": self.session.own,
             "opened": status.waiting != "opening",
             "open": status.waiting != "closed",
             "going on": not over,
             "over": over,
             "agent": agent,
             "name": self.session.game.agent,
-            "model": "model" in agent_spec(self.session.game.agent).needs,
+            "hears": lambda: self.session.game.hears_hints,
+            "model": lambda: "model" in agent_spec(self.session.game.agent).needs,
             "camera": self.session.glimpses,
             "watching": watching,
             "shown": over or watching,
             "shown or agent": over or watching or agent,
             "proposed": status.waiting == "verdict",
             "keys": self.session.game.world.info.keys,
+            "beside": self.session.game.beside,
+            "apart": not self.session.game.beside,
             "listed": status.possible is not None,
             "begun": self.state.moment.last,
             "played": any(entry.command is not None for entry in self.moment.story),
@@ -153,23 +161,26 @@ class GameView(live_screen.LiveGame):
         held = [key for key in keys if self.refusal(key.action) is None]
         if typing:
             # In the line already: what leads there is left out.
-            kept = {"g", "t"} if kind == "yours" else {key.key_display for key in held} - {"e", "?"}
-            held = [*live_screen.hints((), live_screen.THEN), *(key for key in held if key.key_display in kept)]
+            kept = {"g", "t", *played} if kind == "yours" else {key.key_display for key in held} - {"e", "?"}
+            held = [key for key in held if key.key_display in kept]
+            held = [*live_screen.hints((), live_screen.THEN), *held] if held else held
         return live_screen.PromptContent(kind, text.format(**self._said()), tuple(held))
 
     def _said(self) -> dict[str, str]:
-        moment, shown, agent, pace = self.state.moment, self.shown, self.session.game.agent, self.status.pace
+        moment, shown, pace = self.state.moment, self.shown, self.status.pace
+        agent = self.session.partners or self.session.game.agent
         hinted = "; your hint goes with the next turn" if self.status.hints else ""
         doing = f"{agent} is deciding{hinted}"
+        patience = "" if self.status.patience is None else f" · goes on after {self.status.patience:g} s, unless you type"
         if self.session.reply.trouble:
             doing = f"{agent} tries again; the model {self.session.reply.trouble}"
         elif words := live_screen.end_of(self.session.reply.heard, LONGEST_HEARD):
             doing = f"{agent}: {words}"
         # Beside a story there is no other place to say why there is no game.
-        closed = self.status.trouble if moment.last else ""
+        closed = self.status.trouble if moment.last or not self.session.own else ""
         return {
             "agent": agent,
-            "at": f"{moment.turn + 1} of {moment.started.max_turns}" if moment.started else "",
+            "at": f"{moment.turn + 1} of {moment.started.max_turns}{patience}" if moment.started else "",
             "closed": closed or "there is no game to play here",
             "doing": doing,
             "failure": self.status.failure or moment.failure or "",
@@ -212,7 +223,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
     AUTO_FOCUS = "Story"
 
     def __init__(self, game: ChosenGame, mode: PlayMode = "watch", resume: Path | None = None, guided: bool = False) -> None:
-        hints = "model" in agent_spec(game.agent).needs
+        hints = game.hears_hints
         super().__init__(game, hints=hints)
         self._mode: PlayMode = "step" if guided else mode
         self._guide = Guide(hints=hints)
@@ -222,11 +233,12 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
         self._waiting: Waiting = "opening"
         self._since = monotonic()
         alone = self.session.human
-        teaching = TEACHING["alone" if alone else self.session.status.mode]
+        teaching = TEACHING["together" if game.beside else "alone" if alone else self.session.status.mode]
         prices = game.settings.prices_of(game.model) if game.model else None
-        self.panes = EpisodePanes(teaching, prices, (game.world, game.task), alone=alone)
+        self.panes = EpisodePanes(teaching, prices, (game.world, game.task), alone=alone and not game.beside)
         self.view = self.panes.view
         self.enacted = ""
+        self._shares: tuple[str, ...] = ()
         for key in world_keys(game.world.info.keys):
             self._bindings.bind(key.key, key.action, key.description, key.show, key.key_display)
 
@@ -243,6 +255,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
     def _begin(self, game: ChosenGame) -> None:
         self.play_state = GameView(self.new_session(game, self._mode, self._resume))  # the game, and what of it is looked at
         self.games = (self.play_state,)
+        self.session.typing = lambda: bool(self._line.value)
 
     def facts(self) -> Mapping[str, object]:
         return {**super().facts(), **self.play_state.facts(), "guide": self._guide.display}
@@ -259,22 +272,44 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
         watched, acting = view.refusal("true_state") is None, view.refusal("interact") is None
         self.view.glimpses, self.view.pace = self.session.glimpses, status.pace
         self._guide.show(None if status.waiting in {"over", "closed"} else view.state.moment.turn)
-        mode = _WORDS[status.mode] if status.waiting != "over" else "OVER"
+        word = "TOGETHER" if view.session.game.beside else _WORDS[status.mode]
+        mode = word if status.waiting != "over" else "OVER"
         self.panes.show(view.shown, mode, view.cursor, watched=watched, acting=acting)
-        self.panes.ending.show(view.state, self.par, view.failure, self.enacted)
+        self.panes.ending.show(view.state, self.par, view.failure, self.enacted, self._shares)
         if status.waiting == "closed":
             self.panes.story.teach(status.trouble or "This game is closed.")
         super().show()
 
-    def submit(self, command: str) -> None:
+    def submit(self, command: str, orders: Directions | None = None) -> None:
         self.play_state.cursor = None
-        super().submit(command)
+        said = None
+        if self.session.game.beside and command not in (self.session.status.possible or ()):
+            said = words_in(command, self._game.world.household)
+        if said is None:
+            if self.session.game.beside and self.session.status.waiting == "deciding":
+                self._line.tell(PlayersLine(command, says="it is done in your turn."))
+            super().submit(command, orders)
+        elif said:
+            self.session.say(said)
         self._leave_line()
 
     def ended(self) -> None:
-        self.measure()
+        if self.session.game.beside:
+            self._share()
+        else:
+            self.measure()
         if self.session.game.world.info.enacts:
             self._enact()
+
+    @work(group="shares", exclusive=True)
+    async def _share(self) -> None:
+        """Say who did what, and then how few rounds it takes."""
+        parts = tuple(shares(self.session.told, self.session.me))
+        self._shares = parts
+        self.show()
+        par = await self.in_thread(partial(SharedPar.of, self._game.world, self._game.task))
+        self._shares = (*parts, *([par.words] if par.words else []))
+        self.show()
 
     @work(group="enacted", exclusive=True)
     async def _enact(self) -> None:
@@ -291,9 +326,38 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
         self.play_state.look_at(message.event_id)
         self.show()
 
+    def steer(self, control: Control) -> str:
+        session, waiting = self.session, self.session.status.waiting
+        if session.human:
+            return super().steer(control)
+        session.drop_orders()
+        self.play_state.cursor = None
+        agent = session.game.agent
+        match control:
+            case "no" | "undo":
+                if (refusal := self.refusal("other")) is not None:
+                    return refusal
+                session.ask_for_another()
+                return f"The {agent} proposes something else."
+            case "stop" | "wait":
+                session.hold()
+                return "It waits: say go on, or press space."
+            case "go on":
+                session.accept() if waiting == "verdict" else session.proceed()
+                return f"The {agent} goes on."
+            case "forget":
+                session.hint(FORGET)
+                return "What you said is forgotten."
+
     def on_command_line_hinted(self, message: CommandLine.Hinted) -> None:
         self._leave_line()
-        if (refusal := self.refusal("hint")) is not None:
+        if self.session.game.beside:
+            self.session.say(message.text)
+            return
+        control = None if self.scene is None else read(message.text, self.scene).control
+        if control is not None and self.refusal("take_over") is None:
+            self._line.tell(PlayersLine(message.text, says=self.steer(control)))
+        elif (refusal := self.refusal("hint")) is not None:
             self.say(refusal)
         else:
             self.session.hint(message.text)
@@ -324,8 +388,10 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
         self.session.play_skill()
 
     def action_command(self, command: str) -> None:
-        """Play a command by its key: who does so has taken over."""
+        """Play a command by its key: who does so has taken over, and goes on with keys."""
         self.play_state.cursor = None
+        self.focus_story()
+        self._typing = True  # the line takes no letters from now on
         self.session.set_mode("you")
         self.session.play(command)
         self.show()
@@ -350,6 +416,11 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
         self._to_present()
         self.session.set_mode("watch")
         self.session.proceed()
+
+    def action_patience(self) -> None:
+        """Let rounds go on while the person thinks, or have them wait."""
+        self.session.set_patience(PATIENCE if self.session.status.patience is None else None)
+        self.show()
 
     def action_accept(self) -> None:
         self._to_present()

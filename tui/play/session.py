@@ -11,7 +11,7 @@ from functools import partial
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from housequest.agent import base as overseer
 from housequest.agent.agents.spec import agent_spec
@@ -20,18 +20,25 @@ from housequest.agent.episodes.emitter import wait_for_end
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Stepped, TurnSpent
 from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.record import EpisodeRecorder, as_played, leave_out, part_of, read_sound
-from housequest.agent.episodes.resume import RecordMisfit, resume_episode
+from housequest.agent.episodes.resume import RecordMisfit, resume_episode, resume_together
+from housequest.agent.episodes.seat_view import SeatView
+from housequest.agent.episodes.together import end_of_round
 from housequest.agent.models.base import Model, ReplyProgress
 from housequest.agent.setup import Setup
+from housequest.agent.skills.language.directions import Directions
 from housequest.tui.base_screen import in_thread
+from housequest.tui.episode.state import WAITED
+from housequest.tui.play.company import seats
 from housequest.tui.play.game import HUMAN, ChosenGame, recording, timing_file
 from housequest.worlds.base import Env
 from housequest.worlds.errors import ConfigurationError, HousequestError, ModelError
+from housequest.worlds.household.belief import Belief
 from housequest.worlds.locks import InUse
 from housequest.worlds.paths import open_file
+from housequest.worlds.shared import Seat
 
-PlayMode = Literal["watch", "step", "you"]
-"""The person watches the agent, decides on each of its commands, or plays in its place."""
+PlayMode = Literal["watch", "step", "you", "together"]
+"""The person watches the agent, decides on each of its commands, plays in its place, or plays beside it."""
 
 Waiting = Literal["opening", "deciding", "acting", "pace", "paused", "verdict", "turn", "failed", "over", "closed"]
 """The thing that a game waits for.
@@ -49,7 +56,8 @@ class SessionStatus:
     """The status of a game between its events.
 
     ``possible`` is None where the world cannot list its commands; ``hints`` wait for the next turn; ``repeated``: what is
-    proposed was declined; ``trouble`` says why there is no game, or no record; ``failure`` is what the person is asked about.
+    proposed was declined; ``trouble`` says why there is no game, or no record; ``failure`` is what the person is asked
+    about; after ``patience`` seconds a round goes on without them.
     """
 
     mode: PlayMode
@@ -62,6 +70,7 @@ class SessionStatus:
     destinations: tuple[str, ...] = ()
     trouble: str | None = None
     failure: str | None = None
+    patience: float | None = None
 
     @property
     def playing(self) -> bool:
@@ -80,7 +89,16 @@ R = TypeVar("R")
 _Opened = tuple[Setup, Env, Sequence[Event | CallTiming]]
 """What is played, and the events and timings of an unfinished game that goes on."""
 _LEFT_OUT = "{fault} The game goes on from the event before it; what followed is kept in {aside}."
-SessionUpdate = Event | CallTiming | SessionStatus
+
+
+class Noticed(NamedTuple):
+    """The beginning of a turn has told the person this of the others, and so much is known of the house by it."""
+
+    news: tuple[str, ...]
+    belief: Belief | None
+
+
+SessionUpdate = Event | CallTiming | SessionStatus | Noticed
 
 
 class Session:
@@ -90,6 +108,8 @@ class Session:
     """
 
     attended = True
+    own = True
+    """True if the game is played in this process."""
 
     def __init__(
         self,
@@ -100,7 +120,7 @@ class Session:
         resume: Path | None = None,
     ) -> None:
         self.game = game
-        self.human = self.game.agent == HUMAN
+        self.human = self.game.agent == HUMAN or self.game.beside
         self.status = SessionStatus("you" if self.human else mode, pace=self.game.speed or DEFAULT_PACE)
         self._resume = resume
         self._listener = listener
@@ -118,11 +138,28 @@ class Session:
         self.glimpses: dict[int, Glimpse] = {}
         """The camera agent's readings of its pictures, by the event after which each was seen."""
         self.reply = ReplyProgress()
-        """How the present call of the agent's model goes."""
+        """The progress of the present call of the agent's model."""
         self._doing = ""
+        self._orders: tuple[str, Directions | None] = ("", None)
         self._skill: str | None = None
         self._left_out: str | None = None
         self._through_skill = False
+        self.told: list[Event] = []
+        """All events, also those of other players that are not reported: for the end, and for going back."""
+        self._seat = SeatView(None)
+        self._words: list[str] = []
+        self.typing: Callable[[], bool] = lambda: False
+        """True while the person types, for whom a round then waits."""
+
+    @property
+    def partners(self) -> str:
+        """The names of those who play beside the person; "" for nobody."""
+        return " and ".join(name for name, _ in (self.game.setup.players[1:] if self.game.setup else ()))
+
+    @property
+    def me(self) -> str | None:
+        """The person's own name in company."""
+        return self._seat.player
 
     @property
     def record(self) -> Path | None:
@@ -141,7 +178,7 @@ class Session:
                 setup, env, recorded = await self._open(path)
                 try:
                     for model in self._models:
-                        await _check_model(setup, model)
+                        await _check_model(setup.each[-1], model)
                     await self._play(setup, env, recorded, path)
                 finally:
                     env.close()
@@ -184,10 +221,38 @@ class Session:
         """Have the agent propose something else."""
         self._decide(overseer.Another(), "verdict")
 
-    def play(self, command: str) -> None:
-        """Execute ``command`` in place of the agent's."""
+    def play(self, command: str, orders: Directions | None = None) -> None:
+        """Execute ``command`` in place of the agent's, and then what ``orders`` bring, until one is refused."""
         if self.status.waiting != "over":
             self._decide(overseer.Play(command))
+            self._orders = (command, orders)
+
+    def drop_orders(self) -> None:
+        """Execute no more of a person's orders."""
+        self._orders = ("", None)
+
+    def _carry_on(self, event: Event) -> None:
+        """Decide on the next command of the person's orders, once the last one was carried out."""
+        sent, orders = self._orders
+        if not isinstance(event.body, Stepped) or event.body.command != sent:
+            return
+        self.drop_orders()
+        if orders is None or event.belief is None or not event.body.accepted or event.body.terminated:
+            return
+        if (step := orders.next(event.belief, "")) is not None:
+            self.play(*step)
+
+    def say(self, text: str) -> None:
+        """Tell the others something, in this turn or at the beginning of the next one."""
+        if self.status.playing and self.status.waiting != "over":
+            self._words.append(text)
+            self._woken.set()
+
+    def set_patience(self, patience: float | None) -> None:
+        """Let a round go on after so many seconds in which the person types nothing; None: it waits for them."""
+        self.game.patience = patience
+        self._set(patience=patience)
+        self._woken.set()
 
     def hint(self, text: str) -> None:
         """Give the agent a hint: at once where it has just proposed or waits to be asked, else at its next turn."""
@@ -221,15 +286,22 @@ class Session:
 
     def interrupt(self) -> None:
         """Stop the agent from deciding, and wait for the person."""
-        if self.status.waiting == "deciding" and not self.human:
+        if self.status.waiting == "deciding":
+            self.hold()
+
+    def hold(self) -> None:
+        """Wait for the person before the agent's next turn, and stop it from deciding."""
+        if not self.human and self.status.playing and self.status.waiting != "over":
             self._pause()
-            self._interrupted.set()
+            if self.status.waiting == "deciding":
+                self._interrupted.set()
+            self._woken.set()
 
     def rewind(self, to: int) -> None:
         """Go back to just after the event ``to``, and wait there for the person."""
         if self.status.playing:
             self._pause()
-            self._decide(overseer.Rewind(to))
+            self._decide(overseer.Rewind(end_of_round(self.told, to)))
 
     async def change_model(self, name: str) -> None:
         """Go on with the model ``name``, now or from the next turn on. Raises ``ConfigurationError`` for one that cannot be."""
@@ -263,6 +335,8 @@ class Session:
             if self._change is not None:
                 change, self._change = self._change, None
                 return change
+            if self.human and isinstance(self._decision, overseer.Play):
+                return self._deciding()  # the agent of this person finds it
             decision = self._take_decision()
             if isinstance(decision, overseer.Play | overseer.Rewind | overseer.Stop):
                 return self._acting(decision)
@@ -336,13 +410,27 @@ class Session:
             await self._wait("over")
         return self._acting(decision) if isinstance(decision, overseer.Rewind) else None
 
-    async def _ask(self, turn: Turn) -> str:
-        """The command of a person who plays without an agent."""
-        del turn
+    async def _ask(self, turn: Turn) -> str | overseer.Say | overseer.Idle:
+        """The command of a person who is an agent's equal, or what they say."""
+        if self.game.beside:
+            self._listener(Noticed(turn.news, turn.belief))
         while not isinstance(self._decision, overseer.Play):
-            await self._wait("turn")
+            if self._words:
+                return overseer.Say(self._words.pop(0))
+            patience = self.game.patience
+            if await self._wait("turn", patience) and patience is not None and not self.typing():
+                return overseer.Idle(WAITED)
         command, self._decision = self._decision.command, None
         return command
+
+    def before_partner(self) -> overseer.TurnAnswer:
+        """The turn of an agent that plays beside the person, who may go back or leave meanwhile."""
+        self._interrupted.clear()
+        if isinstance(self._decision, overseer.Rewind | overseer.Stop):
+            decision, self._decision = self._decision, None
+            return self._acting(decision)
+        self._set(waiting="deciding")
+        return overseer.Proceed()
 
     def _decide(self, decision: overseer.TurnAnswer | overseer.ProposalAnswer, *waiting: Waiting) -> None:
         """Store ``decision`` for the episode to find, if it waits for what ``waiting`` lists, where that matters."""
@@ -351,7 +439,8 @@ class Session:
         self._decision = decision
         # A person without an agent is the agent, and is interrupted to go back or to leave.
         interrupts = self.human and self.status.waiting == "turn" and not isinstance(decision, overseer.Play)
-        if interrupts or self.status.waiting == "deciding":
+        given = self.human and isinstance(decision, overseer.Play)  # it keeps until their turn comes
+        if interrupts or (self.status.waiting == "deciding" and not given):
             self._interrupted.set()
         self._woken.set()
 
@@ -378,13 +467,16 @@ class Session:
         self._set(waiting="acting")
         return decision
 
-    async def _wait(self, waiting: Waiting, seconds: float | None = None) -> None:
+    async def _wait(self, waiting: Waiting, seconds: float | None = None) -> bool:
+        """Wait to be woken, at most so many ``seconds``. Returns True if nobody did."""
         self._set(waiting=waiting)
         # Not `wait_for`: in Python 3.11 it loses a cancellation that comes just after the event.
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._woken.wait()
+        late = not self._woken.is_set()
         self._woken.clear()
+        return late
 
     def _watch(self, reply: ReplyProgress) -> None:
         self.reply = reply
@@ -429,7 +521,8 @@ class Session:
             opening.add_done_callback(close)
             raise
         setup, trouble = made[0], self._left_out or self.status.trouble
-        self._set(trouble=trouble, model=setup.recorded_model, destinations=tuple(setup.destinations()))
+        model, patience = setup.each[-1].recorded_model, self.game.patience
+        self._set(trouble=trouble, model=model, destinations=tuple(setup.destinations()), patience=patience)
         gc.freeze()  # a collection that walks all that was imported takes longer than a key press may
         return made
 
@@ -451,14 +544,19 @@ class Session:
                     self._recorder = self._record(files, path)
                 except OSError as error:
                     self._stop_recording(error)
+            self._seat = SeatView(env.player if isinstance(env, Seat) else None)
             for update in recorded:
-                self._listener(update)
+                self._report(update)
             events = [update for update in recorded if isinstance(update, Event)]
-            if not events:
+            if not (events or self.game.beside):
                 agent = self.game.played_by or setup.make_agent(self.game.opened_model, self.game.ask)
                 await run_episode(env, agent, setup, self._emit, self, watcher=self._glimpsed)
                 return
             try:
+                if self.game.house is not None:
+                    players = seats(setup, self, self._ask, _Partner(self), self.game.opened_model)
+                    await resume_together(self.game.house, players, events, self._emit, setup.company)
+                    return
                 await resume_episode(
                     env,
                     setup.make_agent,
@@ -491,17 +589,49 @@ class Session:
             self._last_turn = monotonic()
             if isinstance(event.body, TurnSpent) and self.status.mode == "step":
                 self._paused = True  # who steps is asked after each turn, also after one without a proposal
+        if isinstance(event, Event):
+            self._carry_on(event)
         if self._recorder is not None:
             try:
                 self._recorder(event)
             except OSError as error:
                 self._stop_recording(error)
-        self._listener(event)
+        self._report(event)
+
+    def _report(self, event: Event | CallTiming) -> None:
+        """Report what the person's seat brings of an event."""
+        seen: Event | CallTiming | None
+        if isinstance(event, Event):
+            self.told.append(event)
+            seen = self._seat.of(event)
+        else:
+            seen = self._seat.of(event)
+        if seen is not None:
+            self._listener(seen)
 
     def _stop_recording(self, error: OSError) -> None:
         self._recorder = None
         where = f"{error.filename} " if error.filename else ""
         self._set(trouble=f"No record is kept: {where}cannot be written ({error.strerror}).")
+
+
+class _Partner(overseer.Unattended):
+    """Oversees the agent that plays beside the person of a session, who is asked if its model fails."""
+
+    attended = True
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def before(self, turn: int, possible: tuple[str, ...] | None) -> overseer.TurnAnswer:
+        del turn, possible
+        return self._session.before_partner()
+
+    async def interruption(self) -> None:
+        await self._session.interruption()
+
+    async def failed(self, turn: int, message: str) -> overseer.TurnAnswer:
+        return await self._session.failed(turn, message)
 
 
 async def _check_model(setup: Setup, model: Model) -> None:

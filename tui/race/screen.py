@@ -72,6 +72,7 @@ class RaceScreen(live_screen.LiveScreen, keys="race"):
     """Races the agent of a game, which thinks ahead, but until let run plays and shows a turn only after the person's."""
 
     AUTO_FOCUS = "CommandLine"
+    ROOM = BROAD
 
     def __init__(self, game: ChosenGame, mode: str = "race", resume: Path | None = None) -> None:
         del mode, resume  # there is one mode, and a race begins at the beginning
@@ -213,7 +214,7 @@ class RaceScreen(live_screen.LiveScreen, keys="race"):
             text = None if rival.result else trouble
             return "over", text or "The race is over.", {"p": "replay yours", "P": f"replay {name}'s"}
         if you.over:
-            return "waiting", f"you are done; {name} plays on", {"+ -": "its pace"}
+            return "thinking", f"you are done; {name} plays on", {"+ -": "its pace"}
         if you.status.waiting == "opening":
             return "thinking", "opening the world, twice", {}
         keys = {"g": "possible"}

@@ -160,6 +160,7 @@ class ReplayScreen(PaneScreen, keys="replay"):
         self._timer: Timer | None = None
         self._said = ""
         self._live = False
+        self._seat: str | None = None
 
     def compose(self) -> ComposeResult:
         if self._proof is not None:
@@ -182,6 +183,7 @@ class ReplayScreen(PaneScreen, keys="replay"):
             "glimpses": self.view.glimpses,
             "rewound": len(self._recording.branches) > 1,
             "lost": self._failure is not None,
+            "several": len(self._recording.players) > 1,
             "played": any(entry.command is not None for entry in self._moment.story),
         }
 
@@ -229,7 +231,7 @@ class ReplayScreen(PaneScreen, keys="replay"):
 
     async def _read(self) -> None:
         try:
-            recording = await self.in_thread(partial(read_recording, self._recording.path))
+            recording = await self.in_thread(partial(read_recording, self._recording.path, self._seat))
         except ConfigurationError as error:
             self.awaited = ""
             faults = ("This game is being opened in another window.",) if self._live else (str(error), "q leads back.")
@@ -363,6 +365,14 @@ class ReplayScreen(PaneScreen, keys="replay"):
         branch, event = chosen
         self._branch = branch.number - 1
         self.action_go(next((place for place, stop in enumerate(self.stops) if stop.spent == event), 0))
+
+    async def action_seat(self) -> None:
+        """Show the same turn as another player knew it."""
+        names, place = self._recording.players, self.place
+        self._seat = names[(names.index(self._recording.seat or names[0]) + 1) % len(names)]
+        await self._read()
+        self.action_go(place)
+        self.say(f"From the seat of {self._seat}; o goes to the next.")
 
     def action_play(self) -> None:
         """Play, from the beginning if at the end; or pause. While the moves of a command are drawn: show where they lead."""

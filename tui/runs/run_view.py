@@ -71,8 +71,8 @@ def settings_line(run: RunSnapshot) -> Content:
     """Agent, model, tasks and the other settings of a run, in a line or two."""
     config, of, tasks = run.manifest.configuration, run.manifest.of, len(run.manifest.tasks)
     parts = [
-        config.agent,
-        config.model or "no model",
+        config.who,
+        config.with_what or "no model",
         f"{tasks} of {config.split}" if of > MANY else f"{tasks} of {config.split}'s {of}",
         f"at most {config.max_turns} turns",
         f"{len(run.members)} runs" if isinstance(run, RunGroup) else f"seed {config.seed}",

@@ -63,8 +63,8 @@ def _cells(run: data.RunSnapshot, alive: bool) -> tuple[tuple[str, str], ...]:
     inside = "  " if not isinstance(run, data.RunGroup) and data.group_of(run.path) else ""
     return (
         (f"{inside}{run.name}", ""),
-        (config.agent, ""),
-        (config.model, "") if config.model else ("none", "$quiet"),
+        (config.who, ""),
+        (config.with_what, "") if config.with_what else ("none", "$quiet"),
         (config.split, ""),
         (f"{sign}{run.done}/{len(run.cells)}", style),
         (percent(overall.success), ""),
@@ -463,7 +463,7 @@ class PairView(Equipped, Vertical):
 def _head(pair: data.RunPair) -> Iterator[Content]:
     for number, run in ((1, pair.first), (2, pair.second)):
         config, left = run.manifest.configuration, len(run.cells) - pair.shared
-        about = f"{config.agent} · {config.model or 'no model'} · {config.split}"
+        about = f"{config.who} · {config.with_what or 'no model'} · {config.split}"
         alone = f" · {left} tasks of its own are left out" if left else ""
         yield Content.assemble(
             (f"{number} ", "$new"), (printable(run.name), "bold"), (f"  {printable(about)}{alone}", "$quiet")

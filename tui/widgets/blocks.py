@@ -48,6 +48,14 @@ class Overlay(NamedTuple):
         return self.x + cell_len(self.text)
 
 
+def by_line(overlays: Sequence[Overlay]) -> dict[int, list[Overlay]]:
+    """The ``overlays`` of each line that has any, from left to right."""
+    lines: dict[int, list[Overlay]] = {}
+    for overlay in sorted(overlays, key=lambda one: one.x):
+        lines.setdefault(overlay.y, []).append(overlay)
+    return lines
+
+
 def block_lines(
     rgb: NDArray[uint8],
     depth: ColourDepth = "truecolor",
@@ -69,9 +77,7 @@ def block_lines(
     inks, grounds = (colours.astype(np.int64) @ np.array((1 << 16, 1 << 8, 1)) for colours in few)
     block[inks == grounds] = 0
     cells = block << 48 | np.where(block, inks, 0) << 24 | grounds
-    lines: dict[int, list[Overlay]] = {}
-    for overlay in sorted(overlays, key=lambda one: one.x):
-        lines.setdefault(overlay.y, []).append(overlay)
+    lines = by_line(overlays)
     return [Strip(_line(row, lines.get(y, ())), len(row)) for y, row in enumerate(cells)]
 
 

@@ -1,0 +1,186 @@
+"""A person who types in plain text: they play, or steer an agent whose proposals they see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import groupby
+
+from housequest.agent.base import (
+    Accept,
+    Again,
+    Another,
+    Play,
+    Proceed,
+    ProposalAnswer,
+    Replace,
+    Stop,
+    Turn,
+    TurnAnswer,
+    Unattended,
+)
+from housequest.agent.episodes.events import Event
+from housequest.agent.skills.language.answers import Mind
+from housequest.agent.skills.language.directions import Directions
+from housequest.agent.skills.language.playing import PlayersLine, read_line
+from housequest.agent.skills.language.sentences import Surroundings, read
+from housequest.tui import terminal
+from housequest.tui.play.game import FORGET, ChosenGame
+from housequest.tui.text import TextLayout, words
+from housequest.worlds.base import Env, World
+from housequest.worlds.household.belief import Belief
+
+OK = "   ok? "
+"""The prompt below a proposal."""
+
+
+def answer_about(word: str, goal: str, possible: Callable[[], Sequence[str] | None], world: World) -> str | None:
+    """The answer to a typed line that is about the game itself; None for what is to be done in it."""
+    match word:
+        case ":admissible" | ":a" | "??":
+            commands = possible()
+            verbs = groupby(commands or (), key=lambda command: command.partition(" ")[0])
+            said = "\n".join(", ".join(one) for _, one in verbs)
+            return "This world cannot list its commands." if commands is None else said
+        case ":goal" | ":g":
+            return goal
+        case "quit" | "exit" | "q":  # no game knows these words
+            return "To leave, type :quit."
+        case "":
+            return ""
+        case _ if word == "?" or word.startswith(":"):
+            manual = "\n".join(f"  {line}" for line in world.info.manual.strip().splitlines())
+            return words("texts")["help"].format(manual=manual)
+        case _:
+            return None
+
+
+class TypedPlayer:
+    """A person who types at a terminal or into a pipe, and what is left of their last orders."""
+
+    def __init__(self, world: World, env: Env, layout: TextLayout) -> None:
+        self._world, self._env, self._layout = world, env, layout
+        self._played: tuple[str, ...] = ()
+        self._orders: Directions | None = None
+        self._asked: PlayersLine | None = None
+
+    async def ask(self, turn: Turn) -> str | None:
+        """The person's next command, None when they leave. On a terminal, lines can be edited and recalled."""
+        if terminal.interactive():
+            with suppress(ImportError):
+                # Importing it makes lines editable.
+                import readline  # noqa: F401  # pyright: ignore[reportUnusedImport]
+        self._played += tuple(one.command for one in turn.transitions)
+        prompt = f"{turn.number:>2} > "
+        if (command := self._next(turn)) is not None:
+            if terminal.interactive():
+                terminal.show(self._layout.painted("command", command, prompt, "     "))
+            return command
+        while (line := terminal.read_line(prompt)) is not None and line.strip() not in (":quit", ":q"):
+            said = answer_about(line.strip(), self._env.task.goal, self._env.admissible_commands, self._world)
+            if said is None and (command := self._read(line.strip(), turn)) is not None:
+                return command
+            if said:
+                terminal.show(["", *self._layout.wrapped(said, "     "), ""])
+        return None
+
+    def _next(self, turn: Turn) -> str | None:
+        """The next command of the last orders, unless one of them was refused."""
+        orders, self._orders = self._orders, None
+        if orders is None or turn.belief is None or not all(one.observation.accepted for one in turn.transitions):
+            return None
+        if (step := orders.next(turn.belief, "")) is None:
+            return None
+        command, self._orders = step
+        return command
+
+    def _read(self, said: str, turn: Turn) -> str | None:
+        """The command that a line stands for; None if it is answered, and no turn is spent."""
+        reader, asked = self._world.household, self._asked
+        self._asked = None
+        possible = self._env.admissible_commands() or ()
+        # In company, other words are said to the others.
+        if reader is None or turn.belief is None or turn.others or said in possible or reader.commands.reads(said):
+            return said
+        picked = None
+        if asked is not None and said.isdecimal() and 0 < int(said) <= len(asked.choices):
+            said, picked = asked.said, asked.choices[int(said) - 1]
+        scene = Surroundings(turn.belief, reader, self._env.task.goal, self._played)
+        meant = read_line(said, scene, Mind(turns=turn.left), thing=picked)
+        terminal.show(self._layout.painted("dim", meant.shown, "     ", "       "))
+        if not meant.commands:
+            self._asked = meant if meant.choices else None
+            return None
+        self._orders = meant.orders
+        return meant.commands[0]
+
+
+class TypedOverseer(Unattended):
+    """A person at a terminal or a pipe, who is asked about each proposal of the agent."""
+
+    attended = True
+
+    def __init__(self, game: ChosenGame, layout: TextLayout) -> None:
+        self._game, self._layout = game, layout
+        self._belief: Belief | None = None
+        self._possible: tuple[str, ...] | None = None
+
+    def notice(self, event: Event) -> None:
+        """Remember what is known of the house by now, against which the person's words are read."""
+        self._belief = event.belief or self._belief
+
+    async def before(self, turn: int, possible: tuple[str, ...] | None) -> TurnAnswer:
+        """``Overseer.before``: the agent is asked at once."""
+        del turn
+        self._possible = possible
+        return Proceed()
+
+    async def review(self, turn: int, proposal: str) -> ProposalAnswer:
+        """``Overseer.review``: ask about the proposal until the person decides."""
+        terminal.show(self._layout.painted("command", proposal, f"{turn:>2} ? ", "     "))
+        while (said := self._line()) is not None:
+            if (decided := self._verdict(said)) is not None:
+                return decided
+        return Stop()
+
+    async def failed(self, turn: int, message: str) -> TurnAnswer:
+        """``Overseer.failed``: the person tries again, plays a command, or leaves."""
+        del turn
+        terminal.show(self._layout.painted("bad", f"{message} Enter tries again; a command is played instead.", "     "))
+        said = self._line()
+        return Stop(message) if said is None else Play(said) if said else Proceed()
+
+    def _line(self) -> str | None:
+        """The next line that is about the proposal; None where the person leaves."""
+        while (line := terminal.read_line(OK)) is not None and line.strip() not in (":quit", ":q"):
+            said = line.strip()
+            told = words("texts")["steering"] if said in ("?", ":help") else None
+            told = told or answer_about(said, self._game.task.goal, lambda: self._possible, self._game.world)
+            if not told:
+                return said
+            terminal.show(["", *self._layout.wrapped(told, "     "), ""])
+        return None
+
+    def _verdict(self, said: str) -> ProposalAnswer | None:
+        """The answer to a proposal that a line stands for; None if the line only waits."""
+        household = self._game.world.household
+        if not said:
+            return Accept()
+        if said in (self._possible or ()) or (household is not None and household.commands.reads(said)):
+            return Replace(said)
+        scene = Surroundings(self._belief, household, self._game.task.goal) if household and self._belief else None
+        match None if scene is None else read(said, scene).control:
+            case "go on":
+                return Accept()
+            case "no" | "undo":
+                return Another()
+            case "stop" | "wait":
+                terminal.show(self._layout.painted("dim", "It waits for you.", "     "))
+                return None
+            case "forget":
+                return Again(FORGET)
+            case None if self._game.hears_hints:
+                return Again(said)
+            case None:
+                terminal.show(self._layout.painted("dim", words("texts")["hears_nothing"].format(self._game.agent), "     "))
+                return None

@@ -1,0 +1,307 @@
+"""Pictures in real pixels: by Unicode placeholders of kitty's graphics protocol, or laid over text, as sixels or by a page.
+
+A picture is sent once, under a number. In kitty, cells of text stand where it is to be seen, each of which names the number by
+its colour and its own row and column by two diacritics; so a picture is scrolled, cut and covered as text is. The terminal
+scales it to its cells, so half of the pixels suffice. See https://sw.kovidgoyal.net/kitty/graphics-protocol/.
+A page or a terminal that knows sixels lays a picture over the cells where it is drawn in blocks, with holes for its names
+(`PictureLayer`). Sixels are wiped out by text, so they are sent again with each frame that paints there, and only where a frame
+is shown as a whole (https://gist.github.com/christianparpart/d8a62cc1ab659194337d73e399004036), or one would see it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from base64 import standard_b64encode
+from collections.abc import Iterator, Sequence
+from itertools import chain, count
+from random import Random
+from time import monotonic
+from typing import Literal, NamedTuple
+
+from rich.color import Color
+from rich.segment import Segment
+from rich.style import Style
+from textual.driver import Driver
+from textual.geometry import Region, Size
+from textual.strip import Strip
+from textual.widget import Widget
+
+from housequest.tui.widgets.blocks import Overlay, by_line
+
+Pixels = Literal["auto", "kitty", "sixel", "blocks"]
+"""The way to draw: with pixels where the terminal shows them, with pixels of a kind in any case, or with blocks."""
+_PLACEHOLDER = "\U0010eeee"
+_RANGES = (
+    "305 30d-30e 310 312 33d-33f 346 34a-34c 350-352 357 35b 363-36f 483-487 592-595 597-599 59c-5a1 5a8-5a9 5ab-5ac 5af 5c4 "
+    "610-617 657-65b 65d-65e 6d6-6dc 6df-6e2 6e4 6e7-6e8 6eb-6ec 730 732-733 735-736 73a 73d 73f-741 743 745 747 749-74a "
+    "7eb-7f1 7f3 816-819 81b-823 825-827 829-82d 951 953-954 f82-f83 f86-f87 135d-135f 17dd 193a 1a17 1a75-1a7c 1b6b 1b6d-1b73 "
+    "1cd0-1cd2 1cda-1cdb 1ce0 1dc0-1dc1 1dc3-1dc9 1dcb-1dcc 1dd1-1de6 1dfe 20d0-20d1 20d4-20d7 20db-20dc 20e1 20e7 20e9 20f0 "
+    "2cef-2cf1 2de0-2dff a66f"
+)
+"""The diacritics that the protocol counts with, but for its last 51: marks above a letter in Unicode 6 that fuse with none."""
+_NUMBERS = tuple(
+    chr(code)
+    for first, _, last in (span.partition("-") for span in _RANGES.split())
+    for code in range(int(first, 16), int(last or first, 16) + 1)
+)
+LARGEST = len(_NUMBERS)
+"""The most rows and columns of cells of a picture."""
+_CHUNK = 4096  # characters of a picture's data in one command
+NUDGE = "\x1b[?2026h\x1b[?2026l"
+"""An empty frame: kitty 0.48 shows a picture only in the frame after the one with its cells, whenever that comes."""
+NUDGES = (0.03, 0.2)
+"""Seconds after which frames are made, the second for a terminal that was busy."""
+_ids = count(Random().randrange(1 << 16, 1 << 23))
+_ASKED = 31  # the number of the picture that a question is about
+_PATIENCE = 10.0  # seconds for a terminal that has answered before
+
+_ANYBODY = "\x1b[6n"
+"""Asked first: an answer to it that comes too late is none of Textual's keys, unlike those to the rest."""
+_QUESTION = (
+    # On the other screen, so that nothing is left of it where something is printed.
+    "\x1b[?1049h\x1b[H\x1b[6n"
+    f"\x1b_Gi={_ASKED},s=1,v=1,f=24,a=q;AAAA\x1b\\"
+    # A placeholder's picture leaves the cursor where it is. Who does not know of placeholders shows it, and moves on.
+    f"\x1b_Ga=T,U=1,i={_ASKED},s=1,v=1,f=24,c=3,r=2,q=2;AAAA\x1b\\\x1b[6n"
+    f"\x1b_Ga=d,d=I,i={_ASKED},q=2\x1b\\"
+    # Every terminal answers the last one, which so ends the wait.
+    "\x1b[16t\x1b[?2026$p\x1b[?1049l\x1b[c"
+)
+_CURSOR = re.compile(rb"\x1b\[(\d{1,5};\d{1,5})R")
+_KNOWN = re.compile(rb"\x1b_Gi=%d;OK\x1b\\" % _ASKED)
+_SIZE = re.compile(rb"\x1b\[6;(\d{1,4});(\d{1,4})t")
+_WHOLE_FRAMES = re.compile(rb"\x1b\[\?2026;[123]\$y")
+_LAST = re.compile(rb"\x1b\[\?([\d;]*)c")
+_SIXEL = b"4"  # among what a terminal says last
+_ANSWERS = re.compile(rb"\x1b\[\d{1,5};\d{1,5}R|\x1b_G[^\x1b]*\x1b\\|\x1b\[6;\d{1,4};\d{1,4}t|\x1b\[\?[\d;]*(?:c|\$y)")
+
+
+class CellSize(NamedTuple):
+    """The pixels of a cell of the screen."""
+
+    width: int = 8
+    height: int = 16
+
+
+class Graphics(NamedTuple):
+    """The way in which pictures get to the screen, and the size of its cells."""
+
+    way: Literal["kitty", "sixel", "page"] = "kitty"
+    cell: CellSize = CellSize()
+
+    @property
+    def drawn(self) -> tuple[int, int]:
+        """The pixels that are drawn of a cell: half of them, which the screen scales up smoothly."""
+        return max(2, (self.cell.width + 1) // 2), max(4, (self.cell.height + 1) // 2)
+
+
+_PAGE = Graphics("page", CellSize(12, 24))
+"""In a browser, whose cells may be of 10 x 19 pixels, or of twice as many on a fine screen."""
+
+
+class Answered(NamedTuple):
+    """The ``graphics`` of a terminal, None where pictures are drawn in blocks, and the keys that were ``typed`` meanwhile."""
+
+    graphics: Graphics | None = None
+    typed: bytes = b""
+
+
+def read_answers(heard: bytes, wanted: Pixels = "auto") -> Graphics | None:
+    """The graphics of a terminal, from what it answered to the question; None if it has neither placeholders nor sixels."""
+    size, last = _SIZE.search(heard), _LAST.search(heard)
+    height, width = (int(size[1]), int(size[2])) if size else (0, 0)
+    cell = CellSize(width, height) if width and height else None
+    where: list[bytes] = _CURSOR.findall(heard)
+    if wanted == "kitty" or (wanted == "auto" and _KNOWN.search(heard) and len(where) == 2 and where[0] == where[1]):
+        return Graphics("kitty", cell or CellSize())
+    known = last is not None and _SIXEL in last[1].split(b";")[1:] and _WHOLE_FRAMES.search(heard)
+    if wanted == "sixel" or (wanted == "auto" and known and cell):
+        return Graphics("sixel", cell or CellSize())
+    return None
+
+
+def ask_terminal(wanted: Pixels = "auto", wait: float = 1.0) -> Answered:
+    """Find out, before the screen is shown, if the terminal shows pictures in pixels.
+
+    Args:
+        wanted: ``kitty`` and ``sixel`` take it for granted, and ask for the size of a cell alone.
+        wait: The seconds after which a terminal that says nothing is given up.
+
+    Returns:
+        The graphics, and the keys that were typed while it was asked.
+    """
+    driver = os.environ.get("TEXTUAL_DRIVER")
+    if wanted == "blocks" or sys.platform == "win32" or os.environ.get("NO_COLOR") or driver:
+        return Answered(_PAGE if wanted != "blocks" and driver and "web_driver" in driver else None)
+    if wanted == "auto" and os.environ.get("TMUX"):
+        return Answered()  # it swallows the question, and claims what the terminal behind it may not have
+    heard, typed = _heard(wait)
+    return Answered(read_answers(heard, wanted), typed)
+
+
+def _heard(wait: float) -> tuple[bytes, bytes]:
+    """The answers to the question, as far as they come in time, and what else came, which somebody typed."""
+    import select
+    import termios
+    import tty
+
+    keyboard, screen = sys.stdin.fileno(), sys.stderr.fileno()
+    before = termios.tcgetattr(keyboard)
+
+    def asked(question: str, answered: re.Pattern[bytes], wait: float) -> bytes:
+        os.write(screen, question.encode())
+        said, end = b"", monotonic() + wait
+        while not answered.search(said) and select.select([keyboard], [], [], max(0.0, end - monotonic()))[0]:
+            more = os.read(keyboard, 1024)
+            if not more:
+                break
+            said += more
+        return said
+
+    heard = typed = b""
+    try:
+        # Without a flush, which would drop what is typed already, and with Enter and Ctrl-Q as Textual knows them.
+        tty.setcbreak(keyboard, termios.TCSANOW)
+        mode = termios.tcgetattr(keyboard)
+        mode[tty.IFLAG] &= ~(termios.ICRNL | termios.IXON)
+        termios.tcsetattr(keyboard, termios.TCSANOW, mode)
+        typed = asked(_ANYBODY, _CURSOR, wait)
+        if _CURSOR.search(typed):
+            # Who answers will answer all, so that no answer is left to be taken for keys.
+            heard = asked(_QUESTION, _LAST, _PATIENCE)
+    finally:
+        termios.tcsetattr(keyboard, termios.TCSANOW, before)
+    return heard, _ANSWERS.sub(b"", typed) + _ANSWERS.sub(b"", heard)
+
+
+class PlacedPicture(NamedTuple):
+    """A picture as the screen gets it: ``sent`` once; the ``lines`` show it or, if it is ``laid``, lie below."""
+
+    id: int
+    sent: str
+    lines: tuple[Strip, ...]
+    laid: bool = False
+
+
+def place(png: bytes, size: tuple[int, int], overlays: Sequence[Overlay], paper: tuple[int, int, int]) -> PlacedPicture:
+    """Place a picture on cells of text.
+
+    Args:
+        png: The file; what is transparent in it shows ``paper``.
+        size: The columns and rows of cells, at most `LARGEST` each.
+        overlays: Text in place of some cells.
+        paper: The colour of the background.
+
+    Returns:
+        The picture, under a number that none had before.
+    """
+    number = _number()
+    ground = Style(bgcolor=Color.from_rgb(*paper))
+    ink = ground + Style(color=Color.from_rgb(number >> 16, number >> 8 & 0xFF, number & 0xFF))
+    told = by_line(overlays)
+    lines = (Strip(_line(y, size[0], told.get(y, ()), ink, ground), size[0]) for y in range(size[1]))
+    return PlacedPicture(number, _sent(number, png, size), tuple(lines))
+
+
+def lay(picture: bytes | str, lines: Sequence[Strip]) -> PlacedPicture:
+    """Lay a picture, as a PNG or sixels, over ``lines`` of text, which show where it is transparent or cannot be seen."""
+    sent = picture if isinstance(picture, str) else standard_b64encode(picture).decode()
+    return PlacedPicture(_number(), sent, tuple(lines), laid=True)
+
+
+def _number() -> int:
+    return next(_ids) % (1 << 24)  # of 24 bits, since a colour tells it
+
+
+def _line(y: int, width: int, overlays: Sequence[Overlay], ink: Style, ground: Style) -> Iterator[Segment]:
+    row, done = _PLACEHOLDER + _NUMBERS[y], 0
+    for overlay in overlays:
+        yield Segment("".join(row + _NUMBERS[x] for x in range(done, overlay.x)), ink)
+        yield Segment(overlay.text, ground + overlay.style)
+        done = overlay.end
+    yield Segment("".join(row + _NUMBERS[x] for x in range(done, width)), ink)
+
+
+def _sent(number: int, png: bytes, size: tuple[int, int]) -> str:
+    data = standard_b64encode(png).decode()
+    parts = [data[start : start + _CHUNK] for start in range(0, len(data), _CHUNK)]
+    keys = chain((f"a=T,U=1,i={number},c={size[0]},r={size[1]},f=100,q=2,",), ("q=2,",) * len(parts))
+    more = [1] * (len(parts) - 1) + [0]
+    return "".join(f"\x1b_G{key}m={one};{part}\x1b\\" for key, one, part in zip(keys, more, parts, strict=False))
+
+
+def forget(number: int) -> str:
+    """The command by which the terminal drops a picture."""
+    return f"\x1b_Ga=d,d=I,i={number},q=2\x1b\\"
+
+
+class PictureLayer:
+    """The pictures that lie over a screen of text, each over the cells of a widget."""
+
+    def __init__(self) -> None:
+        self._pictures: dict[Widget, PlacedPicture] = {}
+        self._told: dict[Widget, tuple[int, Region, Size]] = {}
+        self.painted: Sequence[tuple[int, int, int]] | None = None
+        """The line, the first and the last column of each part of the screen that a frame paints; None for all of it."""
+
+    def put(self, widget: Widget, picture: PlacedPicture | None) -> None:
+        """Show a picture over the ``widget`` from the next frame on; None takes it away."""
+        if picture is not None:
+            self._pictures[widget] = picture
+        else:
+            self._pictures.pop(widget, None)
+
+    def forget(self) -> None:
+        """Tell the page everything anew: it hides what has another size than it."""
+        self._told = {}
+
+    def follow(self, driver: Driver | None) -> None:
+        """Move, hide and change the pictures, after a frame was painted in which their widgets may have."""
+        if driver is None or not (self._told or self._pictures):
+            return
+        for widget in dict.fromkeys((*self._told, *self._pictures)):
+            picture, at = self._pictures.get(widget), _uncovered(widget)
+            if picture is None or at is None or at.size != (picture.lines[0].cell_length, len(picture.lines)):
+                picture, told = None, None
+            else:
+                told = picture.id, at, widget.screen.size
+            known = self._told.pop(widget, None)
+            if picture is not None and told is not None:
+                self._told[widget] = told
+            if driver.is_web:
+                if told != known:
+                    _tell_page(driver, widget, picture, told)
+            elif picture is not None and told is not None and (told != known or self._paints(told[1])):
+                # At the place of the picture, and back to where the cursor was.
+                driver.write(f"\x1b7\x1b[{told[1].y + 1};{told[1].x + 1}H{picture.sent}\x1b8")
+
+    def _paints(self, at: Region) -> bool:
+        painted = self.painted
+        return painted is None or any(at.y <= y < at.bottom and x1 < at.right and x2 > at.x for y, x1, x2 in painted)
+
+
+def _tell_page(driver: Driver, widget: Widget, picture: PlacedPicture | None, told: tuple[int, Region, Size] | None) -> None:
+    from textual.drivers.web_driver import WebDriver
+
+    assert isinstance(driver, WebDriver), "no other one is"
+    message: dict[str, object] = {"type": "picture", "name": f"picture-{id(widget):x}"}
+    if told is not None and picture is not None:
+        _, (x, y, width, height), (columns, rows) = told
+        message |= {"at": [x / columns, y / rows, width / columns, height / rows], "png": picture.sent}
+    driver.write_meta(message)
+
+
+def _uncovered(widget: Widget) -> Region | None:
+    """The place of a widget's content on the screen, if all of it is seen."""
+    if not widget.is_attached or not widget.screen.is_active:
+        return None
+    at = widget.content_region
+    for other, (place, clip) in widget.screen._compositor.visible_widgets.items():  # pyright: ignore[reportPrivateUsage]
+        # From the uppermost down.
+        if other is widget:
+            return at if clip.contains_region(at) else None
+        if other.visible and place.intersection(clip).overlaps(at):
+            return None
+    return None
