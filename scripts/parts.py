@@ -85,6 +85,7 @@ PAIRS: Mapping[tuple[str, str], tuple[Try, ...]] = {
         Try(("-m", "housequest.as_alfworld", "some.py"), OUT, 1),
         Try(("-c", "import housequest.as_alfworld"), OUT, 1),
     ),
+    ("housequest.as_alfworld", "alfred"): (Try(("-m", "housequest.as_alfworld", "--thor", "some.py"), OUT, 1),),
 }
 """What is tried of each that may know a part, by itself and the part that is out."""
 

@@ -2,8 +2,8 @@
 
 Some show one moment of a game: as a drawing of the house, and the screen with the View and without it. The game is a made-up
 house with the agent `reasoner-actor` and a scripted model, so the pictures are the same everywhere. One shows a robot, which
-does what somebody wrote down, by what it sees. The others are the other screens, what `housequest daily` prints, and a film
-of a first game with the model that ships; it says how long the calls took, so no two are quite the same.
+does what somebody wrote down, by what it sees. The others are the other screens, what `housequest daily` prints, and films:
+of a first game with the model that ships, and of games together. Those that say how long it took are never quite the same.
 """
 
 from __future__ import annotations
@@ -18,19 +18,22 @@ import sys
 import tempfile
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rich.style import Style
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
     from textual.app import App
     from textual.pilot import Pilot
     from textual.screen import Screen
 
+    from housequest.tui.browser.guests import RoomServer
     from housequest.tui.episode.state import EpisodeMoment
     from housequest.tui.episode.view import ViewMode
     from housequest.tui.play.screen import PlayScreen
-    from scripts.film import Rows
+    from scripts.film import Frame, Rows
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 SCREENS: dict[str, ViewMode] = {"screen.svg": "off", "view.svg": "house"}
@@ -46,6 +49,8 @@ _PATIENCE = 240.0
 _SEEN = 14
 """Turns after which the robot is shown."""
 _NOISE = "noisy:miss=0.15,confuse=0.15,depth=0.01,seed=2"
+_DRAWN = 0.5
+"""Seconds after which a window has drawn what was typed."""
 _SAME = 5
 """Looks at a screen that must be alike before it is drawn."""
 _DECIDING = "deciding"
@@ -54,7 +59,7 @@ _GAME = "game"
 _HINT = ("l", "o", "o", "k", "space", "i", "n", "space", "t", "h", "e", "space", "f", "r", "i", "d", "g", "e")
 _BEGINNING = (("It makes a plan and proposes a command. Enter accepts it", 1.8), ("No egg here", 1.2))
 _END = (
-    ("v draws the house, as far as it has been seen", 1.2),
+    ("The house is drawn as far as it has been seen", 1.2),
     ("The fridge is open, and there is the egg", 0.9),
     ("It has the egg", 0.8),
     ("The microwave", 0.7),
@@ -88,10 +93,95 @@ _DAILY = (
 _COLD = ("go to fridge 1", "open fridge 1", "take egg 2 from fridge 1", "go to diningtable 1", "move egg 2 to diningtable 1")
 _HOT = ("go to microwave 1", "heat egg 2 with microwave 1", "go to diningtable 1", "move egg 2 to diningtable 1")
 """What a person plays first, and then from the third turn on."""
+_CHORE = "chores:5"
+TOGETHER, BUILTIN = "together.svg", "builtin.svg"
+TERMINALS, BROWSERS = "terminals.svg", "browsers.svg"
+"""Two people in a room; the second one is drawn if there is chromium."""
+_SHARED = (
+    ("go to sinkbasin 1", "You and Bob are in one kitchen, with four goals, one command a round each", 2.2),
+    ("take egg 2 from sinkbasin 1", "Bob says what he found, and which goal he takes", 1.8),
+    ("go to microwave 1", "You carry an egg, so he leaves the egg to you", 1.4),
+    ("heat egg 2 with microwave 1", "The egg is hot", 1.0),
+    ("go to fridge 1", "Both of you are seen walking through the house", 1.0),
+    ("open fridge 1", "Whatever is in it, only you see", 1.0),
+    ("move egg 2 to fridge 1", "The first goal of yours is done", 1.2),
+    ("I'll do the potato", "Say what you will do, in your own words", 2.0),
+    ("go to countertop 2", "Bob leaves it to you, and told where he saw one", 1.6),
+    ("take potato 1 from countertop 2", "", 0.7),
+    ("go to microwave 1", "", 0.7),
+    ("heat potato 1 with microwave 1", "", 0.7),
+    ("go to garbagecan 1", "", 0.7),
+    ("move potato 1 to garbagecan 1", "The last goal", 0.8),
+)
+"""What a person types beside the expert, as the tutorial has it, each with what the screen shows before it and for how long."""
+_WITH_MODEL = (
+    ("I'll do the potato", "Bob is the model that ships. Say what you will do", 2.0),
+    ("go to countertop 2", "", 0.8),
+    ("take potato 1 from countertop 2", "He leaves the potato to you, and takes the egg", 1.6),
+    ("go to microwave 1", "", 0.8),
+    ("heat potato 1 with microwave 1", "The microwave is yours for a moment", 0.8),
+    ("go to garbagecan 1", "", 0.8),
+    ("move potato 1 to garbagecan 1", "The first goal", 1.0),
+    ("I'll do the fork", "", 1.2),
+    ("go to diningtable 1", "Meanwhile he brings the egg to the fridge", 0.8),
+    ("take fork 2 from diningtable 1", "", 0.8),
+    ("go to drawer 1", "He says what is done, and what he takes next", 1.4),
+    ("open drawer 1", "", 0.8),
+    ("move fork 2 to drawer 1", "", 0.8),
+    *(("wait", "What is left is the mug, and he has it", 0.8) for _ in range(4)),
+)
+"""The same beside the model that ships."""
+TWO = (
+    (
+        "go to sinkbasin 1",
+        "go to diningtable 1",
+        "Ann and Bob are in one kitchen, with four goals, one command a round each",
+        2.2,
+    ),
+    ("take egg 2 from sinkbasin 1", "take fork 2 from diningtable 1", "Each sees what the other carries", 1.4),
+    ("go to microwave 1", "I have a fork, it goes into a drawer", "What is said is heard at once, and costs no turn", 2.0),
+    ("", "go to drawer 1", "", 0.8),
+    ("heat egg 2 with microwave 1", "open drawer 1", "What is in the drawer, only Bob sees", 1.2),
+    ("go to fridge 1", "move fork 2 to drawer 1", "The first goal is done", 1.2),
+    ("open fridge 1", "go to countertop 2", "", 0.8),
+    ("move egg 2 to fridge 1", "take mug 1 from countertop 2", "The second one", 1.0),
+    ("I do the potato", "", "Who does what is a matter of talk", 1.6),
+    ("go to countertop 2", "go to microwave 1", "", 0.8),
+    ("take potato 1 from countertop 2", "heat mug 1 with microwave 1", "", 0.8),
+    ("go to microwave 1", "go to shelf 1", "", 0.8),
+    ("heat potato 1 with microwave 1", "move mug 1 to shelf 1", "The third one", 1.0),
+    ("go to garbagecan 1", "wait", "", 0.8),
+    ("move potato 1 to garbagecan 1", "wait", "", 0.8),
+)
+"""What Ann types, and Bob, with what their screens show before it is sent, and for how long."""
 _RULES = [
     "Closed things must be opened before one sees what is in them.",
     "A thing is heated while it is held, at a microwave.",
 ]
+
+
+class Played(Protocol):
+    """A screen at which somebody plays, in a browser or at a terminal."""
+
+    async def text(self) -> str:
+        """What it shows."""
+        ...
+
+    async def until(self, pattern: str) -> object:
+        """Wait until it shows this, with one space between words."""
+        ...
+
+    async def rows(self) -> Rows:
+        """The same cell by cell."""
+        ...
+
+    async def type(self, text: str) -> None:
+        """Type ``text``."""
+        ...
+
+    async def press(self, *keys: str) -> None:
+        """Press keys by their names on the web."""
+        ...
 
 
 def main(target: Path) -> None:
@@ -104,6 +194,10 @@ def main(target: Path) -> None:
         asyncio.run(_draw(Path(folder), target))
         asyncio.run(_watch(target))
         asyncio.run(_tour(target))
+        asyncio.run(_together(target, TOGETHER, "expert", None, _SHARED))
+        asyncio.run(_together(target, BUILTIN, "reasoner-actor", "builtin", _WITH_MODEL))
+        asyncio.run(_two_terminals(target))
+        asyncio.run(_two_browsers(target))
         _play_runs(Path(folder))
         # The screens are shown as to somebody who has played nothing: neither the tour's record nor its choices are there.
         os.environ["HOUSEQUEST_HOME"] = str(Path(folder) / "home")
@@ -225,7 +319,6 @@ async def _tour(target: Path) -> None:
         take("Its next proposal follows the hint", 1.6)
         await pilot.press("enter")
         await proposed(len(_BEGINNING) + 1)
-        await pilot.press("v")
         for turn, (caption, seconds) in enumerate(_END, len(_BEGINNING) + 1):
             await proposed(turn)
             take(caption, seconds)
@@ -233,6 +326,189 @@ async def _tour(target: Path) -> None:
         await proposed(len(_BEGINNING) + len(_END) + 1)
         take("Won. p replays it, b plays on from any turn, n takes another house", 2.5)
     (target / FILM).write_text(draw_film(frames, "housequest play"), "utf-8")
+
+
+async def _together(target: Path, name: str, agent: str, model: str | None, lines: Sequence[tuple[str, str, float]]) -> None:
+    """A chore of a person and an agent, as the tutorial tells it, in the file ``name``."""
+    from housequest.agent.config import Settings
+    from housequest.tui.app import HousequestApp
+    from housequest.tui.play.game import ChosenGame
+    from housequest.tui.play.screen import PlayScreen
+    from housequest.worlds.registry import make_world
+    from scripts.film import Frame, draw_film
+
+    world = make_world("alfworld")
+    settings = Settings(agent=agent, model=model)
+    game = ChosenGame(world, world.task(_CHORE), agent, settings, record=False, beside=True)
+    screen = PlayScreen(game, "together")
+    app = HousequestApp(lambda: screen)
+    frames: list[Frame] = []
+    async with app.run_test(size=FILM_SIZE) as pilot, asyncio.timeout(_PATIENCE):
+
+        async def asked() -> None:
+            while screen.play_state.status.waiting not in {"turn", "over"} or not screen.view.settled:
+                await pilot.pause(0.01)
+            await _settle(app, pilot)
+
+        for said, caption, seconds in lines:
+            await asked()
+            *typed, enter = _typed(said)
+            await pilot.press(*typed)
+            await pilot.pause()
+            frames.append(Frame(_shown(app), caption, seconds))
+            await pilot.press(enter)
+            await pilot.pause(0.2)
+        await asked()
+        rounds = screen.play_state.state.moment.turn
+        frames.append(Frame(_shown(app), f"Won together in {rounds} rounds; alone it takes 23", 3))
+    title = f"housequest play {_CHORE} --mode together" + (" --agent expert" if model is None else "")
+    (target / name).write_text(draw_film(frames, title), "utf-8")
+
+
+async def play_two(ann: Played, bob: Played, frames: list[Frame] | None = None, *, sent: Sequence[str] = ()) -> None:
+    """Play a chore to its end at both windows, but for lines that are ``sent``; take ``frames`` of them side by side."""
+    from scripts.film import Frame
+
+    async def take(caption: str, seconds: float) -> None:
+        if frames is not None:
+            await asyncio.sleep(_DRAWN)
+            edge = [(" ", Style())]
+            frames.append(
+                Frame(
+                    [[*hers, *edge, *his] for hers, his in zip(await ann.rows(), await bob.rows(), strict=True)],
+                    caption,
+                    seconds,
+                )
+            )
+
+    turns = {ann: 1, bob: 1}
+    for hers, his, caption, seconds in TWO:
+        lines = {window: line for window, line in ((ann, hers), (bob, his)) if line}
+        for window, line in (*lines.items(),):
+            if line in sent:
+                del lines[window]
+                turns[window] += 1
+        while lines:
+            for window, line in (*lines.items(),):
+                shown = " ".join((await window.text()).split())
+                words = line.startswith("I ")
+                if "Won in" in shown:
+                    lines.clear()
+                elif words or f"your turn {turns[window]} of" in shown:
+                    del lines[window]
+                    turns[window] += not words
+                    await window.type(line)
+                    if not lines:
+                        await take(caption, seconds)
+                    await window.press("Enter")
+            await asyncio.sleep(0.05)
+    for window in turns:
+        await window.until("Knowing the house")
+    await take("Won together in 13 rounds; alone it takes 23", 3)
+
+
+class _Terminal:
+    """A terminal at which somebody plays."""
+
+    def __init__(self, pilot: Pilot[None]) -> None:
+        self._pilot = pilot
+
+    async def text(self) -> str:
+        return _text(self._pilot.app)
+
+    async def until(self, pattern: str) -> None:
+        while not re.search(pattern, " ".join(_text(self._pilot.app).split())):
+            await self._pilot.pause(0.01)
+
+    async def rows(self) -> Rows:
+        await self._pilot.pause()
+        return _shown(self._pilot.app)
+
+    async def type(self, text: str) -> None:
+        await self._pilot.press(*_typed(text)[:-1])
+
+    async def press(self, *keys: str) -> None:
+        await self._pilot.press(*map(str.lower, keys))
+
+
+@contextlib.asynccontextmanager
+async def _room() -> AsyncGenerator[RoomServer]:
+    """A room that is served here."""
+    import socket
+
+    from housequest.agent.config import Settings
+    from housequest.agent.integrations.names import OwnNames
+    from housequest.tui.browser.guests import RoomServer
+    from housequest.tui.browser.serve import open_room
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    names = OwnNames("127.0.0.1")
+    command = [sys.executable, "-c", "from housequest.tui.cli import main; main()", "join", names.address(port)]
+    room, _ = open_room(_CHORE, Settings(), {"record": False})
+    server = RoomServer(room, command, names, port, most=2)
+    listening, over = asyncio.Event(), asyncio.Event()
+    game, serving = asyncio.ensure_future(room.run()), asyncio.ensure_future(server.serve(listening.set, over))
+    try:
+        await asyncio.wait_for(listening.wait(), _PATIENCE)
+        yield server
+    finally:
+        over.set()
+        await serving
+        await game
+
+
+async def _two_terminals(target: Path) -> None:
+    """A chore of two people, each at a terminal."""
+    from housequest.tui.app import HousequestApp
+    from housequest.tui.browser.guest_screen import GuestScreen
+    from housequest.tui.browser.seat import Invitation, game_of
+    from scripts.film import draw_film
+
+    frames: list[Frame] = []
+    async with contextlib.AsyncExitStack() as seats, asyncio.timeout(_PATIENCE):
+        server, played = await seats.enter_async_context(_room()), list[_Terminal]()
+        for name, address in server.addresses.items():
+            invitation = Invitation.read(address)
+            screen = GuestScreen(game_of(await invitation.accept()), invitation, name)
+            app = HousequestApp(_always(screen))
+            played.append(_Terminal(await seats.enter_async_context(app.run_test(size=(80, 24)))))
+        her, him = played
+        await play_two(her, him, frames)
+    (target / TERMINALS).write_text(draw_film(frames, "housequest join, at two terminals"), "utf-8")
+
+
+def _always(screen: Screen[None]) -> Callable[[], Screen[None]]:
+    return lambda: screen
+
+
+async def _two_browsers(target: Path) -> None:
+    """The same in two browsers, if there is one."""
+    from scripts import chromium
+    from scripts.film import draw_film
+
+    if chromium.PROGRAM is None:
+        print(f"{BROWSERS} is not drawn: it needs chromium", file=sys.stderr)
+        return
+    frames: list[Frame] = []
+    async with (
+        asyncio.timeout(_PATIENCE),
+        _room() as server,
+        chromium.chromium() as browser,
+        browser.person() as her,
+        browser.person() as him,
+    ):
+        addresses = server.addresses.values()
+        windows = [await browser.open(url, who, (720, 530)) for who, url in zip((her, him), addresses, strict=True)]
+        for window in windows:
+            await window.until("invited")
+            await window.click("button")
+        first, second = windows
+        await play_two(first, second, frames)
+        for window in windows:
+            await window.close()
+    (target / BROWSERS).write_text(draw_film(frames, "housequest serve --together, in two browsers"), "utf-8")
 
 
 def _play_runs(folder: Path) -> None:
@@ -305,8 +581,6 @@ async def _branches(target: Path) -> None:
 
 async def _daily(target: Path) -> None:
     """The result of a house of the day, as the command prints it."""
-    from rich.style import Style
-
     from housequest.agent.episodes.record import read_sound, whole_of
     from housequest.tui.app import HousequestApp
     from housequest.tui.play.game import DailyTry, daily_game, daily_result
@@ -338,7 +612,7 @@ async def _play(screen: PlayScreen, pilot: Pilot[None], commands: Sequence[str],
 
 
 def _typed(command: str) -> tuple[str, ...]:
-    return (*("space" if character == " " else character for character in command), "enter")
+    return (*({" ": "space", "'": "apostrophe"}.get(character, character) for character in command), "enter")
 
 
 async def _settle(app: App[None], pilot: Pilot[None]) -> None:

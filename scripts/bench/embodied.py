@@ -198,7 +198,7 @@ def replayed(path: Path, *, forced: bool) -> Iterator[tuple[str, SimulatorEvent]
     """Each annotated action of a trajectory with its event."""
     trial: dict[str, Any] = json.loads(path.read_bytes())
     annotated: Sequence[Mapping[str, str]] = [low["api_action"] for low in trial["plan"]["low_actions"]]
-    return _Replay(scene_at(path, read_trajectory(path))).steps(annotated, forced=forced)
+    return _Replay(scene_at(path, read_trajectory(path).room)).steps(annotated, forced=forced)
 
 
 def _share(part: int, of: int) -> str:

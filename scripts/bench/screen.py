@@ -46,7 +46,7 @@ KEYS = 200
 """Keys typed while a game opens and an agent plays."""
 _WORDS = "the egg is on the counter "
 _ROUND: _Keys = (
-    *((b"\t", "", DRAWN),) * 3,
+    *((b"\t", "", DRAWN),) * 4,
     *((b"\x1b[A", "", DRAWN),) * 4,
     *((b"\x1b[B", "", DRAWN),) * 4,
     (b":", "", 1),
@@ -70,7 +70,7 @@ def _first_paint(place: Path) -> list[str]:
     bare, home, settled = list[float](), list[float](), list[float]()
     for _ in range(RUNS):
         bare.append(_painted(place, "bare", screen_app.READY)[0])
-        first, last = _painted(place, "home", "made-up", f"plays {screen_app.HOUSE}")
+        first, last = _painted(place, "home", "Play now", f"plays {screen_app.HOUSE}")
         home.append(first)
         settled.append(last)
     times = median(ours / theirs for ours, theirs in zip(home, bare, strict=True))

@@ -1,6 +1,7 @@
 """Everyday sentences of players and of people beside an agent, and the share that is read as they were meant.
 
 The sentences were written from transcripts alone, without a look at the reader; since then it was developed on them.
+Those marked as fresh were written for a player's line before a look at which verbs the reader knows: it read 51 of the 75.
 An act counts without the walking, opening and taking on the way to it, and a coach's "go there" like "look there".
 """
 
@@ -30,7 +31,11 @@ SITUATIONS: Mapping[str, tuple[str, str, Sequence[str]]] = {
         "generated:12",
         ("go to bed 1", "go to drawer 1", "open drawer 1", "go to dresser 1", "go to dresser 2"),
     ),
-    "apartment": ("household-graph", "generated:1", ("walk to kitchencounter 1", "grab apple 1", "walk to kitchentable 1")),
+    "apartment": (
+        "household-graph",
+        "generated:1",
+        ("walk to kitchencounter 2", "walk to kitchencounter 1", "grab apple 1", "walk to kitchentable 1"),
+    ),
 }
 
 
@@ -70,6 +75,8 @@ def sentences() -> Iterator[Sentence]:
         means: Any = entry["means"]
         meanings = cast("list[dict[str, Any]]", means if isinstance(means, list) else [means])
         groups = ("all", entry["kind"], f"as {entry['as']}", f"by {entry['voice']}", f"in {entry['in']}")
+        if entry.get("fresh"):
+            groups += ("fresh", f"fresh {entry['kind']}")
         right = any(_fits(meant, reading, player=player) for meant in meanings)
         moved = all("ask" in meant for meant in meanings) and bool(reading.acts)
         yield Sentence(entry["say"], groups, reading, right, moved)

@@ -24,6 +24,8 @@ from scripts.torture.whole import content, lines
 _CONTROL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[PX^_\]].*?(?:\x07|\x1b\\)|[@-Z\\-_=>78])", re.DOTALL)
 YOURS, ELSEWHERE = "your turn", "in another window"
 """What a window that plays draws, and one that watches."""
+CLOSED = "no game to play here"
+"""What a window draws whose game is played elsewhere; the reason is a sentence that may go over several lines."""
 DAILY = ("daily",)
 ALONE = ("play", TASK, "--agent", "human")
 WINDOWS, TURNS = 8, 10  # the expert takes so many
@@ -50,11 +52,15 @@ class Window:
 
     @property
     def plays(self) -> bool:
-        return YOURS in self.drawn and ELSEWHERE not in self.drawn
+        return YOURS in self.drawn and not self.watches
 
     @property
     def settled(self) -> bool:
-        return self.process.over or YOURS in self.drawn or ELSEWHERE in self.drawn
+        return self.process.over or YOURS in self.drawn or self.watches
+
+    @property
+    def watches(self) -> bool:
+        return ELSEWHERE in self.drawn or CLOSED in self.drawn
 
     @property
     def marks(self) -> bool:
@@ -118,7 +124,7 @@ async def _on_home(trial: Trial) -> None:
     async with window(trial, ALONE) as one:
         await _typed_in(trial, one)
         async with window(trial, ("play",)) as other:
-            await _waited(trial, lambda: "unfinished" in other.drawn or other.process.over, "home lists no unfinished game")
+            await _waited(trial, lambda: "Unfinished" in other.drawn or other.process.over, "home lists no unfinished game")
             await _waited(trial, lambda: other.marks or other.process.over, "home marks no game that is played", other, b"c")
             other.press(b"\r")
             await _waited(trial, lambda: "LIVE" in other.drawn or other.process.over, "home opens no live view")
