@@ -65,6 +65,9 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     # The nearest file upwards of a test's folder: whatever lies above it is not read.
     (tmp_path_factory.getbasetemp() / "housequest.toml").touch()
     monkeypatch.setenv("HOUSEQUEST_HOME", str(_folder(tmp_path_factory, "homes")))
+    # A terminal with so few colours that no house is drawn, unless a test wants one.
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("COLORTERM", raising=False)
     for name in list(os.environ):
         if (
             name == "OPENAI_API_KEY"

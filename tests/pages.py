@@ -32,8 +32,9 @@ REASONS = {
     "released": r"alfworld_3prompts\.json|alfworld\.py",  # a file that a paper's authors released
     "install": r"(^|/| )pip install |-m venv |^\.venv/",
     "repository": r"^(\w+=\S+ )*make |python -m (scripts|pytest)",  # works on the clone that it stands in
-    "extra": r"^inspect |--inspect|data export|^from (datasets|openenv|trl|ai2thor)\b|thor import|^import (duckdb|p\w+s)$",
-    "download": r"data download",
+    "extra": r"^inspect |--inspect|data export|^from (datasets|openenv|trl|ai2thor)\b|(thor|zoo_env) import"
+    r"|^import (duckdb|p\w+s)$",
+    "download": r"data download|alfred\.download",
     "cluster": r"sbatch|srun|--cluster",
     "demonstrations": r"--world alfred|runs/annotated",  # ALFRED's, which are not installed everywhere the games are
     "minutes": r"",  # takes too long

@@ -124,7 +124,7 @@ def test_home_is_seen_before_what_games_take_is_loaded(tmp_path: Path) -> None:
     environment = {"PYTHONPATH": str(ROOT / "src"), "PYTHONPROFILEIMPORTTIME": "1", "HOUSEQUEST_HOME": str(tmp_path / "home")}
     with Terminal(["housequest", "play"], tmp_path, (120, 40), environment) as terminal:
         terminal.until("plays generated:")
-        before, _, after = terminal.drawn.partition("made-up houses")
+        before, _, after = terminal.drawn.partition("Play now")
     games = (
         "housequest.agent.episodes.loop",
         "housequest.agent.setup",

@@ -81,6 +81,7 @@ def test_the_notebook_runs_in_a_real_kernel(tmp_path: Path) -> None:
     assert sum("text/html" in each for each in data) == 3
 
 
+@pytest.mark.heavy
 def test_a_report_stays_plain_data(tmp_path: Path) -> None:
     run = evaluate(agent="expert", split="example", limit=1, out=tmp_path / "run")
     figures = report(run)
@@ -89,6 +90,7 @@ def test_a_report_stays_plain_data(tmp_path: Path) -> None:
     assert shown and "1 of 1 tasks won" in page_in(shown)
 
 
+@pytest.mark.heavy
 def test_what_a_record_says_cannot_leave_its_frame(tmp_path: Path) -> None:
     run = evaluate(agent="expert", split="example", limit=1, out=tmp_path / "run")
     record = next((run / "episodes").iterdir())

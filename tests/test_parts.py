@@ -21,7 +21,8 @@ def test_every_part_is_here_with_tests_at_the_mirrored_paths() -> None:
 
 def test_what_a_part_declares_is_found_by_its_modules() -> None:
     assert set(declared(["graphs"])) == {("housequest.worlds", "household-graph")}
-    assert set(declared(["browser", "llama"])) == {("housequest.commands", "serve"), ("housequest.models", "llama")}
+    commands = {("housequest.commands", "serve"), ("housequest.commands", "join")}
+    assert set(declared(["browser", "llama"])) == {*commands, ("housequest.models", "llama")}
     assert ("inspect_ai", "housequest") in set(declared(["inspect"])), "what another program reads is a part's, too"
 
 
@@ -32,8 +33,12 @@ def test_each_pair_that_may_know_each_other_is_tried() -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize(
     "names",
-    [("graphs", "browser"), ("lota", "socratic", "training", "dropin", "pet", "llama", "inspect"), ("alfred",), tuple(parts())],
-    ids=["two", "known", "alfred", "all"],
+    [
+        pytest.param(("graphs", "browser"), marks=pytest.mark.slow, id="two"),
+        pytest.param(("lota", "socratic", "training", "dropin", "pet", "llama", "inspect"), id="known"),
+        pytest.param(("alfred",), marks=pytest.mark.slow, id="alfred"),
+        pytest.param(tuple(parts()), id="all"),
+    ],
 )
 def test_the_command_goes_on_without(names: tuple[str, ...], tmp_path: Path) -> None:
     trial = Trial(names, tmp_path)

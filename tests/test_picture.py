@@ -10,12 +10,18 @@ from xml.etree import ElementTree
 
 import pytest
 
+from scripts.chromium import PROGRAM
+
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs" / "pictures"
 SCREENS = ("screen.svg", "view.svg", "camera.svg")
 FILM = "tour.svg"
+TERMINALS, BROWSERS = "terminals.svg", "browsers.svg"
+BUILTIN = "builtin.svg"
+TIMED = {FILM, BUILTIN, TERMINALS, BROWSERS}
+"""Films that say how long something took."""
 STILLS = {
-    "home.svg": "made-up houses",
+    "home.svg": "Play now",
     "race.svg": "the expert",
     "replay.svg": "never found the object",
     "runs.svg": "tasks by outcome",
@@ -24,17 +30,22 @@ STILLS = {
     "desk.svg": "Witnesses",
     "branches.svg": "2 branches",
     "daily.svg": "won in 7 turns",
+    "together.svg": "Won in 13 rounds together",
+    BUILTIN: "Won in 15 rounds together",
+    TERMINALS: "Won in 13 rounds together",
+    **({BROWSERS: "Won in 13 rounds together"} if PROGRAM else {}),
 }
 """The other screens, and what a command prints, with words that stand on each."""
 SHOWN = {
     FILM: "README.md",
     "screen.svg": "docs/reference/screens.md",
-    **dict.fromkeys(STILLS, "docs/reference/screens.md"),
+    **dict.fromkeys({*STILLS} - TIMED, "docs/reference/screens.md"),
     "view.svg": "docs/guides/playing.md",
     "kitchen.png": "README.md",
     "camera.svg": "docs/guides/alfred.md",
     "branches.svg": "docs/guides/playing.md",
     "daily.svg": "docs/tutorials/player.md",
+    **dict.fromkeys(("together.svg", BUILTIN, TERMINALS, BROWSERS), "docs/tutorials/together.md"),
 }
 
 
@@ -56,7 +67,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return drawn(tmp_path_factory.mktemp("pictures") / "first")
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_they_are_drawn_and_are_the_same_the_next_time(pictures: dict[str, bytes], tmp_path: Path) -> None:
     assert set(pictures) == {*SCREENS, *STILLS, FILM, "kitchen.png"}
     for name in SCREENS:
@@ -67,11 +78,10 @@ def test_they_are_drawn_and_are_the_same_the_next_time(pictures: dict[str, bytes
     for name, word in STILLS.items():
         assert word in text(pictures[name].decode()), name
     again = drawn(tmp_path / "again")
-    # The film says how long the calls of the model took.
-    assert {name for name in pictures if pictures[name] != again[name]} <= {FILM}
+    assert {name for name in pictures if pictures[name] != again[name]} <= TIMED
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_the_film_shows_a_game_that_is_won_by_a_hint(pictures: dict[str, bytes]) -> None:
     for film in (pictures[FILM], (PICTURES / FILM).read_bytes()):
         assert len(film) < 1_000_000
@@ -90,7 +100,7 @@ def test_the_pages_show_them() -> None:
         assert "proposed" in text((PICTURES / name).read_text("utf-8"))
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_they_ask_no_host_for_anything(pictures: dict[str, bytes]) -> None:
     for name in (*SCREENS, *STILLS, FILM):
         for svg in (pictures[name].decode(), (PICTURES / name).read_text("utf-8")):

@@ -73,6 +73,7 @@ async def drawn(pilot: Pilot[Any], screen: Screen[Any]) -> None:
     assert screen.view.mode != "off"
 
 
+@pytest.mark.heavy
 async def test_four_commands_on_the_screen_are_four_readings(played: ChosenGame, read: list[str]) -> None:
     app = showing(lambda: PlayScreen(played, "watch"))
     async with app.run_test(size=USUAL) as pilot:
@@ -83,6 +84,7 @@ async def test_four_commands_on_the_screen_are_four_readings(played: ChosenGame,
     assert read == PLAYED
 
 
+@pytest.mark.heavy
 async def test_a_rewind_reads_nothing_again(played: ChosenGame, read: list[str]) -> None:
     app = showing(lambda: PlayScreen(played, "watch"))
     async with app.run_test(size=USUAL) as pilot:
@@ -96,6 +98,7 @@ async def test_a_rewind_reads_nothing_again(played: ChosenGame, read: list[str])
     assert read == [*PLAYED, "inventory"]
 
 
+@pytest.mark.heavy
 async def test_a_replay_reads_a_recorded_answer_once(played: ChosenGame, read: list[str]) -> None:
     record = await recorded(played)
     read.clear()
@@ -112,6 +115,7 @@ async def test_a_replay_reads_a_recorded_answer_once(played: ChosenGame, read: l
     assert read == [*PLAYED, *PLAYED]
 
 
+@pytest.mark.heavy
 async def test_a_resumed_game_reads_a_recorded_answer_once(played: ChosenGame, read: list[str]) -> None:
     app = showing(lambda: PlayScreen(played, "step"))
     async with app.run_test(size=USUAL) as pilot:
@@ -133,6 +137,7 @@ async def test_a_resumed_game_reads_a_recorded_answer_once(played: ChosenGame, r
     assert read == PLAYED[:4]
 
 
+@pytest.mark.heavy
 async def test_a_race_reads_the_answers_of_each_game_once(played: ChosenGame, read: list[str]) -> None:
     app = showing(lambda: RaceScreen(played))
     async with app.run_test(size=USUAL) as pilot:
@@ -144,6 +149,7 @@ async def test_a_race_reads_the_answers_of_each_game_once(played: ChosenGame, re
     assert sorted(read) == sorted([*PLAYED, *PLAYED])
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("left", [0, 2, 4])
 async def test_an_interrupted_episode_of_a_run_is_read_once(played: ChosenGame, read: list[str], left: int) -> None:
     record = list(read_episode(await recorded(played)))

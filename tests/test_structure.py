@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from shutil import copytree, ignore_patterns
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 PACKAGES = ("worlds", "knowledge", "agent", "tui")
@@ -108,10 +110,12 @@ def load_everything(root: Path, folder: Path) -> dict[str, list[str]]:
     return json.loads(done.stdout)
 
 
+@pytest.mark.heavy
 def test_no_file_is_loaded_under_two_names(tmp_path: Path) -> None:
     assert load_everything(ROOT, tmp_path) == {}
 
 
+@pytest.mark.heavy
 def test_a_checkout_without_links_is_whole(tmp_path: Path) -> None:
     for package in PACKAGES:
         copytree(ROOT / package, tmp_path / package, ignore=ignore_patterns("__pycache__"))

@@ -18,7 +18,8 @@ ELSEWHERE = {
     # Guarded by hasattr, and by an except clause.
     "agent/processes.py": {"sched_getaffinity"},
     "worlds/alfred/simulator/thor.py": {"waitid"},
-    "tui/play/plain.py": {"readline"},
+    "tui/play/typed.py": {"readline"},
+    "tui/widgets/pixels.py": {"termios", "tty"},
 }
 POSIX = {name for names in NAMES.values() for name in names} | {"add_signal_handler", "start_new_session", "SIGTERM"}
 MAY_END = {"agent/integrations/listening.py": {"SIGTERM"}}
@@ -50,6 +51,7 @@ def asked(tree: ast.Module) -> Iterator[str]:
                 pass
 
 
+@pytest.mark.heavy
 @WHOLE
 def test_only_one_module_asks_which_system_runs() -> None:
     found = {place: names for place, tree in sources() if (names := set(asked(tree)))}

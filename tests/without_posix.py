@@ -38,7 +38,9 @@ def import_all() -> None:
 
     left_out = tuple(module for modules in parts().values() for module in modules)
     for found in pkgutil.walk_packages(housequest.__path__, "housequest."):
-        if not found.name.startswith(left_out) and not found.name.endswith(("__main__", ".as_alfworld", ".gym_env")):
+        if not found.name.startswith(left_out) and not found.name.endswith(
+            ("__main__", ".as_alfworld", ".gym_env", ".zoo_env")
+        ):
             importlib.import_module(found.name)
 
 

@@ -16,6 +16,7 @@ from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
 from housequest.knowledge.choosing import RuleBudget
 from housequest.worlds.registry import make_world, world_names
+from tests.backends.choosing import Choosing
 from tests.backends.erring import Erring
 from tests.backends.few_shot import Continuing
 from tests.backends.lota import Lister
@@ -97,6 +98,7 @@ _EVERY = (
         settings={"shots": "1", "replanning": "on", "asking": "list"},
     ),
     *_by_camera(),
+    Scene("coela", policy=Choosing()),
     Scene("saycan", house="example:1", policy=Lister(), can=Capabilities(scoring=True)),
 )
 SCENES = tuple(scene for scene in _EVERY if scene.agent in agent_names())

@@ -7,6 +7,7 @@ happened, and not the goal: it can only do what the plan says, so that a wrong p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -69,6 +70,37 @@ def react(messages: Messages) -> str:
     heard = tuple(one.transitions for one in prompts.heard(messages))
     _, reply = _expert(prompts.goal(messages), prompts.opening(messages), heard, told.statements(messages))
     return reply
+
+
+_COMPANY = re.compile(r"^You are (?P<player>\w+)\. You are not alone: (?P<others>.+?) plays? in the same house", re.MULTILINE)
+_NEWS = re.compile(r"^This happened around you:\n(?P<news>(?:- .*\n?)+)", re.MULTILINE)
+
+
+def companion(messages: Messages) -> str:
+    """The same in company: it hears the news that the conversation tells, and says what the expert says."""
+    asked = prompts.said_by(messages, "user")
+    if (company := _COMPANY.search(asked[0])) is None:
+        return react(messages)
+    news = [tuple(line[2:] for line in found["news"].splitlines()) if (found := _NEWS.search(text)) else () for text in asked]
+    heard = tuple(zip((one.transitions for one in prompts.heard(messages)), news, strict=True))
+    who = company["player"], *company["others"].split(" and ")
+    return _companion(prompts.goal(messages), prompts.opening(messages), who, heard)[1]
+
+
+@lru_cache(maxsize=4096)
+def _companion(
+    goal: str, opening: Observation, who: tuple[str, ...], heard: tuple[tuple[tuple[Transition, ...], tuple[str, ...]], ...]
+) -> tuple[HouseholdExpertMemory, str]:
+    expert, (player, *others) = make_expert(), who
+    if not heard:
+        return expert.begin(goal, opening), ""
+    memory = _companion(goal, opening, who, heard[:-1])[0]
+    transitions, news = heard[-1]
+    for transition in transitions:
+        memory = expert.observe(memory, transition.command, transition.observation)
+    command, thought, memory = expert.decide(expert.hear(memory, player, others, news))
+    says = "".join(f"Say: {text}\n" for text in expert.says(memory))
+    return memory, f"Thought: {thought}\n{says}Action: {command}"
 
 
 @lru_cache(maxsize=4096)

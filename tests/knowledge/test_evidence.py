@@ -44,6 +44,7 @@ def test_what_play_decides_is_decided_rightly() -> None:
         assert (finding.standing == "supported") == (finding.rule.status == "accepted"), finding
 
 
+@pytest.mark.heavy
 def test_an_origin_counts_once_and_witnesses_are_those_that_say_so() -> None:
     rule = Rule("one", "one thing at a time", check=parse_check("take {o} from {r}; when holding something; then refused"))
     (once,) = examine([rule], walked())
@@ -56,6 +57,7 @@ def test_an_origin_counts_once_and_witnesses_are_those_that_say_so() -> None:
         assert by_origin[origin].command.startswith("take ")
 
 
+@pytest.mark.heavy
 def test_a_rule_without_a_check_is_undecided() -> None:
     (finding,) = examine([Rule("a", "be kind")], walked())
     assert (finding.standing, finding.evidence) == ("undecided", Evidence())

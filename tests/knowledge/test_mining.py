@@ -122,6 +122,7 @@ def test_what_the_player_put_there_is_not_where_it_lay() -> None:
     assert {place.receptacle: place.seen for place in pen.places}["desk"] == 1
 
 
+@pytest.mark.heavy
 def test_a_location_names_steps_that_showed_the_thing_in_its_first_place_and_in_the_next() -> None:
     counted = mine(walked(0, 30), HOUSEHOLD.commands)
     rules = {rule.objects: rule for rule in counted.rules("walks") if rule.kind == "location"}
@@ -151,6 +152,7 @@ def test_what_lies_in_the_next_place_counts_against_the_one_to_try_first() -> No
     assert rule.standing == "undecided"
 
 
+@pytest.mark.heavy
 def test_the_table_has_witnesses_only_from_records() -> None:
     table, lived = mine_table(load_counts()), mine(walked(0, 30), HOUSEHOLD.commands)
     assert not any(place.witnesses for one in table.locations for place in one.places)

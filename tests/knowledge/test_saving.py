@@ -132,6 +132,7 @@ for turn in range(10**6):
     assert texts <= {400, 401}
 
 
+@pytest.mark.heavy
 def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     path = book(tmp_path)
     code = """

@@ -42,16 +42,32 @@ def game(
     return ChosenGame(world, world.task(task), agent, Settings(agent=agent, **settings), record, speed=1000.0)
 
 
+class Remembering(HousequestApp):
+    """The app, and what it told in notices."""
+
+    def __init__(self, make: Callable[[], Screen[Any]], home: Callable[[], Screen[Any]] | None = None) -> None:
+        super().__init__(make, home)
+        self.told: list[str] = []
+
+    def notify(self, message: str, **others: Any) -> None:
+        self.told.append(message)
+        super().notify(message, **others)
+
+
 def showing(make: Callable[[], Screen[Any]], home: Callable[[], Screen[Any]] | None = None) -> HousequestApp:
     """The app with the screen that ``make`` makes."""
-    return HousequestApp(make, home)
+    return Remembering(make, home)
 
 
 async def until(pilot: Pilot[Any], condition: Callable[[], object]) -> None:
-    """Let the app go on until ``condition`` holds."""
-    async with asyncio.timeout(PATIENCE):
-        while not condition():
-            await pilot.pause(0.01)
+    """Let the app go on until ``condition`` holds; where it never does, show what the screen and the notices say."""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while not condition():
+                await pilot.pause(0.01)
+    except TimeoutError:
+        told = "\n".join(getattr(pilot.app, "told", ()))
+        raise AssertionError(f"waited in vain; notices: {told or 'none'}\n{screen_text(pilot.app)}") from None
     await pilot.pause()
 
 
@@ -105,6 +121,12 @@ def running_text(app: App[Any]) -> str:
 def notices(app: App[Any]) -> str:
     """The notices that are shown, which may be wrapped over something else."""
     return " ".join(each.message for each in app._notifications)
+
+
+def notices_so_far(app: HousequestApp) -> str:
+    """The notices that were ever shown: on a slow machine one has gone before anybody looks."""
+    assert isinstance(app, Remembering)
+    return " ".join(app.told)
 
 
 def waiting(app: App[Any]) -> str:

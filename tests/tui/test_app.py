@@ -42,6 +42,7 @@ async def test_from_a_game_to_its_replay_to_the_next_and_home() -> None:
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
 
 
+@pytest.mark.heavy
 async def test_from_home_to_a_game_and_back() -> None:
     app = showing(home)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -56,6 +57,7 @@ async def test_from_home_to_a_game_and_back() -> None:
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
 
 
+@pytest.mark.heavy
 async def test_a_race_takes_the_place_of_a_game() -> None:
     app = showing(lambda: PlayScreen(game(), "step"))
     async with app.run_test(size=(120, 40)) as pilot:
@@ -73,6 +75,7 @@ async def test_leaving_the_first_screen_without_a_home_ends_the_app() -> None:
     assert app.return_code == 0
 
 
+@pytest.mark.heavy
 async def test_the_key_that_leaves_says_where_it_leads(tmp_path: Path) -> None:
     def last_key() -> str:
         return screen_text(app).splitlines()[-1].rpartition("  ")[2].strip()
@@ -108,6 +111,7 @@ async def test_the_key_that_leaves_says_where_it_leads(tmp_path: Path) -> None:
         assert "in the first" not in screen_text(app)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("colours", "expected"), [("15;0", theme.DARK), ("0;15", theme.LIGHT), ("", theme.DARK), ("x;y", theme.DARK)]
 )

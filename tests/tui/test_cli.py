@@ -21,6 +21,7 @@ from tests.tui.conftest import COMMAND, Run, environment
 from tests.waiting import ending
 
 
+@pytest.mark.heavy
 def test_help_and_version(run: Run) -> None:
     help = run("--help")
     assert help.returncode == 0
@@ -127,6 +128,7 @@ _ODD_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
 _VALUE = _ODD_TEXT | st.sampled_from(("scripted", "demo", "expert", "1", "-1", "type", "x=1", "openai:x", "scripted:x", "\0"))
 
 
+@pytest.mark.heavy
 @settings(max_examples=settings().max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(_COMMANDS), st.lists(st.sampled_from(_FLAGS + _MORE) | _VALUE, max_size=6))
 @example("replay", ["\0"])
@@ -210,6 +212,7 @@ def test_models_lists_what_can_be_used(call: Run) -> None:
     assert "very-secret" not in done.stdout + done.stderr
 
 
+@pytest.mark.heavy
 def test_a_model_is_proved_by_a_real_call(call: Run) -> None:
     with serve(talking(Solver())) as server:
         done = call("models", "check", server.model(), "--agent", "react")
@@ -218,6 +221,7 @@ def test_a_model_is_proved_by_a_real_call(call: Run) -> None:
     assert "choice among texts     no   not offered" in done.stdout
 
 
+@pytest.mark.heavy
 def test_a_model_that_fails_is_an_exit_code(call: Run) -> None:
     with serve(lambda messages: "ready \x1b[31m") as server:
         mute = call("models", "check", server.model())

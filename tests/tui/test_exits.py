@@ -53,6 +53,7 @@ WITHOUT = (terminal.DONE, terminal.UNUSABLE)
 WRITING: dict[str, tuple[Writing, ...]] = {
     "play": (Writing("play --world scripted --agent expert --plain", WITHOUT, home=True),),
     "daily": (Writing("daily --plain", WITHOUT, home=True),),
+    "ladder": (Writing("ladder 1 --plain", WITHOUT, home=True),),
     "eval": (
         Writing("eval --agent expert --world scripted --limit 1 --out {out}", PLAYED),
         Writing("eval --sweep sweep.yaml --out {out}", PLAYED),
@@ -118,6 +119,7 @@ READING = (
 """Commands that print what is asked for."""
 ELSEWHERE = {
     "rules desk": "needs a terminal",
+    "join": "needs somebody's room",
     "data download": "asks another machine",
     "train": "needs weights",
     "serve": "writes as its clients ask",

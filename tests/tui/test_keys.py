@@ -62,6 +62,7 @@ async def ready(pilot: Pilot[Any]) -> None:
     await until(pilot, lambda: "reading" not in running_text(pilot.app))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["home", "books", "desk", "runs", "replay", "race", "play"])
 async def test_each_need_is_of_an_action_there_is_and_of_a_fact_that_the_screen_knows(name: str, tmp_path: Path) -> None:
     async with at(name, tmp_path).run_test(size=(120, 40)) as pilot:
@@ -74,13 +75,13 @@ async def test_each_need_is_of_an_action_there_is_and_of_a_fact_that_the_screen_
         assert {action for action in actions if "(" in action} <= bound
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("name", "key", "why"),
     [
         ("home", "c", "no game broke off"),
         ("home", "p", "no game was played to its end yet"),
         ("home", "escape", "q quits"),
-        ("home", "m", "expert plays without a language model"),
         ("books", "enter", "There is no book yet; n begins one."),
         ("desk", "u", "there is nothing to undo"),
         ("desk", "p", "No rule contradicts this one; mark two with space"),

@@ -80,6 +80,7 @@ def test_each_id_is_of_one_thing() -> None:
         assert all(len(each) == 1 for each in actions.values())
 
 
+@pytest.mark.heavy
 @pytest.mark.anyio
 async def test_a_chosen_key_plays_and_is_shown() -> None:
     app = showing(lambda: PlayScreen(game(), "step"))

@@ -45,6 +45,7 @@ def world(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     return make_world(request.param)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
 def test_a_world_keeps_its_contract(world: World, wrap: Wrap) -> None:
     report = check_world(world, wrap=wrap)
@@ -61,6 +62,7 @@ def test_what_is_not_there_is_not_found(world: World, text: str) -> None:
         world.task(f"no such {text}:1")
 
 
+@pytest.mark.heavy
 @given(commands=st.lists(st.text(st.characters(exclude_categories=())), max_size=5))
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_command_breaks_a_game(world: World, commands: list[str]) -> None:
@@ -171,6 +173,7 @@ BROKEN: dict[str, tuple[Wrap, str]] = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("wrap", "words"), BROKEN.values(), ids=BROKEN)
 def test_an_env_that_breaks_the_contract_is_told_how(wrap: Wrap, words: str) -> None:
     assert words in "\n".join(check_world(ScriptedWorld(), wrap=wrap).broken)
@@ -267,6 +270,7 @@ class Elsewhere(AlfworldWorld):
         return Situation(room.start, holders=(Holder("cellar 1"),))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("broken", "words"),
     [

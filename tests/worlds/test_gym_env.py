@@ -43,6 +43,7 @@ def test_the_checker_is_content_without_registration_too() -> None:
         check_env(HousequestEnv())
 
 
+@pytest.mark.heavy
 def test_the_id_with_its_module_works_in_a_fresh_process() -> None:
     code = (
         "import gymnasium; "

@@ -139,6 +139,7 @@ def sharing(make: type[SharedNative]) -> World:
     return Sharing()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("make", BROKEN, ids=[make.__name__ for make in BROKEN])
 def test_a_shared_house_that_breaks_the_contract_is_told_how(make: type[SharedNative]) -> None:
     assert BROKEN[make] in "\n".join(check_world(sharing(make)).broken)

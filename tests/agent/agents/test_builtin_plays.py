@@ -71,6 +71,7 @@ def test_many_games_at_once_are_the_games_that_were_played_alone() -> None:
     assert together == [asyncio.run(played((house,)))[0] for house in HOUSES]
 
 
+@pytest.mark.slow
 def test_a_game_goes_on_between_two_readings_of_its_goal() -> None:
     # The words are not the world's own, and what the model takes them for is not found.
     house = "generated:1000010"

@@ -17,6 +17,7 @@ from housequest.worlds.registry import make_world, ships
 from tests.agent.golden import SCENES, Answering, Scene
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("scene", SCENES, ids=[scene.name for scene in SCENES])
 def test_every_shipped_agent_keeps_the_contract(scene: Scene) -> None:
     world = make_world(scene.world)

@@ -115,6 +115,7 @@ def test_what_has_no_completions_says_so_before_the_first_call(server: Server) -
     assert not server.requests
 
 
+@pytest.mark.heavy
 def test_an_interrupted_episode_of_plain_text_goes_on_wherever_it_stopped(base: Server, tmp_path: Path) -> None:
     whole = played(base, tmp_path, "react").events
     for end in range(1, len(whole), 5):

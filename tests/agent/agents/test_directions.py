@@ -65,6 +65,7 @@ def answered(question: str, known: Belief, mind: Mind) -> str:
     return answer(asked, scene(known), mind)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("hint", "places"),
     [
@@ -307,6 +308,35 @@ def proposals(*verdicts: ProposalAnswer) -> tuple[list[str], list[events.Body]]:
     agent = make_agent("reasoner-actor", world=world, model=parrot)
     asyncio.run(run_episode(world.open(world.task("example:1")), agent, EpisodeConfig(world), told.append, person))
     return person.proposals, [event.body for event in told if isinstance(event, Event)]
+
+
+def of_expert(*verdicts: ProposalAnswer, told: list[Event | CallTiming] | None = None) -> list[str]:
+    world, person = make_world("alfworld"), Saying(list(verdicts))
+    agent, listen = make_agent("expert", world=world), [] if told is None else told
+    asyncio.run(run_episode(world.open(world.task("example:1")), agent, EpisodeConfig(world), listen.append, person))
+    return person.proposals
+
+
+def test_the_expert_does_first_what_it_is_told_and_leaves_out_what_is_ruled_out() -> None:
+    alone = of_expert(Accept())
+    place = alone[0].removeprefix("go to ")
+    assert of_expert(Again("look in cabinet 2"), Accept())[1] == "go to cabinet 2"
+    assert place not in of_expert(Again(f"not the {place}"))[1]
+    assert of_expert(Another())[1] != alone[0]
+    # What it was told is done; then it goes on as it would have.
+    told = of_expert(Again("go to cabinet 2"), Accept(), Accept(), Accept())
+    assert told[1] == "go to cabinet 2" and alone[0] in told[2:]
+
+
+def test_the_expert_tells_what_it_would_have_weighed_but_for_a_hint() -> None:
+    told: list[Event | CallTiming] = []
+    place = of_expert(Accept())[0].removeprefix("go to ")
+    of_expert(Again(f"not the {place}"), told=told)
+    thoughts = [one.body for one in told if isinstance(one, Event) and isinstance(one.body, events.Thought)]
+    weighed = next(one.weighed for one in reversed(thoughts) if one.weighed is not None)
+    assert weighed.barred is not None
+    assert weighed.barred.place == place
+    assert f"you ruled out the {place.removesuffix(' 1')}, " in thoughts[-1].text
 
 
 def test_the_next_proposal_follows_a_hint_to_a_numbered_place() -> None:

@@ -50,6 +50,7 @@ def test_examples_are_chosen_alike_every_time(strategy: str) -> None:
         assert {example.type for example in one} == {"pick_heat_then_place_in_recep"}
 
 
+@pytest.mark.heavy
 def test_examples_are_chosen_by_an_embedding_model(server: Server) -> None:
     made = chooser(choose="embeddings", embedder=server.model())
     same = made.store[40]
@@ -151,6 +152,7 @@ def test_a_world_without_train_has_no_examples_of_it() -> None:
         make_example_selector(make_world("scripted"), Showing(examples="train", shots=1))
 
 
+@pytest.mark.heavy
 def test_made_up_examples_are_the_worlds_own() -> None:
     class Other(AlfworldWorld):
         name = "other"

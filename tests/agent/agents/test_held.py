@@ -286,6 +286,7 @@ def _errors(model: Model, settings: Mapping[str, str]) -> Iterator[Exception]:
         yield error
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "model",
     [

@@ -130,6 +130,7 @@ KINDS: list[Callable[[], Holding]] = [
 ]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("then", KINDS, ids=["free", "grammar", "text", "broken", "cut"])
 @pytest.mark.parametrize("now", KINDS[:3], ids=["free", "grammar", "text"])
 @pytest.mark.parametrize("settings", [{}, EXEMPLARS], ids=["react", "exemplars"])
@@ -197,6 +198,7 @@ def failed_once(fails: int, can: Capabilities, agent: str, settings: Mapping[str
     return whole
 
 
+@pytest.mark.heavy
 @needs("socratic")
 @pytest.mark.parametrize("fails", [1, 2, 3])
 @pytest.mark.parametrize("form", ["held", "auto"])
@@ -211,6 +213,7 @@ def test_a_call_that_failed_and_was_tried_again_is_not_taken_for_the_one_after_i
 CHOOSES = Capabilities(choices=True, schema=True)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("form", ["held", "auto"])
 @pytest.mark.parametrize("fails", [1, 2, 3])
 @pytest.mark.parametrize(

@@ -211,4 +211,4 @@ def test_any_agent_carries_its_prompts(tmp_path: Path) -> None:
     assert decision == Act("Once more: x")
     assert memory != Frozen().begin("", Observation(""), Grants())
     assert "Once more" not in json.dumps(dict(load_prompt("housequest.agent.roles", "again").sections))
-    assert template_hashes("housequest.agent.roles").keys() == {"additions", "again"}
+    assert template_hashes("housequest.agent.roles").keys() == {"additions", "again", "company"}

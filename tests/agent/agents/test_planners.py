@@ -75,11 +75,13 @@ def asked(told: Sequence[Event], role: str) -> list[str]:
     return [prompt[-1].content for prompt in prompts(told, role)]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("scene", SCENES, ids=[scene.name for scene in SCENES])
 def test_every_prompt_of_an_episode_is_as_it_was_recorded(scene: Scene) -> None:
     assert conversation(scene) == scene.path.read_text("utf-8"), "python -m scripts.record_prompts"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("agent", PLANNERS)
 @pytest.mark.parametrize("house", HOUSES)
 def test_a_wrong_plan_is_revised_where_replanning_is_on(

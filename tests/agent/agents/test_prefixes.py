@@ -43,6 +43,7 @@ def world() -> World:
     return make_world("alfworld")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("grants", [frozenset[str](), frozenset({"admissible", "type"}), frozenset({"view"})])
 @pytest.mark.parametrize("agent", ["react", "reasoner-actor"])
 def test_each_prompt_begins_with_the_one_before(world: World, agent: str, grants: frozenset[str]) -> None:

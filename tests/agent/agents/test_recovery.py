@@ -130,6 +130,7 @@ def test_a_failure_is_never_unknown_without_a_name(world: World) -> None:
 CASES = [(agent, error) for agent, errors in ERRORS.items() if agent in agent_names() for error in errors]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("agent", "error"), CASES)
 def test_a_model_that_recovers_wins(world: World, agent: str, error: Error) -> None:
     house = f"example:{1 + ERRORS[agent].index(error) % 3}"

@@ -10,19 +10,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from shutil import copyfile, copytree
+from typing import Literal
 
 import pytest
 
 from housequest.agent.agents.spec import AgentParts, CameraSettings
 from housequest.agent.alfred.robot import RobotBody, RobotState, glimpses
-from housequest.agent.alfred.seeing.state import SeeingState
+from housequest.agent.alfred.seeing.state import ACTIONS, LowLevelAction, PolicyStep, SeeingState, Spot
 from housequest.agent.base import Turn
 from housequest.agent.config import configure
 from housequest.agent.episodes import events
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.skills.controller import Execute
+from housequest.agent.skills.skill import Failed, Outcome
 from housequest.tui.cli import main
-from housequest.worlds.alfred.model import sliced
+from housequest.worlds.alfred.env import UNSEEN
+from housequest.worlds.alfred.model import accepts, sliced
 from housequest.worlds.base import Observation, Pictured, Transition, World
 from housequest.worlds.household.goals import Skill
 from housequest.worlds.registry import DEFAULT_WORLD, household, make_world
@@ -231,13 +234,13 @@ def body() -> RobotBody:
     return RobotBody(AgentParts("opex", make_world("alfred"), CameraSettings()))
 
 
-def begun(body: RobotBody, skill: Skill, cut: Sequence[str] = ()) -> Skill | str | None:
+def begun(body: RobotBody, skill: Skill, cut: Sequence[str] = (), held: str | None = None) -> Skill | str | None:
     env = make_world("alfred").open(make_world("alfred").task("example:1"))
     env.reset()
     assert isinstance(env, Pictured)
     turn = Turn(1, 9, frame=env.frame((150, 150)), pose=env.pose())
     state = asyncio.run(body.attend(body.begin(Observation(""), ""), turn))
-    seen = replace(state.knowledge, sliced=tuple((kind, env.pose()) for kind in cut))
+    seen = replace(state.knowledge, sliced=tuple((kind, env.pose()) for kind in cut), held=held)
     started = body.start(replace(state, seen=seen), skill)
     return started.problem or started.skill
 
@@ -260,6 +263,60 @@ def test_what_was_sliced_is_a_slice_from_then_on(body: RobotBody) -> None:
     assert begun(body, Skill("pick", "apple"), cut=["apple"]) == Skill("pick", "applesliced")
     assert begun(body, Skill("slice", "apple"), cut=["apple"]) == Skill("slice", "apple")
     assert begun(body, Skill("put", None, "fridge"), cut=["apple"]) == Skill("put", None, "fridge")
+
+
+def test_what_is_put_down_without_a_place_is_put_where_such_things_are_put(body: RobotBody) -> None:
+    def put(said: str | None) -> Skill | str | None:
+        return begun(body, Skill("put", said), held="butterknife")
+
+    # A model that names one target means the place, and then the skill says so.
+    assert put("countertop") == Skill("put", "butterknife", "countertop")
+    assert put("bowl") == Skill("put", "butterknife", "bowl")
+    anywhere = put("knife")
+    assert isinstance(anywhere, Skill)
+    assert anywhere == put(None) == put("butterknife") == Skill("put", "butterknife", anywhere.receptacle)
+    assert anywhere.receptacle is not None and accepts(anywhere.receptacle, "butterknife")
+
+
+def acted(body: RobotBody, primitive: Literal["put", "open"], answer: Observation) -> tuple[RobotState, Outcome]:
+    """The state after the robot's own action got this answer, and what comes next of its skill."""
+    env = make_world("alfred").open(make_world("alfred").task("example:1"))
+    env.reset()
+    assert isinstance(env, Pictured)
+    frame, pose = env.frame((150, 150)), env.pose()
+    state = asyncio.run(body.attend(body.begin(Observation(""), ""), Turn(1, 9, frame=frame, pose=pose)))
+    state = body.start(replace(state, seen=replace(state.knowledge, held="mug")), Skill("put", "mug", "drawer"))
+    steps = (PolicyStep(primitive, "drawer"), *state.knowledge.steps[-1:])
+    action = LowLevelAction(ACTIONS[primitive], spot=Spot("drawer", pose.x, pose.z, 0.8))
+    seen = replace(state.knowledge, steps=steps)
+    state = replace(state, seen=seen, given=action, command=f"{action.name} drawer 1")
+    done = (Transition(state.command, answer),)
+    state = asyncio.run(body.attend(state, Turn(2, 9, transitions=done, frame=frame, pose=pose)))
+    return state, asyncio.run(body.proceed(state, "", lambda body, timing=None: None))[0]
+
+
+def test_a_refusal_that_cannot_change_ends_the_skill_at_once(body: RobotBody) -> None:
+    refusal = "The action failed: Mug is not a valid Object Type to be placed in Drawer. You hold the mug 1."
+    _, outcome = acted(body, "put", Observation(refusal, accepted=False))
+    # Prompts have no message of the simulator.
+    assert outcome == Failed("putting it on the drawer is not possible with things of these kinds", final=True)
+    full = "The action failed: No valid positions to place object found. You hold the mug 1."
+    _, outcome = acted(body, "put", Observation(full, accepted=False))
+    assert outcome != Failed("putting it on the drawer is not possible with things of these kinds", final=True)
+
+
+@pytest.mark.parametrize("why", ["object is already open", "drawer 1 is not an Openable object"])
+def test_what_stands_open_is_open_whoever_opened_it(body: RobotBody, why: str) -> None:
+    state, _ = acted(body, "open", Observation(f"The action failed: {why}.", accepted=False))
+    assert [spot.kind for spot in state.knowledge.opened] == ["drawer"]
+    assert (state.knowledge.shut, state.knowledge.refused, state.standing_open) == ((), 0, {"drawer 1"})
+
+
+def test_what_was_not_in_reach_is_not_taken_for_shut(body: RobotBody) -> None:
+    state, _ = acted(body, "open", Observation(f"The action failed: {UNSEEN}", accepted=False))
+    assert (state.knowledge.opened, state.knowledge.shut, state.knowledge.refused) == ((), (), 1)
+    stuck, _ = acted(body, "open", Observation("The action failed: It is locked.", accepted=False))
+    assert [spot.kind for spot in stuck.knowledge.shut] == ["drawer"]
 
 
 def test_a_word_that_is_no_kind_of_thing_fails_without_a_search(body: RobotBody) -> None:

@@ -56,7 +56,9 @@ def holds_a_picture(path: Path, shown: Collection[bytes]) -> bool:
     return any(mark in content for mark in marks) or re.search(rb"\S{5000}", content) is not None
 
 
-@pytest.mark.parametrize("what", LINES)
+@pytest.mark.parametrize(
+    "what", ["by camera", *(pytest.param(each, marks=pytest.mark.slow) for each in LINES if each != "by camera")]
+)
 def test_workers_processes_and_kills_leave_no_trace(server: Server, tmp_path: Path, what: str) -> None:
     server.requests.clear()
     finish(command(server, what, tmp_path / "one", 1))

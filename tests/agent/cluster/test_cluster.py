@@ -112,6 +112,7 @@ def calls_recorded(run: Path) -> int:
     return sum(isinstance(event.body, ModelCall) for file in records for event in read_episode(file))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("agent", ["expert", "react"])
 def test_players_elsewhere_write_what_one_machine_writes(agent: str, tmp_path: Path, solving: Server) -> None:
     spec = react(tmp_path, solving) if agent == "react" else react(tmp_path, solving, agent="expert", model=None)
@@ -159,6 +160,7 @@ def test_players_and_the_command_are_killed_and_nothing_is_lost_or_doubled(seed:
     assert calls_recorded(tmp_path / "many") <= calls
 
 
+@pytest.mark.heavy
 def test_a_budget_of_calls_is_kept_to_the_call(tmp_path: Path, solving: Server) -> None:
     spec, tracker = react(tmp_path, solving), BudgetTracker(Budget(calls=13))
     play(spec, tmp_path / "one")
@@ -175,6 +177,7 @@ def test_a_budget_of_calls_is_kept_to_the_call(tmp_path: Path, solving: Server) 
     assert probes < 40
 
 
+@pytest.mark.heavy
 def test_one_rate_limit_holds_for_all_players(tmp_path: Path, solving: Server) -> None:
     spec = react(tmp_path, solving)
     play(spec, tmp_path / "one")

@@ -86,9 +86,9 @@ def test_two_processes_write_what_one_writes(agent: str, model: str | None, tmp_
     assert players(os.getpid()) == []
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds processes in /proc")
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_killed_at_random_nothing_is_lost_or_doubled(seed: int, tmp_path: Path, solving: Server) -> None:
     chance, given = random.Random(seed), settings(tmp_path)
     subprocess.run(command(solving, tmp_path, "one"), check=True, cwd=tmp_path, env=given, capture_output=True)
@@ -123,7 +123,10 @@ def test_killed_at_random_nothing_is_lost_or_doubled(seed: int, tmp_path: Path, 
 
 @pytest.mark.heavy
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds processes in /proc")
-@pytest.mark.parametrize(("workers", "pause", "seed"), [(1, 0.05, 0), (1, 0.3, 1), (4, 0.05, 2), (4, 0.0, 3)])
+@pytest.mark.parametrize(
+    ("workers", "pause", "seed"),
+    [(4, 0.05, 2), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((1, 0.05, 0), (1, 0.3, 1), (4, 0.0, 3)))],
+)
 def test_whoever_is_killed_at_most_one_call_for_each_worker_is_paid_again(
     workers: int, pause: float, seed: int, tmp_path: Path, solving: Server
 ) -> None:

@@ -37,6 +37,9 @@ from tests.backends.server import Server, decoded, saying, seeing
 
 pytestmark = pytest.mark.heavy
 
+LONG = {"reasoner-actor", "pet"}
+"""Agents whose game takes minutes."""
+
 VIEW = frozenset({"view"})
 
 
@@ -95,7 +98,7 @@ def test_each_message_has_what_is_seen_then(server: Server, world: World, tmp_pa
     assert b"base64" not in played.record
 
 
-@pytest.mark.parametrize("agent", LOOKING)
+@pytest.mark.parametrize("agent", [pytest.param(agent, marks=[pytest.mark.slow] * (agent in LONG)) for agent in LOOKING])
 def test_every_agent_that_looks_plays_with_pictures(server: Server, world: World, tmp_path: Path, agent: str) -> None:
     server.policy = Solver(wrong_first_plan=True)
     played = play(server, world, world.task("example:3"), agent, tmp_path / "e.jsonl", grants=VIEW)

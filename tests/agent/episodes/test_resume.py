@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.agents.spec import make_agent
-from housequest.agent.base import Act, Again, Agent, Another, AskPerson, Play, Proceed, Replace, Stop, Turn
+from housequest.agent.base import Accept, Act, Again, Agent, Another, AskPerson, Play, Proceed, Replace, Stop, Turn
 from housequest.agent.episodes.events import (
     CallTiming,
     Ended,
@@ -21,6 +21,7 @@ from housequest.agent.episodes.events import (
     Stepped,
     Thought,
     TurnSpent,
+    branch,
 )
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.record import EpisodeRecorder, read_episode
@@ -156,12 +157,14 @@ def kinds(lived: Lived) -> set[str]:
     return {event.body.action if isinstance(event.body, Intervened) else event.body.kind for event in lived.events}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_an_expert(scripted: World, number: int) -> None:
     lived = cut_everywhere(Setting(lambda: scripted.open(scripted.task(f"demo:{number}")), agent(scripted, "expert")))
     assert lived.ended.outcome == "won"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ANYWHERE)
 def test_an_agent_of_the_scripted_model(scripted: World, tmp_path: Path, name: str) -> None:
     script = react_script(tmp_path) if name == "react" else planned(tmp_path, [FIRST, KEEP, KEEP], WON)
@@ -196,6 +199,7 @@ def test_replies_that_cannot_be_read(house: World, name: str, every: int) -> Non
     assert {TurnSpent, ParseFailed, Stepped} <= {type(event.body) for event in lived.events}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", CHATTING)
 def test_a_model_that_fails_where_nobody_attends(house: World, name: str) -> None:
     failing = range(6, 60) if name in PLANNERS else [9, 12, 13, 14, 15]
@@ -230,6 +234,22 @@ BUSY = Person(
     ends=[Back(3), Back(0), None],
     interrupts=[3, 21, 34, 50, 51, 60],
 )
+
+
+def test_each_hint_is_answered_once_right_below_it(house: World) -> None:
+    said = ("look in the drawers", "what did I tell you?", "where am I?")
+    person = Person(verdicts=[Again(said[0]), Again(said[1]), Another(), Again(said[2]), Accept(), Stop("tea")])
+    player = agent(house, "expert")(None, None)
+    terms = EpisodeConfig(house, max_turns=2)
+    lived = cut_everywhere(Setting(lambda: house.open(house.task("example:1")), lambda *_: player, terms, person))
+    told = [event.body for event in branch(lived.events)]
+    told = [body for body in told if isinstance(body, Intervened) or (isinstance(body, Thought) and body.answers)]
+    assert [body.text for body in told[:3]] == [
+        said[0],
+        said[1],
+        "You told me to look in drawer 1, drawer 2, drawer 3, drawer 4.",
+    ]
+    assert [body.text for body in told[3:6]] == ["", said[2], "I stand in the middle of the room."]
 
 
 @pytest.mark.heavy
@@ -382,6 +402,7 @@ def test_over_a_connection_each_request_is_made_once_and_byte_for_byte(
     asyncio.run(everything())
 
 
+@pytest.mark.heavy
 def test_a_killed_episode_ends_as_the_same_file(scripted: World, tmp_path: Path) -> None:
     setting = Setting(lambda: scripted.open(scripted.task("demo:2")), agent(scripted, "expert"))
     with EpisodeRecorder(tmp_path / "whole.jsonl") as recorder:
@@ -424,6 +445,7 @@ def test_a_record_that_does_not_fit_is_refused_by_the_event(scripted: World, tmp
     assert "event 0" in refused(setting, [longer])
 
 
+@pytest.mark.heavy
 def test_a_way_back_to_where_no_turn_began_is_refused(scripted: World) -> None:
     setting = Setting(lambda: scripted.open(scripted.task("demo:1")), agent(scripted, "expert"))
     lived = asyncio.run(live(setting)).events

@@ -277,6 +277,7 @@ def test_without_rules_nothing_is_said_of_them(scripted: World) -> None:
     assert not of_kind(told, "consulted")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("agent", CHATTING)
 def test_an_interruption_cancels_the_call_and_the_agent_knows_nothing_of_it(house: World, agent: str) -> None:
     def played(person: Person, never_at: Sequence[int]) -> tuple[list[Event], list[tuple[Message, ...]]]:

@@ -99,6 +99,7 @@ def test_the_choice_is_an_event_and_comes_when_it_matters(tmp_path: Path, world:
     assert started.rules_budget == 500
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", [*CHATTING, "builtin"])
 def test_a_rule_is_told_of_where_a_prompt_shows_it_and_nowhere_else(world: World, name: str) -> None:
     given, choice = ("An egg is never blue.", "Sing before you act."), read_rules("human", 2_000)

@@ -43,14 +43,15 @@ def rehearsed(server: Server, agent: str = "react", behaviour: Behaviour | None 
     return asyncio.run(rehearse(setup, setup.world.task("example:1")))
 
 
-def systems(server: Server) -> frozenset[str]:
-    """The system messages of the agent, as a polite server got them."""
-    rehearsed(server)
-    found = frozenset(one.messages[0]["content"] for one in server.requests if one.messages[0]["role"] == "system")
-    server.reset()
-    return found
+@pytest.fixture(scope="module")
+def systems(running_server: Server) -> frozenset[str]:
+    """The system messages of the agent, as a polite server gets them."""
+    running_server.reset()
+    rehearsed(running_server)
+    return frozenset(one.messages[0]["content"] for one in running_server.requests if one.messages[0]["role"] == "system")
 
 
+@pytest.mark.heavy
 def test_a_polite_server_is_found_fit(server: Server) -> None:
     seen = rehearsed(server)
     assert (seen.faults, seen.learned, seen.alike) == ((), (), True)
@@ -59,14 +60,15 @@ def test_a_polite_server_is_found_fit(server: Server) -> None:
     assert "2 calls" in seen.passes[0].words
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", dialects())
-def test_what_plays_is_found_fit_whatever_its_dialect(name: str, server: Server) -> None:
-    knows = systems(server)
-    seen = rehearsed(server, behaviour=replace(dialects()[name], knows=knows))
+def test_what_plays_is_found_fit_whatever_its_dialect(name: str, systems: frozenset[str], server: Server) -> None:
+    seen = rehearsed(server, behaviour=replace(dialects()[name], knows=systems))
     assert seen.faults == ()
     assert all(not each.unreadable for each in seen.passes)
 
 
+@pytest.mark.heavy
 def test_what_was_learned_is_known_to_the_next_model_of_that_name(server: Server) -> None:
     odd = dialects()["the limit has another name"]
     assert rehearsed(server, behaviour=odd).learned
@@ -81,6 +83,7 @@ def learned(server: Server) -> tuple[str, ...]:
     return found.learned()
 
 
+@pytest.mark.heavy
 def test_a_second_check_forgets_what_the_first_learned(server: Server) -> None:
     assert rehearsed(server, behaviour=Dialect("changes", refuse=no_temperature)).learned
     seen = rehearsed(server, behaviour=Dialect("changes"))
@@ -134,6 +137,7 @@ def counting(count: Count, most: int = 10**6) -> Behaviour:
     return behave
 
 
+@pytest.mark.heavy
 def test_a_word_that_is_found_was_kept_whatever_is_counted(server: Server) -> None:
     for count in (*UNCOUNTED, standing, shrinking):
         seen = rehearsed(server, behaviour=counting(count))
@@ -159,6 +163,7 @@ def test_a_word_that_is_lost_though_it_was_counted_is_told_and_no_fault(server: 
     assert seen.faults == ()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("message", "told"),
     [

@@ -126,6 +126,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.heavy
 def test_a_life_is_a_run_a_day_with_the_book_of_each_evening(whole: Path) -> None:
     one = whole / "household-light-1001"
     assert {each.name for each in one.iterdir()} == {FLOOR, RANDOM, CEILING, "counts", "explore", "mine", "memory"}
@@ -139,6 +140,7 @@ def test_a_life_is_a_run_a_day_with_the_book_of_each_evening(whole: Path) -> Non
     assert all("The last time that" in rule.statement for rule in memory) and memory
 
 
+@pytest.mark.heavy
 def test_an_explorer_sees_more_in_its_first_days(whole: Path) -> None:
     def seen(who: str) -> int:
         book = read_book(whole / "household-light-1001" / who / "day-001" / "book.yaml").rules
@@ -152,6 +154,7 @@ def test_an_explorer_sees_more_in_its_first_days(whole: Path) -> None:
     assert lingered("explore", "day-001") and not lingered("counts", "day-001") and not lingered("explore", "day-003")
 
 
+@pytest.mark.heavy
 def test_the_curves_stand_between_floor_and_ceiling(whole: Path) -> None:
     report = read_curves(whole)
     assert report.homes == (HOME,)
@@ -169,6 +172,7 @@ def test_the_curves_stand_between_floor_and_ceiling(whole: Path) -> None:
     assert found.whole and found.finished == found.tasks
 
 
+@pytest.mark.heavy
 def test_a_life_that_was_stopped_goes_on_to_the_same_bytes(whole: Path, tmp_path: Path) -> None:
     class Enough(Exception):
         pass
@@ -190,6 +194,7 @@ def test_a_life_that_was_stopped_goes_on_to_the_same_bytes(whole: Path, tmp_path
     assert files_in(tmp_path) == files_in(whole)
 
 
+@pytest.mark.heavy
 def test_shards_make_what_one_process_makes(whole: Path, tmp_path: Path) -> None:
     wanted = lives(("counts", "explore", "mine", "memory"))
     for number in (1, 2, 3):
@@ -202,6 +207,7 @@ def test_other_lives_in_the_folder_are_refused(whole: Path) -> None:
         lived(lives(("counts",)), whole)
 
 
+@pytest.mark.heavy
 def test_the_past_days_are_shown_to_a_model_as_they_were(tmp_path: Path) -> None:
     with serve() as server:
         settings = configure({"agent": "react", "model": server.model(), "set": {"form": "free"}, "max_steps": 40})
@@ -273,6 +279,7 @@ def test_a_budget_stops_all_lives(tmp_path: Path) -> None:
         assert len(server.requests) == 5
 
 
+@pytest.mark.heavy
 def test_a_life_stops_at_a_day_that_ended_in_an_error_and_goes_on_with_it(tmp_path: Path) -> None:
     with serve() as server:
         settings = configure({"agent": "react", "model": server.model(), "set": {"form": "free"}, "max_steps": 2})

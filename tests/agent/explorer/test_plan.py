@@ -11,6 +11,7 @@ from housequest.agent.explorer.plan import ExploreOptions, plan_exploration
 from housequest.worlds.errors import ConfigurationError
 
 
+@pytest.mark.heavy
 def test_the_built_in_model_cannot_distil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOUSEQUEST_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)

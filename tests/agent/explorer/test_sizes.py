@@ -82,6 +82,7 @@ def server() -> Iterator[Server]:
         yield running
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("chats", [True, False], ids=["chat", "text"])
 def test_replies_are_no_longer_than_the_context_has_room_for(tmp_path: Path, server: Server, *, chats: bool) -> None:
     # What cannot be read is asked for again, with what was said and why.
@@ -101,6 +102,7 @@ def test_replies_are_no_longer_than_the_context_has_room_for(tmp_path: Path, ser
     assert any("no more fits" in each for each in said)
 
 
+@pytest.mark.heavy
 def test_a_resumed_exploration_makes_the_same_calls_in_another_context(tmp_path: Path, server: Server) -> None:
     server.behave(otherwise=narrow("[]"))
     first, _ = learnt(tmp_path, server)
@@ -112,6 +114,7 @@ def test_a_resumed_exploration_makes_the_same_calls_in_another_context(tmp_path:
     assert len(server.requests) == asked, "each was answered before"
 
 
+@pytest.mark.heavy
 def test_an_exploration_that_answered_calls_without_such_a_file_goes_on_in_its_sizes(tmp_path: Path, server: Server) -> None:
     del server.beside["/tokenize"]
     server.behave(otherwise=saying("[]"))

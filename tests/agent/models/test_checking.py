@@ -48,6 +48,7 @@ def test_an_endpoint_that_does_more() -> None:
     assert not [each for each in proof.broken if "stop text" not in each], "that server says the same whatever stops it"
 
 
+@pytest.mark.heavy
 def test_the_model_that_ships() -> None:
     proof = proved("builtin")
     assert proof.reply.text.startswith("Thought:")

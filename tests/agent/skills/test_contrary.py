@@ -101,6 +101,7 @@ _RULES = st.lists(
 )
 
 
+@pytest.mark.heavy
 @given(_RULES)
 def test_no_two_contrary_rules_stay_accepted_unless_a_person_holds_both(rules: list[Rule]) -> None:
     changed = {each.id: each for each in retire(rules, KINDS)}

@@ -250,6 +250,7 @@ def test_chance_is_one_for_each_house_however_its_task_is_worded(world: World) -
     assert len(salts) == 1, "the planner and the expert beside it search in one order"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("search", ["llm", "counts", "random", "name"])
 @pytest.mark.parametrize("agent", installed("opex", "llm-planner", "socratic", "lota"))
 def test_every_planner_searches_in_every_way(world: World, agent: str, search: str) -> None:

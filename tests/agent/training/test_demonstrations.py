@@ -152,6 +152,7 @@ def test_a_counted_rule_tells_where_to_look_first_only_if_most_are_there() -> No
         assert one.order == SearchOrder(tuple(place for place, share in shares.items() if share >= 50))
 
 
+@pytest.mark.heavy
 def test_a_game_begins_with_a_wrong_plan_until_it_is_stuck() -> None:
     stuck = [sample.prompt for sample in acted(60) if sample.reply.endswith("Action: stuck")]
     assert len(stuck) > 10

@@ -11,13 +11,14 @@ from textual.pilot import Pilot
 from housequest.agent.config import Settings
 from housequest.tui.home.catalogue import load_recent
 from housequest.tui.play.game import ChosenGame
+from housequest.tui.play.line import CommandLine
 from housequest.tui.play.screen import PlayScreen, world_keys
 from housequest.tui.play.session import Session
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.worlds.alfred.world import AlfredWorld
 from housequest.worlds.base import CommandKey, Task
 from housequest.worlds.household.goals import Skill
-from tests.tui.screen import press, running_text, screen_text, showing, until
+from tests.tui.screen import press, running_text, screen_text, showing, type_in, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
 
@@ -130,9 +131,9 @@ async def test_keys_walk_and_x_acts_on_what_is_in_the_middle() -> None:
         assert "⇧↑ forward" in running_text(pilot.app)
         await press(pilot, "shift+right")
         await until(pilot, lambda: turns(screen) == ["RotateRight"])
-        await press(pilot, "d")
+        await press(pilot, "pagedown")
         await until(pilot, lambda: turns(screen)[1:] == ["LookDown"])
-        await press(pilot, "u")
+        await press(pilot, "pageup")
         await until(pilot, lambda: turns(screen)[2:] == ["LookUp"])
         await waits(pilot, screen, "turn")
         # Turn until something is in reach, then do what is announced.
@@ -150,12 +151,27 @@ async def test_keys_walk_and_x_acts_on_what_is_in_the_middle() -> None:
         assert turns(screen)[-1] == announced
 
 
+async def test_letters_are_typed_and_play_nothing() -> None:
+    screen = PlayScreen(person(), "you")
+    async with showing(lambda: screen).run_test(size=(120, 40)) as pilot:
+        await waits(pilot, screen, "turn")
+        await type_in(pilot, "look around")
+        await until(pilot, lambda: "→ look around  It is not possible now." in screen_text(pilot.app))
+        assert turns(screen) == []
+        screen.query_one(CommandLine).prefill("")
+        await type_in(pilot, "look down")
+        await until(pilot, lambda: "→ LookDown" in screen_text(pilot.app))
+        await press(pilot, "enter")
+        await until(pilot, lambda: turns(screen) == ["LookDown"])
+
+
 async def test_x_says_why_it_does_nothing() -> None:
     screen = PlayScreen(person(), "you")
     async with showing(lambda: screen).run_test(size=(120, 40), notifications=True) as pilot:
         await waits(pilot, screen, "turn")
         reach = screen.panes.view.reach
         assert reach is not None
+        await press(pilot, "escape")
         if not reach.commands:
             await press(pilot, "x")
             await until(pilot, lambda: reach.why in running_text(pilot.app))

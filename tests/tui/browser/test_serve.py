@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -97,8 +99,8 @@ async def browser(server: Served) -> AsyncIterator[Any]:
         yield session
 
 
-def window(session: Any, server: Served, **more: Any) -> Any:
-    return session.ws_connect(f"{server.url}/ws?width=100&height=30", origin=server.url, **more)
+def window(session: Any, server: Served, size: str = "width=100&height=30") -> Any:
+    return session.ws_connect(f"{server.url}/ws?{size}", origin=server.url)
 
 
 async def drawn(opened: Any, wanted: str = "Who plays") -> str:
@@ -107,6 +109,8 @@ async def drawn(opened: Any, wanted: str = "Who plays") -> str:
     async with asyncio.timeout(PATIENCE):
         while wanted not in seen:
             message = await opened.receive()
+            if message.type is aiohttp.WSMsgType.TEXT and message.data.startswith('["picture"'):
+                continue
             assert message.type is aiohttp.WSMsgType.BINARY, seen
             seen += message.data.decode("utf-8", "replace")
     return seen
@@ -146,6 +150,102 @@ def test_a_browser_shows_home_and_is_typed_into(served: Served) -> None:
     play(part())
 
 
+@pytest.mark.skipif(shutil.which("node") is None, reason="runs the script of the page in Node.js")
+def test_the_page_goes_to_the_terminals_line_itself_and_lays_pictures_over_the_terminal(served: Served) -> None:
+    async def page() -> str:
+        async with browser(served) as session, session.get(served.page) as answer:
+            return await answer.text()
+
+    script = re.findall(r"<script>(.*?)</script>", asyncio.run(page()), re.DOTALL)[-1]
+    program = _DOCUMENT + script + _MESSAGES
+    done = subprocess.run(["node", "-e", program], capture_output=True, text=True, timeout=PATIENCE, check=True)
+    assert done.stdout.splitlines() == [
+        "[]",
+        "[first at 25% 50% 50% 25%]",
+        "[second at 0% 0% 50% 25%]",  # not the one that came before and was read later
+        "sent resize",
+        "[]",  # until it is drawn for the other size
+        "[third at 0% 0% 100% 100%]",
+        "[]",
+        "focused after 3",  # once, and then the keys are the person's
+    ]
+
+
+_DOCUMENT = """
+    let looks = 0;  // The terminal is made a while after the page.
+    const line = {blur: () => {}, focus: () => console.log("focused after", looks)};
+    const screen = [], sleep = seconds => new Promise(done => setTimeout(done, seconds));
+    globalThis.document = {querySelector: name =>
+        name === ".xterm-screen" ? {append: one => screen.push(one)}
+            : ++looks < 3 || name !== ".-connected .xterm-helper-textarea" ? null : line};
+    globalThis.window = globalThis;
+    globalThis.addEventListener = () => {};
+    globalThis.Image = class {
+        style = {};
+        remove() { screen.splice(screen.indexOf(this), 1); }
+        decode() { return sleep(this.src.endsWith("late") ? 20 : 0); }
+        toString() {
+            const {left, top, width, height} = this.style;
+            return `${this.src.replace("data:image/png;base64,", "")} at ${left} ${top} ${width} ${height}`;
+        }
+    };
+    globalThis.WebSocket = class {
+        addEventListener(_, heard) { this.heard = heard; }
+        send(text) { console.log("sent", JSON.parse(text)[0]); }
+    };
+"""
+_MESSAGES = """
+    (async () => {
+        const socket = new WebSocket("ws://"), one = {type: "picture", name: "one"};
+        const tell = async (told, pause = 5) => {
+            socket.heard({data: JSON.stringify(["picture", {...one, ...told}])});
+            await sleep(pause);
+            if (pause) console.log(`[${screen}]`);
+        };
+        socket.heard({data: new ArrayBuffer(8)});
+        socket.heard({data: '["pong", "1"]'});
+        await tell({});
+        await tell({at: [0.25, 0.5, 0.5, 0.25], png: "first"});
+        await tell({at: [0, 0, 1, 1], png: "late"}, 0);
+        await tell({at: [0, 0, 0.5, 0.25], png: "second"}, 40);
+        socket.send('["resize",{"width":9,"height":9}]');
+        console.log(`[${screen}]`);
+        await tell({at: [0, 0, 1, 1], png: "third"});
+        await tell({});
+    })();
+"""
+
+
+def test_a_browser_gets_the_view_in_pixels_but_not_under_a_dialog(tmp_path: Path) -> None:
+    async def told(opened: Any) -> dict[str, Any]:
+        """The next message about a picture."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                message = await opened.receive()
+                assert message.type in {aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT}
+                if message.type is aiohttp.WSMsgType.TEXT:
+                    kind, said = json.loads(message.data)
+                    assert kind == "picture" and said["type"] == "picture"
+                    return said
+
+    async def part(server: Served) -> None:
+        async with browser(server) as session, window(session, server, size="width=120&height=40") as opened:
+            first = await told(opened)
+            assert base64.b64decode(first["png"]).startswith(b"\x89PNG")
+            x, y, width, height = first["at"]
+            assert x == 1 / 120 and 0 < y < y + height < 1 and width < 0.6
+            await opened.send_str(json.dumps(["stdin", "/"]))
+            assert await told(opened) == {"type": "picture", "name": first["name"]}
+            await opened.send_str(json.dumps(["stdin", "\x1b"]))
+            assert await told(opened) == first
+            await opened.send_str(json.dumps(["resize", {"width": 120, "height": 40}]))
+            assert await told(opened) == first, "the page has hidden it"
+            await opened.send_str(json.dumps(["stdin", "\x11"]))
+
+    with serving(tmp_path, playing=("generated:35", "--agent", "expert", "--mode", "step"), told=r"[\s\S]*") as server:
+        play(part(server))
+
+
 def test_a_robot_is_walked_by_its_camera_in_a_browser(tmp_path: Path) -> None:
     async def part(server: Served) -> None:
         async with browser(server) as session, window(session, server) as opened:
@@ -179,7 +279,7 @@ def test_the_page_leaves_a_cookie_that_only_this_site_is_shown(served: Served) -
     async def part() -> None:
         async with aiohttp.ClientSession() as session, session.get(served.page) as answer:
             assert f"ws://127.0.0.1:{served.port}/ws" in await answer.text()
-            assert answer.headers["Referrer-Policy"] == "no-referrer"
+            assert answer.headers["Referrer-Policy"] == "same-origin"
             policy = answer.headers["Content-Security-Policy"]
             assert "style-src 'self' 'unsafe-inline'" in policy, "the page asks no other site for a font"
             cookie = answer.headers["Set-Cookie"]

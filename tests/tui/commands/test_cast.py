@@ -17,6 +17,7 @@ from textual.strip import Strip
 
 from housequest.tui.commands.cast import make_cast
 from housequest.tui.episode.recording import read_recording
+from housequest.tui.episode.view import STRIDE
 from housequest.tui.home.catalogue import RecentChoices, load_recent, save_recent
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.worlds.rooms.view import Drawing
@@ -204,6 +205,13 @@ def test_with_a_drawing_the_view_is_in_every_colour_whatever_was_shown_last(
         casts.append(make_cast(recording, (80, 24), view="house"))
         assert make_cast(recording, (80, 24)) == plain and load_recent().recent.view == last
     assert casts[0] == casts[1]
+    header, told = events(casts[0])
+    walks = [[at for at, code, _ in told if code == "o" and turn <= at < turn + 1] for turn in range(int(header["duration"]))]
+    for turn, walk in enumerate(walks):
+        assert walk == pytest.approx([turn + number * STRIDE for number in range(len(walk))])
+    assert max(map(len, walks)) > 1, "somebody is seen walking to another place"
+    _, still = events(make_cast(recording, (80, 24), view="house", moves=False))
+    assert len([code for _, code, _ in still if code == "o"]) == len(walks) + 1
     assert "▌" in casts[0].decode() and "doll's house" in casts[0].decode() and "▌" not in plain.decode()
 
 

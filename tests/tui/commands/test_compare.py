@@ -49,6 +49,7 @@ def test_what_cannot_be_compared_is_an_exit_code_of_two(call: Run, folders: tupl
         assert why in done.stderr
 
 
+@pytest.mark.heavy
 def test_pages_are_written_where_they_are_asked_for(call: Run, folders: tuple[str, str], tmp_path: Path) -> None:
     done = call("compare", *folders, "--html", "pages/both.html")
     assert (done.returncode, done.stderr.split(" (")[0]) == (0, "Wrote pages/both.html")

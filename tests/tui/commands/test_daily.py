@@ -22,7 +22,7 @@ def won_by_expert(call: Run, day: date) -> list[str]:
 def test_there_is_one_try_and_a_result_to_share(call: Run) -> None:
     day = date.today()
     commands = won_by_expert(call, day)
-    first = call("daily", input="\n".join(["fly", *commands]) + "\n")
+    first = call("daily", input="\n".join(["use fridge 99", *commands]) + "\n")
     assert first.returncode == 0
     result = first.stdout.partition(f"housequest daily {day:%Y-%m-%d}\n")[2].splitlines()
     assert result[0] == daily_game(day).task.goal

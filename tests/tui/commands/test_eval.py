@@ -66,6 +66,7 @@ def test_json_is_one_object(call: Run) -> None:
     assert json.loads(call("report", "run", "--json").stdout) == figures
 
 
+@pytest.mark.heavy
 def test_the_example_houses_are_won_with_any_number_of_workers(call: Run, tmp_path: Path) -> None:
     for workers in ("1", "8"):
         done = call("eval", "--split", "example", "--agent", "expert", "--concurrency", workers, "--out", workers, "--json")
@@ -75,6 +76,7 @@ def test_the_example_houses_are_won_with_any_number_of_workers(call: Run, tmp_pa
     assert episodes(tmp_path / "1") == episodes(tmp_path / "8")
 
 
+@pytest.mark.heavy
 def test_a_role_has_a_model_of_its_own(call: Run, tmp_path: Path, server: Server) -> None:
     server.policy = Solver()
     both = ("--model", server.model(), "--model", f"actor={server.model().replace('tester', 'small')}")
@@ -105,6 +107,7 @@ def test_a_dry_run_writes_nothing(call: Run, tmp_path: Path) -> None:
     assert json.loads(call(*EXPERT, "--dry-run", "--json").stdout)["of"] == 3
 
 
+@pytest.mark.heavy
 def test_the_estimate_is_of_all_runs_of_a_series(call: Run, server: Server) -> None:
     base = ("eval", "--world", "scripted", "--agent", "react", "--model", server.model(), "--max-steps", "2", "--dry-run")
     assert " for 3 tasks, " in call(*base).stdout

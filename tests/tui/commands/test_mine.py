@@ -58,6 +58,7 @@ def test_nothing_is_written_where_one_only_looks(call: Run) -> None:
     assert "mined" not in library().names()
 
 
+@pytest.mark.heavy
 def test_what_is_for_evaluation_is_left_out(call: Run, played: str, tmp_path: Path) -> None:
     for record in (tmp_path / played / "episodes").glob("*.jsonl"):
         record.write_text(record.read_text("utf-8").replace('"split":"generated"', '"split":"valid_seen"'), "utf-8")
@@ -67,6 +68,7 @@ def test_what_is_for_evaluation_is_left_out(call: Run, played: str, tmp_path: Pa
     assert "name a run over train or generated" in done.stderr
 
 
+@pytest.mark.heavy
 def test_houses_for_evaluation_are_left_out_and_what_was_mined_is_named(call: Run, tmp_path: Path) -> None:
     for name, split in (("held", "generated:1000007..1000008"), ("both", "generated:999970..1000000")):
         assert call("eval", "--agent", "expert", "--split", split, "--out", name).returncode == 0

@@ -9,9 +9,11 @@ from typing import Any, get_args
 
 import typer.main
 
+from housequest.agent.config import Grant
 from housequest.tui.cli import app
 from housequest.tui.commands.play import Drawing
 from housequest.tui.screens import MODES
+from housequest.tui.widgets.pixels import Pixels
 
 MEANINGS = {
     "--accept": "who accepts rules",
@@ -54,3 +56,9 @@ def test_the_words_of_an_option_are_those_of_what_it_chooses() -> None:
     shown = {name: {each.name: each.metavar for each in every[name].params} for name in ("play", "replay")}
     assert shown["play"]["mode"] == "|".join(MODES)
     assert shown["replay"]["drawing"] == "|".join(get_args(Drawing))
+    assert shown["play"]["pixels"] == shown["replay"]["pixels"] == "|".join(get_args(Pixels))
+
+
+def test_the_help_of_eval_names_every_grant() -> None:
+    (said,) = (each.help for each in dict(commands(typer.main.get_command(app)))["eval"].params if "--grant" in each.opts)
+    assert [grant for grant in get_args(Grant) if not re.search(rf"\b{grant}\b", said)] == []

@@ -376,7 +376,7 @@ def test_a_terminal_without_a_cursor_gets_plain_text(term: str, terminal: type[T
         ("--agent", "react"),
         ("nowhere:1",),
         ("--mode", "swim"),
-        ("--plain", "--mode", "step"),
+        ("--plain", "--mode", "race"),
         ("--agent", "human", "--mode", "race"),
     ],
 )
@@ -388,7 +388,7 @@ def test_what_cannot_be_played_opens_no_screen(arguments: tuple[str, ...], termi
 
 
 def test_a_mode_needs_a_terminal(call: Run) -> None:
-    done = call("play", *SCRIPTED, "--mode", "step")
+    done = call("play", *SCRIPTED, "--mode", "you")
     assert (done.returncode, done.stdout) == (2, "")
     assert "needs the screen" in done.stderr
 

@@ -32,6 +32,7 @@ def prompts(*arguments: str) -> str:
     return result.stdout
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("agent", [*CHATTING, *(pytest.param(name, marks=needs("training")) for name in SCORING)])
 def test_what_is_shown_is_what_a_game_sends(agent: str, tmp_path: Path) -> None:
     own = tmp_path / "own"
@@ -66,6 +67,7 @@ def test_who_asks_no_model_has_no_prompts(call: tuple[str, ...]) -> None:
         prompts(*call)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("agent", CHATTING)
 def test_a_copy_of_what_ships_is_what_ships(agent: str, tmp_path: Path) -> None:
     def manifest(**settings: str) -> object:

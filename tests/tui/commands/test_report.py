@@ -86,6 +86,7 @@ def test_every_name_is_looked_at_before_anything_is_written(call: Run, played: s
     assert {file.name for file in tmp_path.iterdir()} == before
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "arguments",
     [("--against", "them"), ("--json", "--markdown"), ("--csv", "-", "--json"), ("--csv", "-", "--against", "published")],

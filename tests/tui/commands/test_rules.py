@@ -55,6 +55,7 @@ def test_rules_are_listed_and_shown(book: Path, call: Run) -> None:
     assert json.loads(call("rules", "show", "book.yaml", "heat", "--json").stdout)["objects"] == ["egg"]
 
 
+@pytest.mark.heavy
 def test_rules_are_checked_against_runs(book: Path, call: Run, played: str) -> None:
     done = call("rules", "check", "book.yaml", played)
     assert done.returncode == 0
@@ -168,6 +169,7 @@ def test_what_evidence_accepted_is_a_candidate_again_when_its_check_or_words_cha
     assert read_book(book).rule("check").status == "accepted"
 
 
+@pytest.mark.heavy
 def test_the_users_own_books_have_names(call: Run) -> None:
     assert "ships" in call("rules", "list").stdout or "no rulebooks yet" in call("rules", "list").stderr
     folder = data_folder() / "rulebooks"

@@ -100,6 +100,7 @@ def test_what_has_no_use_for_it_goes_on(call: Run, tmp_path: Path) -> None:
     assert call("report", "run").returncode == 0
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("model", "said"),
     [

@@ -17,7 +17,7 @@ from housequest.tui.replay.screen import ReplayScreen
 from housequest.tui.runs.screen import RunsScreen
 from housequest.worlds.errors import KnowledgeError
 from tests.tui.recorded import rewound, write
-from tests.tui.screen import press, running_text, screen_text, showing, type_in, until, write_in
+from tests.tui.screen import notices_so_far, press, running_text, screen_text, showing, type_in, until, write_in
 from tests.waiting import Gate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
@@ -64,6 +64,23 @@ async def test_a_book_is_begun_and_opened_again(tmp_path: Path) -> None:
         await until(pilot, lambda: "bad.yaml:1" in screen_text(app))
         await press(pilot, "enter")
         await until(pilot, lambda: "One walks." in screen_text(app))
+
+
+async def test_a_book_is_shared_and_added(tmp_path: Path) -> None:
+    written = mine()
+    app = showing(BooksScreen)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "mine" in screen_text(app) and "reading" not in screen_text(app))
+        await press(pilot, *["down"] * [book.name for book in list_books()].index("mine"), "e", "enter")
+        await until(pilot, lambda: "Saved mine.zip: 1 rule." in notices_so_far(app))
+        written.path.unlink()
+        await press(pilot, "i")
+        await type_in(pilot, "nowhere.zip")
+        await until(pilot, lambda: "nowhere.zip cannot be read" in screen_text(app))
+        await press(pilot, "i")
+        await type_in(pilot, "mine.zip")
+        await until(pilot, lambda: "mine is yours now: 1 rule." in notices_so_far(app))
+    assert read_book(library().find("mine")).rules == written.rules
 
 
 async def test_enter_while_the_books_are_read_does_not_say_that_there_are_none() -> None:

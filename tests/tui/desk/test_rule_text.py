@@ -48,6 +48,8 @@ def test_a_story_names_who_found_it_in_which_play_and_who_changed_it() -> None:
         "edited kind by a person, was strategy",
     ]
     assert list(story_lines(Rule("a", "A."))) == ["written by a person"]
+    words = replace(rule, history=(Edit("edited", "statement", was="Mugs are in the fridge."),))
+    assert next(story_lines(words)).startswith("in the words of a person, after a rule that was found by counting · lived")
     seen = Evidence(1, witnesses=("lived/0007-generated-7/3",))
     model = replace(rule, origin=Origin("model", "openai:m"), evidence=seen, history=())
     assert list(story_lines(model)) == ["found by a model · openai:m · in play over generated:7..7"]

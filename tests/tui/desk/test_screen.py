@@ -57,6 +57,7 @@ def dialog(pilot: Pilot[Any]) -> bool:
     return isinstance(pilot.app.screen, RuleDialog)
 
 
+@pytest.mark.heavy
 async def test_of_two_desks_the_second_reads_again_before_it_saves(tmp_path: Path) -> None:
     book = begun(tmp_path, OPENS, NEVER)
     async with at(book) as one, at(read_book(book.path)) as other:
@@ -72,6 +73,7 @@ async def test_of_two_desks_the_second_reads_again_before_it_saves(tmp_path: Pat
     assert [rule.status for rule in read_book(book.path).rules] == ["accepted", "rejected"]
 
 
+@pytest.mark.heavy
 async def test_enter_on_a_witness_of_a_mined_location_replays_the_step_that_shows_the_thing_there(tmp_path: Path) -> None:
     run = play(tmp_path / "runs" / "lived", limit=12)
     most = max(mine(recorded_moments([run]), HOUSEHOLD.commands).locations, key=lambda each: each.number)
@@ -83,7 +85,7 @@ async def test_enter_on_a_witness_of_a_mined_location_replays_the_step_that_show
         replay = pilot.app.screen
         assert isinstance(replay, ReplayScreen)
         assert str(replay.stops[replay.place].id) == rule.evidence.witnesses[0].rpartition("/")[2]
-        assert told(pilot, f"a {rule.objects[0]} 1")
+        assert told(pilot, f"{rule.objects[0]} 1")
         assert told(pilot, f"A step for the rule {rule.id} {rule.statement}")
         assert f"{rule.objects[0]} 1" in marked(replay)
 
@@ -95,6 +97,7 @@ def marked(replay: ReplayScreen) -> str:
     return " ".join(part.text for strip in strips for part in strip if part.style and part.style.reverse)
 
 
+@pytest.mark.heavy
 async def test_a_witness_against_a_rule_says_so_and_marks_the_refusal_alone(tmp_path: Path) -> None:
     flies = replace(FLY, check=parse_check("fly; then accepted"), evidence=Evidence(1, 1, ("run/e/6",), ("run/e/4",)))
     async with at(begun(tmp_path, flies), (80, 24)) as pilot:
@@ -112,6 +115,7 @@ async def test_counts_of_a_rule_that_name_no_step_are_said_to(tmp_path: Path) ->
         await until(pilot, lambda: told(pilot, "none: these counts name no recorded step"))
 
 
+@pytest.mark.heavy
 async def test_a_key_that_is_quicker_than_the_list_acts_on_the_rule_under_the_cursor(tmp_path: Path) -> None:
     book = begun(tmp_path)
     async with at(book) as pilot:
@@ -126,6 +130,7 @@ async def test_a_key_that_is_quicker_than_the_list_acts_on_the_rule_under_the_cu
         await until(pilot, lambda: told(pilot, f"Edit {WALK.id}"))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_a_curator_by_keyboard(size: tuple[int, int], tmp_path: Path) -> None:
     book = begun(tmp_path)
@@ -155,6 +160,7 @@ async def test_a_curator_by_keyboard(size: tuple[int, int], tmp_path: Path) -> N
         await until(pilot, lambda: told(pilot, "nothing to undo") or told(pilot, "Undone"))
 
 
+@pytest.mark.heavy
 async def test_filters_by_each_key(tmp_path: Path) -> None:
     async with at(begun(tmp_path, FLY, WALK, OPENS)) as pilot:
         for keys, shown in (
@@ -211,6 +217,7 @@ async def test_an_edit_is_refused_by_field_saved_and_undone(tmp_path: Path) -> N
         await until(pilot, lambda: book.path.read_bytes() == before)
 
 
+@pytest.mark.heavy
 async def test_what_evidence_accepted_is_to_be_judged_again_once_its_check_is_another(tmp_path: Path) -> None:
     judged = replace(OPENS, status="accepted", by="evidence", evidence=Evidence(7))
     book = begun(tmp_path, judged)
@@ -297,6 +304,7 @@ async def test_a_first_rule_is_written_marked_and_merged(tmp_path: Path) -> None
         await until(pilot, lambda: read_book(book).rule("one-walks").status == "candidate")
 
 
+@pytest.mark.heavy
 async def test_a_merge_of_more_rules_than_fit_is_read_to_its_end(tmp_path: Path) -> None:
     book = save(Rulebook(tmp_path / "many.yaml").put([Rule(f"r{number}", "One walks. " * 18) for number in range(9)]))
     async with at(book) as pilot:
@@ -310,6 +318,7 @@ async def test_a_merge_of_more_rules_than_fit_is_read_to_its_end(tmp_path: Path)
         await until(pilot, lambda: told(pilot, "rejected r1:"))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("world", "like"),
     [
@@ -365,6 +374,7 @@ async def test_two_rules_side_by_side_are_settled_at_once(tmp_path: Path) -> Non
         await until(pilot, lambda: read_book(book.path).rules == book.rules)
 
 
+@pytest.mark.heavy
 async def test_another_book_is_put_beside_and_its_rules_are_taken(tmp_path: Path) -> None:
     book = begun(tmp_path, FLY, WALK, OPENS)
     theirs = [FLY, replace(WALK, scope="household"), OPENS.judged("accepted"), NEVER]
@@ -414,6 +424,7 @@ async def test_what_is_judged_is_what_was_looked_at_when_the_key_was_pressed(tmp
         assert [rule.status for rule in read_book(book.path).rules] == ["rejected", "accepted", "candidate"]
 
 
+@pytest.mark.heavy
 async def test_rules_are_checked_against_what_was_played(tmp_path: Path) -> None:
     play(tmp_path / "runs" / "played", limit=4)
     book = begun(tmp_path, NEVER, FLY, OPENS)
@@ -432,6 +443,7 @@ async def test_rules_are_checked_against_what_was_played(tmp_path: Path) -> None
         await until(pilot, lambda: told(pilot, "None of these rules has a check"))
 
 
+@pytest.mark.heavy
 async def test_a_check_of_what_was_counted_elsewhere_asks_before_it_takes_the_place(tmp_path: Path) -> None:
     play(tmp_path / "runs" / "played", limit=4)
     elsewhere = replace(OPENS, evidence=Evidence(100_000, 0, ("elsewhere/e/1",)))
@@ -445,6 +457,7 @@ async def test_a_check_of_what_was_counted_elsewhere_asks_before_it_takes_the_pl
         await until(pilot, lambda: 0 < read_book(book.path).rule("opens").evidence.supports < 100_000)
 
 
+@pytest.mark.heavy
 async def test_a_check_that_is_cancelled_changes_nothing(tmp_path: Path) -> None:
     play(tmp_path / "runs" / "played", limit=4)
     book = begun(tmp_path, NEVER, OPENS)
@@ -457,6 +470,7 @@ async def test_a_check_that_is_cancelled_changes_nothing(tmp_path: Path) -> None
         assert isinstance(pilot.app.screen, DeskScreen)
 
 
+@pytest.mark.heavy
 async def test_a_rule_is_read_whole_in_its_dialog_whatever_becomes_of_the_window(tmp_path: Path) -> None:
     words = [f"word{number}" for number in range(40)]
     book = begun(tmp_path, replace(FLY, statement=" ".join(words)))

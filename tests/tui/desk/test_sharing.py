@@ -40,6 +40,7 @@ def shared(tmp_path: Path) -> tuple[Rulebook, Path, Path]:
     return book, run, file
 
 
+@pytest.mark.heavy
 def test_a_stranger_sees_the_rules_and_replays_their_witnesses(shared: tuple[Rulebook, Path, Path]) -> None:
     book, run, file = shared
     came, records = import_book(file)

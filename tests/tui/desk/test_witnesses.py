@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,6 +49,7 @@ def test_any_origin_is_answered(origins: list[str]) -> None:
     assert [each.origin for each in find_witnesses(origins, [])] == origins
 
 
+@pytest.mark.heavy
 def test_each_witness_of_the_books_that_ship_plays_where_nothing_was_recorded() -> None:
     shelf = library()
     for name in ("human", "learned"):

@@ -64,6 +64,7 @@ async def opened(pilot: Pilot[Any]) -> None:
     await until(pilot, lambda: isinstance(pilot.app.screen, BranchesDialog))
 
 
+@pytest.mark.heavy
 async def test_a_replay_goes_to_the_turn_that_is_chosen(tmp_path: Path) -> None:
     app = showing(lambda: ReplayScreen(write(tmp_path / "e.jsonl", rewound_twice())))
     async with app.run_test(size=(120, 40)) as pilot:
@@ -105,6 +106,7 @@ async def test_where_not_all_have_room_those_around_the_chosen_one_are_shown(tmp
         assert "× fly" in screen_text(app)
 
 
+@pytest.mark.heavy
 async def test_a_click_chooses_and_another_one_goes_there(tmp_path: Path) -> None:
     app = showing(lambda: ReplayScreen(write(tmp_path / "e.jsonl", rewound())))
     async with app.run_test(size=(120, 40)) as pilot:
@@ -120,6 +122,7 @@ async def test_a_click_chooses_and_another_one_goes_there(tmp_path: Path) -> Non
         assert "turn 3 of 4" in screen_text(app)
 
 
+@pytest.mark.heavy
 async def test_a_long_branch_is_scrolled_through(tmp_path: Path) -> None:
     said = [*long(60)[:-1], Said(0, rewound()[7].body), Said(61, rewound()[9].body)]
     app = showing(lambda: ReplayScreen(write(tmp_path / "e.jsonl", said)))
@@ -141,6 +144,7 @@ async def test_one_branch_has_nothing_beside_it(tmp_path: Path) -> None:
         await until(pilot, lambda: "never rewound" in screen_text(app))
 
 
+@pytest.mark.heavy
 async def test_in_a_game_one_looks_at_another_branch_and_plays_on_from_there() -> None:
     app = showing(lambda: PlayScreen(game(COIN, "human"), "you"))
 

@@ -12,7 +12,8 @@ from housequest.agent.episodes.events import CallTiming, Event
 from housequest.agent.evaluation.runs.usage import Tokens
 from housequest.tui.episode.stage import MindPane
 from housequest.tui.episode.state import CallTotals, ViewState, apply
-from tests.tui.episode.pane import Alone, after, started, text
+from housequest.worlds.household.weighing import Odds, Weighed
+from tests.tui.episode.pane import Alone, after, started, step, text
 
 pytestmark = pytest.mark.anyio
 
@@ -104,6 +105,27 @@ async def test_what_is_not_known_is_not_told() -> None:
     assert "\n1 picture shown\n" in await read(seen, (40, 12))
     other = replace(called(state), models=("openai:small", "openai:large"))
     assert "cost unknown: several models" in await read(other, (40, 12), Prices(input=1, output=1))
+
+
+ODDS = Weighed(("egg",), (Odds("fridge 1", 0.5), Odds("cabinet 1", 0.1, alike=3)), chosen=1, rest=0.2)
+WEIGHED = events.Thought(role="expert", text="the fridge would be likelier", weighed=ODDS)
+
+
+async def test_odds_are_bars_for_the_turn_in_which_they_were_weighed() -> None:
+    bars = ("Odds: egg", "· fridge 1   █████ 50 %", "▸ cabinet ×3 ███   30 %", "· elsewhere  ██    20 %")
+    shown = await read(after(started(), WEIGHED), (27, 14))
+    assert "\n".join(bars) in shown
+    done = after(started(), WEIGHED, step(1, "go to cabinet 1", "The cabinet 1 is closed."))
+    assert "Odds: egg" in await read(done, (27, 14))
+    later = (step(1, "go to cabinet 1", "The cabinet 1 is closed."), step(2, "look", "Nothing happens."))
+    assert "Odds" not in await read(after(started(), WEIGHED, *later), (27, 14))
+
+
+@pytest.mark.parametrize("width", [12, 24, 60, 120])
+async def test_bars_fit_any_width(width: int) -> None:
+    shown = await read(after(started(), WEIGHED), (width, 14))
+    assert all(len(line) <= width for line in shown.splitlines())
+    assert "50 %" in shown or width < 24
 
 
 @pytest.mark.parametrize("height", [8, 30])

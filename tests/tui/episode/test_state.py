@@ -235,6 +235,7 @@ def test_a_story_is_that_of_its_branch_whatever_grows_beside_it(parents: list[in
     assert [[entry.id for entry in state.moments[event.id].story] for event in told] == plain
 
 
+@pytest.mark.heavy
 def test_a_long_episode_takes_room_for_its_turns_not_for_every_story_of_them() -> None:
     turns = 4_000
     said = (Event(id=at, parent=at - 1 if at else None, body=one.body) for at, one in enumerate(long(turns)))

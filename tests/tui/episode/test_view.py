@@ -186,13 +186,14 @@ def test_a_fault_in_a_world_is_told_in_the_pane_and_ends_no_game() -> None:
 # The keys, on the screens.
 
 
+@pytest.mark.heavy
 async def test_v_goes_round_the_drawings_and_the_last_one_is_kept_from_game_to_game(tmp_path: Path) -> None:
     path = recorded(tmp_path / "e.jsonl", "generated:690", EGG)
     async with showing(lambda: ReplayScreen(path)).run_test(size=(120, 40), notifications=True) as pilot:
         pane = await opened(pilot)
-        assert pane.mode == "off" and "v view" in screen_text(pilot.app) and not pane.display
-        said: list[str] = []
-        for _ in MODES:
+        assert pane.mode == "house", "wherever there is room, nobody need ask for it"
+        said = [title(pane)]
+        for _ in MODES[1:]:
             await press(pilot, "v")
             said.append(title(await settled(pilot)) if pane.display else "off")
         house, eyes, plan, text, off = said
@@ -214,6 +215,49 @@ async def test_v_goes_round_the_drawings_and_the_last_one_is_kept_from_game_to_g
         assert "V " not in title(pane)
 
 
+@pytest.mark.parametrize("columns", [120, 140, 160, 200])
+async def test_view_story_house_and_mind_have_room_at_once(columns: int) -> None:
+    screen = PlayScreen(game("generated:35"), "step")
+    async with showing(lambda: screen).run_test(size=(columns, 40)) as pilot:
+        await until(pilot, lambda: screen.play_state.status.waiting == "verdict")
+        screen.show_view("house")
+        await settled(pilot)
+        panes = screen.panes
+        widths = [one.region.width for one in (panes.view, panes.story, panes.house, panes.mind)]
+        assert min(widths) >= 40, widths
+        assert panes.story.region.height >= 24 and panes.mind.region.height >= 10
+        assert "Odds" in screen_text(pilot.app)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("width", "races", "drawn"), [(99, False, False), (100, False, True), (119, True, False), (120, True, True)]
+)
+async def test_the_house_is_drawn_from_the_beginning_where_there_is_room(width: int, races: bool, drawn: bool) -> None:
+    app = showing(lambda: RaceScreen(game()) if races else PlayScreen(game(agent="human"), "you"))
+    async with app.run_test(size=(width, 30)) as pilot:
+        pane = await settled(pilot)
+        assert pane.display == drawn and pane.mode == ("house" if drawn else "off")
+        await pilot.resize_terminal(200 if not drawn else 80, 30)
+        await until(pilot, lambda: pane.display != drawn)
+        assert load_recent().recent.view == "", "it is no choice of anybody's"
+
+
+@pytest.mark.heavy
+async def test_who_switched_the_view_off_sees_none_in_the_next_game() -> None:
+    app = showing(lambda: PlayScreen(game(agent="human"), "you"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "your turn" in screen_text(app))
+        await press(pilot, "escape", *"vvvv")
+        assert (await settled(pilot)).mode == "off"
+        await until(pilot, lambda: load_recent().recent.view == "off")
+        await pilot.resize_terminal(200, 60)
+        assert (await settled(pilot)).mode == "off"
+    app = showing(lambda: PlayScreen(game(agent="human"), "you"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        assert (await settled(pilot)).mode == "off"
+
+
 async def test_a_drawing_that_was_chosen_is_kept_when_the_screen_is_left_at_once(tmp_path: Path) -> None:
     path = recorded(tmp_path / "e.jsonl", "example:1", EGG)
     app = showing(lambda: ReplayScreen(path), Screen)
@@ -226,6 +270,7 @@ async def test_a_drawing_that_was_chosen_is_kept_when_the_screen_is_left_at_once
     assert app.return_code is None
 
 
+@pytest.mark.heavy
 async def test_a_watcher_sees_the_true_state_and_whoever_takes_over_does_not() -> None:
     save_recent(RecentChoices(view="house"))
     app = showing(lambda: PlayScreen(replace(game(), speed=0.01), "watch"))
@@ -255,6 +300,7 @@ async def test_a_narrow_title_says_first_what_is_not_so_as_it_looks(tmp_path: Pa
         assert "View · the agent's eyes ·  true state  · made-up plan ─" in screen_text(pilot.app)
 
 
+@pytest.mark.heavy
 async def test_a_terminal_without_colours_gets_the_plan_in_characters(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     save_recent(RecentChoices(view="house"))
@@ -294,7 +340,8 @@ async def test_keys_choose_panes_with_the_view_and_without_it(tmp_path: Path) ->
             pane = await opened(pilot)
             screen = pilot.app.screen
             assert isinstance(screen, ReplayScreen)
-            await press(pilot, "tab", "tab", "tab")
+            assert len(screen.panes.panes) == (3 if size[0] < 100 else 4)
+            await press(pilot, *["tab"] * len(screen.panes.panes))
             assert screen.panes.pane == "story"
             await press(pilot, "4")
             assert pane.has_focus and (await settled(pilot)).mode == "house"

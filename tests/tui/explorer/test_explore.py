@@ -99,6 +99,7 @@ def test_the_book_under_each_acceptance_and_what_was_dropped_and_why(call: Run, 
     assert len(server.requests) == calls, "no call is made twice"
 
 
+@pytest.mark.heavy
 def test_a_book_of_a_persons_keeps_all_that_is_in_it(call: Run, tmp_path: Path, server: Server) -> None:
     mine = "# my own\nformat: 0.2\nrules:\n- id: hands\n  statement: One thing fits into a hand.  # sure\n"
     mine += "- opening a receptacle makes it open\n"
@@ -126,6 +127,7 @@ def test_a_book_of_a_persons_keeps_all_that_is_in_it(call: Run, tmp_path: Path, 
     assert book.read_text() == edited
 
 
+@pytest.mark.heavy
 def test_candidates_of_an_exploration_are_accepted_by_evidence_later(call: Run, server: Server) -> None:
     assert call(*command(server)).returncode == 0
     calls = len(server.requests)
@@ -148,6 +150,7 @@ def test_the_book_that_it_names_is_there(call: Run) -> None:
         path.unlink()
 
 
+@pytest.mark.heavy
 def test_killed_when_the_book_was_saved_and_the_report_was_not(call: Run, tmp_path: Path, server: Server) -> None:
     line = command(server, "--into", "mine.yaml", "--accept", "evidence")
     whole = call(*line)
@@ -219,6 +222,7 @@ def test_a_budget_stops_it_at_any_call_and_the_same_command_goes_on(call: Run, t
     assert (tmp_path / "again.yaml").read_text() == told
 
 
+@pytest.mark.heavy
 def test_any_number_of_workers_comes_to_the_same(call: Run, tmp_path: Path, server: Server) -> None:
     books: list[str] = []
     server.policy = Teacher(lessons=["\n\n".join(LESSON)])
@@ -233,6 +237,7 @@ def test_any_number_of_workers_comes_to_the_same(call: Run, tmp_path: Path, serv
     assert one | own == other | own
 
 
+@pytest.mark.heavy
 def test_without_a_model_it_counts_and_says_so(call: Run, tmp_path: Path) -> None:
     play = ("explore", "--agent", "expert", "--split", "generated", "--episodes", "30", "--curiosity", "0.5")
     done = call(*play, "--accept", "evidence", "--out", "run")
@@ -250,6 +255,7 @@ def test_without_a_model_it_counts_and_says_so(call: Run, tmp_path: Path) -> Non
     assert (refused.returncode, "--distiller" in refused.stderr) == (2, True)
 
 
+@pytest.mark.heavy
 def test_a_changed_configuration_is_refused_with_the_difference(call: Run, tmp_path: Path, server: Server) -> None:
     call(*command(server))
     for flags, told in (
@@ -271,6 +277,7 @@ def test_a_dry_run_says_what_rules_the_agent_is_told(call: Run, tmp_path: Path) 
     assert "Rules: " not in told.stdout
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
@@ -308,6 +315,7 @@ def test_a_chunk_that_failed_is_an_exit_code_and_tried_again(call: Run, server: 
     assert GOOD in rules("explored")
 
 
+@pytest.mark.heavy
 def test_a_book_that_became_read_only_costs_no_call(call: Run, tmp_path: Path, server: Server) -> None:
     book = tmp_path / "mine.yaml"
     book.write_text("format: 0.2\nrules:\n- be quick\n")

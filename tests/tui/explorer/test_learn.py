@@ -6,6 +6,8 @@ import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import pytest
+
 from housequest.knowledge.rulebook import read_book
 from housequest.tui.desk.witnesses import FoundWitness, find_witnesses, recorded_for
 from tests.tui.conftest import Run
@@ -26,6 +28,7 @@ LIFE = (
 )
 
 
+@pytest.mark.heavy
 def test_a_life_is_told_drawn_and_written(call: Run, tmp_path: Path) -> None:
     command = (*LIFE, "--learn", "explore", "--learn", "counts", "--out", "lives")
     done = call(*command, "--html", "page.html", "--picture", "curve.svg")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,13 +14,16 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from housequest.agent.config import Settings
+from housequest.knowledge.rulebook import Rulebook, save
+from housequest.knowledge.rules import Origin, Rule
 from housequest.tui import theme
 from housequest.tui.app import HousequestApp
 from housequest.tui.base_screen import OpenScreen
-from housequest.tui.home.catalogue import RecentChoices, load_recent, record_files, save_recent
+from housequest.tui.home.catalogue import NEWEST, GameSource, RecentChoices, load_recent, record_files, save_recent
 from housequest.tui.home.games import GameBrowser, GameList, PlayerPanel, SourceList
 from housequest.tui.home.screen import HomeScreen
-from housequest.tui.play.game import ChosenGame
+from housequest.tui.play.game import ChosenGame, daily_game, daily_record
+from housequest.tui.play.ladder import rungs
 from housequest.tui.play.plain import play_game
 from housequest.worlds.paths import state_folder
 from housequest.worlds.registry import make_world
@@ -71,6 +75,12 @@ class House(HousequestApp):
         return [row.key for row in self.screen.query_one(GameList).rows]
 
     @property
+    def offered(self) -> list[GameSource]:
+        """The sources that are listed."""
+        assert isinstance(self.screen, HomeScreen)
+        return self.screen.offered
+
+    @property
     def said(self) -> str:
         """The two lines that say what Enter does, and what is wrong."""
         lines = self.screen.query_one("#enter")
@@ -90,11 +100,13 @@ def at_home(test: Test, size: tuple[int, int] = (80, 24), **settings: Any) -> No
     asyncio.run(run())
 
 
-async def opened(app: House, pilot: Pilot[None], split: str) -> None:
-    """Go to a split by the arrow keys."""
+async def opened(app: House, pilot: Pilot[None], split: str, world: str = "") -> None:
+    """Go to a split by the arrow keys, among all sources if it is none of the first."""
+    if split not in {str(place.split) for place in app.offered}:
+        await pilot.press("o")
     await pilot.press("left", "home")
     for _ in range(20):
-        if app.games.place.split == split and not app.games.busy:
+        if app.games.place.split == split and world in ("", app.games.place.world):
             break
         await pilot.press("down")
     await pilot.press("right")
@@ -123,9 +135,9 @@ def broken_off(lines: int = 6) -> Path:
 
 
 @needs("alfred")
-def test_by_a_camera_a_newcomer_plays_and_leaves_by_q_twice() -> None:
+def test_by_a_camera_a_newcomer_watches_and_leaves_by_q_twice() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
-        assert app.said.startswith("enter you play generated:0")
+        assert app.said.startswith("enter expert plays generated:0 and you watch")
         await pilot.press("q")
         await pilot.pause()
         assert app.is_running
@@ -135,13 +147,11 @@ def test_by_a_camera_a_newcomer_plays_and_leaves_by_q_twice() -> None:
     at_home(test, world="alfred")
 
 
+@pytest.mark.heavy
 def test_without_games_enter_shows_the_model_that_ships_at_work() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
         assert app.said.startswith("enter reasoner-actor plays generated:690 and you watch: put a hot egg")
-        text = screen_text(app)
-        assert all(re.search(rf"  {split} +not here", text) for split in ("train", "valid_train", "valid_seen", "valid_unseen"))
-        assert "housequest data download" in text
-        assert "k rules" in text, "80 columns have room for the way to the rules"
+        assert "k rules" in screen_text(app), "80 columns have room for the way to the rules"
         await pilot.press("enter")
         await until(pilot, lambda: app.chosen)
         game = app.last.game
@@ -186,6 +196,7 @@ def test_each_mode_has_a_key() -> None:
     at_home(test, world="scripted")
 
 
+@pytest.mark.heavy
 def test_words_and_types_narrow_the_list() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
         await pilot.press("slash")
@@ -207,6 +218,7 @@ def test_words_and_types_narrow_the_list() -> None:
     at_home(test)
 
 
+@pytest.mark.heavy
 def test_any_made_up_house_is_found_by_its_seed() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
         await pilot.press("slash")
@@ -219,6 +231,7 @@ def test_any_made_up_house_is_found_by_its_seed() -> None:
     at_home(test)
 
 
+@pytest.mark.heavy
 def test_a_seed_that_no_house_has_is_an_error_line() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
         app.screen.query_one("#search", Input).value = "9" * 19
@@ -245,12 +258,15 @@ def test_a_random_game() -> None:
     at_home(test)
 
 
+@pytest.mark.heavy
 def test_an_agent_that_needs_a_model_says_so_and_takes_one() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
-        await pilot.press("m")
-        assert "expert plays without a language model" in app.said
+        agents = app.screen.query_one(PlayerPanel).agents
+        assert agents.words == ("expert",), "the others need a model"
+        await pilot.press("o")
+        await until(pilot, lambda: "react" in agents.words)
         await pilot.press("a")
-        assert "react needs a language model" in app.said
+        assert "react needs a language model: m names one" in app.said
         await pilot.press("enter")
         await until(pilot, lambda: "!" in app.said)
         assert app.chosen == []
@@ -268,7 +284,9 @@ def test_an_agent_that_needs_a_model_says_so_and_takes_one() -> None:
         await until(pilot, lambda: "set OPENAI_API_KEY" in app.said)
         await pilot.press("m", "ctrl+u")
         await write_in(pilot, "openai:x@http://127.0.0.1:9/v1")
-        await pilot.press("enter")
+        await pilot.press("enter", "o")
+        await until(pilot, lambda: "react" in agents.words and "opex" not in agents.words)
+        assert "m model" in screen_text(app), "a model that is named is not as usual"
         assert app.said.startswith("enter react plays")
         await pilot.press("enter")
         await until(pilot, lambda: app.chosen)
@@ -278,6 +296,7 @@ def test_an_agent_that_needs_a_model_says_so_and_takes_one() -> None:
     at_home(test, world="scripted")
 
 
+@pytest.mark.heavy
 def test_rules_and_grants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     rules, there = Path("r.yaml"), Path("rules.yaml")
@@ -297,6 +316,7 @@ def test_rules_and_grants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     at_home(test, world="scripted")
 
 
+@pytest.mark.heavy
 def test_a_setting_that_is_typed_is_told_in_words() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
         panel = app.screen.query_one(PlayerPanel)
@@ -310,6 +330,145 @@ def test_a_setting_that_is_typed_is_told_in_words() -> None:
     at_home(test, agent="reasoner-actor")
 
 
+@pytest.mark.heavy
+def test_home_begins_with_what_somebody_wants_who_wants_a_house() -> None:
+    play()
+    broken_off()
+    play()
+
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        first = ["Play now", "Together", "Today's house", "The ladder", "Unfinished games", "Played games"]
+        assert [place.title for place in app.offered] == first
+        text = screen_text(app)
+        for word in ("=", "train", "valid_seen", "not here", "admissible", "diagnosis", "HOST", "b rules", "chores"):
+            assert word not in text
+        assert app.screen.query_one(PlayerPanel).agents.words == ("expert", "reasoner-actor")
+        await pilot.press("o")
+        await until(pilot, lambda: len(app.screen.query_one(PlayerPanel).agents.words) > 2)
+        text = screen_text(app)
+        assert re.search("valid_seen +not here", text) and "possible commands" in text and "nothing: all is as usual" in text
+        await pilot.press("left", "end", "o")
+        assert [place.title for place in app.offered] == [*first, "demo · scripted"]
+
+    at_home(test, size=(100, 50))
+
+
+@pytest.mark.heavy
+def test_together_and_todays_house_have_their_own_mode_and_give_back_the_one_before() -> None:
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        def mode() -> str:
+            return app.screen.query_one(PlayerPanel).mode.name
+
+        await pilot.press("s", "left", "down")
+        await until(pilot, lambda: not app.games.busy)
+        assert app.said.startswith("enter you and reasoner-actor do chores:0 together")
+        await pilot.press("enter")
+        await until(pilot, lambda: app.chosen)
+        assert app.chosen.pop().game.beside
+        await pilot.press("down")
+        await until(pilot, lambda: not app.games.busy)
+        assert app.said.startswith("enter begins today's house") and mode() == "you"
+        await pilot.press("w", "enter")
+        await until(pilot, lambda: app.chosen)
+        game, how, resume = app.last
+        assert (game.agent, how, game.task) == ("human", "you", daily_game(date.today()).task)
+        assert resume is not None and resume == daily_record(date.today())
+        await pilot.press("down")
+        await until(pilot, lambda: not app.games.busy and app.listed[:1] == [rungs()[0].task])
+        assert app.said.startswith("enter plays it for its stars: A kitchen: put some butterknife on sidetable.")
+        await pilot.press("right", "end", "enter")
+        await until(pilot, lambda: app.chosen)
+        assert app.last[0].beside and app.last[0].agent == "expert"
+        await pilot.press("left", "up", "up", "up")
+        await until(pilot, lambda: not app.games.busy)
+        assert mode() == "step"
+
+    at_home(test)
+
+
+@pytest.mark.heavy
+def test_older_unfinished_games_are_behind_one_row() -> None:
+    play()
+    part = broken_off()
+    for number in range(20):
+        (part.parent / f"20200101-0000{number:02}-old.jsonl.part").write_bytes(part.read_bytes())
+
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        await pilot.press("c")
+        await until(pilot, lambda: app.games.place.kind == "unfinished" and not app.games.busy)
+        assert app.listed[0] == part.name and len(app.listed) == NEWEST + 1
+        assert f"{21 - NEWEST} older games" in screen_text(app)
+        assert not re.search(r"Unfinished games +\d", screen_text(app))
+        await pilot.press("end")
+        assert app.said.startswith("enter lists the older games")
+        await pilot.press("enter")
+        assert len(app.listed) == 21 and app.games.row is not None and app.games.row.record is not None
+        assert app.games.row.key == "20200101-000015-old.jsonl.part"
+
+    at_home(test, world="scripted")
+
+
+@pytest.mark.heavy
+def test_a_household_that_was_learned_goes_on_after_the_days_that_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_book(Path("runs/life/household-7/counts"), "household:7", days=12)
+    write_book(Path("runs/other/household-7/counts"), "household:7", days=3)
+    (tmp_path / "runs" / "life" / "book.yaml").write_text("scope: household\n[no book")
+
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        assert re.search("Household 7 +12 days", screen_text(app))
+        await pilot.press("left", "end")
+        await until(pilot, lambda: app.games.place.kind == "household" and not app.games.busy)
+        assert app.listed == [f"household:7:{day}" for day in range(13, 20)]
+        assert "knows what was learned here in 12 days" in app.said
+        await pilot.press("enter")
+        await until(pilot, lambda: app.chosen)
+        assert app.last.game.settings.rules == str(Path("runs/life/household-7/counts/day-012/book.yaml"))
+        assert load_recent().recent.rules == ""
+
+    at_home(test)
+
+
+def write_book(folder: Path, home: str, days: int) -> None:
+    """The books of some days of a life."""
+    for day in range(1, days + 1):
+        book = folder / f"day-{day:03}" / "book.yaml"
+        book.parent.mkdir(parents=True)
+        origin = Origin("run", "life", (f"{home}:1..{day}",))
+        said = "To find an egg, try cabinet 3 first (there on 1 of 1 days)."
+        rule = Rule("where-egg", said, "location", objects=("egg",), status="accepted", origin=origin, scope="household")
+        save(Rulebook(book).put([rule]))
+
+
+@pytest.mark.heavy
+def test_where_the_model_that_ships_cannot_play_another_agent_is_offered() -> None:
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        assert app.said.startswith("enter reasoner-actor plays")
+        await opened(app, pilot, "example", "household-graph")
+        assert app.said.startswith("enter expert plays example:1 and you watch")
+        await pilot.press("o")
+        await until(pilot, lambda: app.screen.query_one(PlayerPanel).agents.words == ("expert",))
+        await pilot.press("left", "home", "right")
+        await until(pilot, lambda: not app.games.busy)
+        assert app.said.startswith("enter reasoner-actor plays")
+
+    at_home(test)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("grants", [("view",), ("diagnosis",)])
+def test_no_fault_at_home_names_an_option_of_a_command(grants: tuple[str, ...]) -> None:
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        await pilot.press("T", "enter")
+        await until(pilot, lambda: "! " in app.said)
+        assert "--" not in app.said and "the key g" in app.said
+
+    at_home(test, (200, 60), grant=grants)
+
+
+@pytest.mark.heavy
 def test_letters_typed_into_a_line_do_nothing_else() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
         await pilot.press("slash", *"qwsyRtrcpu/")
@@ -330,7 +489,8 @@ LOCAL = "openai:y@http://127.0.0.1:9/v1"
 def test_choices_are_kept_and_preselected() -> None:
     async def choose(app: House, pilot: Pilot[None]) -> None:
         await opened(app, pilot, "demo")
-        await pilot.press("down", "s", *"aaaaaaaaa", "m")
+        await until(pilot, lambda: "react" in app.screen.query_one(PlayerPanel).agents.words)
+        await pilot.press("down", "s", "a", "m")
         await write_in(pilot, LOCAL)
         await pilot.press("enter", "enter")
         await until(pilot, lambda: app.chosen)
@@ -360,6 +520,7 @@ def test_what_is_configured_goes_before_what_was_chosen() -> None:
     at_home(test, model="openai:z", world="scripted")
 
 
+@pytest.mark.heavy
 def test_a_made_up_house_that_was_chosen_is_preselected() -> None:
     save_recent(RecentChoices("alfworld", "generated", "generated:4711"))
 
@@ -392,6 +553,7 @@ def test_a_damaged_file_of_choices_is_told() -> None:
     at_home(test, size=(200, 60))
 
 
+@pytest.mark.heavy
 def test_a_game_that_broke_off_goes_on() -> None:
     play()
     part = broken_off()
@@ -402,7 +564,7 @@ def test_a_game_that_broke_off_goes_on() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
         await pilot.press("c")
         await until(pilot, lambda: app.games.place.kind == "unfinished" and not app.games.busy)
-        assert "unfinished" in screen_text(app)
+        assert "Unfinished games" in screen_text(app)
         assert app.listed == [part.name, "20200101-000000-old.jsonl.part"]
         assert app.said.startswith("enter goes on with it: take the coin")
         await pilot.press("R", "enter")
@@ -440,11 +602,13 @@ def test_the_mouse_chooses_too() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
         await pilot.click(GameList, offset=(10, 2))
         assert app.said.startswith(f"enter reasoner-actor plays {app.listed[2]}")
-        await pilot.click("#modes", offset=(12, 0))
+        await pilot.click("#modes", offset=(20, 0))
         assert app.screen.query_one(PlayerPanel).mode.name == "step"
         await pilot.click("#types", offset=(8, 0))
         assert {row.kind for row in app.screen.query_one(GameList).rows} == {"place"}
-        await pilot.click(SourceList, offset=(6, 2))
+        await pilot.press("o")
+        await until(pilot, lambda: any(place.split == "example" for place in app.offered))
+        await pilot.click(SourceList, offset=(6, 7))
         await until(pilot, lambda: app.games.place.split == "example")
         await until(pilot, lambda: not app.games.busy)
         assert app.chosen == []
@@ -531,7 +695,7 @@ def test_home_looks_as_it_did(look: str, snap_compare: Callable[..., bool]) -> N
 @pytest.mark.heavy
 @pytest.mark.parametrize("size", OTHERS)
 async def test_home_in_other_sizes(size: tuple[int, int]) -> None:
-    seen = ("made-up houses", "101 games", "Who plays", "● reasoner-actor", "● watch", "and you watch:", "/ find", "q quit")
+    seen = ("Play now", "Today's house", "101 games", "Who plays", "● reasoner-actor", "● watch", "and you watch:", "q quit")
     await shows(showing(lambda: HomeScreen(Settings())), size, _settled, *seen)
 
 
@@ -546,6 +710,6 @@ def test_a_whole_app_goes_from_home_into_a_game_and_back() -> None:
             await until(pilot, lambda: "Won" in screen_text(app) or "won" in screen_text(app))
             await pilot.press("q")
             await until(pilot, lambda: isinstance(app.screen, HomeScreen))
-            await until(pilot, lambda: "played" in screen_text(app))
+            await until(pilot, lambda: "Played games" in screen_text(app))
 
     asyncio.run(run())

@@ -41,7 +41,7 @@ def left(name: str) -> tuple[Path, ChosenGame]:
     return part, resume_game(Catalogue(Settings()), record, Settings(), RecentChoices())
 
 
-@pytest.mark.parametrize("name", ["boxes-1.jsonl", "boxes-2.jsonl"])
+@pytest.mark.parametrize("name", ["boxes-1.jsonl", "boxes-3.jsonl"])
 async def test_a_kept_record_is_replayed(name: str) -> None:
     screen = ReplayScreen(KEPT / name)
     async with showing(lambda: screen).run_test(size=(120, 40)) as pilot:
@@ -54,7 +54,7 @@ async def test_a_kept_record_is_replayed(name: str) -> None:
 
 
 async def test_a_game_that_was_left_goes_on_where_it_was() -> None:
-    part, game = left("boxes-2.jsonl")
+    part, game = left("boxes-3.jsonl")
     before = part.read_bytes()
     screen = PlayScreen(game, "you", part)
     app = showing(lambda: screen)
@@ -66,7 +66,7 @@ async def test_a_game_that_was_left_goes_on_where_it_was() -> None:
         await until(pilot, lambda: screen.session.status.waiting == "turn")
         await press(pilot, "q")
         await until(pilot, lambda: not app.is_running)
-    (kept,) = (state_folder() / "episodes").glob("boxes-2.jsonl*")
+    (kept,) = (state_folder() / "episodes").glob("boxes-3.jsonl*")
     assert kept.read_bytes().startswith(before)
     turns = [event.body for event in read_episode(kept) if isinstance(event.body, Stepped)]
     assert (turns[8].command, turns[8].observation[:46]) == ("RotateRight", "You stand at x 0.50, z -0.75, facing 0 degrees")
@@ -77,12 +77,12 @@ async def test_a_game_in_other_boxes_does_not_go_on_and_says_why() -> None:
     before = part.read_bytes()
     screen = PlayScreen(game, "you", part)
     async with showing(lambda: screen).run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: "engine is 'boxes 2' where 'boxes 1'" in running_text(pilot.app))
+        await until(pilot, lambda: "engine is 'boxes 3' where 'boxes 1'" in running_text(pilot.app))
     assert part.read_bytes() == before
 
 
 def test_a_game_goes_on_with_the_options_of_its_world(tmp_path: Path) -> None:
-    (started, *_) = (event.body for event in read_episode(KEPT / "boxes-2.jsonl"))
+    (started, *_) = (event.body for event in read_episode(KEPT / "boxes-3.jsonl"))
     assert isinstance(started, Started)
     for world, options in (("alfred", {"skills": "oracle"}), ("alfworld", {"engine": "boxes"})):
         played = make_world(world, **options)

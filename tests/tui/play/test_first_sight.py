@@ -22,6 +22,7 @@ async def test_keys_that_are_letters_are_offered_for_after_the_line_was_left() -
         await until(pilot, lambda: ": type a command · g possible commands" in screen_text(app))
 
 
+@pytest.mark.heavy
 async def test_a_proposal_is_decided_on_after_the_line_was_left() -> None:
     app = showing(lambda: PlayScreen(game(COIN), "step"))
     async with app.run_test(size=(100, 30)) as pilot:
@@ -46,6 +47,7 @@ async def test_where_there_are_no_houses_there_is_no_view() -> None:
             assert app.screen.query_one(EpisodePanes).pane != "view"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("view", ["off", "house"])
 async def test_who_plays_alone_sees_an_empty_mind_only_when_they_ask_for_it(view: str) -> None:
     save_recent(RecentChoices(view=view))
@@ -68,6 +70,7 @@ async def test_an_agent_has_its_mind_beside_the_story() -> None:
         assert "─ Mind ─" in screen_text(app) and "f thoughts" in screen_text(app)
 
 
+@pytest.mark.heavy
 async def test_the_list_of_keys_has_those_of_the_screen_and_presses_the_chosen_one() -> None:
     app = showing(lambda: PlayScreen(game(COIN), "step"))
     async with app.run_test(size=(80, 24)) as pilot:

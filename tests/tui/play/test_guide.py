@@ -22,11 +22,12 @@ def told(pilot: Pilot[Any], text: str) -> bool:
     return text in running_text(pilot.app)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_it_goes_from_turn_to_turn_and_then_away(size: tuple[int, int]) -> None:
     app = showing(lambda: PlayScreen(game(), "watch", guided=True))
     async with app.run_test(size=size) as pilot:
-        for step in (*TEACHING["guide"][:2], TEACHING["without_hints"], *TEACHING["guide"][3:]):  # the expert hears no hints
+        for step in TEACHING["guide"]:
             await until(pilot, lambda step=step: waiting(app) == "verdict" and told(pilot, step))
             await press(pilot, "space")
         await until(pilot, lambda: not told(pilot, "Your first game"))

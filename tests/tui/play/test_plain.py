@@ -90,6 +90,12 @@ def test_an_episode_reads_like_this() -> None:
     )
 
 
+def test_what_qualifies_the_engine_is_told_before_the_opening() -> None:
+    engine = "graphs 2, without 4 relations that put fixed things inside of themselves"
+    lines = told(Started(**{**STARTED, "engine": engine}))
+    assert lines[2:4] == ["Without 4 relations that put fixed things inside of themselves", ""]
+
+
 @pytest.mark.parametrize(
     ("ended", "line"),
     [

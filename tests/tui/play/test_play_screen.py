@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Self
 
@@ -37,7 +36,6 @@ from tests.tui.screen import (
     USUAL,
     game,
     press,
-    running_text,
     screen_text,
     showing,
     shows,
@@ -143,6 +141,7 @@ async def test_a_published_game_is_watched_to_its_end(alfworld_games: Path, serv
         assert "✦ Won" in screen_text(app)
 
 
+@pytest.mark.heavy
 async def test_after_a_rewind_the_model_is_asked_the_same_byte_for_byte(server: Server) -> None:
     app = playing(game(agent="react", model=server.model()))
     async with app.run_test(size=(120, 40)) as pilot:
@@ -184,6 +183,7 @@ async def test_quitting_in_the_middle_of_a_call_and_taking_up_the_game_again(ser
     assert [path.suffix for path in records()] == [".jsonl"]
 
 
+@pytest.mark.heavy
 async def test_a_game_that_was_left_with_a_proposal_still_lists_what_is_possible() -> None:
     app = playing(game())
     async with app.run_test(size=(80, 24)) as pilot:
@@ -199,6 +199,7 @@ async def test_a_game_that_was_left_with_a_proposal_still_lists_what_is_possible
         assert on(again).session.status.possible == possible
 
 
+@pytest.mark.heavy
 async def test_an_endpoint_that_has_had_enough_says_so_and_is_tried_again(server: Server) -> None:
     server.behave(status(429, retry_after="600"))
     app = playing(game(agent="react", model=server.model()))
@@ -284,6 +285,7 @@ async def test_a_call_that_is_tried_again_says_why_and_can_be_called_off() -> No
             await until(pilot, lambda: not app.is_running)
 
 
+@pytest.mark.heavy
 async def test_escape_calls_off_a_call_and_the_agent_can_be_asked_again(server: Server) -> None:
     server.behave(hanging)
     app = playing(game(agent="react", model=server.model()), "watch")
@@ -296,6 +298,7 @@ async def test_escape_calls_off_a_call_and_the_agent_can_be_asked_again(server: 
         assert server.requests[0].raw == server.requests[1].raw
 
 
+@pytest.mark.heavy
 async def test_taking_over_while_the_agent_decides(server: Server) -> None:
     server.behave(hanging)
     app = playing(game(agent="react", model=server.model()), "watch")
@@ -340,6 +343,7 @@ class SlowWorld:
         return Slow(self._world.open(task), self._happened, self._gate)
 
 
+@pytest.mark.heavy
 async def test_keys_are_taken_while_the_model_thinks_and_while_the_world_answers(server: Server) -> None:
     """Told by the order in which things happen, not by a clock."""
     happened: list[str] = []
@@ -376,6 +380,7 @@ async def test_keys_are_taken_while_the_model_thinks_and_while_the_world_answers
     assert happened == [*thought, *stepped]
 
 
+@pytest.mark.heavy
 async def test_a_world_without_copies_is_taken_back_by_playing_again(server: Server) -> None:
     happened: list[str] = []
     slow: Any = SlowWorld(make_world("alfworld"), happened, Gate(opened=True))
@@ -395,16 +400,14 @@ async def test_a_world_without_copies_is_taken_back_by_playing_again(server: Ser
 @pytest.mark.parametrize(
     ("agent", "key", "said"),
     [
-        ("expert", "question_mark", "hears no hints"),
-        ("expert", "o", "would propose the same"),
         ("expert", "m", "has no model"),
         ("expert", "left", "Nothing was played yet"),
         ("expert", "b", "First choose a turn"),
         ("expert", "plus", "The pace is for watching"),
         ("expert", "r", "Nothing failed"),
         ("expert", "p", "The game goes on"),
-        ("human", "space", "You play alone"),
-        ("human", "t", "You play alone"),
+        ("human", "space", "No agent plays for you"),
+        ("human", "t", "No agent plays for you"),
         ("human", "enter", "Nothing is proposed"),
     ],
 )
@@ -418,6 +421,7 @@ async def test_a_key_that_does_not_hold_says_so(agent: str, key: str, said: str)
         await until(pilot, lambda: said in screen_text(app))
 
 
+@pytest.mark.heavy
 async def test_a_person_alone_wins_by_hand() -> None:
     app = playing(game(COIN, "human"), "you")
     async with app.run_test(size=(80, 24)) as pilot:
@@ -431,6 +435,7 @@ async def test_a_person_alone_wins_by_hand() -> None:
         assert not app.screen.query_one(CommandLine).has_focus_within
 
 
+@pytest.mark.heavy
 async def test_a_word_that_is_typed_when_the_game_ends_stays_a_word() -> None:
     app = playing(game())
     async with app.run_test(size=(120, 40)) as pilot:
@@ -449,6 +454,7 @@ async def test_a_word_that_is_typed_when_the_game_ends_stays_a_word() -> None:
         assert not line.has_focus_within
 
 
+@pytest.mark.heavy
 async def test_what_is_possible_is_listed_and_taken_into_the_line() -> None:
     app = playing(game(COIN, "human"), "you")
     async with app.run_test(size=(80, 24)) as pilot:
@@ -461,6 +467,7 @@ async def test_what_is_possible_is_listed_and_taken_into_the_line() -> None:
         await until(pilot, lambda: turns(app) == ["go to study"])
 
 
+@pytest.mark.heavy
 async def test_what_cannot_be_opened_is_shown_and_can_be_mended(server: Server) -> None:
     app = playing(game(agent="react", model="scripted:/nowhere/at/all"))
     async with app.run_test(size=(80, 24)) as pilot:
@@ -474,6 +481,7 @@ async def test_what_cannot_be_opened_is_shown_and_can_be_mended(server: Server) 
         await proposed(pilot, 1)
 
 
+@pytest.mark.heavy
 async def test_at_the_end_one_goes_back_to_what_was_missed(server: Server) -> None:
     app = playing(game(agent="react", model=server.model(), max_steps=3), "watch")
     async with app.run_test(size=(120, 40)) as pilot:
@@ -485,6 +493,7 @@ async def test_at_the_end_one_goes_back_to_what_was_missed(server: Server) -> No
         await until(pilot, lambda: waiting(app) == "paused")
 
 
+@pytest.mark.heavy
 async def test_the_screen_folds_where_it_is_narrow_and_unfolds_again() -> None:
     app = playing(game())
     async with app.run_test(size=(80, 24)) as pilot:
@@ -498,6 +507,7 @@ async def test_the_screen_folds_where_it_is_narrow_and_unfolds_again() -> None:
         assert all(pane in shown for pane in ("House", "Story", "Mind", "not visited"))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("size", SIZES)
 async def test_every_state_says_what_the_next_key_does(size: tuple[int, int]) -> None:
     app = playing(game())
@@ -510,6 +520,7 @@ async def test_every_state_says_what_the_next_key_does(size: tuple[int, int]) ->
         assert max(len(line) for line in shown.splitlines()) <= size[0]
 
 
+@pytest.mark.heavy
 async def test_what_a_model_says_is_never_markup(server: Server) -> None:
     said = "[bold red]x[/] \x1b[2J [/nonsense] \u202e"
     with serve(lambda messages: f"Thought: {said}\nAction: look") as odd:
@@ -523,42 +534,95 @@ async def test_what_a_model_says_is_never_markup(server: Server) -> None:
             assert "\x1b" not in shown
 
 
-async def test_a_slip_of_the_finger_costs_no_turn() -> None:
+@pytest.mark.heavy
+async def test_everyday_words_are_shown_as_commands_before_they_act() -> None:
     app = playing(game(agent="human"), "you")
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         await until(pilot, lambda: "your turn" in screen_text(app))
         line = app.screen.query_one(CommandLine)
-        await type_in(pilot, "opne frdge")
-        later = "opne frdge: no such command. Enter sends open fridge 1, which is not possible yet"
-        await until(pilot, lambda: any(later in each.message for each in app._notifications))
-        assert line.value == "open fridge 1"
-        line.prefill("")
-        await type_in(pilot, "go to fridge 1")
-        await until(pilot, lambda: "1  go to fridge 1" in screen_text(app))
-        await type_in(pilot, "opne fridge")
-        await until(pilot, lambda: line.value == "open fridge 1" and "opne fridge: no such command" in running_text(app))
+        await type_in(pilot, "opne teh frdge")
+        await until(pilot, lambda: "→ go to fridge 1 · open fridge 1  ⏎" in screen_text(app))
+        assert line.value == "opne teh frdge" and "1  go to" not in screen_text(app)
         await press(pilot, "enter")
-        await until(pilot, lambda: "2  open fridge 1" in screen_text(app))
-        # Whoever means it says it again.
-        for _ in range(2):
-            line.prefill("")
-            await type_in(pilot, "clsoe fridge 1")
-        await until(pilot, lambda: "3  clsoe fridge 1" in screen_text(app))
+        # Both commands are sent, each in its turn.
+        await until(pilot, lambda: "2  open fridge 1" in screen_text(app) and waiting(app) == "turn")
+        assert line.value == "" and "→ go" not in screen_text(app)
+        await type_in(pilot, "what am I holding?")
+        await until(pilot, lambda: "what am I holding?: You hold nothing." in screen_text(app))
+        await type_in(pilot, "eat the fridge")
+        await until(pilot, lambda: "You cannot eat anything here." in screen_text(app))
+        line.prefill("")
+        # A command as the world writes it is sent as it is, possible or not.
+        await type_in(pilot, "open fridge 1")
+        await until(pilot, lambda: len(turns(app)) == 3 and waiting(app) == "turn")
+        assert turns(app)[-1] == "open fridge 1"
 
 
+@pytest.mark.heavy
+async def test_an_agent_is_steered_in_words() -> None:
+    app = playing(game())
+    async with app.run_test(size=(120, 40)) as pilot:
+        first = await proposed(pilot, 1)
+        await press(pilot, "question_mark")
+        await type_in(pilot, "no")
+        await until(pilot, lambda: waiting(app) == "verdict" and on(app).play_state.state.moment.proposal != first)
+        await press(pilot, "question_mark")
+        await type_in(pilot, "go to the toaster")
+        await until(pilot, lambda: on(app).play_state.state.moment.proposal == "go to toaster 1")
+        await press(pilot, "colon")
+        await type_in(pilot, "go on")
+        await until(pilot, lambda: turns(app) == ["go to toaster 1"] and waiting(app) == "verdict")
+        assert "go on: The expert goes on." in screen_text(app)
+        # A question, and a word to stop, move nobody.
+        await press(pilot, "question_mark")
+        await type_in(pilot, "stop")
+        await until(pilot, lambda: "stop: It waits" in screen_text(app))
+        await press(pilot, "colon")
+        await type_in(pilot, "where are you?")
+        await until(pilot, lambda: "I am at toaster 1." in screen_text(app))
+        assert turns(app) == ["go to toaster 1"]
+
+
+@pytest.mark.heavy
+async def test_a_refusal_that_says_nothing_is_explained_below_the_line_and_not_in_the_answer() -> None:
+    app = playing(game(agent="human"), "you")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: waiting(app) == "turn")
+        await type_in(pilot, "go to stoveburner 2")
+        await until(pilot, lambda: turns(app) == ["go to stoveburner 2"])
+        await type_in(pilot, "go to stoveburner 3")
+        why = "go to stoveburner 3: You are at the stoveburner 3 already: it is in the same place as the stoveburner 2."
+        await until(pilot, lambda: why in screen_text(app))
+        screen = app.screen
+        assert isinstance(screen, PlayScreen)
+        answer = screen.play_state.state.moment.story[-1].observation
+        assert (answer.text, answer.explanation) == ("Nothing happens.", None)
+        await type_in(pilot, "go to fridge 1")
+        await until(pilot, lambda: why not in screen_text(app))
+
+
+@pytest.mark.heavy
 async def test_the_palette_begins_with_what_is_used_most() -> None:
     app = playing(game())
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: waiting(app) == "verdict")
-        groups = [command.help.rpartition(" · ")[2] for command in app.get_system_commands(app.screen)]
+        titles = [command.title for command in app.get_system_commands(app.screen)]
         await press(pilot, "slash")
         await until(pilot, lambda: "Let the agent play on" in screen_text(app))
         told = screen_text(app)
         assert told.index("Play one command") < told.index("Let the agent play on") < told.index("Accept what is proposed")
-        assert "key a · agent" in told
-        assert [group for group, _ in groupby(groups)] == ["agent", "house", "commands", "games", "panes", "rules", "app"]
+        # One line for each key: its effect, then the key.
+        lines = [line.strip() for line in told.splitlines()]
+        first = next(place for place, line in enumerate(lines) if line.startswith("Play one command"))
+        assert [line.rpartition("  ")[2] for line in lines[first : first + 2]] == ["space", "a"]
+        await write_in(pilot, "house")
+        await until(pilot, lambda: "Show the House  2" in screen_text(app))
+        groups = ("Play one", "Show the next drawing", "Type a command", "Race", "Show the Story", "Open the rule", "Light")
+        places = [next(place for place, title in enumerate(titles) if title.startswith(group)) for group in groups]
+        assert places == sorted(places)
 
 
+@pytest.mark.heavy
 async def test_every_key_is_in_the_palette() -> None:
     app = playing(game())
     async with app.run_test(size=(120, 40)) as pilot:
@@ -569,18 +633,24 @@ async def test_every_key_is_in_the_palette() -> None:
             "Take over, or hand back",
             "Accept what is proposed",
             "Show the House",
-            "Theme",
+            "Choose other colours",
         } <= listed
         theme = app.theme
         await press(pilot, "ctrl+l")
         assert app.theme != theme
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("look", [DARK, LIGHT])
-def test_the_screen_looks_as_it_did(look: str, snap_compare: Callable[..., bool]) -> None:
+def test_the_screen_looks_as_it_did(look: str, snap_compare: Callable[..., bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLORTERM", "truecolor")  # in which the house is drawn
+
     async def before(pilot: Pilot[Any]) -> None:
         pilot.app.theme = look
         await after_three_turns(pilot)
+        screen = pilot.app.screen
+        assert isinstance(screen, PlayScreen)
+        await until(pilot, lambda: screen.view.settled)
 
     assert snap_compare(playing(game()), terminal_size=USUAL, run_before=before)
 

@@ -47,7 +47,16 @@ def played() -> ViewState:
 
 def view(agent: str, status: SessionStatus, state: ViewState, cursor: int | None = None, **said: str) -> GameView:
     """The game of ``agent`` in this state; ``said`` is what is heard of its model."""
-    session = SimpleNamespace(game=game(COIN, agent), status=status, glimpses={}, reply=ReplyProgress(**said))
+    partners = "Bob" if status.mode == "together" else ""
+    session = SimpleNamespace(
+        game=game(COIN, agent),
+        status=status,
+        glimpses={},
+        own=True,
+        reply=ReplyProgress(**said),
+        partners=partners,
+        human=agent == "human",
+    )
     found = GameView(cast("Any", session))
     found.state, found.cursor = state, cursor
     return found

@@ -173,6 +173,7 @@ async def _home(pilot: Pilot[Any]) -> None:
     await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen) and not pilot.app.screen.query_one(GameBrowser).busy)
 
 
+@pytest.mark.heavy
 def test_home_marks_a_game_that_is_played_elsewhere_and_opens_it_to_watch() -> None:
     part = left_after("go to study")
 
@@ -200,6 +201,7 @@ def test_home_marks_a_game_that_is_played_elsewhere_and_opens_it_to_watch() -> N
     assert [event.id for event in read_episode(part)] == list(range(len(list(read_episode(part)))))
 
 
+@pytest.mark.heavy
 @pytest.mark.anyio
 async def test_a_record_is_followed_to_its_end_under_its_whole_name(tmp_path: Path) -> None:
     path = tmp_path / "e.jsonl"

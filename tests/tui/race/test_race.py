@@ -88,6 +88,7 @@ async def test_a_race_to_the_end_by_keyboard_alone_leaves_two_records_in_which_n
     assert not any(isinstance(event.body, Intervened) for events in told for event in events)
 
 
+@pytest.mark.heavy
 async def test_turn_for_turn_the_other_waits_and_let_run_it_does_not(houses: World) -> None:
     app = showing(lambda: RaceScreen(game(EGG, world=houses)))
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
@@ -96,7 +97,7 @@ async def test_turn_for_turn_the_other_waits_and_let_run_it_does_not(houses: Wor
         await played(pilot, "look", 1)
         await until(pilot, lambda: "· waiting" in screen_text(app))
         assert "the expert · turn 1" in screen_text(app)
-        await played(pilot, "dance", 2)
+        await played(pilot, "open fridge 1", 2)
         await until(pilot, lambda: "the expert · turn 2" in screen_text(app))
         assert "You · turn 2 · 1 refused" in screen_text(app)
         await pilot.press("escape", "l")
@@ -106,16 +107,33 @@ async def test_turn_for_turn_the_other_waits_and_let_run_it_does_not(houses: Wor
         await until(pilot, lambda: "The game of the expert is over." in screen_text(app))
 
 
+@pytest.mark.heavy
+async def test_who_is_done_first_is_not_told_that_the_race_is_paused(houses: World) -> None:
+    more = threading.Event()
+    with serve() as server:
+        server.behave(otherwise=streamed("Thought: eggs are kept cold\nAction: look", more))
+        app = showing(lambda: RaceScreen(game(EGG, "react", world=houses, model=server.model(), max_steps=1)))
+        async with app.run_test(size=(120, 40)) as pilot:
+            await until(pilot, lambda: "You · turn 0" in screen_text(app) and race(pilot).games[1].session.reply.heard)
+            await typed(pilot, "look")
+            await until(pilot, lambda: "you are done; react plays on" in screen_text(app))
+            assert "paused" not in screen_text(app)
+            more.set()
+            await until(pilot, lambda: "The race is over" in screen_text(app))
+
+
+@pytest.mark.heavy
 async def test_what_it_thinks_ahead_is_not_seen_before_its_turn(houses: World) -> None:
     app = showing(lambda: RaceScreen(game(EGG, world=houses)))
     async with app.run_test(size=(120, 40)) as pilot:
         await begun(pilot)
-        assert "likeliest" not in screen_text(app)
+        assert "likelier" not in screen_text(app)
         await played(pilot, "look", 1)
         await until(pilot, lambda: "the expert · turn 1" in screen_text(app))
-        assert screen_text(app).count("likeliest") == 1
+        assert screen_text(app).count("likelier") == 1
 
 
+@pytest.mark.heavy
 async def test_what_a_model_says_is_shown_as_it_comes_where_it_is_let_run(houses: World) -> None:
     reply, more = "Thought: eggs are kept cold\nAction: look", threading.Event()
     with serve() as server:
@@ -149,6 +167,7 @@ async def test_the_house_is_there_at_every_size(size: tuple[int, int], houses: W
         assert house.display == wide
 
 
+@pytest.mark.heavy
 async def test_the_view_leaves_the_other_its_place_at_a_hundred_columns() -> None:
     app = showing(lambda: RaceScreen(game()))
     async with app.run_test(size=(100, 30)) as pilot:
@@ -162,6 +181,7 @@ async def test_the_view_leaves_the_other_its_place_at_a_hundred_columns() -> Non
         assert screen.query_one("#theirs").display
 
 
+@pytest.mark.heavy
 async def test_what_is_possible_is_listed_and_taken_into_the_line() -> None:
     app = showing(lambda: RaceScreen(game(COIN)))
     async with app.run_test(size=(80, 24)) as pilot:
@@ -175,6 +195,7 @@ async def test_what_is_possible_is_listed_and_taken_into_the_line() -> None:
         await until(pilot, lambda: "You · turn 1" in screen_text(app))
 
 
+@pytest.mark.heavy
 async def test_nobody_is_helped_and_a_key_that_does_not_hold_says_why() -> None:
     app = showing(lambda: RaceScreen(game(COIN)))
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
@@ -202,6 +223,7 @@ async def test_who_plays_alone_races_the_expert_and_what_was_set_is_the_agents(t
         await played(pilot, "look", 1)
 
 
+@pytest.mark.heavy
 async def test_a_model_that_fails_is_told_and_does_not_keep_the_person_from_playing(tmp_path: Path) -> None:
     script = tmp_path / "model.yaml"
     script.write_text('replies: ["Thought: look first.\\nAction: look"]')
@@ -217,6 +239,7 @@ async def test_a_model_that_fails_is_told_and_does_not_keep_the_person_from_play
         await until(pilot, lambda: "its model failed" in screen_text(app))
 
 
+@pytest.mark.heavy
 async def test_an_agent_whose_replies_cannot_be_read_keeps_step_too(tmp_path: Path) -> None:
     script = tmp_path / "model.yaml"
     script.write_text("default: I would rather not.")
@@ -228,6 +251,7 @@ async def test_an_agent_whose_replies_cannot_be_read_keeps_step_too(tmp_path: Pa
             await until(pilot, lambda turn=turn: race(pilot).games[1].state.moment.turn == turn)
 
 
+@pytest.mark.heavy
 async def test_when_the_person_is_done_the_other_runs_to_its_end() -> None:
     app = showing(lambda: RaceScreen(game(COIN, max_steps=2)))
     async with app.run_test(size=(120, 40)) as pilot:
@@ -241,6 +265,7 @@ async def test_when_the_person_is_done_the_other_runs_to_its_end() -> None:
         assert not race(pilot).query_one(CommandLine).display
 
 
+@pytest.mark.heavy
 async def test_leaving_in_the_midst_leaves_two_records() -> None:
     app = showing(lambda: RaceScreen(game(COIN)))
     async with app.run_test(size=(80, 24)) as pilot:

@@ -65,6 +65,7 @@ async def test_the_house_and_the_mind_are_those_of_the_turn(tmp_path: Path) -> N
         assert screen_text(pilot.app) == opening
 
 
+@pytest.mark.heavy
 async def test_jumps_lead_to_refusals_plans_and_the_turn_of_the_loss(tmp_path: Path) -> None:
     app = replaying(write(tmp_path / "e.jsonl", rewound()))
     async with app.run_test(size=(120, 40)) as pilot:
@@ -101,6 +102,7 @@ async def test_branches_are_looked_at_from_the_same_turn(tmp_path: Path) -> None
 LEADING = {"n next refused", "p next plan", "w where lost", "b branch"}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("said", "shown"), [(rewound(), LEADING), (long(3), {"w where lost"})])
 async def test_only_keys_that_lead_somewhere_are_shown(said: list[Said], shown: set[str], tmp_path: Path) -> None:
     app = replaying(write(tmp_path / "e.jsonl", said))
@@ -118,6 +120,7 @@ async def test_one_branch_says_so(tmp_path: Path) -> None:
         assert "never rewound" in screen_text(app)
 
 
+@pytest.mark.heavy
 async def test_it_plays_to_the_end_and_again_from_the_beginning(tmp_path: Path) -> None:
     app = replaying(write(tmp_path / "e.jsonl", long(12)), speed=1000.0)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -129,6 +132,7 @@ async def test_it_plays_to_the_end_and_again_from_the_beginning(tmp_path: Path) 
         await until(pilot, lambda: replay.place == 12 and not replay.playing)
 
 
+@pytest.mark.heavy
 async def test_it_holds_at_a_key_and_leaves_no_timer(tmp_path: Path) -> None:
     app = replaying(write(tmp_path / "e.jsonl", long(12)))
     async with app.run_test(size=(80, 24)) as pilot:
@@ -148,6 +152,7 @@ async def test_it_holds_at_a_key_and_leaves_no_timer(tmp_path: Path) -> None:
         assert not replay.playing
 
 
+@pytest.mark.heavy
 async def test_clicks_on_the_line_and_on_a_turn_go_there(tmp_path: Path) -> None:
     app = replaying(write(tmp_path / "e.jsonl", long(9)))
     async with app.run_test(size=(80, 24)) as pilot:
@@ -163,6 +168,7 @@ async def test_clicks_on_the_line_and_on_a_turn_go_there(tmp_path: Path) -> None
         assert replay.place == 8
 
 
+@pytest.mark.heavy
 async def test_a_damaged_record_is_shown_up_to_the_damage_and_says_so(tmp_path: Path) -> None:
     path = tmp_path / "e.jsonl"
     path.write_bytes(lines(long(6)[:4]) + b"junk [/b]\n")
@@ -175,6 +181,7 @@ async def test_a_damaged_record_is_shown_up_to_the_damage_and_says_so(tmp_path: 
         assert "look 3" in screen_text(app)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("content", [b"", b"\x00\xff\n", None])
 async def test_what_is_no_record_says_so_and_lets_one_leave(content: bytes | None, tmp_path: Path) -> None:
     path = tmp_path / "e.jsonl"
@@ -209,6 +216,7 @@ async def test_a_record_that_has_grown_is_read_again(tmp_path: Path) -> None:
         assert replay.place == 1
 
 
+@pytest.mark.heavy
 async def test_regions_are_turned_to_where_one_is_shown_at_a_time(tmp_path: Path) -> None:
     app = replaying(write(tmp_path / "e.jsonl", long(3)))
     async with app.run_test(size=(80, 24)) as pilot:
@@ -221,6 +229,7 @@ async def test_regions_are_turned_to_where_one_is_shown_at_a_time(tmp_path: Path
     assert app.return_code == 0
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("event", "turn"), [(3, "turn 1 of"), (5, "turn 3 of"), (6, "turn 4 of"), (11, "turn 3 of")])
 async def test_it_opens_at_the_turn_of_an_event_on_whichever_branch_has_it(event: int, turn: str, tmp_path: Path) -> None:
     path = write(tmp_path / "e.jsonl", rewound())

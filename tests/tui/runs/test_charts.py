@@ -50,6 +50,7 @@ async def picture(run: RunSnapshot, size: tuple[int, int], name: str) -> str:
         return "\n".join(drawn(chart) for chart in app.query(Chart))
 
 
+@pytest.mark.heavy
 async def test_a_chart_is_the_same_each_time(tmp_path: Path) -> None:
     found = run(tmp_path, 8)
     first = await picture(found, (80, 24), theme.DARK)
@@ -64,6 +65,7 @@ async def test_a_run_in_which_nothing_was_won(tmp_path: Path) -> None:
     assert "nothing won yet" in await picture(run(tmp_path, 1), (60, 30), theme.DARK)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("size", [(1, 1), (10, 4), (20, 8), (400, 100)])
 async def test_any_size(size: tuple[int, int], tmp_path: Path) -> None:
     await picture(run(tmp_path, 50), size, theme.DARK)

@@ -99,6 +99,7 @@ async def test_a_run_from_close_by(size: tuple[int, int], runs: Path) -> None:
         assert "c-foreign" in screen_text(app)
 
 
+@pytest.mark.heavy
 async def test_a_task_is_replayed_and_one_comes_back_to_it(runs: Path) -> None:
     app = listing(runs)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -135,6 +136,7 @@ async def test_two_runs_side_by_side(runs: Path) -> None:
         assert "tasks flipped" in screen_text(app)
 
 
+@pytest.mark.heavy
 async def test_a_run_that_is_compared_with_itself_is_not(runs: Path) -> None:
     app = listing(runs)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -145,6 +147,7 @@ async def test_a_run_that_is_compared_with_itself_is_not(runs: Path) -> None:
         assert "flipped" not in screen_text(app)
 
 
+@pytest.mark.heavy
 async def test_runs_without_a_task_in_common(runs: Path) -> None:
     play(runs / "b-demo", limit=3, split="demo")
     app = listing(runs)
@@ -191,6 +194,7 @@ async def test_a_run_is_followed_as_it_grows(runs: Path) -> None:
         await until(pilot, lambda: "e-new" in screen_text(app))
 
 
+@pytest.mark.heavy
 async def test_what_was_not_played_has_no_replay(runs: Path) -> None:
     folder = RunFolder(runs / "b-whole")
     folder.rewrite([])
@@ -212,6 +216,7 @@ async def test_a_run_s_own_folder_opens_at_once(runs: Path) -> None:
     assert app.return_code == 0
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["gone", "file"])
 async def test_where_there_are_no_runs_one_is_told_how_to_make_one(name: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")

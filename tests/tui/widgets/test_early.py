@@ -33,7 +33,19 @@ from housequest.tui.widgets.keybar import PAUSE
 from housequest.worlds.base import Env, Task, World
 from housequest.worlds.registry import make_world
 from tests.tui.recorded import rewound, write
-from tests.tui.screen import COIN, game, notices, press, running_text, screen_text, showing, until, waiting, write_in
+from tests.tui.screen import (
+    COIN,
+    game,
+    notices,
+    notices_so_far,
+    press,
+    running_text,
+    screen_text,
+    showing,
+    until,
+    waiting,
+    write_in,
+)
 from tests.waiting import Gate
 
 pytestmark = pytest.mark.anyio
@@ -133,22 +145,24 @@ def mode(app: HousequestApp) -> str:
     return screen.play_state.status.mode
 
 
+@pytest.mark.heavy
 async def test_a_sentence_typed_while_a_game_is_opened_does_nothing_then_nor_afterwards() -> None:
     with closed() as (world, gate):
         app = showing(lambda: PlayScreen(game(COIN, world=world), "step"))
         async with app.run_test(size=(80, 24), notifications=True) as pilot:
             typist = Typist(pilot)
             await typist.type(SENTENCE)
-            await until(pilot, lambda: "What you type now is dropped" in notices(app))
+            await until(pilot, lambda: "What you type now is dropped" in notices_so_far(app))
             gate.open()
             await until(pilot, lambda: waiting(app) == "verdict")
             await typist.type(SENTENCE)
             assert (waiting(app), mode(app)) == ("verdict", "step"), "neither accepted, edited nor taken over"
-            await until(pilot, lambda: "After a pause of a second, keys count" in notices(app))
+            await until(pilot, lambda: "After a pause of a second, keys count" in notices_so_far(app))
             await typist.after_a_pause("t")
             await until(pilot, lambda: waiting(app) == "turn")
 
 
+@pytest.mark.heavy
 async def test_a_key_that_was_pressed_before_is_dropped_however_late_it_comes() -> None:
     async with proposing() as (app, _, typist):
         typist.now -= 0.3
@@ -164,6 +178,7 @@ async def test_the_first_key_after_a_game_was_opened_is_heard_at_once() -> None:
         assert mode(app) == "you"
 
 
+@pytest.mark.heavy
 async def test_a_text_that_comes_in_one_piece_with_the_key_of_its_line_is_all_in_the_line() -> None:
     async with proposing() as (app, pilot, typist):
         await typist.type(":trap, quickly", apart=0.0)
@@ -171,21 +186,25 @@ async def test_a_text_that_comes_in_one_piece_with_the_key_of_its_line_is_all_in
         assert (waiting(app), mode(app)) == ("verdict", "step")
 
 
+@pytest.mark.heavy
 async def test_a_hint_to_an_agent_that_hears_none_is_no_row_of_commands() -> None:
     async with proposing() as (app, pilot, typist):
         await typist.type("?take a trap")
         assert (waiting(app), mode(app)) == ("verdict", "step")
-        await until(pilot, lambda: "hears no hints" in notices(app) and "What you type now is dropped" in notices(app))
+        await until(
+            pilot, lambda: "hears no hints" in notices_so_far(app) and "What you type now is dropped" in notices_so_far(app)
+        )
         await typist.after_a_pause("t")
         assert mode(app) == "you"
 
 
+@pytest.mark.heavy
 async def test_a_sentence_typed_at_home_before_games_are_listed_and_from_the_start_of_a_game_on() -> None:
     with closed_home() as (app, gate):
         async with app.run_test(size=(100, 30), notifications=True) as pilot:
             typist = Typist(pilot)
             await typist.type(SENTENCE)
-            await until(pilot, lambda: "The games are being listed. What you type now is dropped." in notices(app))
+            await until(pilot, lambda: "The games are being listed. What you type now is dropped." in notices_so_far(app))
             gate.open()
             await until(pilot, lambda: "reasoner-actor plays generated:690 and you watch" in running_text(app))
             await typist.type(SENTENCE)
@@ -202,20 +221,24 @@ async def test_a_sentence_typed_at_home_before_games_are_listed_and_from_the_sta
             await until(pilot, lambda: "you play" in running_text(app))
 
 
+@pytest.mark.heavy
 async def test_enter_before_games_are_listed_starts_the_first_and_what_is_typed_then_does_nothing() -> None:
     with closed_home() as (app, gate):
         async with app.run_test(size=(100, 30), notifications=True) as pilot:
             typist = Typist(pilot)
             await typist.type("\n")
-            await until(pilot, lambda: "The game starts once it is listed." in notices(app))
+            await until(pilot, lambda: "The game starts once it is listed." in notices_so_far(app))
             await typist.type(SENTENCE)
-            await until(pilot, lambda: "The game starts once it is listed. What you type now is dropped." in notices(app))
+            await until(
+                pilot, lambda: "The game starts once it is listed. What you type now is dropped." in notices_so_far(app)
+            )
             gate.open()
             await until(pilot, lambda: isinstance(app.screen, PlayScreen))
             assert mode(app) == "watch"
             assert "The game starts once it is listed." not in notices(app)
 
 
+@pytest.mark.heavy
 async def test_enter_that_was_pressed_before_games_were_listed_starts_one_however_late_it_comes() -> None:
     app = showing(lambda: HomeScreen(Settings()))
     async with app.run_test(size=(100, 30)) as pilot:
@@ -228,6 +251,7 @@ async def test_enter_that_was_pressed_before_games_were_listed_starts_one_howeve
         assert mode(app) == "watch"
 
 
+@pytest.mark.heavy
 async def test_before_games_are_listed_the_palette_is_there_and_q_twice_leaves() -> None:
     with closed_home() as (app, _):
         async with app.run_test(size=(100, 30), notifications=True) as pilot:
@@ -238,7 +262,7 @@ async def test_before_games_are_listed_the_palette_is_there_and_q_twice_leaves()
             await until(pilot, lambda: isinstance(app.screen, HomeScreen))
             typist = Typist(pilot)
             await typist.type("q")
-            await until(pilot, lambda: "The games are being listed. The same key once more leaves." in notices(app))
+            await until(pilot, lambda: "The games are being listed. The same key once more leaves." in notices_so_far(app))
             await typist.type("q")
             await until(pilot, lambda: not app.is_running)
 
@@ -260,15 +284,16 @@ async def test_who_plays_may_type_while_the_world_is_opened() -> None:
             assert app.screen.query_one(CommandLine).value == "go quickly"
 
 
+@pytest.mark.heavy
 async def test_while_a_game_is_opened_it_can_be_left_by_the_same_key_twice() -> None:
     with closed() as (world, _):
         app = showing(lambda: PlayScreen(game(COIN, world=world), "watch"), lambda: HomeScreen(Settings()))
         async with app.run_test(size=(80, 24), notifications=True) as pilot:
             await until(pilot, lambda: isinstance(app.screen, PlayScreen))
             typist = Typist(pilot)
-            for _ in range(2):
+            for asked in (1, 2):
                 await typist.after_a_pause("q")
-                await until(pilot, lambda: "The same key once more leaves" in notices(app))
+                await until(pilot, lambda asked=asked: notices_so_far(app).count("The same key once more leaves") == asked)
                 await press(pilot, "left")
                 assert "once more leaves" not in notices(app), "another key takes the question back"
             await typist.type("uqq")
@@ -279,6 +304,7 @@ async def test_while_a_game_is_opened_it_can_be_left_by_the_same_key_twice() -> 
             await until(pilot, lambda: isinstance(app.screen, HomeScreen))
 
 
+@pytest.mark.heavy
 async def test_while_a_game_is_opened_the_palette_and_the_panes_are_there() -> None:
     with closed() as (world, _):
         app = showing(lambda: PlayScreen(game(COIN, world=world), "watch"))
@@ -318,6 +344,7 @@ async def test_a_race_takes_no_letters_outside_the_line_while_it_is_opened() -> 
             assert "let the expert run" in screen_text(app)
 
 
+@pytest.mark.heavy
 async def test_a_replay_is_not_left_by_what_is_typed_while_it_is_read(tmp_path: Path) -> None:
     path = write(tmp_path / "e.jsonl", rewound())
     app = showing(lambda: HomeScreen(Settings()))
@@ -333,6 +360,7 @@ async def test_a_replay_is_not_left_by_what_is_typed_while_it_is_read(tmp_path: 
         assert replay.place > 0
 
 
+@pytest.mark.heavy
 async def test_no_rule_is_judged_by_what_is_typed_while_its_book_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -352,20 +380,22 @@ async def test_no_rule_is_judged_by_what_is_typed_while_its_book_is_read(
         await until(pilot, lambda: [rule.status for rule in desk.desk.book.rules] == ["accepted"])
 
 
+@pytest.mark.heavy
 async def test_ctrl_q_asks_where_a_game_goes_on_or_a_line_is_not_sent() -> None:
     app = showing(lambda: PlayScreen(game(COIN), "step"))
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
         await until(pilot, lambda: waiting(app) == "verdict")
         await press(pilot, "ctrl+q")
-        await until(pilot, lambda: "The game is not over. The same key once more leaves housequest." in notices(app))
+        await until(pilot, lambda: "The game is not over. The same key once more leaves housequest." in notices_so_far(app))
         await press(pilot, "colon", "g", "ctrl+q")
-        await until(pilot, lambda: "What you typed is not sent yet." in notices(app))
+        await until(pilot, lambda: "What you typed is not sent yet." in notices_so_far(app))
         await press(pilot, "o", "ctrl+q")
         assert app.is_running
         await press(pilot, "ctrl+q")
         await until(pilot, lambda: not app.is_running)
 
 
+@pytest.mark.heavy
 async def test_ctrl_q_asks_where_a_rule_is_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     app = showing(lambda: DeskScreen(library().writable("mine"), tmp_path))
@@ -374,12 +404,13 @@ async def test_ctrl_q_asks_where_a_rule_is_not_saved(tmp_path: Path, monkeypatch
         await until(pilot, lambda: isinstance(app.screen, RuleDialog))
         await write_in(pilot, "One walks.")
         await press(pilot, "ctrl+q")
-        await until(pilot, lambda: "This rule is not saved." in notices(app))
+        await until(pilot, lambda: "This rule is not saved." in notices_so_far(app))
         await press(pilot, "ctrl+q")
         await until(pilot, lambda: not app.is_running)
     assert app.return_code == 0
 
 
+@pytest.mark.heavy
 async def test_ctrl_q_leaves_at_once_where_nothing_is_lost() -> None:
     app = showing(lambda: PlayScreen(game(COIN), "watch"))
     async with app.run_test(size=(80, 24)) as pilot:

@@ -12,6 +12,7 @@ from housequest.tui.widgets.keybar import KeyBar
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("chosen", [{}, {"books.back": "question_mark"}])
 async def test_a_click_on_a_key_presses_it(chosen: Mapping[str, str]) -> None:
     app = HousequestApp(lambda: BooksScreen(tuple))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from housequest.worlds.alfred.simulator.base import SimulatedObject, SimulatorEvent, Treated, kind_in
+from housequest.worlds.alfred.simulator.base import SimulatedObject, SimulatorEvent, Treated, kind_in, label_of
 from housequest.worlds.alfred.tasks import AlfredGoal
 from housequest.worlds.rooms.render import Frame, Size
 from housequest.worlds.rooms.room import Box, Point, Pose
@@ -34,6 +34,7 @@ def thing(id: str, *parents: str, on: bool = False) -> SimulatedObject:
         id,
         kind,
         f"{kind.lower()} 1",
+        label_of(id),
         Point(0, 0, 0),
         Box(0, 0, 0, 0, 0, 0),
         0.0,

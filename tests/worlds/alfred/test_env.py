@@ -75,6 +75,7 @@ def env_of(episode: Episode, failures: int = 10) -> AlfredEnv:
     return AlfredEnv(TASK, episode, Boxes, failures)
 
 
+@pytest.mark.heavy
 def test_the_demonstration_wins(episode: Episode) -> None:
     env = env_of(episode)
     step = env.reset()

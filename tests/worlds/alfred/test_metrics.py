@@ -143,6 +143,7 @@ def with_lengths(folder: Path, lived: list[Lived]) -> Run:
     return read_for_comparison(found.folder)
 
 
+@pytest.mark.heavy
 def test_reports_and_comparisons_show_them(tmp_path: Path) -> None:
     first = with_lengths(tmp_path / "a", [Lived(1, steps=6), Lived(2, "lost"), Lived(3, steps=3), Lived(4, None)])
     second = with_lengths(tmp_path / "b", [Lived(1, steps=3), Lived(2, steps=3), Lived(3, "lost"), Lived(4)])

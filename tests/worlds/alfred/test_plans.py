@@ -121,6 +121,7 @@ SUBGOALS = st.sampled_from(sorted(ARGUMENTS)).flatmap(
 )
 
 
+@pytest.mark.heavy
 @given(st.lists(SUBGOALS, min_size=1, max_size=LONGEST_PLAN).map(tuple))
 def test_what_is_written_is_read_again(plan: Plan) -> None:
     assert read_plan("\n".join(map(str, plan))) == plan

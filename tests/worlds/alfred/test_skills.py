@@ -52,7 +52,7 @@ def test_there_are_214_as_in_the_paper() -> None:
 
 def test_the_world_says_that_an_oracle_carries_them_out(world: World) -> None:
     assert world.info.skills == tuple(named_skills())
-    assert world.engine == "boxes 2, skills by an oracle that reads its metadata"
+    assert world.engine == "boxes 3, skills by an oracle that reads its metadata"
     assert [metric.key for metric in world.info.metrics] == ["sr", "gc", "mean_gc"]
     assert world.fingerprint("example") != make_world("alfred").fingerprint("example")
 

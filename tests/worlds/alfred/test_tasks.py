@@ -86,6 +86,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.heavy
 @example(("scene", "scene_num"), float("inf"))
 @given(PATHS, VALUES)
 def test_odd_values_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, path: tuple[Any, ...], value: object) -> None:

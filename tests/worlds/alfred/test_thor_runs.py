@@ -31,11 +31,11 @@ def test_headers_say_what_simulated_and_compare_refuses_the_other(tmp_path: Path
         played = housequest(*arguments, home=tmp_path, data=alfworld_games)
         assert played.returncode == 0, played.stderr
     reports = [housequest("report", run, home=tmp_path, data=alfworld_games).stdout for run in (boxes, thor)]
-    assert ["engine    boxes 2" in report for report in reports] == [True, False]
+    assert ["engine    boxes 3" in report for report in reports] == [True, False]
     assert "engine    ai2thor 5." in reports[1] and "PLWSR                   " in reports[1]
     compared = housequest("compare", boxes, thor, home=tmp_path, data=alfworld_games)
     assert compared.returncode == 2
-    assert "engine: 'boxes 2' and 'ai2thor 5." in compared.stderr
+    assert "engine: 'boxes 3' and 'ai2thor 5." in compared.stderr
 
 
 def _exists(process: int) -> bool:

@@ -35,9 +35,9 @@ def test_it_keeps_the_contract(world: World) -> None:
 
 
 def test_it_says_what_it_is(world: World) -> None:
-    assert (world.engine, world.info.max_turns, world.info.inline) == ("boxes 2", TURNS, False)
+    assert (world.engine, world.info.max_turns, world.info.inline) == ("boxes 3", TURNS, False)
     assert [metric.key for metric in world.info.metrics] == [metric.key for metric in METRICS]
-    assert "All figures are of boxes 2;" in world.info.metrics[0].about
+    assert "All figures are of boxes 3;" in world.info.metrics[0].about
     assert world.task("example:1").goal == make_world("alfworld").task("example:1").goal
     house = world.task("generated:690")
     assert (house.world, house.reference) == ("alfred", "generated:690")

@@ -59,6 +59,7 @@ def test_a_value_for_nothing_is_refused(file: Path, param: str, message: str) ->
     assert message in str(raised.value)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "content",
     [b"", b"3", b"[1]", b"a: [", b"\x00", b"\xff", b"a: 1\na: 2", b"[" * 2000, b"? {}\n: 1", b"!x a"],

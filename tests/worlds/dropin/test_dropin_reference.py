@@ -39,9 +39,11 @@ def few(alfworld_games: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said(script: Path | Sequence[str | Path], arguments: Sequence[str], data: Path, folder: Path) -> list[str]:
-    """What a script prints in a process of its own. jericho, which textworld imports for other games, may be missing."""
-    if find_spec("jericho") is None:
-        (folder / "jericho.py").write_text("UnsupportedGameWarning = TruncatedInputActionWarning = UserWarning\n", "utf-8")
+    """What a script prints in a process of its own. jericho, which textworld imports for other games, may be missing, and
+    torch, which alfworld imports for its agents."""
+    for name, content in (("jericho", "UnsupportedGameWarning = TruncatedInputActionWarning = UserWarning\n"), ("torch", "")):
+        if find_spec(name) is None:
+            (folder / f"{name}.py").write_text(content, "utf-8")
     done = subprocess.run(
         [sys.executable, *([script] if isinstance(script, Path) else script), *arguments],
         check=False,

@@ -13,8 +13,9 @@ import pytest
 
 from housequest.worlds.alfworld.expert import make_expert
 from housequest.worlds.dropin import BatchEnv
-from housequest.worlds.dropin.core import EnvInfos
+from housequest.worlds.dropin.core import EnvInfos, Limit
 from housequest.worlds.dropin.env import AlfredDemangler, AlfredExpert, AlfredInfos
+from housequest.worlds.dropin.games import start
 from housequest.worlds.dropin.groups import AlfworldEnvs, build_alfworld_envs
 from housequest.worlds.errors import ConfigurationError, OrderError, WorldError
 from tests.worlds.alfworld.play import BUNDLED, HOUSES
@@ -114,6 +115,7 @@ def test_what_is_out_of_order_or_no_command_is_refused() -> None:
         envs.step(["look", "look"])
 
 
+@pytest.mark.heavy
 def test_the_collector_hardly_runs_where_a_loop_keeps_nothing() -> None:
     envs = AlfworldEnvs(FILES, 7, 100, 8, limit=0)
     chance = random.Random(1)
@@ -134,3 +136,37 @@ def test_the_collector_hardly_runs_where_a_loop_keeps_nothing() -> None:
         assert collections_in(30) < 15
     finally:
         gc.set_threshold(*kept)
+
+
+def test_batches_and_groups_share_what_is_known_of_a_game_and_states_are_made_when_they_are_looked_at() -> None:
+    infos = EnvInfos(won=True, admissible_commands=True, extras=["gamefile"])
+    batch = BatchEnv(FILES[:1], infos, 2, wrappers=[AlfredDemangler, AlfredInfos])
+    batch.reset()
+    groups = AlfworldEnvs(FILES[:1], 1, 1, 2)
+    groups.reset()
+    assert batch.batch_env is not None
+    games = [env.unwrapped for env in batch.batch_env.envs]
+    assert {id(game._play.place) for game in games} == {id(slot.place) for slot in groups._slots}
+    alone = start(FILES[0], infos, [AlfredDemangler, AlfredInfos])
+    alone.reset()
+    for command in ("look", " inventory ", "dance"):
+        texts, scores, dones, told = batch.step([command, "look"])
+        state, score, done = alone.step(command)
+        assert games[0].state == state == alone.unwrapped.state
+        assert (texts[0], scores[0], dones[0]) == (state["feedback"], score, done)
+        assert told["admissible_commands"][0] == state["admissible_commands"]
+        told["admissible_commands"][0].clear()
+    batch.close()
+
+
+def test_a_step_that_somebody_replaced_is_the_one_that_is_played() -> None:
+    class Loud(Limit):
+        def step(self, command: str) -> Any:
+            state, score, done = super().step(command)
+            state["feedback"] = state["feedback"].upper()
+            return state, score, done
+
+    infos = EnvInfos(won=True, admissible_commands=True)
+    batch = BatchEnv(FILES[:1], infos, 1, wrappers=[AlfredDemangler, lambda env: Loud(env, 5)])
+    batch.reset()
+    assert batch.step(["look"])[0][0].isupper()

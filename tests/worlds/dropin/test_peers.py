@@ -12,18 +12,22 @@ from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from housequest.worlds.dropin.core import EnvInfos, TextworldWrapper
+from housequest.worlds.alfworld.engine.native import HELP
+from housequest.worlds.dropin.core import EnvInfos, Filter, TextworldWrapper
 from housequest.worlds.dropin.env import AlfredDemangler
-from housequest.worlds.dropin.games import start
+from housequest.worlds.dropin.games import make_batch, shuffled_cycle, start
 from housequest.worlds.dropin.peers import (
     Demangler,
     HandCodedAgentTimeout,
     HandCodedTWAgent,
+    NaiveAgent,
     WalkthroughAgent,
     WalkthroughDone,
     extract_admissible_commands,
+    play,
 )
 from housequest.worlds.errors import Unsupported
 from tests.worlds.alfworld.play import BUNDLED
@@ -42,7 +46,9 @@ for module in (alfworld, environment, textworld, textworld.agents):
     assert importlib.reload(module) is module and importlib.util.find_spec(module.__name__).name == module.__name__
 assert environment.AlfredTWEnv is before is environment.get_environment("AlfredTWEnv")
 assert importlib.util.find_spec("alfworld.nothing") is None
-for use in (TextDAggerAgent, lambda: importlib.import_module("alfworld.gen.constants").OBJECTS):
+from textworld.envs.pddl import textgen
+derive, textgen.EvalSymbol.derive = textgen.EvalSymbol.derive, print  # as programs do for newer Pythons
+for use in (TextDAggerAgent, lambda: importlib.import_module("alfworld.gen.constants").OBJECTS, derive):
     try:
         use()
     except (NotImplementedError, AttributeError) as error:
@@ -54,6 +60,7 @@ except ModuleNotFoundError as error:
 del sys.modules["alfworld.info"]
 import alfworld.info
 print(alfworld.info.ALFRED_PDDL_PATH)
+print(alfworld.info.BUILTIN_DATA_PATH)
 """
 
 
@@ -67,11 +74,12 @@ def test_modules_are_found_and_loaded_again_as_from_files(tmp_path: Path) -> Non
         capture_output=True,
         text=True,
     )
-    agent, constants, missing, path = done.stdout.splitlines()
+    agent, constants, derive, missing, path, folder = done.stdout.splitlines()
     assert agent.startswith("alfworld.agents.agent.TextDAggerAgent is not in the stand-in")
     assert constants.startswith("alfworld.gen.constants.OBJECTS is not in the stand-in")
+    assert derive.startswith("textworld.envs.pddl.textgen.EvalSymbol is not in the stand-in")
     assert missing == "alfworld.nothing"
-    assert path.endswith("alfred.pddl")
+    assert path == f"{folder}/alfred.pddl"
 
 
 class Renaming(TextworldWrapper):
@@ -162,6 +170,36 @@ def test_a_walkthrough_is_given_command_by_command() -> None:
         agent.act(state, 0, False)
     with pytest.raises(NameError, match="no walkthrough"):
         WalkthroughAgent().reset(env)
+
+
+def test_an_agent_plays_in_the_terminal_with_its_commands_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    play(FILE, WalkthroughAgent(["look", "inventory"]), max_nb_steps=2, wrappers=[AlfredDemangler()])
+    opening, looked, carried = capsys.readouterr().out.split("\n> ")
+    assert opening.startswith("-= Welcome to TextWorld, ALFRED! =-")
+    assert looked.startswith("look\nYou are in the middle of a room.")
+    assert carried == "inventory\nYou are not carrying anything.\n\nDone after None steps. Score 0/None.\n"
+    play(FILE, NaiveAgent(), max_nb_steps=3, silent=True)
+    assert capsys.readouterr().out == ""
+
+
+def test_what_a_batch_answered_stays_as_it_was() -> None:
+    batch = make_batch([FILE, FILE], wrappers=[AlfredDemangler, Filter])
+    assert batch.seed(3) == [59011, 48056]  # textworld's numbers
+    batch.reset()
+    batch.step(["look", "help"])
+    kept = batch.last
+    batch.step(["inventory", "look"])
+    assert [one[0] for one in kept if one] == [
+        "You are in the middle of a room. Looking quickly around you, you see nothing.",
+        HELP,
+    ]
+
+
+def test_a_cycle_starts_in_order_and_goes_on_shuffled() -> None:
+    order = list(shuffled_cycle("abc", np.random.RandomState(7), nb_loops=2))
+    assert order[:3] == ["a", "b", "c"]
+    assert [sorted(order[at : at + 3]) for at in (3, 6)] == [["a", "b", "c"]] * 2
+    assert len(order) == 9
 
 
 PUTTING = """

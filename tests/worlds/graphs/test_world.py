@@ -135,6 +135,52 @@ def test_food_and_dishes_are_laid_out_in_a_graph_with_older_names_that_has_none(
     assert household is not None and household.steps("put two apples in the freezer.") is not None
 
 
+def test_a_table_is_set_with_what_lies_in_the_sinks_of_counters_that_are_closed_for_ever(tmp_path: Path) -> None:
+    """The shape of VirtualHome's public apartments: dishes are in sinks, sinks INSIDE of counters that are CLOSED and cannot be
+    opened, curtains INSIDE of each other, and furniture that holds nothing stands around."""
+    rooms = {1: "bathroom", 2: "bedroom", 3: "dining_room"}
+    standing: dict[int, tuple[str, str, list[str], int]] = {
+        10: ("bathroom_counter", "SURFACES", ["CLOSED"], 1),
+        11: ("sink", "RECIPIENT CONTAINERS", [], 1),
+        20: ("table", "SURFACES MOVABLE", [], 2),
+        21: ("tablelamp", "HAS_SWITCH", ["ON"], 2),
+        30: ("kitchen_counter", "SURFACES", ["CLOSED"], 3),
+        31: ("sink", "RECIPIENT CONTAINERS", [], 3),
+        32: ("coffe_maker", "CAN_OPEN CONTAINERS HAS_SWITCH", ["CLOSED", "OFF"], 3),
+        33: ("faucet", "HAS_SWITCH", ["OFF"], 3),
+        **{id: ("curtain", "CAN_OPEN", ["CLOSED"], 2) for id in range(40, 52)},
+    }
+    placed = {11: [("INSIDE", 10)], 31: [("INSIDE", 30)], 32: [("ON", 30)], 33: [("ON", 30)], 21: [("ON", 20)]}
+    placed |= {40: [("INSIDE", 41)], 41: [("INSIDE", 40)]}
+    things = {60: ("water_glass", 11, 1), 61: ("cutlery_fork", 31, 3), 62: ("plate", 31, 3), 63: ("wine_glass", 11, 1)}
+    table = {
+        "nodes": [
+            *({"id": id, "class_name": kind, "category": "Rooms"} for id, kind in rooms.items()),
+            *(
+                {"id": id, "class_name": kind, "category": "Furniture", "properties": has.split(), "states": states}
+                for id, (kind, has, states, _) in standing.items()
+            ),
+            *(
+                {"id": id, "class_name": kind, "category": "Props", "properties": ["GRABBABLE"]}
+                for id, (kind, *_) in things.items()
+            ),
+        ],
+        "edges": [
+            *({"from_id": id, "relation_type": "INSIDE", "to_id": room} for id, (*_, room) in standing.items()),
+            *({"from_id": id, "relation_type": how, "to_id": to} for id, at in placed.items() for how, to in at),
+            *({"from_id": id, "relation_type": "INSIDE", "to_id": to} for id, (_, *at) in things.items() for to in at),
+        ],
+    }
+    path = tmp_path / "public.json"
+    path.write_text(written(table), "utf-8")
+    there = world(apartment=str(path))
+    assert there.engine == "graphs 2, without 2 relations that put fixed things inside of themselves"
+    tables = [seed for seed in range(30) if there.task(f"generated:{seed}").type == "setup_table"]
+    assert len(tables) > 4
+    for seed in tables:
+        assert play(there, f"generated:{seed}", 30)[0], there.task(f"generated:{seed}").goal
+
+
 def test_what_is_not_there_is_refused_with_a_way_out(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="holds no tasks of WAH-NL"):
         world(data=str(tmp_path))
@@ -220,6 +266,7 @@ def test_made_up_apartments_can_be_solved_and_no_expert_is_shorter_than_the_shor
         )
 
 
+@pytest.mark.heavy
 def test_what_no_way_comes_near_makes_no_shortest_way_longer_to_find() -> None:
     house = make_apartment(1)
     table = as_table(house.graph)

@@ -188,6 +188,7 @@ def digest(name: str) -> str:
     return found.hexdigest()
 
 
+@pytest.mark.heavy
 def test_pictures_are_equal_bytes_with_one_thread_and_with_eight() -> None:
     names = HOUSES * 4
     with ThreadPoolExecutor(8) as pool:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -34,6 +35,7 @@ from housequest.worlds.rooms.room import (
     kind_of,
     read_place,
     read_point,
+    strides,
     way,
     with_way,
 )
@@ -101,6 +103,23 @@ def test_a_way_is_a_shortest_one_over_free_cells() -> None:
     free = frozenset({(0, 0), (1, 0), (2, 0), (2, 1), (2, 2), (1, 2), (0, 2)})
     assert way(free, (0, 0), (0, 2)) == ((0, 0), (1, 0), (2, 0), (2, 1), (2, 2), (1, 2), (0, 2))
     assert way(free, (0, 0), (5, 5)) == ()
+
+
+@given(st.data())
+def test_strides_lead_over_the_floor_in_even_distances_and_look_ahead(data: st.DataObject) -> None:
+    _, room, _ = house(data.draw(st.sampled_from(HOUSES)))
+    poses = [room.start, *(one.place for one in room.fixtures if one.place is not None)]
+    start, end = (data.draw(st.sampled_from(poses)) for _ in range(2))
+    most = data.draw(st.integers(0, 12))
+    cells = way(room.floor, start.cell, end.cell)
+    walked = strides(room, start, end, most)
+    places = [cells.index(pose.cell) for pose in walked]
+    gaps = [after - before for before, after in pairwise((0, *places, len(cells) - 1))]
+    assert len(walked) == max(0, min(most, len(cells) - 2))
+    assert max(gaps) - min(gaps) <= 1
+    for pose, place in zip(walked, places, strict=True):
+        ahead = cells[place + 1]
+        assert (pose.cell[0] + AHEAD[pose.quarter][0], pose.cell[1] + AHEAD[pose.quarter][1]) == ahead
 
 
 def test_parts_of_a_box_turn_with_its_front() -> None:
@@ -201,6 +220,7 @@ def pictures(room: Room, belief: Belief) -> tuple[object, ...]:
     return (*seen, text_plan(room, now, (60, 30)))
 
 
+@pytest.mark.heavy
 @settings(max_examples=8)
 @given(st.data())
 def test_nothing_that_a_belief_does_not_know_changes_a_pixel_of_it(data: st.DataObject) -> None:
@@ -220,6 +240,7 @@ def test_nothing_that_a_belief_does_not_know_changes_a_pixel_of_it(data: st.Data
     assert pictures(room, belief) == pictures(room_too, belief_too)
 
 
+@pytest.mark.heavy
 @settings(max_examples=8)
 @given(st.data())
 def test_a_house_in_another_state_looks_the_same_to_who_has_not_looked(data: st.DataObject) -> None:

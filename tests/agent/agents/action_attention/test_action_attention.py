@@ -276,6 +276,7 @@ class Asked(AttentionPolicy):
         return found if self._wish is None else np.array([self._wish in command for command in commands], np.float32)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "settings", [{}, {"eliminate": False}, {"plan": False}, ALONE], ids=["pet", "plan", "eliminate", "alone"]
 )
@@ -294,6 +295,7 @@ def test_its_task_is_the_present_sub_task(world: World, house: str, settings: di
     assert bool(steps) == settings.get("plan", True)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("settings", [{}, {"plan": False}], ids=["pet", "eliminate"])
 def test_what_is_masked_is_neither_seen_nor_offered_and_all_else_is(world: World, settings: dict[str, Any]) -> None:
     """What each turn hides follows from the record: the last verdict on each name under the present task."""
@@ -340,6 +342,7 @@ def test_what_taught_nothing_is_given_again_only_where_that_is_set(world: World,
 # Whole games.
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("house", HOUSES)
 @pytest.mark.parametrize("settings", MODULES.values(), ids=MODULES)
 def test_a_bundled_house_is_won(world: World, policy: AttentionPolicy, house: str, settings: dict[str, Any]) -> None:
@@ -369,6 +372,7 @@ def test_two_plays_are_alike_to_the_byte(world: World, policy: AttentionPolicy) 
     assert [event.body.model_dump_json() for event in first] == [event.body.model_dump_json() for event in second]
 
 
+@pytest.mark.heavy
 def test_games_played_at_once_are_as_when_played_alone(world: World) -> None:
     """One agent plays them all, so what it remembers of texts must not change what it does."""
     assert world.household is not None
@@ -388,6 +392,7 @@ def test_games_played_at_once_are_as_when_played_alone(world: World) -> None:
         assert [event.body for event in heard if isinstance(event, Event)] == [event.body for event in alone]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("settings", [ALONE, {}], ids=["alone", "pet"])
 def test_it_is_told_nothing_but_what_was_seen_and_what_is_admissible(world: World, settings: dict[str, Any]) -> None:
     for house in HOUSES:

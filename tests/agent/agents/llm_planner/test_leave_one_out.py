@@ -32,6 +32,7 @@ def figures(lines: str) -> dict[tuple[str, str], list[str]]:
     return {(row[0], row[1]): row[2:] for row in rows}
 
 
+@pytest.mark.heavy
 def test_a_planner_that_knows_is_right_every_time(endpoint: Server, capsys: pytest.CaptureFixture[str]) -> None:
     endpoint.policy = Solver()
     assert main(["--model", endpoint.model(), *ARGUMENTS, "--wording", "pairs,lines", "--shots", "2"]) == 0

@@ -86,7 +86,7 @@ def test_a_run_says_that_an_oracle_found_things(tmp_path: Path) -> None:
         flags = {"world": "alfred", "world_option": {"skills": "oracle"}, "agent": "lota", "model": server.model()}
         spec = make_run_spec(configure({**flags, "split": "example", "limit": 1, "set": {"shots": 2}}, tmp_path))
         assert "search" not in spec.config.settings
-        assert spec.manifest.engine == "boxes 2, skills by an oracle that reads its metadata"
+        assert spec.manifest.engine == "boxes 3, skills by an oracle that reads its metadata"
         summary = asyncio.run(run_batch(spec, tmp_path / "run"))
     assert summary.overall.won == 1
 

@@ -464,6 +464,7 @@ class Faithless(Liking):
         return Completion("I would look for an egg first.", held=self.held)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("keeps", [0, 2])
 @pytest.mark.parametrize("held", ["broken", "refused"])
 def test_who_does_not_keep_to_the_skills_is_shown_them_from_then_on(world: World, keeps: int, held: Held) -> None:
@@ -512,6 +513,7 @@ def test_who_does_not_keep_to_the_skills_is_shown_them_from_then_on(world: World
     assert (insisting.outcome, insisting.boundary) == ("error", "model")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("chose", [True, False])
 def test_a_record_goes_on_whether_or_not_its_model_can_choose_now(world: World, *, chose: bool) -> None:
     settings = {"form": "auto"}
@@ -535,6 +537,7 @@ def test_a_record_goes_on_whether_or_not_its_model_can_choose_now(world: World, 
         assert asyncio.run(resuming).outcome == "won"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("reply", "unreadable"),
     [
@@ -569,6 +572,7 @@ def test_going_in_circles_is_bounded(world: World) -> None:
     assert (ended(early).outcome, ended(early).reason) == ("lost", "gave up: it takes the task for done")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("agent", "settings"), [("lota", {"exact": True, "replanning": True}), ("saycan", {})])
 def test_an_episode_that_broke_off_is_gone_on_with(world: World, agent: str, settings: dict[str, bool]) -> None:
     policy = Lister(hasty=bool(settings))

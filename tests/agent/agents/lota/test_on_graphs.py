@@ -67,6 +67,7 @@ def prompts(told: list[Event]) -> str:
     return "\n".join(message.content for event in told if isinstance(event.body, ModelCall) for message in event.body.added)
 
 
+@pytest.mark.heavy
 def test_lota_plays_a_whole_task_against_an_endpoint(world: World, winning: tuple[str, ...]) -> None:
     with serve(Knowing(winning)) as server:
         told = lived(world, make_agent("lota", world=world, model=make_model(server.model())))
@@ -95,17 +96,19 @@ def test_agents_of_commands_are_refused_where_commands_are_skills(world: World) 
         make_agent("opex", world=world, model=Liking())
 
 
+@pytest.mark.heavy
 def test_a_run_shows_the_metrics_of_the_benchmark(tmp_path: Path, winning: tuple[str, ...]) -> None:
     with serve(Knowing(winning)) as server:
         flags = {"world": "household-graph", "world_option": {"skills": "oracle"}, "agent": "lota", "model": server.model()}
         spec = make_run_spec(
             configure({**flags, "split": "example", "type": ["put_dishwasher"], "set": {"shots": 2}}, tmp_path)
         )
-        assert spec.manifest.engine == "graphs 1, skills by an oracle that reads the graph"
+        assert spec.manifest.engine == "graphs 2, skills by an oracle that reads the graph"
         summary = asyncio.run(run_batch(spec, tmp_path / "run"))
     assert (summary.overall.episodes, summary.overall.won) == (1, 1)
 
 
+@pytest.mark.heavy
 def test_a_file_of_wah_nl_is_played_from_instruction_to_score(tmp_path: Path) -> None:
     (tmp_path / "wah_nl_test.json").write_text(written([task(), task(task_id=8)]), "utf-8")
     flags = {"world": "household-graph", "world_option": {"data": str(tmp_path)}, "agent": "expert", "goals": "human:2"}

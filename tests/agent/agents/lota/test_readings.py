@@ -135,6 +135,7 @@ def skills(told: Sequence[Event]) -> list[str]:
     return [body.text for body in bodies if body.text in {*RIGHT, *TOMATO, *SINK}]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("exact", [False, True])
 def test_the_likeliest_way_that_was_not_tried_is_next(world: World, exact: bool) -> None:
     model = Undecided(WAYS)
@@ -162,6 +163,7 @@ TERMS: dict[str, tuple[dict[str, Scalar], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("terms", TERMS)
 def test_the_record_tells_every_prompt_and_any_part_of_it_is_gone_on_with(world: World, terms: str) -> None:
     settings, other = TERMS[terms]

@@ -129,6 +129,7 @@ def expert_episode(world: World, folder: Path, server: Server) -> FinishedEpisod
     return recorded(play(server, world, world.task("example:1"), "react", folder / "e.jsonl").events)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("forgetful", "recall"), [(False, 1.0), (True, 0.0)])
 def test_pet_looks_on_to_the_end(server: Server, world: World, tmp_path: Path, forgetful: bool, recall: float) -> None:
     episode = expert_episode(world, tmp_path, server)
@@ -190,6 +191,7 @@ def test_any_texts_are_alike_by_some_share(one: str, other: str) -> None:
     assert 0.0 <= by_words(one, other) <= 1.0
 
 
+@pytest.mark.heavy
 def test_pets_own_episode_is_held_against_the_expert(server: Server, world: World, tmp_path: Path) -> None:
     played = recorded(play(server, world, world.task("example:1"), "pet", tmp_path / "e.jsonl").events)
     calls = len(server.requests)

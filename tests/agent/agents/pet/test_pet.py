@@ -58,6 +58,7 @@ def asked(call: events.ModelCall) -> str:
 # Whole games.
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("acting", "house"), [("react", "example:1"), ("reasoner-actor", "example:2"), ("reasoner-actor", "example:3")]
 )
@@ -89,6 +90,7 @@ def test_examples_are_the_nearest_tasks_of_train(server: Server, alfworld_games:
     assert all(line.split('"')[1] in goals for line in shown[:-1])
 
 
+@pytest.mark.heavy
 def test_what_is_masked_is_neither_shown_nor_possible(server: Server, world: World, tmp_path: Path) -> None:
     played = play(server, world, world.task("example:1"), "pet", tmp_path / "e.jsonl", grants=frozenset({"admissible"}))
     assert played.ended.outcome == "won"
@@ -101,6 +103,7 @@ def test_what_is_masked_is_neither_shown_nor_possible(server: Server, world: Wor
     assert "go to fridge 1" in shown
 
 
+@pytest.mark.heavy
 def test_a_name_is_judged_once_for_a_subtask_and_again_for_the_next(server: Server, world: World, tmp_path: Path) -> None:
     played = play(server, world, world.task("example:2"), "pet", tmp_path / "e.jsonl")
     pairs = [(body.target, thing.name) for body in bodies(played.events, "judged") for thing in body.things]
@@ -124,6 +127,7 @@ def test_the_acting_agent_begins_anew_with_each_subtask_and_its_prompts_grow_in_
     assert played.ended.outcome == "won"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("off", "roles"),
     [

@@ -124,6 +124,7 @@ def test_thinking_of_nothing_spends_turns_and_what_was_thought_is_kept(world: Wo
     assert len(asked(told, "planner")[0]) < 9_000
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("decompose", "calls"), [("questions", 5), ("chain-of-thought", 5), ("none", 4)])
 def test_each_row_of_table_3_is_played(server: Server, world: World, tmp_path: Path, decompose: str, calls: int) -> None:
     server.policy = Solver(wrong_first_plan=True)

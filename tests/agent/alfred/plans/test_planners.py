@@ -67,6 +67,7 @@ def play(run: PlanRun, folder: Path) -> PlanResult:
     return row
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("decompose", "found", "calls"),
     [
@@ -162,6 +163,7 @@ def test_llm_planner_is_asked_again_where_a_subgoal_is_refused(server: Server, d
     assert play(run, tmp_path / "run") == row and len(server.requests) == 2
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("wrong", "lines"),
     [
@@ -190,6 +192,7 @@ async def biased(recorded: Recorded, policy: Policy) -> Response:
     return JSONResponse(completion(text, recorded))
 
 
+@pytest.mark.heavy
 def test_a_bias_favours_what_the_room_holds_where_the_model_takes_one(server: Server, data: Path, tmp_path: Path) -> None:
     play(made(server, data, "llm-planner"), tmp_path / "without")
     assert all("logit_bias" not in request.body for request in server.requests)

@@ -172,6 +172,7 @@ def test_an_endpoint_that_refuses_every_call_ends_the_run(server: Server, data: 
     assert read_rows(tmp_path / "run") == []
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("reply", "outcome", "failure"),
     [

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from housequest.agent.agents.spec import CameraSettings
+from housequest.agent.agents.unaided.by_camera import CarefulSettings
 from housequest.agent.alfred.seeing.perception import make_perception
 from housequest.agent.alfred.seeing.policy import ActionPolicy, carried_out
 from housequest.agent.alfred.seeing.semantic_map import Ground, SemanticMap, approach, corners, next_move, stand_of, turned
@@ -21,7 +22,7 @@ from housequest.agent.alfred.seeing.state import (
 from housequest.agent.skills.controller import Done, Failed
 from housequest.worlds.alfred.simulator.base import touched
 from housequest.worlds.base import Env, Pictured
-from housequest.worlds.household.goals import Skill
+from housequest.worlds.household.goals import CONTAINERS, Skill
 from housequest.worlds.registry import make_world
 from housequest.worlds.rooms.room import Box, Pose
 from tests.agent.alfred.seeing.frames import drawn
@@ -109,6 +110,15 @@ def test_what_cannot_be_done_with_this_hand_is_refused_without_an_action() -> No
     assert played.actions == ()
 
 
+def test_what_is_sliced_is_not_looked_for_to_be_sliced_again() -> None:
+    played = robot()
+    state = played.state
+    unseen = state.map.without("apple", state.pose.x, state.pose.z, 50.0)
+    played.state = replace(state, held="knife", sliced=(("apple", state.pose),), map=unseen)
+    assert played.carry_out(Skill("slice", "apple")) == Failed("the apple is sliced already")
+    assert played.actions == ()
+
+
 def test_a_treatment_that_failed_goes_on_with_what_it_put_down() -> None:
     left = [(step.primitive, step.kind) for step in steps_of(Skill("cool", "egg"), None, left=True)]
     assert left == [("open", "fridge"), ("pick", "egg")]
@@ -124,6 +134,30 @@ def test_what_something_was_put_into_is_what_is_picked_up_next() -> None:
     assert [targets.meant(filled, step, spot) for spot in (here, there)] == [True, False]
     gone = replace(filled, avoided=(here,))
     assert [targets.meant(gone, step, spot) for spot in (here, there)] == [False, True]
+
+
+def test_two_of_a_kind_are_put_together() -> None:
+    targets, state = Targets(CameraSettings()), replace(robot().state, held="cup")
+    first = Spot("cup", 1.0, 1.0, 0.9)  # what was put down, at the receptacle's place
+    for kind, far in (("drawer", 0.4), ("countertop", 1.5)):
+        step = PolicyStep("put", kind)
+        beside, other = Spot(kind, 1.1, 1.0, 0.9), Spot(kind, 1.0 + far, 1.0, 0.9)
+        assert [targets.meant(state, step, spot) for spot in (beside, other)] == [True, True]
+        one_there = replace(state, placed=(first,))
+        assert [targets.meant(one_there, step, spot) for spot in (beside, other)] == [True, False]
+        # What is put down to be treated is not put beside its like.
+        assert targets.meant(one_there, replace(step, inside=True), other)
+
+
+@pytest.mark.heavy
+def test_a_careful_robot_looks_at_open_places_from_near() -> None:
+    played = robot(heuristics=CarefulSettings())
+    assert isinstance(played.carry_out(Skill("pick", "unicorn")), Failed)
+    kinds = {spot.kind for spot in played.state.peeked}
+    assert kinds <= CONTAINERS  # A place is only looked at if such things may be there.
+    played.policy = ActionPolicy(make_perception("truth"), CarefulSettings(), lambda _, place: float(place == "countertop"))
+    assert isinstance(played.carry_out(Skill("pick", "unicorn")), Failed)
+    assert "countertop" in {spot.kind for spot in played.state.peeked}
 
 
 def test_looking_round_is_four_turns_and_without_a_skill_there_is_nothing_to_do() -> None:

@@ -77,6 +77,7 @@ def test_other_games_are_not_paired(tmp_path: Path) -> None:
     assert "Not set against a/0" in " ".join(report.text().split())
 
 
+@pytest.mark.heavy
 def test_every_figure_is_that_of_scipy_and_statsmodels(three: ArmsReport) -> None:
     stats = pytest.importorskip("scipy.stats")
     multitest = pytest.importorskip("statsmodels.stats.multitest")
@@ -164,7 +165,7 @@ def test_nothing_is_said_of_paths_that_no_report_asked_for(tmp_path: Path) -> No
     assert all(each.par == PathLengths() for each in arm.summary.played)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_five_agents_forty_games_and_three_repeats_are_one_table_by_one_command(tmp_path: Path) -> None:
     agents = {"likely": {}, "chance": {"search": "random"}, "by-name": {"search": "name"}}
     for name, settings in agents.items():
@@ -238,6 +239,7 @@ def test_a_run_with_another_seed_joins_its_series(tmp_path: Path) -> None:
     assert report.baseline.name == "series, nine", "a run's own name is a baseline, too"
 
 
+@pytest.mark.heavy
 def test_runs_that_have_not_begun_are_not_played(tmp_path: Path) -> None:
     series = eval_("--world", "scripted", "--agent", "expert", "--repeat", "3", out=tmp_path / "series")
     shutil.rmtree(series / "run-3")

@@ -160,6 +160,7 @@ def test_why_either_did_not_win_is_counted(tmp_path: Path) -> None:
 OUTCOMES = st.lists(st.tuples(*[st.sampled_from(["won", "lost", "error"])] * 2), min_size=1, max_size=6)
 
 
+@pytest.mark.heavy
 @given(OUTCOMES)
 @settings(max_examples=15)
 def test_the_other_way_round_is_the_same_with_its_sign_turned(outcomes: list[tuple[str, str]]) -> None:

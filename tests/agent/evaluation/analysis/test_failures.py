@@ -185,6 +185,7 @@ def test_what_is_long_in_the_hand_and_never_heated_was_forgotten_too() -> None:
     assert lost(house, [*way, *places[:2]]).kind == "out_of_turns"
 
 
+@pytest.mark.heavy
 def test_the_light_was_forgotten() -> None:
     house = house_of("light")
     found = lost(house, [*until(house, "use"), "look", "inventory", "help"])
@@ -259,6 +260,7 @@ def test_a_house_that_was_searched_in_vain_is_no_loop() -> None:
     assert "every place was looked into" in found.words
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("form", ["place", *TREATED, "two", "light"])
 def test_ran_out_of_turns_on_the_way(form: GoalForm) -> None:
     house = house_of(form)

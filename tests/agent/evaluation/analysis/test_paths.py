@@ -65,6 +65,7 @@ def test_goals_in_peoples_words_leave_the_expert_its_own(tmp_path: Path) -> None
     assert found["demo/find"] == PathLengths(6, 6)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("line", ["{}", '{"task":"x","shortest":-1}', "[" * 100_000, "nonsense"])
 def test_a_damaged_line_is_computed_again(line: str, tmp_path: Path) -> None:
     folder, manifest = run(tmp_path)

@@ -67,6 +67,7 @@ def test_a_run_has_all_it_was_made_of(tmp_path: Path) -> None:
     assert [line["outcome"] for line in index] == ["won"] * 3
 
 
+@pytest.mark.heavy
 def test_the_number_of_workers_changes_nothing(tmp_path: Path, server: Server) -> None:
     for agent, model in (("expert", None), ("react", server.model())):
         for workers in (1, 8):
@@ -76,6 +77,7 @@ def test_the_number_of_workers_changes_nothing(tmp_path: Path, server: Server) -
             assert (tmp_path / f"{agent}1" / name).read_bytes() == (tmp_path / f"{agent}8" / name).read_bytes()
 
 
+@pytest.mark.heavy
 def test_what_a_server_does_not_take_is_said_in_its_report(tmp_path: Path, server: Server) -> None:
     for name, dialect in (("taken", None), ("untaken", "one temperature"), ("thinking", "content in parts")):
         server.reset()
@@ -157,6 +159,7 @@ def test_a_finished_run_is_not_played_again(tmp_path: Path) -> None:
     assert seen == [RunProgress(done=3, total=3, won=3, errors=0, resumed=3)]
 
 
+@pytest.mark.heavy
 def test_an_interrupted_run_goes_on_wherever_the_server_now_is(tmp_path: Path, server: Server) -> None:
     async def interrupted() -> None:
         def stop(progress: RunProgress) -> None:
@@ -179,6 +182,7 @@ def test_an_interrupted_run_goes_on_wherever_the_server_now_is(tmp_path: Path, s
     assert (tmp_path / "run" / "index.jsonl").read_bytes() == (tmp_path / "whole" / "index.jsonl").read_bytes()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("broken", ["half a line", "no line", "no file", "half an episode"])
 def test_whatever_was_cut_off_is_made_whole(broken: str, tmp_path: Path) -> None:
     play(plan(tmp_path), tmp_path / "whole")
@@ -253,6 +257,7 @@ def test_two_commands_do_not_play_one_run(tmp_path: Path) -> None:
     assert play(plan(tmp_path), tmp_path / "run").overall.won == 3
 
 
+@pytest.mark.heavy
 def test_an_error_is_counted_named_and_retried_alone(tmp_path: Path, server: Server) -> None:
     server.behave(status(413), status(413))
     planned = plan(tmp_path, agent="react", model=server.model(), max_steps=2)

@@ -11,9 +11,15 @@ import pytest
 from housequest.agent.config import configure
 from housequest.agent.episodes.record import part_of, read_episode
 from housequest.agent.evaluation.library import evaluate, read_report, report
+from housequest.agent.evaluation.render.pages.render import episode_page
 from housequest.agent.evaluation.runs.batch import run_batch
+from housequest.agent.evaluation.runs.budget import Budget
+from housequest.agent.evaluation.runs.estimate import estimate
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.roles.base import whole_prompts
+from housequest.agent.training.export import RecordedEpisodes
+from housequest.tui.commands.running import announce
 from housequest.worlds.errors import ConfigurationError
 from tests.backends.server import Server
 
@@ -22,6 +28,7 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in sorted((folder / "episodes").iterdir())}
 
 
+@pytest.mark.heavy
 def test_different_agents_and_models_play_in_one_house(tmp_path: Path) -> None:
     run = evaluate(out=tmp_path / "run", players="expert,builtin", split="generated:60000..60002", concurrency=2)
     found = report(run)
@@ -52,6 +59,7 @@ def test_a_run_of_several_models_has_no_price_and_says_who_has_which(tmp_path: P
     assert "Cost: not known" in text
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("order", ["turns", "at-once"])
 def test_a_killed_run_of_two_goes_on_to_the_same_bytes(tmp_path: Path, server: Server, order: str) -> None:
     settings = configure(
@@ -90,3 +98,45 @@ def test_a_killed_run_of_two_goes_on_to_the_same_bytes(tmp_path: Path, server: S
 def test_a_wrong_company_is_refused_in_words(settings: dict[str, object], words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         make_run_spec(configure({"split": "example", **settings}))
+
+
+@pytest.mark.heavy
+def test_what_was_said_to_each_model_is_read_back_from_the_record(tmp_path: Path, server: Server) -> None:
+    players = f"react={server.model('small')},react={server.model('large')}"
+    run = RunFolder(evaluate(out=tmp_path / "run", players=players, split="generated:60000..60000", max_steps=4))
+    (record,) = run.episodes.iterdir()
+    recorded = list(read_episode(record))
+    sent = [[message["content"] for message in each.messages] for each in server.requests]
+    assert len(sent) == 8
+    told = [[message.content for message in prompt] for prompt in whole_prompts(recorded).values()]
+    assert told == sent
+    page = episode_page(record).decode()
+    assert "<b>1 Ann</b>" in page
+    assert "<b>4 Bob</b>" in page
+    aside = exported(tmp_path, run)
+    assert aside == {"of several players, whose answers do not show what the others changed": 1}
+
+
+def exported(folder: Path, run: RunFolder) -> dict[str, int]:
+    found = RecordedEpisodes([run.path], lost=True)
+    assert list(found) == []
+    return dict(found.left_out)
+
+
+@pytest.mark.heavy
+def test_what_is_left_of_several_players_costs_as_much_as_what_they_played(tmp_path: Path, server: Server) -> None:
+    settings = {"players": [f"react={server.model()}*2"], "split": "chores:60000..60003", "max_steps": 3, "limit": 2}
+    runs, new = tmp_path / "runs", tmp_path / "new"
+    asyncio.run(run_batch(make_run_spec(configure(settings)), runs / "two"))
+    whole = make_run_spec(configure({**settings, "limit": None}))
+    found = estimate(whole, new, runs=runs)
+    assert found is not None
+    assert found.calls[0] <= 24 <= found.calls[1]
+    assert "as in 2 finished ones" in found.basis
+    one = {"agent": "react", "model": server.model(), "split": "chores:60000..60003", "max_steps": 3}
+    told = estimate(make_run_spec(configure(one)), new, runs=runs)
+    assert told is None or "two" not in told.basis
+    mixed = make_run_spec(configure({**settings, "players": [f"react={server.model()},expert"]}))
+    assert estimate(mixed, new, runs=runs) is None
+    with pytest.raises(ConfigurationError, match="no price"):
+        announce([make_run_spec(configure({**settings, "players": ["react=openai:one,react=openai:two"]}))], Budget(money=1))

@@ -41,6 +41,7 @@ def within(found: Estimate | None, amounts: tuple[int, int, int]) -> bool:
     return all(low <= amount <= high for (low, high), amount in zip(ends, amounts, strict=True))
 
 
+@pytest.mark.heavy
 @needs("training")
 def test_of_an_agent_that_never_played_where_no_expert_replies_a_range_is_given(tmp_path: Path, server: Server) -> None:
     runs, spec = tmp_path / "runs", plan(tmp_path, server)
@@ -56,6 +57,7 @@ def test_of_an_agent_that_never_played_where_no_expert_replies_a_range_is_given(
     assert found.read[0] <= read <= found.read[1]
 
 
+@pytest.mark.heavy
 def test_another_run_of_the_agent_tells_of_tasks_of_its_types(tmp_path: Path, server: Server) -> None:
     runs, light = tmp_path / "runs", {"type": ["light"]}
     asyncio.run(run_batch(plan(tmp_path, server, **light), runs / "one"))
@@ -84,6 +86,7 @@ def test_the_share_of_each_type_counts(tmp_path: Path) -> None:
     assert low > 400, "most are hard"
 
 
+@pytest.mark.heavy
 def test_a_world_tells_nothing_of_another(tmp_path: Path, server: Server) -> None:
     runs = tmp_path / "runs"
     asyncio.run(run_batch(plan(tmp_path, server), runs / "scripted"))
@@ -92,6 +95,7 @@ def test_a_world_tells_nothing_of_another(tmp_path: Path, server: Server) -> Non
     assert "scripted" not in found.basis
 
 
+@pytest.mark.heavy
 def test_what_was_played_under_other_conditions_does_not_count(tmp_path: Path, server: Server) -> None:
     runs = tmp_path / "runs"
     asyncio.run(run_batch(plan(tmp_path, server, max_steps=2), runs / "smoke"))
@@ -104,6 +108,7 @@ def test_what_was_played_under_other_conditions_does_not_count(tmp_path: Path, s
     assert "which had another model openai:other, here openai:tester" in found.basis
 
 
+@pytest.mark.heavy
 def test_the_run_itself_comes_first_and_what_is_done_costs_nothing_more(tmp_path: Path, server: Server) -> None:
     runs, planned = tmp_path / "runs", plan(tmp_path, server)
     asyncio.run(run_batch(plan(tmp_path, server, model=server.model("other")), runs / "other"))
@@ -130,6 +135,7 @@ def test_all_runs_of_a_series_are_counted(tmp_path: Path, server: Server) -> Non
     assert "from none lost to all lost in 4 attempts" in str(again)
 
 
+@pytest.mark.heavy
 def test_the_built_in_model_plays_for_its_own_estimate(tmp_path: Path) -> None:
     spec = make_run_spec(configure({"agent": "reasoner-actor", "split": "generated", "limit": 3}, tmp_path))
     found = estimate(spec, tmp_path / "a", runs=tmp_path)

@@ -171,7 +171,7 @@ def test_each_episode_ends_for_its_own_reason(tmp_path: Path, server: Server, mo
     keys = KeyRing({f"127.0.0.1:{server.port}": {"key_env": "PRECIOUS_KEY"}})
 
     async def play() -> None:
-        model = make_model(server.model(), keys=keys, timeout=1.5, retries=3, wait=0.002)
+        model = make_model(server.model(), keys=keys, timeout=4.0, retries=3, wait=0.002)
         try:
             await run_batch(planned(tmp_path, server, 40), tmp_path / "run", RunOptions(concurrency=40, model=model))
         finally:

@@ -44,6 +44,7 @@ def hard(path: Path, to: Path) -> None:
     path.hardlink_to(to)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("link", [symbolic, hard])
 @pytest.mark.parametrize("name", ["timing.jsonl", "walls.jsonl", "calls.jsonl", ".lock"])
 def test_a_run_with_a_linked_file_is_not_gone_on_with(
@@ -103,6 +104,7 @@ def test_a_folder_on_another_disk_is_named_through_a_link(tmp_path: Path) -> Non
     assert play(tmp_path / "runs" / "one").overall.won == 3
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["run.json", "index.jsonl", "timing.jsonl", "walls.jsonl"])
 @pytest.mark.parametrize("kind", ["pipe", "device"])
 def test_nothing_that_reads_a_run_hangs(kind: str, name: str, tmp_path: Path) -> None:

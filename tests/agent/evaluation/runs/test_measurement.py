@@ -74,6 +74,7 @@ def commands(plan: EachMeasurement, task: str, arm: str) -> list[str]:
     return [event.body.transition.command for event in events if isinstance(event.body, Stepped)]
 
 
+@pytest.mark.heavy
 def test_what_is_shared_is_what_would_have_been_played(book: Path) -> None:
     plan = plan_each(settings(book, limit=12), str(book), ["also-candle"])
     (one,) = plan.each

@@ -101,6 +101,7 @@ ASKED = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("agent", installed(*ASKED))
 def test_each_model_is_asked_in_its_own_roles_alone_and_plays_as_one_would(
     agent: str, tmp_path: Path, big: Server, small: Server
@@ -118,6 +119,7 @@ def test_each_model_is_asked_in_its_own_roles_alone_and_plays_as_one_would(
     assert "roles" not in (alone / "index.jsonl").read_text()
 
 
+@pytest.mark.heavy
 def test_a_run_of_two_models_says_what_each_did(tmp_path: Path, big: Server, small: Server) -> None:
     planned = plan(big, small, limit=2)
     assert planned.config.model == "openai:tester,actor=openai:small"
@@ -135,6 +137,7 @@ def test_a_run_of_two_models_says_what_each_did(tmp_path: Path, big: Server, sma
     assert 'Cost: not known; set input and output of [prices."openai:tester"] and [prices."openai:small"] in' in text
 
 
+@pytest.mark.heavy
 def test_a_run_that_stops_between_its_models_goes_on_with_the_same_ones(tmp_path: Path, big: Server, small: Server) -> None:
     play(plan(big, small), tmp_path / "whole")
     asked = len(big.requests) + len(small.requests)
@@ -148,6 +151,7 @@ def test_a_run_that_stops_between_its_models_goes_on_with_the_same_ones(tmp_path
             play(other, tmp_path / "run")
 
 
+@pytest.mark.heavy
 def test_a_budget_of_money_counts_each_role_at_its_models_price(
     tmp_path: Path, big: Server, small: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,6 +201,7 @@ def test_a_call_that_fails_is_told_with_its_role_and_a_model_that_is_down_with_i
         play(plan(big, small), tmp_path / "down")
 
 
+@pytest.mark.heavy
 def test_a_comparison_knows_when_a_roles_model_alone_differs(tmp_path: Path, big: Server, small: Server) -> None:
     play(plan(big, small), tmp_path / "one")
     play(plan(big, small, "reasoner"), tmp_path / "other")
@@ -235,6 +240,7 @@ def test_a_program_that_makes_its_agent_is_told_so_too() -> None:
     asyncio.run(model.aclose())
 
 
+@pytest.mark.heavy
 def test_a_picture_goes_to_the_roles_whose_model_takes_one(tmp_path: Path, big: Server, small: Server) -> None:
     if "opex" not in installed("opex"):
         pytest.skip("another tree")

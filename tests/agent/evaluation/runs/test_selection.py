@@ -72,6 +72,7 @@ def test_a_published_split_that_is_not_whole_is_warned_of(tmp_path: Path) -> Non
     assert "140" in next(selection.warnings)
 
 
+@pytest.mark.heavy
 def test_of_a_split_without_end_the_first_are_taken_or_some_drawn() -> None:
     world = make_world("alfworld")
     first = select(world, "generated", limit=3)
@@ -115,6 +116,7 @@ def test_where_there_are_fewer_than_wanted_all_are_played(limit: int | None, sam
         select(world, f"generated:700000..{found.tasks[0].number - 1}", ["heat"], limit, sample)
 
 
+@pytest.mark.heavy
 def test_a_sample_has_of_each_type_its_share() -> None:
     world = make_world("alfworld")
     there = Counter(task.type for task in select(world, "generated:700000..700099").tasks)

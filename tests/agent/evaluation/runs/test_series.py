@@ -99,6 +99,7 @@ def repeating(repeat: int = 3, **more: object) -> Settings:
     return configure({**flags, "repeat": repeat, **more})
 
 
+@pytest.mark.heavy
 def test_each_task_is_played_several_times_and_the_first_run_is_the_plain_one(tmp_path: Path) -> None:
     folder = played(repeating(), tmp_path / "three")
     assert [each.seed for each in folder.contents().runs] == [5, 6, 7]
@@ -112,6 +113,7 @@ def test_each_task_is_played_several_times_and_the_first_run_is_the_plain_one(tm
     assert all(each.whole for each in verify_sweep(folder))
 
 
+@pytest.mark.heavy
 def test_more_repeats_go_on_with_those_that_there_are(tmp_path: Path) -> None:
     before = content(played(repeating(2), tmp_path / "runs").path)
     after = content(played(repeating(3), tmp_path / "runs").path)

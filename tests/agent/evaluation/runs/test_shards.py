@@ -44,6 +44,7 @@ def shards(folder: Path, of: int, **flags: object) -> list[Path]:
     return places
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("agent", ["expert", "react"])
 def test_four_shards_are_the_run(agent: str, tmp_path: Path, solving: Server) -> None:
     model = {"agent": "react", "model": solving.model(), "max_steps": 4} if agent == "react" else {}
@@ -66,6 +67,7 @@ def test_four_shards_are_the_run(agent: str, tmp_path: Path, solving: Server) ->
     assert play(plan(tmp_path, **given), tmp_path / "run").overall.finished == TASKS
 
 
+@pytest.mark.heavy
 def test_what_is_missing_is_named_with_the_shard_that_plays_it(tmp_path: Path) -> None:
     places = shards(tmp_path, 4)
     with pytest.raises(ConfigurationError) as refused:
@@ -100,6 +102,7 @@ def test_what_does_not_belong_together_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.heavy
 def test_a_folder_holds_one_shard(tmp_path: Path) -> None:
     (place, _) = shards(tmp_path, 2)
     given = {"world": "alfworld", "split": "generated", "limit": TASKS}
@@ -112,6 +115,7 @@ def test_a_folder_holds_one_shard(tmp_path: Path) -> None:
         play(plan(tmp_path, **given), tmp_path / "whole", shard=Shard(number=2, of=2))
 
 
+@pytest.mark.heavy
 def test_an_error_of_a_shard_is_the_run_s(tmp_path: Path, solving: Server) -> None:
     model = {"world": "scripted", "split": "demo", "agent": "react", "model": solving.model(), "max_steps": 2, "limit": 3}
     solving.behave(status(413), status(413))

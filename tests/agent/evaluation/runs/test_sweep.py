@@ -129,6 +129,7 @@ def test_a_grid_is_an_arm_for_each_choice(tmp_path: Path) -> None:
     assert {arms[name]["agent"] for name in list(arms)[1:]} == {"llm-planner"} and "grid" not in arms["copied"]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -180,6 +181,7 @@ def test_a_value_that_cannot_be_used_names_its_arm(tmp_path: Path) -> None:
         read_sweep(tmp_path / "gone.yaml")
 
 
+@pytest.mark.heavy
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.binary(max_size=80)

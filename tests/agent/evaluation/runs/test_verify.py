@@ -136,6 +136,7 @@ def check(run: Path, whole: Path, resumed: Callable[[Path], object] = play) -> N
     assert figures(run) == right
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", [*EPISODES, *INDEX, *MANIFEST])
 def test_damage_is_noticed_never_counted_and_mended(name: str, run: Path, whole: Path) -> None:
     {**EPISODES, **INDEX, **MANIFEST}[name](run, random.Random(0))
@@ -307,6 +308,7 @@ def test_what_is_no_folder_of_episodes_is_set_aside(run: Path, whole: Path) -> N
     assert (run / "episodes.unfit-1").exists()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["index.jsonl", "paths.jsonl"])
 @pytest.mark.parametrize("kind", ["pipe", "folder", "device", "junk"])
 def test_what_can_be_made_again_is_whatever_lies_in_its_place(kind: str, name: str, run: Path, whole: Path) -> None:

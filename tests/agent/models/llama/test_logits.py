@@ -84,6 +84,7 @@ def likely(logits: Floats) -> Floats:
     return logits - logits.max() - np.log(np.exp(logits - logits.max()).sum())
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("read", [read_by_numpy, read_by_pytorch])
 @pytest.mark.parametrize("runtime", ["xllamacpp", "llama-cpp-python"])
 def test_logits_and_greedy_tokens_agree(tmp_path: Path, runtime: str, read: Callable[[list[int]], Floats]) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -189,32 +190,54 @@ def commands(played: Played) -> list[str]:
     return [event.body.command for event in played.events if isinstance(event.body, Stepped)]
 
 
-def spoken(server: Server, name: str, agent: str, folder: Path, *, attended: bool) -> tuple[Played, Played]:
-    """The game through a polite server, and through one that speaks the dialect."""
-    world = make_world("alfworld")
-    server.policy = Solver()
-    polite = play(server, world, world.task("example:1"), agent, folder / "polite.jsonl")
+@pytest.fixture(scope="module")
+def polite(running_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Played]:
+    """The game of each agent through a polite server, which is the same in every test."""
+
+    @cache
+    def played(agent: str) -> Played:
+        running_server.reset()
+        running_server.policy = Solver()
+        world = make_world("alfworld")
+        found = play(running_server, world, world.task("example:1"), agent, tmp_path_factory.mktemp("polite") / "e.jsonl")
+        running_server.reset()
+        return found
+
+    return played
+
+
+def through(server: Server, name: str, polite: Played, agent: str, record: Path, *, attended: bool) -> Played:
+    """The game through a server that speaks the dialect."""
     systems = frozenset(one.messages[0]["content"] for one in polite.requests if one.messages[0]["role"] == "system")
+    server.policy = Solver()
     server.otherwise = odd = replace(dialects()[name], knows=systems)
-    record = folder / "spoken.jsonl"
-    return polite, play(server, world, world.task("example:1"), agent, record, attended=attended, probing=odd)
+    world = make_world("alfworld")
+    return play(server, world, world.task("example:1"), agent, record, attended=attended, probing=odd)
 
 
-@pytest.mark.parametrize("attended", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("attended", [False, pytest.param(True, marks=pytest.mark.heavy)], ids=["whole", "streamed"])
 @pytest.mark.parametrize("name", DIALECTS)
-def test_react_plays_the_same_game_through_each(name: str, attended: bool, server: Server, tmp_path: Path) -> None:
-    polite, odd = spoken(server, name, "react", tmp_path, attended=attended)
-    assert commands(odd) == commands(polite)
+def test_react_plays_the_same_game_through_each(
+    name: str, attended: bool, server: Server, polite: Callable[[str], Played], tmp_path: Path
+) -> None:
+    odd = through(server, name, polite("react"), "react", tmp_path / "e.jsonl", attended=attended)
+    assert commands(odd) == commands(polite("react"))
     assert odd.ended.outcome == "won"
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("attended", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("agent", installed("reasoner-actor", "opex", "lota"))
+@pytest.mark.parametrize(
+    "agent",
+    [
+        pytest.param(agent, marks=[pytest.mark.slow] * (agent != "reasoner-actor"))
+        for agent in installed("reasoner-actor", "opex", "lota")
+    ],
+)
 @pytest.mark.parametrize("name", DIALECTS)
 def test_every_agent_plays_the_same_game_through_each(
-    name: str, agent: str, attended: bool, server: Server, tmp_path: Path
+    name: str, agent: str, attended: bool, server: Server, polite: Callable[[str], Played], tmp_path: Path
 ) -> None:
-    polite, odd = spoken(server, name, agent, tmp_path, attended=attended)
-    assert commands(odd) == commands(polite)
+    odd = through(server, name, polite(agent), agent, tmp_path / "e.jsonl", attended=attended)
+    assert commands(odd) == commands(polite(agent))
     assert odd.ended.outcome == "won"

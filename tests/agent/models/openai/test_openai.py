@@ -75,6 +75,7 @@ def test_a_conversation_goes_out_and_a_reply_comes_back(server: Server) -> None:
     }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("dialect", "learned"),
     [
@@ -358,6 +359,7 @@ def test_the_time_limit_holds_for_the_whole_call(server: Server, behaviour: Beha
     assert len(server.requests) <= 1 + SLOW_RETRIES, "on a busy machine it may run out before it arrives"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("behaviour", "complaint"),
     [
@@ -579,6 +581,7 @@ def test_what_is_meant_for_this_machine_goes_through_no_proxy(
         assert not proxy.requests
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 def test_a_key_is_not_carried_elsewhere(server: Server, precious: KeyRing, code: int) -> None:
     with backend.serve() as elsewhere:
@@ -597,6 +600,7 @@ def echo(code: int, shape: Callable[[str], object]) -> Behaviour:
     return behave
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("code", [400, 401, 404, 429, 500])
 @pytest.mark.parametrize(
     "shape",

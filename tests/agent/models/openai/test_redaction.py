@@ -190,6 +190,7 @@ WAYS = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     "answer",

@@ -83,6 +83,7 @@ EVENTS = b"".join(
 DONE = b"data: [DONE]\n\n"
 
 
+@pytest.mark.heavy
 @pytest.mark.anyio
 @pytest.mark.parametrize("attended", [False, True])
 @pytest.mark.parametrize("content_type", ["application/json", "text/event-stream", "text/plain; charset=utf-8", ""])

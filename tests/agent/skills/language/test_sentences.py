@@ -15,10 +15,14 @@ from housequest.agent.skills.language.listening import Advice, hear
 from housequest.agent.skills.language.sentences import Understood, read
 from scripts.bench.sentences import SITUATIONS, scene, sentences
 
-LEAST = {"question": 0.95, "control": 0.85, "hint": 0.85, "request": 0.85, "how-to": 0.9, "why": 0.9, "all": 0.85}
+LEAST = {
+    **{"as player": 0.9, "fresh": 0.9, "question": 0.95, "control": 0.9, "hint": 0.85, "request": 0.85},
+    **{"how-to": 0.9, "why": 0.9, "all": 0.85},
+}
 """The share of the sentences of a kind that is read as it was meant."""
 
 
+@pytest.mark.heavy
 def test_most_sentences_are_read_as_they_were_meant() -> None:
     total, right = Counter[str](), Counter[str]()
     for one in sentences():
@@ -27,6 +31,7 @@ def test_most_sentences_are_read_as_they_were_meant() -> None:
     assert {kind: right[kind] / total[kind] for kind in LEAST if right[kind] / total[kind] < LEAST[kind]} == {}
 
 
+@pytest.mark.heavy
 def test_no_question_moves_anybody() -> None:
     assert [one.said for one in sentences() if one.moved] == []
 
@@ -84,6 +89,38 @@ def test_hints_add_up_until_they_are_taken_back() -> None:
     assert (told, answers) == (Advice(), ("I forget what you told me.",))
 
 
+def test_what_was_told_is_listed_and_taken_back_one_by_one() -> None:
+    kitchen, told = scene("kitchen"), Advice()
+    listed = [
+        ("what did I tell you?", "You have told me nothing that still counts."),
+        ("look in drawer 1, drawer 2 and drawer 3, not in the fridge", None),
+        ("list my hints", "You told me to look in drawer 1, drawer 2, drawer 3; not to search fridge 1."),
+        ("forget what I said about drawer 2", "I forget what you said of that."),
+        ("you may look in the fridge again", "I forget what you said of that."),
+        ("what have I told you so far?", "You told me to look in drawer 1, drawer 3."),
+        ("forget everything I said about the cabinets", "You have said nothing of that."),
+        ("put the egg in the microwave", None),
+        ("which orders did I give you", "You told me to take egg 2 from sinkbasin 1, then move egg 2 to microwave 1."),
+        ("never mind what I said about the egg", "I forget what you said of that."),
+        ("my hints", "You have told me nothing that still counts."),
+    ]
+    for said, expected in listed:
+        told, answers, _ = hear([said], told, kitchen, Mind())
+        assert answers == (() if expected is None else (expected,)), said
+
+
+def test_only_hints_that_were_not_answered_before_are_answered() -> None:
+    kitchen = scene("kitchen")
+    hints = ("look in the drawers", "where is the egg?", "what did I tell you?")
+    every = hear(hints, Advice(), kitchen, Mind())
+    assert [hear(hints, Advice(), kitchen, Mind(), answered).answers for answered in range(4)] == [
+        every.answers,
+        every.answers,
+        every.answers[1:],
+        (),
+    ]
+
+
 def test_orders_are_carried_out_step_by_step_on_the_way() -> None:
     kitchen = scene("kitchen")
     directions = directed(read("put the egg in the microwave", kitchen), kitchen)
@@ -97,6 +134,7 @@ def test_orders_are_carried_out_step_by_step_on_the_way() -> None:
     assert after[0] == "go to microwave 1"
 
 
+@pytest.mark.heavy
 @given(st.text(max_size=200) | st.lists(st.sampled_from(sorted(wording.everyday())), max_size=12).map(" ".join))
 def test_any_text_is_read(said: str) -> None:
     for name in SITUATIONS:

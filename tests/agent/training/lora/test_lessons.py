@@ -57,6 +57,7 @@ def commands() -> list[Conversation]:
     return list(demonstrated(Lessons(("react",), houses=6, epsilon=0.3)))
 
 
+@pytest.mark.heavy
 def test_a_seed_gives_the_same_lessons(skills: list[Conversation]) -> None:
     assert list(demonstrated(Lessons(("lota",), {"shots": 1}, houses=6))) == skills
     assert list(demonstrated(Lessons(("lota",), {"shots": 1}, houses=6, seed=2))) != skills
@@ -151,6 +152,7 @@ TAUGHT: Sequence[tuple[str, Mapping[str, Scalar], Sequence[str]]] = [
 """Agents with settings that change who asks what, and grants."""
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("agent", "settings", "grants"), TAUGHT, ids=str)
 def test_the_expert_replies_in_the_form_that_a_model_is_held_to(
     agent: str, settings: Mapping[str, Scalar], grants: Sequence[str]
@@ -175,6 +177,7 @@ def test_the_expert_replies_in_the_form_that_a_model_is_held_to(
     assert [call.reply for call in held if call.held != "kept"] == []
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("agent", "settings", "grants"), TAUGHT, ids=str)
 def test_a_model_that_learned_it_by_heart_wins_with_the_prompts_of_the_real_agent(
     agent: str, settings: Mapping[str, Scalar], grants: Sequence[str]

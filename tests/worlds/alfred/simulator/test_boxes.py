@@ -41,6 +41,7 @@ def test_one_walks_on_the_floor_and_turns_and_tilts() -> None:
         pytest.fail("nothing stops who walks on and on")
 
 
+@pytest.mark.heavy
 def test_what_is_taken_is_held_and_what_is_put_lies_there_to_be_seen() -> None:
     simulator = begun()
     apple, table = first(simulator, "Apple", inside="DiningTable"), first(simulator, "DiningTable")
@@ -62,6 +63,7 @@ def test_what_is_taken_is_held_and_what_is_put_lies_there_to_be_seen() -> None:
     assert put.parents == (table,)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("reference", ["example:1", "example:2", "example:3"])
 def test_what_is_put_into_a_basin_can_be_seen_again(reference: str) -> None:
     """Also if one does not see into the basin from where it is put."""
@@ -78,6 +80,7 @@ def test_what_is_put_into_a_basin_can_be_seen_again(reference: str) -> None:
         assert simulator.act("GetInteractablePoses", objectId=small[0]).returned
 
 
+@pytest.mark.heavy
 def test_a_closed_receptacle_hides_what_it_holds_and_takes_nothing() -> None:
     simulator = begun()
     inside = next(
@@ -94,6 +97,7 @@ def test_a_closed_receptacle_hides_what_it_holds_and_takes_nothing() -> None:
     assert kind_in(holder) in ENCLOSING
 
 
+@pytest.mark.heavy
 def test_faucet_microwave_and_fridge_treat_and_what_was_treated_stays_so() -> None:
     simulator = begun()
     apple = first(simulator, "Apple", inside="DiningTable")
@@ -131,6 +135,7 @@ def test_a_mask_means_the_object_below_it() -> None:
     assert touched(frame, frame.ids < 0) is None
 
 
+@pytest.mark.heavy
 def test_what_is_visible_is_what_has_pixels_in_the_frame() -> None:
     simulator = begun()
     agreed = total = 0

@@ -52,5 +52,5 @@ def test_a_copy_is_enacted_on_its_own() -> None:
 
 
 def test_headers_say_that_a_game_is_enacted() -> None:
-    assert AlfworldWorld("boxes").engine == "native 1, enacted in boxes 2"
+    assert AlfworldWorld("boxes").engine == "native 1, enacted in boxes 3"
     assert AlfworldWorld().engine == "native 1"

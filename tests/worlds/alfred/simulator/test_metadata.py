@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import struct
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,13 +25,14 @@ objectIdsInBox objects sceneBounds sceneName screenHeight screenWidth segmentedO
 OBJECT = """ObjectTemperature axisAlignedBoundingBox breakable canBeUsedUp isColdSource isHeatSource canFillWithLiquid cookable
 dirtyable distance isBroken isCooked isDirty isFilledWithLiquid isMoving isOpen isPickedUp fillLiquid isSliced isToggled
 isUsedUp mass moveable name objectId objectOrientedBoundingBox objectType obstructed openable parentReceptacles pickupable
-position receptacle receptacleObjectIds rotation salientMaterials sliceable toggleable visible"""
+position receptacle receptacleObjectIds rotation salientMaterials sliceable toggleable visible
+isInteractable assetId controlledObjects temperature"""
 INSIDE = {
     "agent": "cameraHorizon inHighFrictionArea isStanding name position rotation",
     "heldObjectPose": "localPosition localRotation position rotation",
     "sceneBounds": "center cornerPoints size",
 }
-"""What AI2-THOR's own schema requires (allenai/ai2thor, ``ai2thor/tests/data/metadata-schema.json``)."""
+"""What AI2-THOR's own schema requires (``ai2thor/tests/data/metadata-schema.json``), and what version 5 adds."""
 
 
 def said() -> dict[str, Any]:
@@ -48,7 +51,14 @@ def test_metadata_has_the_keys_of_ai2thors_own_schema() -> None:
 
 def test_what_is_written_is_read_back() -> None:
     event = begun().act("RotateLeft")
-    assert read_metadata(said()) == (event.objects, event.visible(), event.pose, event.held)
+    # ALFWorld's names are not in AI2-THOR's metadata.
+    objects = tuple(replace(one, name="") for one in event.objects)
+    assert read_metadata(said()) == (objects, event.visible(), event.pose, event.held)
+
+
+def test_names_have_ai2thors_own_form() -> None:
+    assert all(re.fullmatch(rf"{one['objectType']}_[0-9a-f]{{8}}", one["name"]) for one in said()["objects"])
+    assert len({one["name"] for one in said()["objects"]}) == len(said()["objects"])
 
 
 @pytest.mark.parametrize(

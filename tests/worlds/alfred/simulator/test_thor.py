@@ -79,13 +79,11 @@ def script() -> Iterator[Step]:
     yield then("CleanObject", objectId=plate, forceAction=True)
     yield then("SetStateOfAllObjects", StateChange="CanBeDirty")
     yield then("SetObjectToggles", objectToggles=[{"objectType": "Faucet", "isOn": True}])
-    poses = [
-        {"objectName": one.name, "position": one.position._asdict(), "rotation": {"x": 0, "y": 0, "z": 0}}
-        for one in known.act("Pass").objects
-        if one.pickupable
-    ]
-    yield then("SetObjectPoses", objectPoses=poses)
     yield then("GetInteractablePoses", objectId=objects["Microwave"])
+    for action in ("GetShortestPath", "GetSpawnCoordinatesAboveReceptacle"):
+        yield then(action, objectId=objects["Microwave"])
+    for action in ("DisableObject", "DisableObject", "EnableObject"):
+        yield then(action, objectId=plate)
     yield then("Teleport", position={"x": 90.0, "y": 0.9, "z": 90.0})
     yield then("Done")
 
@@ -128,6 +126,18 @@ def test_the_real_client_drives_our_player_through_all_actions_and_each_event_is
         with pytest.raises(WorldError, match="Jump is not an action"):
             thor.act("Jump")
         same(thor.begin(floor_plan()), boxes.begin(floor_plan()))
+    finally:
+        thor.close()
+
+
+def test_another_scene_is_set_up_by_ai2thors_names_and_keeps_the_names_of_alfworld() -> None:
+    found, thor = floor_plan(), Thor(PLAYER, size=SIZE, starting=120, seconds=60)
+    gone = next(one for one in found.things if one.pickupable)
+    wanted = replace(found, things=tuple(one for one in found.things if one != gone))
+    try:
+        event = thor.begin(wanted)
+        assert {one.name for one in event.objects} == {one.name for one in wanted.things} | wanted.ids.keys()
+        assert not any(one.label == one.name for one in event.objects)
     finally:
         thor.close()
 

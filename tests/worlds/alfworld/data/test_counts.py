@@ -183,3 +183,14 @@ def test_any_bytes_are_a_table_or_refused(content: bytes) -> None:
 def test_odd_bytes_are_refused(content: bytes) -> None:
     with pytest.raises(KnowledgeError):
         parse_counts(content, "my.json")
+
+
+def test_a_room_is_called_by_its_kind_only_once_its_furniture_leaves_no_doubt() -> None:
+    counts = load_counts()
+    assert counts.sure_of_room(()) is None
+    assert counts.sure_of_room(["mug", "knife", "laptop"]) is None, (
+        "things say nothing, and rooms have unequal numbers of games"
+    )
+    assert counts.sure_of_room(["garbagecan"]) is None
+    assert counts.sure_of_room(["fridge", "stoveburner", "bowl"]) == "kitchen"
+    assert counts.sure_of_room(["bathtubbasin", "toilet"]) == "bathroom"

@@ -157,6 +157,7 @@ def test_reset_forgets_everything_and_no_episode_changes_the_game(name: str) -> 
 COMMANDS = sorted({command for name in GAMES for command in wandered(name, 5).admissible_commands()})
 
 
+@pytest.mark.heavy
 @settings(max_examples=300)
 @given(
     typed=st.lists(

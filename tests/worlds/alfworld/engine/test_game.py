@@ -191,12 +191,14 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.heavy
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.fixed_dictionaries({"pddl_problem": JSON, "goal": JSON}) | JSON)
 def test_no_json_does_worse_than_a_refusal(tmp_path: Path, content: Any) -> None:
     loads_or_refuses(house(tmp_path, content))
 
 
+@pytest.mark.heavy
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32), hits=st.integers(1, 30), stem=st.sampled_from(sorted(HOUSES.glob("*.json"))))
 def test_no_damage_does_worse_than_a_refusal(tmp_path: Path, seed: int, hits: int, stem: Path) -> None:

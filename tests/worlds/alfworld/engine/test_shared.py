@@ -95,6 +95,7 @@ def held_by(shared: SharedNative) -> dict[str, str | None]:
     return {player: hidden_of(env).held for player, env in shared.envs.items()}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("number", [2, 3, 4])
 @pytest.mark.parametrize("path", HOUSES[::4], ids=name_of)
 def test_nothing_is_in_two_places_or_lost(path: Path, number: int) -> None:
@@ -188,6 +189,7 @@ def truth(shared: SharedNative, rooms: dict[str, str]) -> dict[str, tuple[str, i
     return found
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("number", [2, 3, 4])
 @pytest.mark.parametrize("reference", ["example:1", "generated:60001", "household:3:2", "household:8:1"])
 def test_news_are_true_and_only_about_what_is_in_sight(reference: str, number: int) -> None:

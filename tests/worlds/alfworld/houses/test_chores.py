@@ -56,6 +56,7 @@ def test_par_for_one_is_the_shortest_plan_of_a_single_goal() -> None:
     assert [par(house.game) for house in houses] == [len(house.plan) for house in houses]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("split", CHORES_SPLITS)
 def test_par_for_two_is_at_most_that_for_one_and_at_least_half(split: str) -> None:
     world = AlfworldWorld()

@@ -88,6 +88,7 @@ def test_a_seed_out_of_range_is_refused(seed: int) -> None:
         make_house(seed)
 
 
+@pytest.mark.heavy
 def test_houses_have_what_such_rooms_have() -> None:
     counts = load_counts()
     for house in houses():
@@ -126,6 +127,7 @@ def test_goals_are_worded_as_they_are_read() -> None:
         assert all(read_goal(sentence) == house.goal for sentence in goal_sentences(house.goal))
 
 
+@pytest.mark.heavy
 def test_the_expert_finds_its_way_about(tmp_path: Path) -> None:
     world = AlfworldWorld()
     expert = world.expert()
@@ -148,6 +150,7 @@ def with_mugs(habits: Counts, number: int = 20) -> list[House]:
     return [house for house in found if any(kind(name) == "mug" for name in house.game.objects)][:number]
 
 
+@pytest.mark.heavy
 def test_in_other_habits_mugs_live_in_the_safe() -> None:
     found = with_mugs(placing(load_counts(), "mug", {"safe": 1}))
     assert {house.room for house in found} >= {"kitchen", "bedroom"}
@@ -161,6 +164,7 @@ def test_in_other_habits_mugs_live_in_the_safe() -> None:
         assert all("mugtype" in game.accepts[number] for number in safes)
 
 
+@pytest.mark.heavy
 def test_a_room_gets_the_receptacles_that_other_habits_need() -> None:
     assert "bed" not in load_counts().rooms["kitchen"].receptacles
     for house in with_mugs(placing(load_counts(), "mug", {"bed": 1}), 10):

@@ -24,6 +24,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "habits.yaml"
 
 
+@pytest.mark.heavy
 def test_the_example_says_where_things_lie() -> None:
     habits = read_habits(EXAMPLE)
     eggs: set[str] = set()
@@ -64,6 +65,7 @@ def test_weights_count_by_their_share_and_the_order_not_at_all(file: Path) -> No
     assert digests == {GeneratedHouses(meant).fingerprint()}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -110,6 +112,7 @@ def test_what_cannot_be_read_is_refused_by_name(name: str, tmp_path: Path) -> No
         read_habits(tmp_path / name)
 
 
+@pytest.mark.heavy
 @given(content=st.binary(max_size=80) | st.from_regex(r"(mug|book): ?[{\[]?(safe|bed)?: ?[-0-9.eE]{0,6}[}\]]?").map(str.encode))
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_file_is_habits_or_refused(content: bytes, file: Path) -> None:

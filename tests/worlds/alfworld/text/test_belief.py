@@ -280,6 +280,7 @@ def test_places_that_one_went_between_are_apart() -> None:
     assert belief.is_elsewhere("shelf 1")
 
 
+@pytest.mark.heavy
 def test_what_is_believed_to_be_elsewhere_is_elsewhere() -> None:
     for path in HOUSES:
         env = env_of(loaded(path))

@@ -39,14 +39,14 @@ if __name__ == "__main__":
         for group in groups:
             played = [returns(env, chance) for env in group]
             assert len({kept[0][0] for kept, _ in played}) == 1
-            print("told:", played)
+            print(played)
     batch = source.init_env(batch_size=3)
-    print("told:", returns(batch, chance))
+    print(returns(batch, chance))
     batch.reset()
-    print("told:", repr(batch.render("text")))
+    print(repr(batch.render("text")))
     batch.step(["look", "inventory", "dance"])
-    print("told:", repr(batch.render("text")), repr(batch.render("ansi").getvalue()))
+    print(repr(batch.render("text")), repr(batch.render("ansi").getvalue()))
     with redirect_stdout(StringIO()) as shown:
         batch.render()
-    print("told:", repr(shown.getvalue()))
+    print(repr(shown.getvalue()))
     batch.close()

@@ -23,11 +23,11 @@ def evaluate(env, games, steps):
         before, running, won = [0.0] * len(obs), [], []
         for _ in range(steps):
             candidates = [extract_admissible_commands(intro, text) for intro, text in zip(first, sights)]
-            print("told:", [len(one) for one in candidates], candidates[0][:3], candidates[-1][-3:])
+            print([len(one) for one in candidates], candidates[0][:3], candidates[-1][-3:])
             actions = [chance.choice(one) for one in candidates]
             obs, _, dones, infos = env.step(actions)
             sights = [text.lower() for text in obs]
-            print("told:", actions, obs)
+            print(actions, obs)
             running.append([1.0 - done for done in before])
             before = [float(done) for done in dones]
             won.append([float(one) for one in infos["won"]])
@@ -35,7 +35,7 @@ def evaluate(env, games, steps):
                 break
         spent = np.sum(np.array(running), 0).tolist()
         points += np.max(np.array(won), 0).tolist()
-        print("told:", ["/".join(name.split("/")[-3:-1]) for name in names], spent, points)
+        print(["/".join(name.split("/")[-3:-1]) for name in names], spent, points)
 
 
 if __name__ == "__main__":
@@ -50,9 +50,8 @@ if __name__ == "__main__":
         "You see nothing. Your task is to: see a mug and a pan.",
         "",
     )
-    print("told:", [parse_objects(text) for text in texts], json.dumps({"n": np.arange(3)}, cls=NumpyArrayEncoder))
+    print([parse_objects(text) for text in texts], json.dumps({"n": np.arange(3)}, cls=NumpyArrayEncoder))
     print(
-        "told:",
         extract_admissible_commands("you see a sinkbasin 1, a fridge 1 and a knife 1.", "you see a desklamp 1 and a sofa 2"),
     )
-    print("told:", extract_admissible_commands("you see a bathtub 1.", None))
+    print(extract_admissible_commands("you see a bathtub 1.", None))

@@ -16,6 +16,6 @@ if __name__ == "__main__":
         )
     assert OmegaConf.is_config(config)
     source = get_environment(config.env.type)(config, train_eval="train")
-    print("told:", source.game_files, source.num_games, source.config.env.type)
+    print(source.game_files, source.num_games, source.config.env.type)
     env = source.init_env(batch_size=config["dataset"]["num_train_games"])
-    print("told:", env.reset()[0], env.step(["look", "inventory"])[:3])
+    print(env.reset()[0], env.step(["look", "inventory"])[:3])

@@ -38,19 +38,19 @@ if __name__ == "__main__":
     source.game_files = sorted(source.game_files)[:2]
 
     env = source.init_env(batch_size=3)
-    print("told:", told(env.reset()), told(env.reset()))
+    print(told(env.reset()), told(env.reset()))
     for commands in ODD:
-        print("told:", told(env.step(commands)), env.last_commands)
-    print("told:", env.render("text"))
+        print(told(env.step(commands)), env.last_commands)
+    print(env.render("text"))
     for _ in range(3):
-        print("told:", told(env.step(["look", "inventory", "help"])))
-    print("told:", env.seed(5), env.seed(5), env.reset()[1]["extra.gamefile"], env.reset()[1]["extra.gamefile"])
-    print("told:", refused(env.seed, -1), refused(env.seed, 2**32), env.seed(True), env.reset()[1]["extra.gamefile"])
+        print(told(env.step(["look", "inventory", "help"])))
+    print(env.seed(5), env.seed(5), env.reset()[1]["extra.gamefile"], env.reset()[1]["extra.gamefile"])
+    print(refused(env.seed, -1), refused(env.seed, 2**32), env.seed(True), env.reset()[1]["extra.gamefile"])
     env.close()
     env.close()
-    print("told:", env.seed(3), env.skip())
+    print(env.seed(3), env.skip())
 
     env = source.init_env(batch_size=None)
-    print("told:", told(env.reset()), told(env.step(" look ")), told(env.step("")), env.last_commands)
-    print("told:", env.render("text"), env.seed(7), told(env.reset()))
+    print(told(env.reset()), told(env.step(" look ")), told(env.step("")), env.last_commands)
+    print(env.render("text"), env.seed(7), told(env.reset()))
     env.close()

@@ -52,14 +52,14 @@ class OneGame(AlfredTWEnv):
 
 def play(env, commands=6):
     obs, infos = env.reset()
-    print("told:", obs, sorted(infos))
+    print(obs, sorted(infos))
     chance = random.Random(3)
     for _ in range(commands):
         single = isinstance(infos["admissible_commands"][0], str)
         listed = infos["admissible_commands"] if single else infos["admissible_commands"][0]
         command = chance.choice(listed)
         obs, score, done, infos = env.step(command if single else [command])
-        print("told:", command, obs, score, done, listed)
+        print(command, obs, score, done, listed)
     env.close()
 
 
@@ -68,18 +68,18 @@ if __name__ == "__main__":
     config["logic"] = {"domain": ALFRED_PDDL_PATH, "grammar": ALFRED_TWL2_PATH}
     files = sorted(AlfredTWEnv(config, train_eval="eval_in_distribution").game_files)
     single = OneGame(config)
-    print("told:", sorted(single.game_logic), single.game_logic["grammar"].count("UNKNOWN GOAL"))
+    print(sorted(single.game_logic), single.game_logic["grammar"].count("UNKNOWN GOAL"))
     with open(ALFRED_TWL2_PATH) as grammar:
-        print("told:", single.game_logic["pddl_domain"].count("(:action"), len(grammar.read()) > 1000)
+        print(single.game_logic["pddl_domain"].count("(:action"), len(grammar.read()) > 1000)
     for file in files[:2]:
         single.game_files = [file]
         play(single.init_env(batch_size=1))
         with open(os.path.join(os.path.dirname(file), "traj_data.json")) as reader:
             trajectory = json.load(reader)
         random.seed(5)
-        print("told:", [get_templated_task_desc(trajectory) for _ in range(4)])
+        print([get_templated_task_desc(trajectory) for _ in range(4)])
         goal = add_task_to_grammar("Your task is to: UNKNOWN GOAL.", trajectory, goal_desc_human_anns_prob=0.5)
-        print("told:", goal, random.random())
+        print(goal, random.random())
     infos = textworld.EnvInfos(won=True, admissible_commands=True, score=True, max_score=True)
     for wrapper in (Named(), Spelled(), Named):
         random.seed(7)
@@ -92,16 +92,16 @@ if __name__ == "__main__":
     for _ in range(5):
         command = agent.act(state, 0, False)
         state, _, done = env.step(command)
-        print("told:", command, state.feedback, done)
+        print(command, state.feedback, done)
     agent = textworld.agents.WalkthroughAgent([" look", "inventory\n"])
     agent.reset(env)
-    print("told:", [agent.act(state, 0, False) for _ in range(2)], issubclass(HandCodedAgentTimeout, NameError))
+    print([agent.act(state, 0, False) for _ in range(2)], issubclass(HandCodedAgentTimeout, NameError))
     try:
         agent.act(state, 0, False)
     except textworld.agents.WalkthroughDone:
-        print("told:", "done", sorted(dict(env._entity_infos))[:3], {type(info.name) for info in env._entity_infos.values()})
+        print("done", sorted(dict(env._entity_infos))[:3], {type(info.name) for info in env._entity_infos.values()})
     expert = HandCodedTWAgent(max_steps=50)
     state = env.reset()
     expert.reset(game=files[0])
     expert.observe(state.feedback)
-    print("told:", callable(expert.act))
+    print(callable(expert.act))

@@ -29,34 +29,34 @@ if __name__ == "__main__":
 
     env = source.init_env(batch_size=1)
     env._gamefiles_iterator = iter([games[2], games[0]])
-    print("told:", opening(env), opening(env))
+    print(opening(env), opening(env))
 
     env = source.init_env(batch_size=2)
     env._gamefiles_iterator = itertools.cycle([games[1]])
-    print("told:", opening(env), opening(env))
+    print(opening(env), opening(env))
 
     env = source.init_env(batch_size=1)
     env._gamefiles_iterator = itertools.cycle([games[2], games[1]])
     env = pickle.loads(pickle.dumps(env))
-    print("told:", opening(env), env.step(["look"])[:3], opening(env))
+    print(opening(env), env.step(["look"])[:3], opening(env))
 
     env = source.init_env(batch_size=1)
     env.skip(3)
     env.skip(0)
     env.skip(-1)
-    print("told:", opening(env))
+    print(opening(env))
 
     env.gamefiles = [games[3]]
-    print("told:", env.seed(5), opening(env), opening(env))
+    print(env.seed(5), opening(env), opening(env))
 
     source.game_files = [games[1]]
     source.num_games = 1
     env = source.init_env(batch_size=1)
-    print("told:", opening(env), env.step(["look"])[:3], env.step(["nonsense"])[:3])
+    print(opening(env), env.step(["look"])[:3], env.step(["nonsense"])[:3])
     env = source.init_env(batch_size=3)
-    print("told:", opening(env))
+    print(opening(env))
 
     source.config["logic"] = {"domain": ALFRED_PDDL_PATH, "grammar": ALFRED_TWL2_PATH}
     source.get_game_logic()
-    print("told:", {name: sha256(text.encode()).hexdigest() for name, text in source.game_logic.items()})
-    print("told:", Agent().infos_to_request.basics, issubclass(EnvInfoMissingError, NameError))
+    print({name: sha256(text.encode()).hexdigest() for name, text in source.game_logic.items()})
+    print(Agent().infos_to_request.basics, issubclass(EnvInfoMissingError, NameError))

@@ -40,5 +40,5 @@ if __name__ == "__main__":
     for _ in range(3):
         transcript, reward = play(env, "Interact with a household.\n")
         won.append(reward)
-        print("told:", repr(transcript))
-    print("told:", won, sum(won) / len(won))
+        print(repr(transcript))
+    print(won, sum(won) / len(won))

@@ -12,10 +12,10 @@ if __name__ == "__main__":
     env = env.init_env(batch_size=2)
     for _ in range(2):
         obs, info = env.reset()
-        print("told:", obs, info["won"], info["extra.gamefile"])
+        print(obs, info["won"], info["extra.gamefile"])
         dones = [False, False]
         while not all(dones):
             commands = [random.choice(listed) for listed in info["admissible_commands"]]
             obs, scores, dones, info = env.step(commands)
-            print("told:", commands, obs, scores, dones, info["won"], info["extra.gamefile"])
+            print(commands, obs, scores, dones, info["won"], info["extra.gamefile"])
     env.close()

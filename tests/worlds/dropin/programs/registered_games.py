@@ -68,14 +68,14 @@ def single(files):
     env = textworld.gym.make(id)
     for _ in range(2):
         obs, infos = env.reset()
-        print("told:", id, told((obs, infos)))
+        print(id, told((obs, infos)))
         walkthrough = list(infos["extra.walkthrough"])
         done = False
         while not done:
             command = f" {walkthrough.pop(0)} " if walkthrough else "help"
             obs, score, done, infos = env.step(command)
-            print("told:", told((obs, score, done, infos)))
-        print("told:", told(env.step("look")))
+            print(told((obs, score, done, infos)))
+        print(told(env.step("look")))
     env.close()
 
 
@@ -91,16 +91,16 @@ def batch(files):
         name="two",
         wrappers=[AlfredDemangler, AlfredInfos],
     )
-    print("told:", id, textworld.gym.register_game(files[0], infos, batch_size=1, name="two"), ALFWORLD_DATA)
+    print(id, textworld.gym.register_game(files[0], infos, batch_size=1, name="two"), ALFWORLD_DATA)
     env = textworld.gym.make(id)
     for answer in (env.reset(), *(env.step(["look", "help"]) for _ in range(5))):
-        print("told:", told(answer))
+        print(told(answer))
     env = textworld.gym.make(textworld.gym.register_game(files[0], infos, batch_size=1, wrappers=[AlfredDemangler()]))
-    print("told:", told(env.reset()))
+    print(told(env.reset()))
     for commands in (["look"], ("inventory",), [""], ["LOOK"], ["\n"], ["go to nowhere 1"]):
-        print("told:", commands, told(env.step(commands)))
+        print(commands, told(env.step(commands)))
     for commands in ("look", None, [], ["look", "look"]):
-        print("told:", commands, caught(env.step, commands))
+        print(commands, caught(env.step, commands))
     for call, arguments in (
         (textworld.gym.make, ["tw-none-v0"]),
         (textworld.EnvInfos, []),
@@ -109,24 +109,24 @@ def batch(files):
         (lambda: AlfredExpert(expert_type="oracle"), []),
     ):
         kind, value = caught(call, *arguments)
-        print("told:", kind, value if isinstance(value, str) else type(value).__name__)
+        print(kind, value if isinstance(value, str) else type(value).__name__)
 
 
 def alone(file):
     env = textworld.start(file, textworld.EnvInfos(won=True, admissible_commands=True), [AlfredDemangler(), AlfredInfos])
     state = env.reset()
-    print("told:", state.feedback, state.won, state["extra.gamefile"], state.score, state.moves, state["admissible_commands"])
+    print(state.feedback, state.won, state["extra.gamefile"], state.score, state.moves, state["admissible_commands"])
     state, score, done = env.step("inventory")
-    print("told:", state.feedback, state.last_command, score, done, state.missing)
+    print(state.feedback, state.last_command, score, done, state.missing)
     with redirect_stdout(StringIO()) as shown:
         env.render()
-    print("told:", repr(shown.getvalue()), env.render("text"))
+    print(repr(shown.getvalue()), env.render("text"))
     plain = textworld.start(file, textworld.EnvInfos(admissible_commands=True))
     state = plain.reset()
-    print("told:", state.feedback, state.admissible_commands)
+    print(state.feedback, state.admissible_commands)
     for command in state.admissible_commands[:8]:
         state, score, done = plain.step(command)
-        print("told:", command, state.feedback, score, done, state.admissible_commands)
+        print(command, state.feedback, score, done, state.admissible_commands)
 
 
 def planned(file):
@@ -140,7 +140,7 @@ def planned(file):
         state, score, done = env.step(state["extra.expert_plan"][0])
         if done:
             break
-    print("told:", score, done)
+    print(score, done)
 
 
 if __name__ == "__main__":

@@ -23,15 +23,15 @@ def trial(number):
     for _ in range(2):
         ob, info = env.reset()
         name = "/".join(info["extra.gamefile"][0].split("/")[-3:-1])
-        print("told:", number, name, "\n".join(ob[0].split("\n\n")[1:]).replace("\n", " "))
+        print(number, name, "\n".join(ob[0].split("\n\n")[1:]).replace("\n", " "))
         for action in ("look", info["admissible_commands"][0][0], "put mug 1 in/on desk 1"):
             observation, _, done, info = env.step([action])
-            print("told:", action, observation, done, info["won"])
+            print(action, observation, done, info["won"])
 
 
 if __name__ == "__main__":
     for name in ("alfworld", "alfworld.agents.environment", "textworld", "textworld.gym", "alfworld.nothing"):
         spec = importlib.util.find_spec(name)
-        print("told:", name, spec and (spec.name, spec.submodule_search_locations is not None or "a module"))
+        print(name, spec and (spec.name, spec.submodule_search_locations is not None or "a module"))
     for number in range(2):
         trial(number)

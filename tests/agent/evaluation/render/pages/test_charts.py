@@ -24,6 +24,7 @@ def rate(won: int, tasks: int) -> RateBar:
     return RateBar(won / tasks, wilson(won, tasks), f"{won}/{tasks}")
 
 
+@pytest.mark.heavy
 @given(st.text(max_size=60), st.integers(0, 9), st.integers(0, 10**9))
 def test_charts_are_well_formed_and_inside_their_frame(label: str, won: int, number: int) -> None:
     each = rate(won, 9)

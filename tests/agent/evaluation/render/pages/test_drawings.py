@@ -160,6 +160,6 @@ def test_a_record_of_another_place_gets_a_made_up_plan(run: Run) -> None:
 def test_a_turn_without_news_has_no_drawing() -> None:
     see = "You arrive at shelf 1. On the shelf 1, you see a mug 1."
     drawn = draw_path(said(_ROOM, see, "Nothing happens."))
-    assert list(drawn.pictures) == [0, 1]
+    assert list(drawn.pictures) == [(0, ""), (1, "")]
     assert not draw_path(said("You are nowhere.")).pictures
     assert not draw_path([]).pictures

@@ -159,6 +159,7 @@ def test_an_empty_run_has_a_page(tmp_path: Path) -> None:
     Outline(page)
 
 
+@pytest.mark.heavy
 def test_long_texts_are_cut(tmp_path: Path) -> None:
     of_run, _ = pages(tmp_path, lambda text: text + "x" * 100_000)
     assert "characters more)" in of_run

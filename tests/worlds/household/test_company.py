@@ -1,4 +1,4 @@
-"""The expert with several goals: alone, with others like it, and beside those that do not help."""
+"""An expert with several goals: alone, with others like it, and beside those that do not help."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from housequest.worlds.alfworld.expert import HouseholdExpertMemory, make_expert
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Observation
+from housequest.worlds.household.company import believed
 from housequest.worlds.household.talk import Claimed, Dropped, Finished, Saw, quoted, read_talk
 from housequest.worlds.shared import WAIT, Companion, Seat
 from scripts.bench.together import FREE, MOST_ROUNDS, SILENT, WAYS, Way, played_by
@@ -37,15 +38,17 @@ def said(message: object) -> str:
     return quoted("Bob", str(message))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("split", ["chores", "chores-home"])
 def test_one_player_reaches_several_goals(split: str) -> None:
-    for seed in SEEDS[:4]:
+    for seed in SEEDS[:3]:
         assert played_by(WORLD, WORLD.task(f"{split}:{seed}"), 1).rounds < MOST_ROUNDS
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("split", ["chores", "chores-home"])
 def test_two_divide_the_work(split: str) -> None:
-    tasks = [WORLD.task(f"{split}:{seed}") for seed in SEEDS]
+    tasks = [WORLD.task(f"{split}:{seed}") for seed in (SEEDS if split == "chores" else SEEDS[:4])]
     alone = sum(played_by(WORLD, task, 1).rounds for task in tasks)
     for way in (FREE, SILENT):
         played = [played_by(WORLD, task, 2, way) for task in tasks]
@@ -55,12 +58,35 @@ def test_two_divide_the_work(split: str) -> None:
         assert (sum(one.messages for one in played) > 0) == (way is FREE)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("way", WAYS[1:], ids=lambda way: way.name)
 def test_with_any_partner_the_chores_are_done(way: Way) -> None:
-    for seed in SEEDS:
+    for seed in SEEDS[:6]:
         assert played_by(WORLD, WORLD.task(f"chores:{seed}"), 2, way).rounds < MOST_ROUNDS
 
 
+@pytest.mark.parametrize("seed", [200_495, 200_500])
+def test_two_who_want_one_of_two_things_do_not_make_way_for_ever(seed: int) -> None:
+    way = next(one for one in WAYS if one.at_once and all(one.speaks))
+    assert played_by(WORLD, WORLD.task(f"chores:{seed}"), 2, way).rounds < 50
+
+
+def test_what_was_put_down_out_of_sight_is_no_longer_carried() -> None:
+    memory = begun("Bob stands at the countertop 1 and carries a mug 1.")
+    assert memory.belief.others[0].carried == ("mug 1",)
+    # One's own eyes say so, or whoever carried it.
+    expert = make_expert()
+    seen = Observation("You arrive at countertop 1. On the countertop 1, you see a mug 1.")
+    after = expert.observe(memory, "go to countertop 1", seen)
+    assert after.belief.others[0].carried == ()
+    told = expert.hear(memory, "Ann", ("Bob",), (said(Finished(2, "mug 1", "drawer 1")),))
+    command, thought, _ = expert.decide(told)
+    assert "mug" not in thought and command is not None
+    again = expert.hear(told, "Ann", ("Bob",), ("Bob picks up the mug 1 from the drawer 1.",))
+    assert believed(again.company, again.belief).others[0].carried == ("mug 1",)
+
+
+@pytest.mark.heavy
 def test_more_than_two_play_together() -> None:
     tasks = [WORLD.task(f"chores:{seed}") for seed in SEEDS[:6]]
     rounds = [sum(played_by(WORLD, task, number).rounds for task in tasks) for number in (1, 2, 4)]
@@ -182,6 +208,7 @@ _MESSAGES = st.one_of(
 )
 
 
+@pytest.mark.heavy
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.one_of(st.text(max_size=80), _MESSAGES.map(said), _MESSAGES.map(str)), max_size=8))
 def test_whatever_is_heard_the_expert_decides(news: list[str]) -> None:

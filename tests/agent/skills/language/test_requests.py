@@ -1,0 +1,48 @@
+"""Requests among players are read as they are meant, in wordings that the reader was not made on, too."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from housequest.agent.skills.language import wording
+from housequest.agent.skills.language.sentences import read
+from housequest.worlds.registry import make_world
+from scripts.bench.requests import opening, reads, wordings
+
+SCENE = opening(make_world("alfworld"), 62_001)
+LEAST, LEAST_HELD_OUT = 0.97, 0.9
+
+
+@pytest.mark.heavy
+def test_most_wordings_are_read_as_they_were_meant() -> None:
+    for held_out, least in ((False, LEAST), (True, LEAST_HELD_OUT)):
+        some = [one for one in wordings() if one.held_out is held_out]
+        assert sum(reads(one, read(one.said, SCENE, company=True)) for one in some) >= least * len(some)
+
+
+def test_no_kind_is_read_in_one_wording_alone() -> None:
+    right = Counter(one.kind for one in wordings() if reads(one, read(one.said, SCENE, company=True)))
+    assert len(right) == 22
+    assert min(right.values()) >= 6
+
+
+def test_several_requests_in_one_sentence_are_read_in_their_order() -> None:
+    asked = read("Put the bowl on the countertop, and then come here.", SCENE, company=True).requests
+    assert [one.kind for one in asked] == ["move", "come"]
+    (split,) = read("I take the drawers and the fridge, you take the cabinets", SCENE, company=True).requests
+    assert (split.places, split.theirs) == (("cabinet",), ("drawer", "fridge"))
+
+
+@pytest.mark.heavy
+def test_to_somebody_alone_nothing_is_a_request() -> None:
+    assert all(not read(one.said, SCENE).requests for one in wordings())
+
+
+@given(st.text(max_size=200) | st.lists(st.sampled_from(sorted(wording.everyday())), max_size=12).map(" ".join))
+def test_any_text_is_read_among_players(said: str) -> None:
+    for one in read(said, SCENE, company=True).requests:
+        assert one.kind

@@ -1,0 +1,282 @@
+"""Requests are carried out in a house with chores, answered in a sentence, and never done wrongly without a word about it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from housequest.agent.agents.spec import make_agent
+from housequest.agent.base import Turn, Unattended
+from housequest.agent.episodes.events import CallTiming, Ended, Event, Said, Started, Stepped
+from housequest.agent.episodes.loop import EpisodeConfig
+from housequest.agent.episodes.together import Partner, TogetherConfig, run_together
+from housequest.agent.skills.language import wording
+from housequest.agent.skills.obliging import LONGEST_ANSWER
+from housequest.worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.env import shared_house
+from housequest.worlds.registry import make_world
+from housequest.worlds.shared import WAIT
+from scripts.bench.requests import AGENT, HOUSE, PERSON, Afterwards, Asker, game, played, wordings
+from tests.agent.episodes.attending import Back, Person
+
+WORLD = AlfworldWorld()
+TASK = WORLD.task(f"chores:{HOUSE}")
+KINDS = tuple(dict.fromkeys(one.kind for one in wordings()))
+
+
+def asked(*said: str, rounds: int = 20, holding: bool = False, agent: str = "expert") -> Afterwards:
+    """A game in which the person says the first text, at once or once the agent holds something, and the others one a round
+    before it."""
+    before = dict(enumerate(said[1:], start=2))
+
+    def when(turn: Turn) -> bool:
+        others = turn.belief.others if turn.belief is not None else ()
+        return turn.number > len(said) and (not holding or any(one.carried for one in others))
+
+    return game(WORLD, TASK, Asker(said[0], "shelf 1", when, before=before), agent, rounds)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_expert_does_what_is_asked(kind: str) -> None:
+    for one in [each for each in wordings() if each.kind == kind][:2]:
+        outcome = played(WORLD, one)
+        assert outcome.done, (one.said, outcome.answer)
+        assert not outcome.silent
+        assert len(outcome.answer) <= LONGEST_ANSWER
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("kind", ["split", "hand", "bring", "stay", "come", "undo", "intent"])
+def test_the_builtin_model_does_what_is_asked(kind: str) -> None:
+    one = next(each for each in wordings() if each.kind == kind)
+    outcome = played(WORLD, one, "builtin", rounds=16)
+    assert outcome.done, (one.said, outcome.answer)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_builtin_model_does_all_that_is_asked(kind: str) -> None:
+    for one in [each for each in wordings() if each.kind == kind][:2]:
+        outcome = played(WORLD, one, "builtin")
+        assert outcome.done, (one.said, outcome.answer)
+        assert not outcome.silent
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("heat the fork for me", "A fork cannot be made hot."),
+        ("put the bowl in the oven", "I know of no oven here."),
+        ("put the bowl on the sofa", "There is no sofa here."),
+        ("wait at cabinet 40", "There is no cabinet 40 here, only cabinet 1 to 13."),
+        ("put the bowl in the toaster", "A bowl does not go into a toaster."),
+        ("bring me the fridge", "A fridge cannot be carried."),
+        ("take the sofa, I take the drawers", "There is no sofa here."),
+        ("take care of the bowl", "No chore is about the bowl; tell me what to do with it."),
+        ("don't put the bowl on the countertop", "I will not."),
+        ("blorp the wug", 'I do not understand that; say it in other words, such as "bring me the bowl".'),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_costs_no_turn(said: str, answer: str) -> None:
+    after = asked(said)
+    assert after.answer == answer
+    assert after.mine == asked("thanks").mine
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        (("I'll do the bread", "you do the bread"), "The bread is yours. I drop it."),
+        (("you do the bread", "I'll do the bread"), "I take the bread. I drop that you do it."),
+        (("bring me the bowl", "put the fork in the sink"), "I drop the other errand ("),
+        (("bring me the bowl", "put the egg on the countertop", "wait"), "I drop the other errand"),
+        (("check the drawers", "I check the drawers"), "I take the drawers."),
+        (("go on", "wait"), "I go on: "),
+        (("what are you doing?", "wait"), "I wait, until you say go on."),
+        (("what are you doing?", "follow me"), "I follow Ann."),
+    ],
+)
+def test_the_newest_request_counts_and_the_older_one_is_said_to_be_dropped(said: Sequence[str], answer: str) -> None:
+    assert answer in asked(*said).answer
+
+
+@pytest.mark.parametrize(
+    ("said", "answer", "given"),
+    [
+        (
+            "bring me both forks",
+            "I bring fork 3 to you. I have not seen another fork yet; I look for it and bring it to you.",
+            ["fork 3", "fork 1"],
+        ),
+        ("bring me all the forks", "I bring fork 3 to you. I know of no other fork.", ["fork 3"]),
+        ("bring me a fork", "I bring fork 3 to you.", ["fork 3"]),
+        ("wash the fork and bring me the fork", "I clean fork 3 and bring it to you. I bring fork 3 to you.", ["fork 3"]),
+    ],
+)
+def test_as_many_are_brought_as_are_asked_for(said: str, answer: str, given: list[str]) -> None:
+    outcome = asked(said, rounds=24)
+    taken = [
+        deed.command.removeprefix("take ") for deed in outcome.after if deed.player == AGENT and "take fork" in deed.command
+    ]
+    assert (outcome.answer, [one.partition(" from ")[0] for one in taken]) == (answer, given)
+
+
+def test_places_are_opened_and_gone_to() -> None:
+    after = asked("open drawer 2")
+    assert after.answer == "I open drawer 2."
+    assert after.mine[:2] == ["go to drawer 2", "open drawer 2"]
+    assert asked("look in the drawers").answer == "I take the drawers."
+    assert asked("go to the fridge").mine[0] == "go to fridge 1"
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("I'll do the apple", "I cannot divide this task between us, so I go on with all of it."),
+        ("heat the apple", "There is no way to heat things in this house."),
+        ("wait", "I wait, until you say go on."),
+    ],
+)
+def test_in_an_apartment_nothing_is_promised_that_is_not_kept(said: str, answer: str) -> None:
+    world = make_world("household-graph")
+    assert game(world, world.task("generated:1"), Asker(said, "nowhere 1"), rounds=6).answer == answer
+
+
+@pytest.mark.heavy
+def test_in_an_apartment_the_places_are_divided() -> None:
+    world = make_world("household-graph")
+    task = world.task("generated:1")
+    visits = {
+        said: [
+            command
+            for command in game(world, task, Asker(said, "nowhere 1"), rounds=12).mine
+            if command.startswith("walk to kitchencabinet")
+        ]
+        for said in ("hello", "you take the cupboards", "I take the cupboards")
+    }
+    assert len(visits["you take the cupboards"]) > len(visits["hello"])
+    assert not visits["I take the cupboards"]
+
+
+def test_what_is_not_understood_beside_a_request_is_said() -> None:
+    assert asked("I take the drawers, and grab the oven").answer == 'You take the drawers. I do not understand "grab the oven".'
+
+
+def test_what_is_in_the_hand_is_put_down_first_and_never_lost() -> None:
+    after = asked("bring me the bowl", holding=True)
+    held = next(one.command.split(" from ")[0][5:] for one in reversed(after.before) if one.command.startswith("take "))
+    assert f"First I put down {held}." in after.answer
+    assert after.mine[0].startswith(("go to ", f"move {held} to "))
+    assert any(one.startswith(f"move {held} to ") for one in after.mine)
+    stopped = asked("stop", holding=True)
+    assert "I still hold" in stopped.answer
+    assert set(stopped.mine) == {WAIT}
+
+
+def test_a_thing_that_the_chores_want_where_it_is_is_taken_away_only_if_asked_twice() -> None:
+    after = game(WORLD, TASK, Asker("bring me the kettle", "shelf 1", lambda turn: turn.number == 12), rounds=16)
+    assert "say it again" in after.answer
+    assert not any(one.startswith("take kettle") for one in after.mine)
+    before = {12: "bring me the kettle"}
+    again = game(
+        WORLD, TASK, Asker("bring me the kettle!", "shelf 1", lambda turn: turn.number == 13, before=before), rounds=24
+    )
+    assert any(one.startswith("give kettle") for one in again.mine)
+
+
+def test_what_a_person_keeps_is_brought_to_them_if_the_agent_holds_it() -> None:
+    after = game(WORLD, TASK, Asker("I'll do the kettle", "shelf 1", lambda turn: turn.number > 4), rounds=14)
+    assert after.answer == "The kettle is yours; I bring you kettle 2."
+    assert "give kettle 2 to Ann" in after.mine
+
+
+def test_with_full_hands_the_thing_is_put_down_beside_the_person() -> None:
+    walks = {1: "countertop 2", 2: "countertop 2"}
+    asker = Asker("bring me the bowl", "shelf 1", lambda turn: turn.number >= 3, walks=walks)
+    after = game(WORLD, TASK, asker, rounds=20)
+    assert any(one.startswith(("give bowl", "move bowl")) for one in after.mine)
+
+
+@pytest.mark.parametrize("obey", ["people", "all"])
+def test_agents_are_heard_and_people_are_obeyed(obey: str) -> None:
+    said, deeds = list[tuple[str | None, str]](), list[tuple[str | None, str]]()
+    starts = list[Started]()
+
+    def listen(event: Event | CallTiming) -> None:
+        if isinstance(event, Event) and isinstance(event.body, Said):
+            said.append((event.player, event.body.text))
+        if isinstance(event, Event) and isinstance(event.body, Stepped):
+            deeds.append((event.player, event.body.command))
+        if isinstance(event, Event) and isinstance(event.body, Started):
+            starts.append(event.body)
+
+    talker = Asker("wait", "shelf 1", name="talker")
+    partners = [
+        Partner(PERSON, talker, EpisodeConfig(WORLD, max_turns=8)),
+        Partner(AGENT, make_agent("expert", world=WORLD), EpisodeConfig(WORLD)),
+    ]
+    company = TogetherConfig(obey="all" if obey == "all" else "people")
+    ended = asyncio.run(run_together(shared_house(WORLD, TASK, (PERSON, AGENT)), partners, listen, company))
+    assert ended.assisted is False
+    assert starts[0].obey == obey
+    assert ((AGENT, "I wait, until you say go on.") in said) == (obey == "all")
+    assert ((AGENT, WAIT) in deeds) == (obey == "all")
+
+
+def test_words_are_no_help_and_going_back_takes_them_back() -> None:
+    told, ends = list[Event](), list[Ended]()
+
+    def play(attending: Person | None) -> list[tuple[str | None, str]]:
+        told.clear()
+
+        def listen(event: Event | CallTiming) -> None:
+            if isinstance(event, Event):
+                told.append(event)
+            if attending is not None:
+                attending.hear(event)
+
+        partners = [
+            Partner(
+                PERSON, Asker("bring me the bowl", "shelf 1"), EpisodeConfig(WORLD, max_turns=10), attending or Unattended()
+            ),
+            Partner(AGENT, make_agent("expert", world=WORLD), EpisodeConfig(WORLD)),
+        ]
+        ends.append(asyncio.run(run_together(shared_house(WORLD, TASK, (PERSON, AGENT)), partners, listen)))
+        return [(one.player, one.body.command) for one in told if isinstance(one.body, Stepped) and one.player == AGENT]
+
+    straight = play(None)
+    assert not ends[0].assisted
+    played_again = play(Person(ends=[Back(3)]))
+    # The person asked in round 3, before the place to which it goes back: the errand is still known, and all goes on as before.
+    assert played_again[-7:] == straight[-7:]
+    assert played_again[:10] == straight
+
+
+WORDS = st.lists(st.sampled_from(sorted(wording.everyday())), max_size=8).map(" ".join)
+MIXED = st.lists(st.sampled_from([one.said for one in wordings()]), min_size=1, max_size=3).map(", ".join)
+
+
+@pytest.mark.heavy
+@settings(max_examples=30, deadline=None)
+@given(st.text(max_size=100) | WORDS | MIXED)
+def test_no_sentence_makes_an_agent_fail_or_do_what_is_impossible(said: str) -> None:
+    impossible = list[str]()
+
+    def listen(event: Event | CallTiming) -> None:
+        if isinstance(event, Event) and isinstance(event.body, Stepped) and event.player == AGENT:
+            # It may stand at a place without knowing it.
+            impossible.extend({event.body.command} if not event.body.accepted and "go to " not in event.body.command else ())
+
+    partners = [
+        Partner(PERSON, Asker(said, "shelf 1"), EpisodeConfig(WORLD, max_turns=12)),
+        Partner(AGENT, make_agent("expert", world=WORLD), EpisodeConfig(WORLD)),
+    ]
+    ended = asyncio.run(run_together(shared_house(WORLD, TASK, (PERSON, AGENT)), partners, listen))
+    assert ended.outcome in ("lost", "won"), ended
+    assert not impossible
