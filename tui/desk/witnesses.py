@@ -247,7 +247,7 @@ def import_book(path: Path, into: str | None = None) -> tuple[Rulebook, int]:
         return _saved(read_book(path), into, path.stem), 0
     records: dict[str, bytes] = {}
     with _unpacked(path) as archive:
-        members = [info for info in archive.infolist() if not info.is_dir()]
+        members = [info for info in archive.infolist() if not info.filename.endswith("/")]
         books = [info for info in members if info.filename.endswith(SUFFIX) and "/" not in info.filename]
         if len(books) != 1 or len(members) > MOST_RECORDS or sum(info.file_size for info in members) > LARGEST_ARCHIVE:
             limits = f"one rulebook and at most {MOST_RECORDS:,} records, of {LARGEST_ARCHIVE:,} bytes in all"

@@ -282,7 +282,7 @@ def _members(source: Path) -> Iterator[_Member]:
     if start.startswith(b"PK"):
         with zipfile.ZipFile(source) as archive:
             for info in archive.infolist():
-                if not info.is_dir():
+                if not info.filename.endswith("/"):
                     yield _Member(info.filename, info.file_size, info.external_attr >> 16, partial(archive.open, info))
         return
     openers: dict[bytes, Any] = {b"\xfd7zXZ\0": lzma.open, b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"": open}
