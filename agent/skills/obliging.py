@@ -1,4 +1,4 @@
-"""Does what others who play in the same house ask, and answers in a sentence: for every agent that plays in a household.
+"""Does what others who play in the same house ask, and answers in a sentence, for the expert and the built-in model.
 
 People are obeyed; of what agents say in words, only reports and offers are taken in. What cannot be done is said with its
 reason, and costs no turn; of several things or places the nearest is meant, and is named with its number. The newest request
