@@ -39,7 +39,7 @@ class Frozen(BaseModel):
 Talking = Literal["free", "turn", "off"]
 """The price of a message to the other players: none, a turn, or nobody talks."""
 Deciding = Literal["turns", "at-once"]
-"""Players of a round decide one after the other, each told what it could see of the earlier ones; or all on the state at its start."""
+"""Players of a round decide one after the other, each told what it could see before; or all on the state at its start."""
 Obeying = Literal["people", "all"]
 """The players whose requests agents carry out: people, of whom others only take in reports and offers, or everybody."""
 

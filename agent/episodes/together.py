@@ -1,7 +1,7 @@
 """Several players in one house: they play in rounds, each with its own agent, memory, belief and config.
 
-All their events are one chain. The seed gives each round its order. Players act one after the other, each told what it could see of
-the earlier ones; or all decide at once, on the house as it is. A turn is played as if its player were alone.
+All their events are one chain. The seed gives each round its order. Players act one after the other, each told what it
+could see of the earlier ones; or all decide at once, on the house as it is. A turn is played as if its player were alone.
 """
 
 from __future__ import annotations

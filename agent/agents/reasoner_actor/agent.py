@@ -218,7 +218,7 @@ class BriefPrompting:
         state = memory.state
         assert state is not None
         scene = Surroundings(state.belief, self.household, memory.goal, tuple(command for _, command in state.seen))
-        mind = Mind(memory.plan, memory.step, turns=turn.left)
+        mind = Mind(memory.plan, memory.step, turns=turn.left, barred=turn.declined)
         heard = hear(turn.hints, state.told, scene, mind, turn.answered)
         for answer in heard.answers:
             emit(events.Thought(role=REASONER.name, text=answer, answers=True))

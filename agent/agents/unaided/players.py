@@ -34,6 +34,7 @@ from housequest.agent.skills.partnership import NOBODY_ASKED, Partnership, atten
 from housequest.agent.skills.searching import ToldPrior
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation, Policy, Transition
+from housequest.worlds.household import weighing
 from housequest.worlds.household.arrangement import Arrangement, Arranging
 from housequest.worlds.household.base import Household, PriorSearch, Weighing
 from housequest.worlds.household.weighing import Odds, Weighed, after_a_look
@@ -92,7 +93,11 @@ class PolicyAgent:
         return self._play(memory, turn, emit)
 
     def _play_advised(self, memory: _Beside, turn: Turn, scene: Surroundings, emit: Emitter) -> tuple[Decision, _Beside]:
-        heard = hear(turn.hints, memory.told, scene, Mind(turns=turn.left), turn.answered)
+        _, thought, after = self._searching(turn).decide(memory.policy)
+        weighs = self._weighs(after, turn)
+        reason = weighing.told(weighs) if weighs else ""
+        mind = Mind(aim=thought, reason=reason, turns=turn.left, barred=turn.declined)
+        heard = hear(turn.hints, memory.told, scene, mind, turn.answered)
         for said in heard.answers:
             emit(Thought(role=self.name, text=said.removesuffix(PASSED_ON), answers=True))
         barred = {*heard.told.barred(scene.belief, scene.commands), *turn.declined}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from housequest.agent.skills import naming
@@ -16,16 +16,27 @@ _MOST = 4
 
 @dataclass(frozen=True, slots=True)
 class Mind:
-    """An agent's mind: its ``plan`` with the present ``step``, the ``reason`` of its next command, the person's words
-    that it follows (``told``), all that it was told and still counts (``advice``), and the ``turns`` left; each only as far as
-    there is one."""
+    """An agent's mind, as far as there is one.
+
+    Args:
+        plan: Its plan.
+        step: The present step, from 0.
+        aim: What it is about, if it has no plan.
+        reason: What it weighed for its next command.
+        told: The person's words that it follows.
+        advice: All that it was told and still counts.
+        turns: The turns left.
+        barred: The commands that it may not give now.
+    """
 
     plan: Sequence[str] = ()
     step: int = 0
+    aim: str = ""
     reason: str = ""
     told: str = ""
     advice: str = ""
     turns: int | None = None
+    barred: Collection[str] = ()
 
 
 def answer(question: Question, scene: Surroundings, mind: Mind) -> str:
@@ -54,7 +65,9 @@ def answer(question: Question, scene: Surroundings, mind: Mind) -> str:
         case "why":
             if mind.told:
                 return f'Because you said: "{mind.told}".'
-            return mind.reason or (f"My plan says so. {_at_work(mind)}" if mind.plan else _at_work(mind))
+            if mind.reason:
+                return f"Because {mind.reason}."
+            return f"My plan says so. {_at_work(mind)}" if mind.plan else _at_work(mind)
         case "told":
             return f"You told me {mind.advice}." if mind.advice else "You have told me nothing that still counts."
         case "turns":
@@ -69,7 +82,9 @@ def answer(question: Question, scene: Surroundings, mind: Mind) -> str:
 
 
 def _at_work(mind: Mind) -> str:
-    return f"I am at step {mind.step + 1}: {mind.plan[mind.step]}." if mind.plan else "I have no plan yet."
+    if mind.plan:
+        return f"I am at step {mind.step + 1}: {mind.plan[mind.step]}."
+    return f"My next aim: {mind.aim}." if mind.aim else "I have no plan yet."
 
 
 def _listed(names: Sequence[str]) -> str:

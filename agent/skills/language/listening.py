@@ -79,8 +79,9 @@ def hear(hints: Iterable[str], told: Advice, scene: Surroundings, mind: Mind, an
     every = [list[str]() for _ in hints]
     for hint, answers in zip(hints, every, strict=True):
         reading = sentences.read(hint, scene)
-        followed = told.directions.hint if told.directions is not None else ""
-        now = replace(mind, told=followed, advice=told.words)
+        # Words that a person sent and then declined are not why it does the next thing.
+        follows = told.directions is not None and told.directions.next(scene.belief, scene.goal, mind.barred) is not None
+        now = replace(mind, told=told.directions.hint if told.directions and follows else "", advice=told.words)
         if reading.question is not None:
             answers.append(answer(reading.question, scene, now))
         elif (replied := _control(reading)) is not None:

@@ -17,7 +17,7 @@ from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.skills.language import sentences
 from housequest.agent.skills.language.answers import Mind, answer
 from housequest.agent.skills.language.directions import Directions, directed
-from housequest.agent.skills.language.listening import cannot_follow
+from housequest.agent.skills.language.listening import Advice, cannot_follow, hear
 from housequest.agent.skills.language.sentences import Surroundings, Understood
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import Observation, Transition
@@ -266,6 +266,20 @@ def test_questions_are_answered_from_belief(question: str, said: str) -> None:
 def test_while_it_does_what_a_person_said_that_is_why() -> None:
     mind = Mind(("find an egg",), told="look in the fridge")
     assert answered("why?", WITH_EGG, mind) == 'Because you said: "look in the fridge".'
+
+
+def test_who_has_no_plan_tells_what_was_weighed_and_the_next_aim() -> None:
+    mind = Mind(aim="find a mug", reason="for a mug the cabinets are likelier")
+    assert answered("why?", WITH_EGG, mind) == "Because for a mug the cabinets are likelier."
+    assert answered("what next?", WITH_EGG, mind) == "My next aim: find a mug."
+
+
+def test_declined_words_are_not_why() -> None:
+    here = scene(WITH_EGG)
+    followed, _, _ = hear(["look in the fridge"], Advice(), here, Mind())
+    assert hear(["why?"], followed, here, Mind(aim="heat it")).answers == ('Because you said: "look in the fridge".',)
+    declined = Mind(aim="heat it", barred={"go to fridge 1", "open fridge 1"})
+    assert hear(["why?"], followed, here, declined).answers == ("My next aim: heat it.",)
 
 
 def test_a_suggestion_that_asks_why_not_is_no_question() -> None:
