@@ -168,7 +168,7 @@ class RunningErrand:
             return self._go(at)
         if len(other.carried) < belief.hands:
             return ErrandStep(gift(thing, other.name), self.errand)
-        if not accepts(thing, at, self.scene):
+        if not self.scene.household.counts().takes(at, thing):
             return ErrandStep(WAIT, self.errand)
         self.errand = replace(self.errand, whom="", place=at)
         return self._put(thing, at)._replace(says=(f"Your hands are full, so I put {thing} on {at}.",))
@@ -202,18 +202,12 @@ def appliance(treatment: Treatment, belief: Belief) -> Receptacle | None:
     return min(alike, key=lambda one: (not belief.is_here(one.name), one.number), default=None)
 
 
-def accepts(thing: str, place: str, scene: Surroundings) -> bool:
-    """False if things of this kind are known not to go into places of this kind."""
-    known = scene.household.counts().accepts
-    return kind(place) not in known or kind(thing) in known[kind(place)]
-
-
 def spare_place(thing: str, scene: Surroundings) -> str | None:
     """The nearest place to put a thing down, open ones first, and none where a goal wants it."""
     belief, goals = scene.belief, scene.household.read_goals(scene.goal, scene.belief.kinds)
     targets = {goal.receptacle for goal in goals if goal.object == kind(thing)}
-    found = [one for one in belief.receptacles if accepts(thing, one.name, scene) and one.kind not in targets]
-    found = found or [one for one in belief.receptacles if accepts(thing, one.name, scene)]
+    takers = [one for one in belief.receptacles if scene.household.counts().takes(one.name, thing)]
+    found = [one for one in takers if one.kind not in targets] or takers
 
     def order(one: Receptacle) -> tuple[object, ...]:
         shut = one.openness == "closed" or (one.openness is None and scene.household.counts().openable(one.kind) > 0.5)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from housequest.agent.base import Turn
-from housequest.agent.skills.errands import RunningErrand, accepts, appliance, nearest, spare_place
+from housequest.agent.skills.errands import RunningErrand, appliance, nearest, spare_place
 from housequest.agent.skills.language import grounding, sentences
 from housequest.agent.skills.language.answers import Mind, answer
 from housequest.agent.skills.language.requests import PlayerRequest, RequestKind
@@ -377,7 +377,7 @@ class _Heeding:
             return f"That is done already: {name} is at {place}."
         if item is not None and item.where is not None and kind(item.where) == request.places[0]:
             return f"That is done already: {name} is at {item.where}."
-        if name and not accepts(name, place, self.scene):
+        if name and not self.scene.household.counts().takes(place, name):
             return f"{with_article(kind(name)).capitalize()} does not go into {with_article(kind(place))}."
         if why := self._hindrance(request, name) or self._untreatable(name, request.treatment):
             return why
@@ -448,7 +448,7 @@ class _Heeding:
             return f"I cannot: {'you have' if who == self.who else f'{who} has'} {name} now."
         if item.where == place:
             return f"That is done already: {name} is at {place}."
-        if not accepts(name, place, self.scene):
+        if not self.scene.household.counts().takes(place, name):
             return f"{with_article(kind(name)).capitalize()} does not go into {with_article(kind(place))}."
         changed = f", {' and '.join(item.state)} as it is now" if item.state else ""
         return self._send(PlayerErrand(f"I put {name} back on {place}{changed}.", name, place=place))

@@ -4,7 +4,7 @@ order or by name instead."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -171,9 +171,7 @@ class _Decision:
         elif held.kind == goal.object:
             yield from self._light(goal, held, goal.lamp) if goal.lamp else self._deliver(goal, held)
         else:
-            thought = f"the {held.name} is not needed; put it down"
-            for one in self._nearest(self.belief.receptacles):
-                yield from self._at(one, f"move {held.name} to {one.name}", thought, inside=True)
+            yield from self._put_down(held)
 
     def _met(self, goal: Goal) -> bool:
         """True if the goal is believed reached; if the game goes on, the goal was misread."""
@@ -194,6 +192,14 @@ class _Decision:
         # Two objects must be in the same receptacle, so the second goes where the first is.
         for one in sorted(self._all_of(goal.receptacle or ""), key=lambda one: -len(self._settled(goal, one))):
             yield from self._at(one, f"move {held.name} to {one.name}", f"put the {held.name} in the {one.name}", inside=True)
+
+    def _put_down(self, held: Item, wanted: Collection[str | None] = ()) -> Iterator[Move]:
+        """Put down what is not needed, where such things are known to go before other places; not where they are ``wanted``."""
+        counts = self.counts or HOUSEHOLD.counts()
+        places = self._nearest(one for one in self.belief.receptacles if one.kind not in wanted)
+        for one in sorted(places, key=lambda one: not counts.takes(one.name, held.name)):
+            thought = f"the {held.name} is not needed; put it down"
+            yield from self._at(one, f"move {held.name} to {one.name}", thought, inside=True)
 
     def _light(self, goal: Goal, held: Item, lamp: str) -> Iterator[Move]:
         holders = {holder.name: item for item in self._found(lamp) for holder in self.belief.holders(item.name)}
@@ -369,10 +375,7 @@ class _Errands(_Decision):
         number = self.work.purposes().get(held.name)
         if number is None:
             self.claims = ()
-            targets = {goal.receptacle for goal in self.memory.goals if goal.object == held.kind}
-            thought = f"the {held.name} is not needed; put it down"
-            for one in self._nearest(one for one in self.belief.receptacles if one.kind not in targets):
-                yield from self._at(one, f"move {held.name} to {one.name}", thought, inside=True)
+            yield from self._put_down(held, {goal.receptacle for goal in self.memory.goals if goal.object == held.kind})
             return
         goal = self.memory.goals[number - 1]
         targets = self._targets(number)

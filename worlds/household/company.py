@@ -162,11 +162,11 @@ def observing(
 
 def believed(company: CompanyMemory, belief: Belief) -> Belief:
     """The belief with what others told."""
-    if not company.told:
+    if not company.told or not company.trusts:
         return belief
     builder, carried = BeliefBuilder(belief), {*belief.carried, *(thing for one in belief.others for thing in one.carried)}
     for told in company.told:
-        if told.treatment is not None and company.trusts:
+        if told.treatment is not None:
             known = {"clean": True} if told.treatment == "clean" else {"heat": ADJECTIVES[told.treatment]}
             builder.learn(told.thing, **known)
         if told.place is None or (told.thing in carried and not told.laid):

@@ -175,6 +175,10 @@ class Counts:
         placement = found.places.get(receptacle)
         return (placement.holding + 0.1) / (placement.available + 1) if placement else 0.1 / (found.games + 1)
 
+    def takes(self, place: str, thing: str) -> bool:
+        """False if a place of this name or kind is known to take no such thing."""
+        return kind(place) not in self.accepts or kind(thing) in self.accepts[kind(place)]
+
     def openable(self, receptacle: str) -> float:
         """The share of receptacles of this kind that can be opened, over all rooms; 0 for a kind that was never seen."""
         found = [room.receptacles[receptacle] for room in self.rooms.values() if receptacle in room.receptacles]

@@ -62,6 +62,10 @@ class SharedHousehold(ABC, Generic[E]):
     def notices(self, observer: str, actor: str, things: tuple[str, ...]) -> bool:
         """True if ``observer``, who is in the same room, sees what ``actor`` has just done with these things."""
 
+    def beside(self, player: str, other: str) -> bool:
+        """True if one can reach the other."""
+        return self.figure(player)[:2] == self.figure(other)[:2]
+
     @abstractmethod
     def spread(self, actor: str) -> None:
         """Bring the other envs into line with that of ``actor``, who has just acted."""
@@ -148,7 +152,7 @@ class SharedHousehold(ABC, Generic[E]):
         if thing not in giver.carried:
             return f"You do not hold the {thing}"
         receiver = self.figure(other)
-        if receiver[:2] != giver[:2]:
+        if not self.beside(player, other):
             return f"{other} is not here; go to the same place first"
         return "" if len(receiver.carried) < self._hands else f"{other} has no free hand"
 

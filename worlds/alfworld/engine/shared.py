@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from housequest.worlds.alfworld.engine.game import NOTHING, Game
 from housequest.worlds.alfworld.engine.native import REFUSED, NativeEnv
-from housequest.worlds.base import Task
+from housequest.worlds.base import Step, Task
 from housequest.worlds.household.sharing import Figure, SharedHousehold
 
 
@@ -23,16 +23,30 @@ class SharedNative(SharedHousehold[NativeEnv]):
     def __init__(self, task: Task, game: Game, players: Sequence[str], rooms: Mapping[str, str] | None = None) -> None:
         super().__init__({player: NativeEnv(task, game) for player in players}, hands=1)
         self._game, self._rooms = game, rooms or {}
+        self._went: Mapping[str, str] = {}
 
     def figure(self, player: str) -> Figure:
         game, state = self._game, self.envs[player].state
-        here = game.receptacles_at[state.place]
-        at = game.receptacles[here[0]] if here else ""
+        here, went = self._around(player), self._went.get(player)
+        at = went if went in here else next(iter(here), "")
         return Figure(self._rooms.get(at, ""), at, () if state.held == NOTHING else (game.objects[state.held],))
+
+    def step(self, player: str, command: str) -> Step:
+        verb, _, name = command.strip().partition("go to ")
+        if not verb and name in self._game.receptacles and name not in self._around(player):
+            # Several receptacles may be at one place: others see to which of them somebody went.
+            self._went = {**self._went, player: name}
+        return super().step(player, command)
 
     def notices(self, observer: str, actor: str, things: tuple[str, ...]) -> bool:
         del things
-        return self.envs[observer].state.place == self.envs[actor].state.place
+        return self.beside(observer, actor)
+
+    def beside(self, player: str, other: str) -> bool:
+        return self.envs[player].state.place == self.envs[other].state.place
+
+    def _around(self, player: str) -> list[str]:
+        return [self._game.receptacles[one] for one in self._game.receptacles_at[self.envs[player].state.place]]
 
     def spread(self, actor: str) -> None:
         house = self.envs[actor].state
