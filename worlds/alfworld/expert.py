@@ -442,8 +442,9 @@ class _Errands(_Decision):
     def _cost(self, one: Receptacle, wanted: list[str]) -> tuple[float, str, int]:
         if self.counts is None:
             return self._by_chance_or_name(one)
-        chance = 0.0
+        chance, goals = 0.0, self.memory.goals
+        # Of several goals nothing lies at its target; of a single one, what is yet to be treated may.
+        targets = {goal.object for goal in goals if goal.receptacle == one.kind and (len(goals) > 1 or not goal.treatment)}
         for name in wanted:
-            at_goal = any(goal.object == name and goal.receptacle == one.kind for goal in self.memory.goals)
-            chance += self.prior.chance(name, one.name, self.memory.room) * (AT_ITS_GOAL if at_goal else 1.0)
+            chance += self.prior.chance(name, one.name, self.memory.room) * (AT_ITS_GOAL if name in targets else 1.0)
         return (self._looking_costs(one) / chance, *by_name(one.name))
