@@ -305,11 +305,10 @@ class _Decision:
         return self._shut_chance(one) > 0.5
 
     def _shut_chance(self, one: Receptacle) -> float:
-        """The probability that this must be opened first: observed, else like its kind in this house, else by the counts."""
-        if one.openness:
-            return float(one.openness == "closed")
-        if f"open {one.name}" in self.memory.failed:
-            return 0.0
+        """The probability that this must be opened first: observed, else like its kind in this house, else by the counts. What
+        could not be opened is open: if it was closed before, by somebody else."""
+        if one.openness or f"open {one.name}" in self.memory.failed:
+            return float(one.openness == "closed" and f"open {one.name}" not in self.memory.failed)
         if one.kind not in self._openable:
             alike = [each.openness != "surface" for each in self.belief.receptacles if each.openness and each.kind == one.kind]
             usual = self.counts.openable(one.kind) if self.counts else 0.0
