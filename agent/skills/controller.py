@@ -88,7 +88,7 @@ class Controller:
         words = re.findall(r"[a-z]+", goal[:10_000].lower())[:MOST_WORDS]
         belief = opening.belief or Belief()
         several = self._household.read_goals(goal, sorted(belief.kinds))
-        read = several[0] if len(several) == 1 else None
+        read = several[0] if len(several) == 1 and self._treating else None
         salt = salt_of(self._seed, (one.name for one in belief.receptacles)) if self._search in {"random", "llm"} else ""
         # Things stay where they are put down if nothing is treated there, or if each skill is the planner's own.
         bringing = self._near or not self._treating or not _TWO.isdisjoint(words)

@@ -5,7 +5,6 @@ It is plain data that agents keep in their memories, so that going back restores
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -125,12 +124,9 @@ def settled(goal: Goal, belief: Belief) -> tuple[str, ...]:
 
 
 def goal_at(number: int, sentence: str, household: Household) -> str:
-    """The sentence of one of the goals that a sentence states, as the sentence itself words it."""
-    goals = household.read_goals(sentence)
-    if len(goals) < number:
-        return sentence
-    clauses = re.split(r", (?:and )?", sentence.strip().rstrip("."))
-    return f"{clauses[number - 1] if len(clauses) == len(goals) else goals[number - 1]}."
+    """The sentence of one of the goals that a sentence states."""
+    clauses = household.goal_clauses(sentence)
+    return f"{clauses[number - 1]}." if number <= len(clauses) else sentence
 
 
 def picking(partnership: Partnership, scene: Surroundings) -> Obliged:
@@ -145,6 +141,9 @@ def picking(partnership: Partnership, scene: Surroundings) -> Obliged:
         return Obliged(partnership, None)  # to look for one thing, all are needed
     missing = [number for number, goal in enumerate(goals, start=1) if len(settled(goal, belief)) < goal.count]
     left = [number for number in missing if number not in told]
+    last = next(reversed(scene.household.steps(scene.goal) or ()), None)
+    # Once all is brought, something may have to be switched on, which is no goal of its own.
+    ends = not left and last is not None and last.verb == "use" and not goals[-1].lamp
 
     def order(number: int) -> tuple[bool, ...]:
         thing = goals[number - 1].object
@@ -160,7 +159,7 @@ def picking(partnership: Partnership, scene: Surroundings) -> Obliged:
         where = next((one.name for one in belief.holders(thing)), "")
         says = (str(Finished(partnership.goal, thing, where)),) if where else ()
     if not left:
-        return Obliged(replace(partnership, goal=0, idle=partnership.idle + 1), WAIT if goals else None, says)
+        return Obliged(replace(partnership, goal=0, idle=partnership.idle + 1), None if ends or not goals else WAIT, says)
     number = min(left, key=order)
     goal = goals[number - 1]
     if number != partnership.goal and goal.receptacle:

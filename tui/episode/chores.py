@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from housequest.tui.episode.state import YOU, EpisodeMoment
@@ -10,8 +9,6 @@ from housequest.worlds.household.belief import Belief, Item, kind
 from housequest.worlds.household.goals import Goal
 from housequest.worlds.household.talk import Claimed, Dropped, Finished
 from housequest.worlds.registry import household
-
-_CLAUSES = re.compile(r", (?:and )?")
 
 
 class ChoreRow(NamedTuple):
@@ -29,9 +26,7 @@ def chore_rows(moment: EpisodeMoment) -> tuple[ChoreRow, ...]:
     if started is None or not started.players or belief is None or reader is None:
         return ()
     goals = reader.read_goals(started.goal, belief.kinds)
-    texts = _CLAUSES.split(started.goal.strip().rstrip("."))
-    if len(texts) != len(goals):
-        texts = [started.goal.strip().rstrip(".")] * len(goals)
+    texts = reader.goal_clauses(started.goal, belief.kinds)
     at, finished = _said(moment)
     won = moment.ended is not None and moment.ended.outcome == "won"
     rows: list[ChoreRow] = []

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from housequest.worlds.graphs.graph import Graph, plain
+from housequest.worlds.household.goals import TYPES, Goal
 from housequest.worlds.text import plural_of
 
 How = Literal["on", "inside", "turnOn"]  # VirtualHome's words.
@@ -97,6 +98,14 @@ class Wanted(NamedTuple):
         things = listed([_several(count, kind) for kind, count in self.things.items()])
         where = f"{'in' if self.how == 'inside' else 'on'} the {spoken(self.place)}"
         return f"put {things} {where}{' and switch it on' if self.switched else ''}"
+
+    def goals(self) -> tuple[Goal, ...]:
+        """The parts that players divide, one for each kind of thing."""
+        return tuple(Goal(TYPES["place"], thing, self.place, count=count) for thing, count in self.things.items())
+
+    def clauses(self) -> tuple[str, ...]:
+        """The `goals` in words."""
+        return tuple(str(self._replace(things={thing: count}, switched=False)) for thing, count in self.things.items())
 
 
 def spoken(kind: str) -> str:

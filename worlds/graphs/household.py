@@ -23,7 +23,7 @@ from housequest.worlds.graphs.houses import FAMILIES, VOCABULARY, counts_of, wri
 from housequest.worlds.household.base import Commands, Household, Terms
 from housequest.worlds.household.belief import MAX_TEXT, Belief, BeliefBuilder, Openness, Receptacle, by_name
 from housequest.worlds.household.counts import Counts
-from housequest.worlds.household.goals import Skill, Topic
+from housequest.worlds.household.goals import Goal, Skill, Topic
 from housequest.worlds.text import with_article
 
 
@@ -387,8 +387,8 @@ def _without(names: Sequence[str] | None, gone: str) -> tuple[str, ...]:
 
 
 class GraphHousehold(Household):
-    """Reads the world's texts, but no goals: these name several things, which a `Goal` cannot. ``classes`` gives those of the
-    user's apartments, each with its properties; by default they are those of made-up ones. Planners can name only these."""
+    """Reads the world's texts, and of a goal its parts, one for each kind of thing. ``classes`` gives those of the user's
+    apartments, each with its properties; by default they are those of made-up ones. Planners can name only these."""
 
     def __init__(self, classes: Callable[[], Classes] | None = None) -> None:
         self._classes = classes
@@ -403,6 +403,14 @@ class GraphHousehold(Household):
     def update(self, belief: Belief, command: str, observation: Observation, /) -> Belief:
         del command
         return _Reading(belief).read(observation.text) if observation.accepted else belief
+
+    def read_goals(self, sentence: str, receptacles: Sequence[str] | None = None, /) -> tuple[Goal, ...]:
+        wanted = self.wanted(sentence, frozenset(receptacles or ()))
+        return () if wanted is None else wanted.goals()
+
+    def goal_clauses(self, sentence: str, receptacles: Sequence[str] | None = None, /) -> tuple[str, ...]:
+        wanted = self.wanted(sentence, frozenset(receptacles or ()))
+        return () if wanted is None else wanted.clauses()
 
     def steps(self, sentence: str, /) -> tuple[Skill, ...] | None:
         wanted = self.wanted(sentence)

@@ -41,7 +41,7 @@ from housequest.worlds.household.company import (
     spoken_for,
 )
 from housequest.worlds.household.counts import SearchPrior, drawn
-from housequest.worlds.household.goals import Goal, skill_words
+from housequest.worlds.household.goals import skill_words
 from housequest.worlds.household.talk import Claimed
 from housequest.worlds.household.world import EXAMPLE, GENERATED, HouseholdWorld
 from housequest.worlds.options import option, read_options
@@ -301,7 +301,7 @@ class GraphExpert(Expert[GraphExpertMemory]):
 
     def hear(self, memory: GraphExpertMemory, player: str, others: Sequence[str], news: Sequence[str]) -> GraphExpertMemory:
         wanted, company = self._wanted(memory), replace(memory.company, player=player, others=tuple(others), says=())
-        company = hearing(company, memory.belief, () if wanted is None else _goals(wanted), news)
+        company = hearing(company, memory.belief, () if wanted is None else wanted.goals(), news)
         return replace(memory, belief=self.household.hear(memory.belief, news), company=company)
 
     def says(self, memory: GraphExpertMemory) -> tuple[str, ...]:
@@ -346,18 +346,13 @@ class GraphExpert(Expert[GraphExpertMemory]):
         return self.household.wanted(memory.goal, frozenset(seen))
 
 
-def _goals(wanted: Wanted) -> tuple[Goal, ...]:
-    """The parts of a goal that players divide, one for each kind of thing."""
-    return tuple(Goal("pick_and_place_simple", thing, wanted.place, count=count) for thing, count in wanted.things.items())
-
-
 class _Decision:
     def __init__(self, memory: GraphExpertMemory, wanted: Wanted, search: SearchPrior) -> None:
         self.memory, self.belief, self.wanted = memory, memory.belief, wanted
         self.search, self.company = search, memory.company
         targets = [one for one in self.belief.receptacles if one.kind == wanted.place and one.name not in self.belief.rooms]
         self.target = max(targets, key=lambda one: (self._settled(one), one.name == self.belief.at), default=None)
-        self.work = Work(memory.company, _goals(wanted), self.belief, self.target.name if self.target else None)
+        self.work = Work(memory.company, wanted.goals(), self.belief, self.target.name if self.target else None)
         self.useful = self.work.purposes()
         """The goals of the things in hand that are needed."""
         self.claims = tuple(self._claim(number, name) for name, number in self.useful.items())

@@ -109,10 +109,17 @@ class Household(Protocol):
         that a free sentence most likely means; None if it is unclear, or states several (`read_goals`)."""
 
     def read_goals(self, sentence: str, receptacles: Sequence[str] | None = None, /) -> tuple[Goal, ...]:
-        """The goals that a sentence states, all to hold at once, each with things of its own: several only for chores. Else as
-        `read_goal`; none if it is unclear."""
+        """The goals that a sentence states, all to hold at once, each with things of its own; one as `read_goal`, none if it is
+        unclear."""
         read = self.read_goal(sentence, receptacles)
         return () if read is None else (read,)
+
+    def goal_clauses(self, sentence: str, receptacles: Sequence[str] | None = None, /) -> tuple[str, ...]:
+        """The sentence of each of the `read_goals`: one's own as it stands, and if each has a clause of its own, that."""
+        goals, said = self.read_goals(sentence, receptacles), sentence.strip().rstrip(".")
+        clauses = (said,) if len(goals) == 1 else tuple(re.split(r", (?:and )?", said))
+        alone = [self.read_goals(f"{one}.", receptacles) for one in clauses]
+        return clauses if len(goals) == 1 or alone == [(goal,) for goal in goals] else tuple(map(str, goals))
 
     def steps(self, sentence: str, /) -> tuple[Skill, ...] | None:
         """The steps that a goal sentence asks for, without walking and searching; None if it is unclear."""

@@ -28,7 +28,7 @@ from housequest.worlds.base import Observation
 from housequest.worlds.errors import shown
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.belief import Belief, Item, kind
-from housequest.worlds.household.goals import APPLIANCES, TYPES, Goal, Skill
+from housequest.worlds.household.goals import APPLIANCES, Goal, Skill
 from housequest.worlds.household.talk import free_text, read_quoted
 from housequest.worlds.shared import WAIT
 from housequest.worlds.text import with_article
@@ -59,7 +59,7 @@ class Plan(NamedTuple):
 
 def possible_plans(household: Household, goal: str, belief: Belief) -> Iterator[Plan]:
     """The plans that make sense now, as far as the goal can be read: what CoELA's code lists as available."""
-    goals = goals_of(household, goal, belief)
+    goals = household.read_goals(goal, belief.kinds)
     named = {kind(item.name) for item in belief.items if kind(item.name) in goal.lower()}
     held = [item for name in belief.carried if (item := belief.item(name)) is not None]
     for item in held:
@@ -78,14 +78,6 @@ def possible_plans(household: Household, goal: str, belief: Belief) -> Iterator[
     for place in belief.unsearched:
         skills = (Skill("go", receptacle=place.name), Skill("examine", place.name), Skill("open", receptacle=place.name))
         yield Plan(f"look into the {place.name}", skills)
-
-
-def goals_of(household: Household, sentence: str, belief: Belief) -> tuple[Goal, ...]:
-    """The goals that a sentence states; of a world whose goals are read as steps, where each thing is to be put."""
-    if read := household.read_goals(sentence, sorted(belief.kinds)):
-        return read
-    puts = (step for step in household.steps(sentence) or () if step.verb == "put")
-    return tuple(dict.fromkeys(Goal(TYPES["place"], one.object, one.receptacle) for one in puts if one.object))
 
 
 def _with_held(item: Item, wanted: Sequence[Goal], belief: Belief) -> Iterator[Plan]:

@@ -138,7 +138,8 @@ def test_places_are_opened_and_gone_to() -> None:
 @pytest.mark.parametrize(
     ("said", "answer"),
     [
-        ("I'll do the apple", "I cannot divide this task between us, so I go on with all of it."),
+        ("I'll do the apple", "The apple is yours."),
+        ("you do the cupcake", "I take the cupcake."),
         ("heat the apple", "There is no way to heat things in this house."),
         ("wait", "I wait, until you say go on."),
     ],
@@ -146,6 +147,13 @@ def test_places_are_opened_and_gone_to() -> None:
 def test_in_an_apartment_nothing_is_promised_that_is_not_kept(said: str, answer: str) -> None:
     world = make_world("household-graph")
     assert game(world, world.task("generated:1"), Asker(said, "nowhere 1"), rounds=6).answer == answer
+
+
+def test_in_an_apartment_what_somebody_keeps_is_left_to_them() -> None:
+    world = make_world("household-graph")
+    after = game(world, world.task("generated:1"), Asker("I'll do the apple", "nowhere 1"), rounds=20)
+    grabbed = [one for one in after.mine if one.startswith("grab ")]
+    assert grabbed and not any("apple" in one for one in grabbed)
 
 
 @pytest.mark.heavy
