@@ -143,7 +143,7 @@ def picking(partnership: Partnership, scene: Surroundings) -> Obliged:
     left = [number for number in missing if number not in told]
     last = next(reversed(scene.household.steps(scene.goal) or ()), None)
     # Once all is brought, something may have to be switched on, which is no goal of its own.
-    ends = not left and last is not None and last.verb == "use" and not goals[-1].lamp
+    ends = not left and last is not None and last.verb == "use" and not any(goal.lamp for goal in goals)
 
     def order(number: int) -> tuple[bool, ...]:
         thing = goals[number - 1].object
