@@ -7,7 +7,7 @@ could see of the earlier ones; or all decide at once, on the house as it is. A t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
@@ -233,16 +233,18 @@ class _Together(RunningEpisode):
                 state.belief = self.household.hear(state.belief, state.shown)
 
 
-def end_of_round(told: Iterable[events.Event], to: int) -> int:
-    """Find the event that ended the round of the turn that the event ``to`` ended, since only to there is a way back."""
-    number = dict[int, int]()
+def end_of_round(told: Sequence[events.Event], to: int) -> int:
+    """Find the event that ended the round of the turn that the event ``to`` ended, since only to there is a way back. From the
+    round in which the game ended, the way goes to the one before."""
+    number = {event.id: event.body.turn for event in told if isinstance(event.body, events.Stepped | events.TurnSpent)}
     after, end = {to}, to
     for event in told:
-        if isinstance(event.body, events.Stepped | events.TurnSpent):
-            number[event.id] = event.body.turn
         if event.parent in after:
             after.add(event.id)
             end = event.id if number.get(event.id) == number.get(to) is not None else end
+    if any(event.parent == end and isinstance(event.body, events.Ended) for event in told):
+        played = events.branch([event for event in told if event.id <= end])
+        return next((event.id for event in reversed(played) if 0 < number.get(event.id, 0) < number.get(end, 0)), told[0].id)
     return end
 
 

@@ -45,6 +45,8 @@ WIDE = 160
 _LEAST = 24  # columns that a pane keeps when another one is widened
 _MOST_LINES = 3  # of a goal in the header
 _LEAST_GAP = 2
+_COUNTER = 28  # columns that the counter of rounds and the mode take at most
+_COUNTED = 50  # columns of a header that keeps them clear of the goal
 _DROPPED = ("world", "task", "model", "agent", "assisted", "turn")
 """The words that a narrow header leaves out, in this order."""
 
@@ -194,7 +196,8 @@ def _quiet(text: str, width: int) -> list[Content]:
 
 
 class GameHeader(Equipped, Widget):
-    """One line above the game, more for a long goal; where room is short, words are left out, the world first."""
+    """One line above the game, more for a long goal; where room is short, words are left out, the world first. A wide one keeps
+    the turn."""
 
     _goal = ""
     _words: Mapping[str, str] = {}
@@ -231,6 +234,8 @@ class GameHeader(Equipped, Widget):
         if len(lines) > _MOST_LINES:
             *lines, last = lines[:_MOST_LINES]
             lines.append(last.truncate(width - 1) + Content.styled("…", "bold"))
+        if width >= _COUNTED and len(lines) < _MOST_LINES and lines[-1].cell_length > width - _COUNTER:
+            lines.append(Content(""))
         return lines
 
     def _with_words(self, line: Content, width: int) -> Content:

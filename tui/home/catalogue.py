@@ -300,6 +300,12 @@ def is_model(name: str) -> bool:
     return False
 
 
+def able_agents(world: World, settings: Settings) -> list[str]:
+    """The agents that can play games of ``world`` with the model and grants of ``settings``; a person is none."""
+    specs = (spec.agent_spec(name) for name in spec.agent_names() if name != "human")
+    return [one.name for one in specs if not hindrance(one, world, settings.model or "", settings.grant)]
+
+
 def hindrance(agent: AgentSpec, world: World, model: str = "", grants: Collection[str] = ()) -> str:
     """Say what keeps an agent from playing, and what to do then.
 

@@ -196,6 +196,12 @@ class _TypedInput(Input):
         del parameters
         return not action.startswith("cursor_") or bool(self.value)
 
+    def _on_paste(self, event: events.Paste) -> None:
+        # An input keeps the first line alone: several become one.
+        event.prevent_default()
+        super()._on_paste(events.Paste(" ".join(event.text.split())))
+        event.stop()
+
     async def _on_key(self, event: events.Key) -> None:
         if event.key != "enter":
             await super()._on_key(event)

@@ -27,7 +27,7 @@ from housequest.tui.episode.recording import game_branches
 from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.episode.story import Story
-from housequest.tui.home.catalogue import load_recent, remember_guided
+from housequest.tui.home.catalogue import able_agents, load_recent, remember_guided
 from housequest.tui.keymap import PROMPTS, TEACHING, Equipped, unmet_need
 from housequest.tui.play import live_screen
 from housequest.tui.play.company import PATIENCE, SharedPar, shares, words_in
@@ -478,6 +478,19 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
         models = load_recent().recent.used(self.session.game.model or "").models
         about = f"A model is named {model_forms()}."
         self.ask(PickDialog("Another model", models, free=True, about=about), self._change_model)
+
+    @work(group="partner", exclusive=True)
+    async def action_partner(self) -> None:
+        """Begin this task anew beside an agent that the person picks."""
+        game = self.session.game
+        names = await self.in_thread(partial(able_agents, game.world, game.settings))
+        about = "The task begins anew; this game is kept as far as it went."
+        self.ask(PickDialog("Play beside another agent", names, about=about), self._play_beside)
+
+    def _play_beside(self, agent: str) -> None:
+        game = self.session.game
+        settings = game.settings.model_copy(update={"agent": agent, "set": {}})
+        self.post_message(OpenScreen("play", (replace(game, agent=agent, settings=settings), self._mode), instead=True))
 
     async def action_retry(self) -> None:
         if self.session.status.waiting == "closed":

@@ -307,7 +307,7 @@ class Session:
         """Go on with the model ``name``, now or from the next turn on. Raises ``ConfigurationError`` for one that cannot be."""
         if self.game.setup is None:
             return  # the game is not open yet, and another model is refused meanwhile
-        setup = await in_thread(partial(self.game.setup.with_model, name))
+        setup = await in_thread(partial(self.game.setup.each[-1].with_model, name))
         made, model = await in_thread(partial(setup.make_model, watch=self._watch)), setup.recorded_model or name
         if made is not None:
             try:
@@ -332,7 +332,7 @@ class Session:
         self._interrupted.clear()
         self._set(possible=possible)
         while True:
-            if self._change is not None:
+            if self._change is not None and not self.human:
                 change, self._change = self._change, None
                 return change
             if self.human and isinstance(self._decision, overseer.Play):
@@ -429,6 +429,9 @@ class Session:
         if isinstance(self._decision, overseer.Rewind | overseer.Stop):
             decision, self._decision = self._decision, None
             return self._acting(decision)
+        if self._change is not None:
+            change, self._change = self._change, None
+            return change
         self._set(waiting="deciding")
         return overseer.Proceed()
 

@@ -110,3 +110,13 @@ async def test_it_follows_the_game_and_the_window() -> None:
         await pilot.resize_terminal(200, 3)
         await pilot.pause()
         assert header.size.height == 1
+
+
+@pytest.mark.parametrize("width", [60, 116])
+async def test_a_wide_line_tells_the_turn_beside_any_goal(width: int) -> None:
+    header = GameHeader()
+    async with Alone(header).run_test(size=(width, 4)) as pilot:
+        for letters in range(width - 25, 2 * width, 9):
+            header.show(after(STARTED.model_copy(update={"goal": ("put it " * width)[:letters]}), LOOK), "STEP")
+            await pilot.pause()
+            assert "turn 1/50" in text(header), letters

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.events import Paste
 from textual.pilot import Pilot
 
 from housequest.agent.episodes.events import Ended, Event, Said, Started, Stepped, TurnSpent, branch
@@ -19,6 +20,8 @@ from housequest.worlds.alfworld.expert import HouseholdExpert, make_expert
 from housequest.worlds.base import Observation
 from housequest.worlds.registry import make_world
 from housequest.worlds.shared import WAIT
+from tests.backends.policy import companion
+from tests.backends.server import serve
 from tests.parts import needs
 from tests.tui.play.test_together import only_seen_by, things_in
 from tests.tui.screen import game, press, running_text, screen_text, showing, type_in, until
@@ -155,7 +158,6 @@ def told_now(screen: PlayScreen) -> set[str]:
 
 
 @pytest.mark.heavy
-@pytest.mark.heavy
 @needs("graphs")
 async def test_in_an_apartment_a_screen_shows_nothing_that_only_the_other_saw() -> None:
     world, hidden = make_world("household-graph"), set[str]()
@@ -286,3 +288,73 @@ async def test_what_is_for_an_agent_that_one_watches_says_so() -> None:
         for action in ("step", "auto", "take_over", "hint", "play_as", "true_state"):
             assert screen.refusal(action), action
         assert screen.refusal("patience") is None
+        assert "has no model to change" in (screen.refusal("model") or "")
+
+
+@pytest.mark.heavy
+async def test_the_partner_gets_another_model_in_the_midst_of_a_game_that_goes_on() -> None:
+    with serve(companion) as server:
+        chosen = beside("react", model=server.model("first"), set={"form": "free"})
+        app = playing(chosen)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await types(pilot, "look")
+            assert await my_turn(pilot)
+            await press(pilot, "escape", "m", *"openai:second@", *server.url, "enter")
+            await until(pilot, lambda: "second" in (on(app).session.status.model or ""))
+            await press(pilot, "colon")
+            await types(pilot, "wait", "wait")
+            assert await my_turn(pilot)
+            record = on(app).session.record
+        asked = [request.body["model"] for request in server.requests]
+        assert asked[0] == "first"
+        assert asked[-1] == "second"
+        assert record is not None
+        app = playing(beside("react", model=server.model("first"), set={"form": "free"}), record)
+        async with app.run_test(size=(120, 40)) as pilot:
+            assert await my_turn(pilot)
+            assert [entry.command for entry in on(app).play_state.state.moment.story] == ["look", "wait", "wait"]
+
+
+@pytest.mark.heavy
+async def test_a_key_begins_the_chore_anew_beside_another_agent() -> None:
+    app = playing(beside())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await types(pilot, "look")
+        assert await my_turn(pilot)
+        await press(pilot, "escape", "A", *"reasoner", "enter")
+        await until(pilot, lambda: on(app).session.game.agent == "reasoner-actor")
+        assert await my_turn(pilot)
+        assert on(app).session.partners == "Bob"
+        assert "Bob (reasoner-actor)" in running_text(app)
+        assert not on(app).play_state.state.moment.story
+
+
+async def test_what_is_pasted_in_several_lines_is_said_as_one() -> None:
+    app = playing(beside())
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert await my_turn(pilot)
+        app.post_message(Paste("I take the\nfridge,\r\n\nyou the drawers\n"))
+        await until(pilot, lambda: on(app).session.typing())
+        await press(pilot, "enter")
+        await until(pilot, lambda: messages(on(app)))
+        said = [event.body.text for event in on(app).session.told if isinstance(event.body, Said) and event.player == "Ann"]
+        assert said == ["I take the fridge, you the drawers"]
+
+
+@pytest.mark.heavy
+async def test_one_goes_back_from_the_round_in_which_the_game_was_won() -> None:
+    app = playing(beside())
+    async with app.run_test(size=(200, 60)) as pilot:
+        person, screen = Person(app), on(app)
+        while await my_turn(pilot):
+            await types(pilot, person.turn()[0])
+        moment = screen.play_state.state.moment
+        assert moment.ended is not None
+        assert moment.ended.outcome == "won"
+        last = screen.play_state.events[-1].id
+        turns = moment.turn
+        await press(pilot, "escape", "left", "b")
+        await until(pilot, lambda: screen.session.status.waiting == "turn")
+        assert screen.play_state.rewound
+        assert screen.play_state.state.moment.turn < turns
+        assert last < screen.play_state.events[-1].id
