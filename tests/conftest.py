@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 import tempfile
+from itertools import chain
 from pathlib import Path
 from typing import cast
 
@@ -46,8 +47,15 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return None
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give those that take minutes an hour before they count as hanging."""
+    """Leave all but the first and last case of a heavy test to `make check-extras`, and give what takes minutes an hour."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("heavy") is not None:
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for item in chain.from_iterable(each[1:-1] for each in cases.values()):
+        item.add_marker(pytest.mark.slow)
     for item in items:
         if item.get_closest_marker("slow") is not None:
             item.add_marker(pytest.mark.timeout(3600))
