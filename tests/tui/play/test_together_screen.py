@@ -334,7 +334,7 @@ async def test_what_is_pasted_in_several_lines_is_said_as_one() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         assert await my_turn(pilot)
         app.post_message(Paste("I take the\nfridge,\r\n\nyou the drawers\n"))
-        await until(pilot, lambda: on(app).session.typing())
+        await until(pilot, on(app).session.typing)
         await press(pilot, "enter")
         await until(pilot, lambda: messages(on(app)))
         said = [event.body.text for event in on(app).session.told if isinstance(event.body, Said) and event.player == "Ann"]
