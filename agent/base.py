@@ -72,17 +72,17 @@ class Turn:
         transitions: The commands executed since the last decision, whoever chose them: none on the first turn and after an
             unreadable reply. Each observation has the belief after it.
         hints: The person's hints since the last decision.
-        answered: How many of them, from the first, the agent was asked with before, and has answered.
+        answered: How many of them, from the first, the agent has already answered.
         declined: Proposals of this turn that the person rejected.
         rules: Rules that may be shown to a model; the agent emits ``RulesShown`` for those that it shows, and may repeat one.
         admissible: The admissible commands, if granted.
         belief: The state of the household according to the texts so far; None in other worlds.
         image: The agent's view, if granted; it goes into messages through `housequest.agent.roles.base.ask`.
         frame: The camera's picture in a world that has one, if the agent asks for it (`Seeing`).
-        pose: The agent's own place beside ``frame``.
+        pose: The agent's own pose, with ``frame``.
         player: In company, the agent's own name; "" if it plays alone.
         others: The names of the other players in the house.
-        obeyed: Those of the others who are people, whose requests are carried out; all of them if the game says so.
+        obeyed: The others whose requests it carries out: people, or all if the game says so.
         news: What the agent noticed of the others since its last command, and what they said (`quoted`), the oldest first.
     """
 
@@ -143,14 +143,14 @@ class Idle:
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """Say something to the other players. Where that is free, the turn goes on; else it is spent."""
+    """Say something to the other players. If talk is free, the turn goes on; else it is spent."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Overheard:
-    """Another player, ``who``, says something while this one thinks about its turn, which goes on."""
+    """Another player, ``who``, says something during this one's turn, which goes on."""
 
     who: str
     text: str
@@ -158,20 +158,20 @@ class Overheard:
 
 @dataclass(frozen=True, slots=True)
 class HandOver:
-    """Somebody else decides for this player from now on: an ``agent`` while the person is away, or ``human`` again."""
+    """From now on somebody else decides for this player: an ``agent`` while the person is away, or ``human`` again."""
 
     agent: str
 
 
 @dataclass(frozen=True, slots=True)
 class Away:
-    """Nobody is there to ask, and an agent is to decide this turn."""
+    """The person is away, so an agent decides this turn."""
 
 
 Decision = Act | Say | Overheard | HandOver | ParseFailure | Idle | GiveUp | Leave
 """An agent's decision in a turn."""
 AskPerson = Callable[[Turn], Awaitable[str | Say | Overheard | Idle | Away | None]]
-"""Asks a person for a command, or what they say to others, hear or let pass; None means that they leave."""
+"""Asks a person for their turn: a command, words to others, words that they hear, or a pass; None means that they leave."""
 
 
 class Agent(Protocol):

@@ -103,12 +103,12 @@ class Settings(BaseModel):
     """All settings, with the origin of each value that was set. ``None`` leaves the choice to the command.
 
     ``protocol`` names conditions of a measurement (`housequest.agent.protocols`). ``repeat`` is the number of episodes of each
-    task, and ``retry_lost`` the number of retries of a lost one. ``players`` share one house, in place of one ``agent``:
-    each is ``AGENT``, ``AGENT=MODEL`` or ``builtin``, with ``*N`` for N of them; ``talk`` is the price of a message, and
-    ``order`` says if they decide one after the other, and ``obey`` whose requests agents carry out. ``rules`` is a rulebook's
-    name or file, of which an episode shows at most about ``rules_budget`` tokens. ``timeout`` limits one attempt at a model
-    call, in seconds. ``agents`` has the settings of each agent by name, and ``set`` overrides them for the chosen agent;
-    ``worlds`` and ``world_option`` do the same for world options. ``prices`` are by model name::
+    task, and ``retry_lost`` the number of retries of a lost one. ``players`` share one house, in place of one ``agent``: each
+    is ``AGENT``, ``AGENT=MODEL`` or ``builtin``, with ``*N`` for N of them; ``talk`` is the price of a message, ``order`` says
+    if they decide one after the other, and ``obey`` whose requests agents carry out. ``rules`` is a rulebook's name or file, of
+    which an episode shows at most about ``rules_budget`` tokens. ``timeout`` limits one attempt at a model call, in seconds.
+    ``agents`` has the settings of each agent by name, and ``set`` overrides them for the chosen agent; ``worlds`` and
+    ``world_option`` do the same for world options. ``prices`` are by model name::
 
         [prices."openai:NAME"]
         input = 1.25

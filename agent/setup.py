@@ -98,7 +98,7 @@ class Setup(EpisodeConfig):
         return make_model(self.model, keys=keys, timeout=self.configured.timeout, watch=watch, limiter=limiter)
 
     def make_agent(self, model: Model | None, question: AskPerson | None = None) -> Agent:
-        """Make the agent, or the person for whom it stands in; ``question`` asks a person. Raises ``ConfigurationError``."""
+        """Make the agent, or the person for whom it stands in, asked by ``question``. Raises ``ConfigurationError``."""
         agent = registry.make_agent(
             self.agent, world=self.world, model=model, settings=self.settings, seed=self.seed, question=question, worked=worked
         )
@@ -215,7 +215,7 @@ def set_up_beside(settings: Settings, world: World, agent: str) -> Setup:
 def set_up_guests(settings: Settings, world: World, stand_in: str) -> Setup:
     """The setup of two people in one house, for whom the agent ``stand_in`` plays while they are away. Raises as `set_up`."""
     if stand_in == HUMAN:
-        raise ConfigurationError("An agent stands in for people who leave; name one that plays by itself.")
+        raise ConfigurationError("An agent plays for people who leave; name one that plays by itself.")
     _check_company(settings, world)
     seat = replace(set_up(settings, world, stand_in), stand_in=stand_in)
     return replace(seat, players=((NAMES[0], seat), (NAMES[1], seat)), configured=settings)
@@ -223,13 +223,13 @@ def set_up_guests(settings: Settings, world: World, stand_in: str) -> Setup:
 
 def _check_company(settings: Settings, world: World) -> None:
     if not isinstance(world, Shareable):
-        raise Unsupported(f"The world {world.name!r} is for one player alone, and not for several in one house.")
+        raise Unsupported(f"The world {world.name!r} has no games for several players in one house.")
     if alone := {"diagnosis", VIEW, PLAN} & set(settings.grant):
         raise ConfigurationError(f"--grant {min(alone)} is for one player alone; leave it out.")
 
 
 def read_player(player: str) -> tuple[str, Manner | None, str | None]:
-    """The agent, its manner as a partner, and its model, as ``--players`` names one. Raises ``ConfigurationError``."""
+    """An agent, its manner as a partner, and its model, as ``--players`` names them. Raises ``ConfigurationError``."""
     found = list(_each_player([player]))
     if len(found) != 1:
         raise ConfigurationError(f"{shown(player, 60)} is not one player; name each by itself.")
@@ -246,7 +246,7 @@ def _each_player(given: Sequence[str]) -> Iterator[tuple[str, Manner | None, str
         agent, manner, model = found["agent"], found["manner"], found["model"]
         if manner is not None and manner not in (known := get_args(Manner)):
             raise ConfigurationError(
-                f"--players: {shown(manner, 40)} is no manner of a partner; known: {', '.join(known)}.{nearest(manner, known)}"
+                f"--players: {shown(manner, 40)} is not a partner's manner; known: {', '.join(known)}.{nearest(manner, known)}"
             )
         if agent == registry.DEFAULT_MODEL and model is None:
             agent, model = registry.DEFAULT_AGENT, agent

@@ -96,7 +96,7 @@ class BodyPlayer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SkillsMemory:
-    """The skills of a plan that is known from the start, the number of the one in progress, and if that is tried ``again``."""
+    """The skills of a fixed plan, the number of the one in progress, and if it is tried ``again``."""
 
     skills: tuple[Skill, ...]
     state: Any
@@ -105,8 +105,8 @@ class SkillsMemory:
 
 
 class SkillsPlayer(BodyPlayer):
-    """Carries out a plan that is known from the start. Calls no model. A skill that fails is tried once more; if it fails
-    again, the player gives up. ``role`` is whose plan it is, and ``reason`` why it is this one, in the event of the plan."""
+    """Carries out a fixed plan, without a model. It tries a failed skill once more, and then gives up. The event of the plan
+    names its ``role`` and ``reason``."""
 
     role: ClassVar[str]
     reason: ClassVar[str]
@@ -137,7 +137,7 @@ class SkillsPlayer(BodyPlayer):
         return GiveUp("the plan is carried out, and the task is not done"), memory
 
     def chosen(self, memory: SkillsMemory, skill: Skill) -> Skill:
-        """The skill to start for one of the plan, by what is known by now."""
+        """The skill to start for a step of the plan, by what is known now."""
         del memory
         return skill
 

@@ -90,7 +90,7 @@ class CameraSettings(ExampleSettings):
     peek: bool = option(True, "with a camera: open closed receptacles to look for things")
 
     careful: ClassVar[bool] = False
-    """True for a body that looks at open places from near, too, and knows what it opened by its name, as no detector does."""
+    """True for a body that also looks at open places from near, and knows by name what it opened, as no detector does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,7 +437,7 @@ def unfit(spec: AgentSpec, world: World) -> str:
         world: The world.
 
     Returns:
-        A sentence with what to take in its place; empty if it plays it.
+        A sentence that says what to choose instead; empty if the agent plays the world.
     """
     able = "skills" in spec.takes if world.info.skills else "camera" in spec.takes and world.info.pictured
     if "household" not in spec.needs or able:

@@ -53,10 +53,10 @@ from housequest.worlds.rooms.room import GRID, Pose
 _NO_PICTURES = "This world shows no pictures; play alfred, or this agent without a camera in a household in text."
 _UNSURE = "room of a kind that is not known yet"
 _NOTHING_HAPPENED = "Nothing happened yet."
-_ANYWHERE = "countertop"  # Where things are put down if no place for them was seen.
-_OPEN = ("already open", "not an Openable object")  # Of a refusal to open what one can look into all the same.
+_ANYWHERE = "countertop"  # Put things down here if no place for them was seen.
+_OPEN = ("already open", "not an Openable object")  # A refusal to open what one can look into all the same.
 _LASTING = ("is not a valid Object Type", "CanBeSliced", "CanPickup", "not toggleable", "NOT a receptacle")
-"""Of refusals that are about what kind a thing is."""
+"""Refusals that are about a thing's kind."""
 _NO_ACTION = "a command that is no action"
 _SLICE = re.compile(r"sliced?s?|cracked|pieces?", re.IGNORECASE)  # Words by which people and models call a slice.
 
@@ -69,8 +69,8 @@ class RobotState:
     ``frame`` is dropped once an action is given: a state is kept for each turn, and a picture can be rendered again. ``log``
     lists the actions, each with the kind of its object and whether it was accepted. ``told`` counts the errors that were
     emitted. ``nameless`` is the kind of an object that a person picked up and that perception has not reported.
-    ``lasting`` is a refusal of the skill's action that no other place would change, and ``standing_open`` are the names of
-    what was opened, ``put_down`` of what was put somewhere to stay there, and ``in_hand`` of what is held."""
+    ``lasting`` is a refusal of the skill's action that would be the same at any place. ``standing_open`` names what it opened,
+    ``put_down`` what it put down to stay there, and ``in_hand`` what it holds."""
 
     goal: str = ""
     skill: Skill | None = None
@@ -209,7 +209,7 @@ class RobotBody:
         return replace(state, seen=self._policy.start(state.knowledge, skill))
 
     def _placing(self, state: RobotState, skill: Skill) -> Skill:
-        """The skill with its place: a model that names one target means that, or puts a thing down anywhere."""
+        """The skill with its place: the one target that a model named, or anywhere to put a thing down."""
         held, thing = state.knowledge.held, skill.object
         if skill.verb != "put" or skill.receptacle is not None or held is None:
             return skill
@@ -255,7 +255,7 @@ class RobotBody:
     def _known_by_name(
         self, state: RobotState, seen: seeing.SeeingState, action: seeing.LowLevelAction
     ) -> seeing.SeeingState | None:
-        """The state without ``action`` if it would open what stands open, or take what was put down on purpose; else None."""
+        """The state without ``action`` if that would open what stands open, or take what was put down on purpose; else None."""
         if action.mask is None or action.spot is None or state.frame is None:
             return None
         name = touched(state.frame, action.mask)

@@ -117,7 +117,7 @@ class EpisodeDrawing:
         return replace(scene, situation=replace(scene.situation, pose=move.pose), came=None, move=move)
 
     def walking_scene(self, scene: DrawnScene, before: Belief, pose: Pose) -> DrawnScene:
-        """The scene on the way to the one of ``scene``, at this ``pose``: what one sees there is not known yet."""
+        """The scene at this ``pose`` on the way to ``scene``, whose contents are not known yet."""
         on_the_way = scene if scene.true else self.scene(before)
         situation = replace(on_the_way.situation, pose=pose, at=None)
         return replace(on_the_way, situation=situation, came=None, new=frozenset(), move=RobotMove("", pose))

@@ -204,11 +204,11 @@ async def wait_for_end(task: asyncio.Task[object]) -> None:
 
 @dataclass(slots=True)
 class EpisodeState:
-    """The state of an episode between two events. Its values are immutable, so a shallow copy is a snapshot. The agent has not
-    had ``hints``, of which it ``answered`` the first, and ``unseen`` transitions yet. ``rules`` may be shown to its model.
-    ``notes`` are findings about the model. ``unread`` counts the last turns in a row without a readable reply. In company,
-    ``news`` wait for the next turn, ``shown`` are those of the present one, and ``told`` is what the house tells since the
-    player's last command; one who is ``gone`` plays no more.
+    """The state of an episode between two events. Its values are immutable, so a shallow copy is a snapshot. ``hints``, of
+    which the first ``answered`` have an answer, and ``unseen`` transitions wait for the agent. ``rules`` may be shown to its
+    model. ``notes`` are findings about the model. ``unread`` counts the last turns in a row without a readable reply. In
+    company, ``news`` waits for the next turn, ``shown`` is that of the current one, and ``told`` is what the house reported
+    since the player's last command. A player who is ``gone`` has left the game.
     """
 
     memory: Memory = None

@@ -41,16 +41,16 @@ Talking = Literal["free", "turn", "off"]
 Deciding = Literal["turns", "at-once"]
 """Players of a round decide one after the other, each told what it could see before; or all on the state at its start."""
 Obeying = Literal["people", "all"]
-"""The players whose requests agents carry out: people, of whom others only take in reports and offers, or everybody."""
+"""Agents carry out the requests of people alone, or of everybody; from others they take in reports and offers."""
 
 
 Manner = Literal["ignorant", "mute", "slow"]
-"""The way of a held-out partner: it neither hears nor speaks, or only hears, or acts in every second round."""
+"""The manner of a held-out partner: it neither hears nor speaks, or only hears, or acts in every second round."""
 
 
 class Participant(Frozen):
-    """A player of a shared house, with what one player alone has in ``Started``; ``opening`` only if it differs from that. Of a
-    person with a ``stand_in``, they are that agent's.
+    """A player of a shared house, with the fields that a single player has in ``Started``; ``opening`` only if it differs. For
+    a person with a ``stand_in``, they are that agent's.
     """
 
     name: str
@@ -101,8 +101,8 @@ POLICY = "policy"
 
 
 class Thought(Frozen):
-    """A role's thought. ``answers``: it answers a person's hint. ``rule`` is the id of the rule that decided the command, and
-    ``weighed`` the odds from which the text was made."""
+    """A role's thought. ``answers`` is true if it answers a person's hint. ``rule`` is the id of the rule that decided the
+    command, and ``weighed`` the odds that the text tells."""
 
     kind: Literal["thought"] = "thought"
     role: str

@@ -1,11 +1,11 @@
 """The episode loop: an agent plays in an env, an overseer may step in, and everything becomes an event.
 
 A failed episode is data, not a crash: any failure ends it with an ``Ended`` event that names the boundary. Only cancellation
-passes through. A person who attends is asked what to do when a model fails, and may rewind to the end of any turn of any
-branch, also after a branch has ended.
+passes through. An attending person decides what to do when a model fails, and may rewind to the end of any turn of any branch,
+even of one that has ended.
 
-An episode is played by one player or, in `together.py`, by several in one house: each is an `EpisodeSeat`, and what is done for
-one seat is the same in company. Who plays alone is its only player, and has its house to itself.
+One player plays an episode or, in `together.py`, several in one house. Each is an `EpisodeSeat`, which works in the same way
+alone and in company.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class EpisodeConfig:
         curiosity: The probability that a turn plays a random admissible command instead of the agent's (epsilon); or to
             linger, see `housequest.agent.skills.searching.linger`.
         attempts: Earlier attempts at a task, by the task's id.
-        manner: In company, how a partner plays that others are tested beside.
+        manner: In company, the manner of a partner beside whom others are tested.
         stand_in: In company, the agent that plays while this person is away; the other fields are then the agent's.
     """
 
@@ -229,7 +229,7 @@ class EpisodeSeat:
     eyes: Eyes | None = None
     topic: Topic | None = None
     state: EpisodeState = field(default_factory=EpisodeState)
-    answer: int | None = None  # the last event in which the agent answered a hint, since it was last asked
+    answer: int | None = None  # the agent's last answer to a hint since it was last asked
 
     @property
     def name(self) -> str:
@@ -237,7 +237,7 @@ class EpisodeSeat:
         return self.emitter.player or ""
 
     def accept(self, decided: Decided) -> None:
-        """Go on from a decision, which has taken in all that the turn brought."""
+        """Go on from a decision, which takes all that the turn brought into account."""
         state = self.state
         state.memory, state.notes, state.hints, state.answered, state.unseen = decided.memory, decided.notes, (), 0, ()
 
@@ -343,7 +343,7 @@ class RunningEpisode:
         for step in steps:
             _end_if_over(step)
 
-    # Of these, a game of several has its own.
+    # `together.py` overrides these for several players.
 
     @property
     def talk(self) -> events.Talking:
@@ -365,10 +365,10 @@ class RunningEpisode:
         await self._take_turn(self.seats[0], number)
 
     def _listen(self, actor: EpisodeSeat | None) -> None:
-        """Add what others can notice now, after a command of ``actor``, to what they are told in their next turns."""
+        """Add to the others' news what they can notice after a command of ``actor``."""
 
     def _say(self, seat: EpisodeSeat, says: Sequence[str], number: int) -> bool:
-        """Tell the others what a player says. Returns if that costs the turn."""
+        """Tell the others what a player says. Returns True if that costs the turn."""
         del seat, says, number
         return False
 
@@ -381,12 +381,12 @@ class RunningEpisode:
         """Let the house know that a player's turn passes."""
 
     async def _give_up(self, seat: EpisodeSeat, number: int, reason: str) -> None:
-        """A player has no wish to go on."""
+        """A player gives up."""
         del number
         self._leave(seat, reason)
 
     def _leave(self, seat: EpisodeSeat, reason: str) -> None:
-        """A player plays no more. Raises ``EpisodeOver`` if nobody is left."""
+        """A player leaves the game. Raises ``EpisodeOver`` if nobody is left."""
         del seat
         raise EpisodeOver("lost", reason)
 
@@ -566,7 +566,7 @@ class RunningEpisode:
                     seat.emitter.intervene("replace", command)
                     return replace(answer, decision=base.Act(clean(command)), by="person")
                 case base.Again() | base.Another():
-                    # What was answered stays, each answer below its hint.
+                    # Answers stay, each below its hint.
                     self.emitter.last = before = seat.answer or before
                     seat.state.answered = len(turn.hints)
                     if isinstance(verdict, base.Again):
@@ -653,7 +653,7 @@ class RunningEpisode:
                 self._say(seat, (text,), number)
                 await self._spend(seat, number, TALKED)
             case base.Overheard() | base.HandOver():
-                raise AssertionError("only who plays in company hears others, or hands over")
+                raise AssertionError("only a player in company hears others or hands over")
 
     async def _spend(self, seat: EpisodeSeat, number: int, reason: str | None) -> None:
         """Let a turn pass, in which nothing is executed."""

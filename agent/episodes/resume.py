@@ -81,8 +81,8 @@ async def resume_episode(
 
 @dataclass(frozen=True, slots=True)
 class ResumedPartner:
-    """A player of a recorded game of several, as `housequest.agent.episodes.together.Partner` is one of a new game. Its
-    agent is made from the recorded replies, and from ``model`` and ``question`` where these end.
+    """A player of a recorded game of several, like `housequest.agent.episodes.together.Partner` in a new game. Its agent plays
+    the recorded replies, and then goes on with ``model`` and ``question``.
     """
 
     name: str
@@ -245,7 +245,7 @@ class _Script:
 
     @property
     def coming(self) -> Event | None:
-        """The next recorded event, other than that of a person who is back; None at the end of the record."""
+        """The next recorded event that is not a person's return; None at the end of the record."""
         ahead = self.cursor.recorded[self.cursor.at : self.cursor.at + 2]
         return next((one for one in ahead if not (isinstance(one.body, events.Joined) and one.body.agent == PERSON)), None)
 

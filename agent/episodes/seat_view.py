@@ -1,4 +1,4 @@
-"""A game of several as one player knows it: an episode of its own, without what only others saw or thought."""
+"""One player's view of a game of several, as an episode without what only others saw or thought."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ E = TypeVar("E", Event, CallTiming)
 
 
 class SeatView:
-    """Passes on a game's events, in their order, that are ``player``'s own or everybody's; each follows the last of these on
-    its branch. Of others a player knows only the news that its own events bring. A game of one passes as it is.
+    """Passes on the events of a game that are ``player``'s own or everybody's, in order, and links each to the previous one on
+    its branch. News of others come with the player's own events. A game of one passes unchanged.
     """
 
     def __init__(self, player: str | None) -> None:
@@ -22,14 +22,14 @@ class SeatView:
         self._kept: dict[int, int | None] = {}
 
     def of(self, event: E) -> E | None:
-        """The event as this player knows it; None for what it does not notice."""
+        """The event as this player knows it; None if it does not notice it."""
         if self.player is None:
             return event
         if isinstance(event, CallTiming):
             return event if self._kept.get(event.of) == event.of else None
         before = None if event.parent is None else self._kept.get(event.parent)
         body = event.body
-        # Whoever goes back takes everybody along.
+        # A rewind takes everybody back.
         rewound = isinstance(body, Intervened) and body.action == "rewind"
         if event.player != self.player and not (rewound or isinstance(body, Started | Ended)):
             self._kept[event.id] = before
@@ -39,7 +39,7 @@ class SeatView:
         return self._started(seen, body) if isinstance(body, Started) else seen
 
     def _started(self, event: Event, body: Started) -> Event:
-        """The start, with this player first, its own agent and its own opening."""
+        """The start, with this player first, and with its own agent and opening."""
         players = body.players or ()
         me = next((one for one in players if one.name == self.player), None)
         if me is None:

@@ -24,16 +24,16 @@ from housequest.worlds.household.talk import free_text, quoted
 from housequest.worlds.shared import WAIT, Seat, Shared
 
 RESTING = "it acts in every second round"
-"""The reason of a turn in which a slow partner does nothing."""
+"""The reason why a slow partner skips a turn."""
 PERSON = "human"
-"""The agent that is a person, who plays."""
+"""The agent that is a person."""
 LEFT = "has left; an agent plays on."
-"""The news of a person in whose place an agent plays."""
+"""The news that an agent plays in a person's place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partner:
-    """One of several players: its agent under its own config, and a person who may step in for it."""
+    """One of several players: its agent with its own config, and a person who may step in."""
 
     name: str
     agent: base.Agent
@@ -43,8 +43,8 @@ class Partner:
 
 @dataclass(frozen=True, slots=True)
 class TogetherConfig:
-    """The settings of a game of several, all recorded: what a message costs, in which ``order`` players decide, and whose
-    requests they ``obey``."""
+    """The recorded settings of a game of several: the price of a message, the ``order`` of decisions, and whose requests agents
+    ``obey``."""
 
     talk: events.Talking = "free"
     order: events.Deciding = "turns"
@@ -61,21 +61,21 @@ async def run_together(
 ) -> events.Ended:
     """Play one episode of several players to its end. The caller closes ``house``; the loop closes its copies.
 
-    The first partner's config says how many rounds there are; each partner's own, what its agent is granted and shown. A player
-    that gives up leaves the others alone; the game is lost when all have. A model that fails ends it for everybody.
+    The first partner's config sets the number of rounds; each partner's own sets its grants and rules. If a player gives up,
+    the others play on; if all do, the game is lost. A model that fails ends it for everybody.
 
     Args:
-        house: A new house, with a place for each of ``partners``.
-        partners: Those who play.
+        house: A new house, with a seat for each of ``partners``.
+        partners: The players.
         listener: Gets every event.
-        company: How they talk and in which order they decide.
+        company: How they talk, in which order they decide, and whom they obey.
         halt: As in `run_episode`.
 
     Returns:
         The end of the last branch.
 
     Raises:
-        ConfigurationError: A person attends players who decide at once, or something is granted that is for one player alone.
+        ConfigurationError: A person attends players who decide at once, or a grant is for one player alone.
     """
     company = company or TogetherConfig()
     at_once = company.order == "at-once"
@@ -100,7 +100,7 @@ async def run_together(
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class _Together(RunningEpisode):
-    """A running episode of several, whose seats' envs are a ``Seat`` each of one house."""
+    """A running episode of several, each in a ``Seat`` of one house."""
 
     company: TogetherConfig
 
@@ -132,7 +132,7 @@ class _Together(RunningEpisode):
             await self._take_turn(seat, number)
 
     async def _decide_at_once(self, order: Sequence[EpisodeSeat], number: int) -> None:
-        """Ask all agents about the house as it is, then carry out their decisions in this order, however long each took."""
+        """Ask all agents at the same time, then carry out their decisions in this order, however long each took."""
         asked = list[asyncio.Task[Decided | ModelError]]()
         turns = list[base.Turn]()
         for seat in order:
@@ -193,7 +193,7 @@ class _Together(RunningEpisode):
                 other.state.news += (sentence,)
 
     async def _wait(self, seat: EpisodeSeat) -> None:
-        # The house counts a player's news from its last command on.
+        # A player's news begins at its last command.
         await self._in_world(partial(seat.env.step, WAIT))
         self._listen(seat)
 
@@ -225,7 +225,7 @@ class _Together(RunningEpisode):
                 state.told = told
 
     def _hear(self, seat: EpisodeSeat) -> None:
-        """Begin a turn with the news. Once a turn: a belief counts by them how long somebody has been at a place."""
+        """Begin a turn with the news. Call it once a turn, since a belief counts by them how long others stay at a place."""
         state = seat.state
         state.shown, state.news = () if seat.config.manner == "ignorant" else state.news, ()
         if self.household is not None and state.belief is not None:

@@ -51,7 +51,7 @@ async def serve_until_interrupted(
     over: asyncio.Event | None = None,
 ) -> None:
     """Serve ``app`` until Ctrl-C or SIGTERM, or ``over`` is set; ``announce`` gets the port once the server is up. ``port`` 0
-    takes a free one. ``known`` are the connections that are never closed as strangers. Raises ``ConfigurationError`` if the
+    takes a free one. ``known`` connections are never closed as strangers. Raises ``ConfigurationError`` if the
     address is taken.
     """
     log = logging.getLogger("housequest.serve")

@@ -149,8 +149,8 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
-    """The result of `ask`: ``value``, or None with the ``reason``. ``alternatives`` are possible first words, if requested.
-    ``says`` is what it tells the other players, in company."""
+    """The result of `ask`: ``value``, or None with the ``reason``. ``alternatives`` are possible first words, if requested. In
+    company, ``says`` goes to the other players."""
 
     value: T | None
     reason: str
@@ -226,7 +226,7 @@ def call_event(
 def whole_prompts(recorded: Iterable[events.Event]) -> dict[int, tuple[events.PromptMessage, ...]]:
     """The prompt of each call in ``recorded``, on all branches, by the call's id."""
     found: dict[int, tuple[events.PromptMessage, ...]] = {}
-    # The conversation of each role of a player after an event; branches share their first events.
+    # Each role's conversation after an event, by player; branches share their first events.
     after: dict[int | None, Mapping[tuple[str | None, str], tuple[events.PromptMessage, ...]]] = {None: {}}
     for event in recorded:
         before = after[event.parent] if event.parent in after else after[None]

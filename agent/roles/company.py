@@ -1,5 +1,5 @@
-"""Words about the other players in prompts, where there are any, and a model's words to them in a line of its reply. A player
-alone has the prompts and forms of before.
+"""Adds the other players to prompts, and reads what a model says to them in a line of its reply. Without others, prompts and
+forms stay as they are.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from housequest.worlds.shared import WAIT
 
 T = TypeVar("T")
 HEARS = ("company",)
-"""Sections of the first message to a role that only hears of the others; next, to one that also speaks, and that also acts."""
+"""Sections of the first message: to a role that only hears the others; next, to one that also speaks, and to one that also
+acts."""
 SPEAKS = (*HEARS, "say")
 ACTS = (*HEARS, "commands", "say")
 MOST_LINES = 3
-"""The lines of a reply that are said."""
+"""The most lines of a reply that are said."""
 LONGEST_LINE = 200
 _SAID = re.compile(r"(?im)^[^\S\n]*[*_`>-]{0,4}[^\S\n]*say\b[*_`]{0,4}[^\S\n]*[:：](?P<said>[^\n]*)\n?")
 _NOTHING = re.compile(r"\W*(?:nothing(?: to (?:say|tell))?|none|no|n/a|null|silence)?\W*", re.IGNORECASE)
 
 
 def told(turn: Turn, sections: Sequence[str]) -> str:
-    """The addition to a message about the others: these ``sections`` and the news; "" for a player alone."""
+    """The part of a message about the others: these ``sections`` and the news; "" for a player alone."""
     if not turn.player:
         return ""
     prompt = load_prompt("housequest.agent.roles", "company")
@@ -42,7 +43,7 @@ def told(turn: Turn, sections: Sequence[str]) -> str:
 
 
 def commands(turn: Turn) -> tuple[str, ...]:
-    """The commands that there are only in company, for a form; none for a player alone."""
+    """The commands that exist only in company, for a form."""
     if not turn.player:
         return ()
     held = turn.belief.carried if turn.belief else ()
@@ -50,7 +51,7 @@ def commands(turn: Turn) -> tuple[str, ...]:
 
 
 def speaking(role: Role[T], turn: Turn) -> Role[T]:
-    """The role, whose reply in company may have lines for the others."""
+    """The role; in company, its reply may have lines for the others."""
     if not turn.player:
         return role
     form = role.form and _with_line(role.form)
@@ -70,7 +71,7 @@ def _with_line(form: Form) -> Form:
 
 
 def with_lines(answer: Answer[T], turn: Turn) -> Answer[T]:
-    """The answer, with what its reply says to the others in company."""
+    """The answer, in company with its words to the others."""
     if not turn.player or answer.value is None:
         return answer
     reply = split_thoughts(answer.conversation[-1].content, midst=True)[0]
@@ -79,6 +80,6 @@ def with_lines(answer: Answer[T], turn: Turn) -> Answer[T]:
 
 
 def spoken(line: str) -> str:
-    """The words of a line, as the others hear it; "" if that is nothing."""
+    """The words of a line, as the others hear it; "" if it says nothing."""
     said = free_text(line.strip(' *_`"'))
     return "" if _NOTHING.fullmatch(said) else said

@@ -177,7 +177,7 @@ def emit_thought(role: str, text: str, emit: Emitter, rule: Rule | None = None) 
 
 
 def emit_weighed(role: str, weighed: Weighed | None, emit: Emitter, rule: Rule | None = None) -> None:
-    """Emit a thought that tells what a search weighed, if it did, with the ``rule`` that decided the command."""
+    """Emit a thought about what a search weighed, if it did, with the ``rule`` that decided the command."""
     if weighed is not None:
         emit(Thought(role=role, text=told(weighed), rule=(rule.id if rule else "") or None, weighed=weighed))
 

@@ -1,4 +1,4 @@
-"""Runs an errand for somebody step by step: fetch a thing, treat it, bring it to a place or a player; or go somewhere."""
+"""Runs an errand step by step: fetch a thing, treat it, and bring it to a place or a player; or go somewhere."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from housequest.worlds.shared import WAIT
 
 
 class ErrandStep(NamedTuple):
-    """A step of an errand: the command, and the errand after it; None for both if it is over. ``kept``: a thing that was put
+    """A step of an errand: the command, and the errand after it; both None if it is over. ``kept`` is a thing that now lies
     where somebody wants it."""
 
     command: str | None
@@ -32,7 +32,7 @@ class ErrandStep(NamedTuple):
 
 @dataclass(slots=True)
 class RunningErrand:
-    """One errand, and what is known of the house."""
+    """One errand, and what the player knows of the house."""
 
     errand: PlayerErrand
     scene: Surroundings
@@ -135,7 +135,7 @@ class RunningErrand:
         return self._go(go[1]) if go else ErrandStep(found[1], self.errand)
 
     def _lay_down(self, thing: str) -> ErrandStep:
-        """Free the hand: what is held is put down at the nearest place that takes it."""
+        """Free the hand: put down what it holds at the nearest place that takes it."""
         place = spare_place(thing, self.scene)
         if place is None:
             return self._over(f"I find no place to put down {thing}.")
@@ -175,8 +175,8 @@ class RunningErrand:
 
 
 def nearest(said: str, belief: Belief, kept: Iterable[str] = (), besides: Collection[str] = ()) -> Item | None:
-    """The thing of this name or kind to take: in hand, then here, then anywhere; what was ``kept`` where it is, and what
-    others carry, comes last. None if nothing of it was seen ``besides`` those."""
+    """The nearest thing of this name or kind: in hand, then here, then anywhere; last come things that are ``kept`` where they
+    are or that others carry. None if none was seen ``besides`` those."""
     found = [item for item in belief.items if said in (item.name, item.kind) and item.name not in besides]
     carried = {thing for one in belief.others for thing in one.carried}
     here = {one.name for one in belief.here()}
@@ -203,7 +203,7 @@ def appliance(treatment: Treatment, belief: Belief) -> Receptacle | None:
 
 
 def spare_place(thing: str, scene: Surroundings) -> str | None:
-    """The nearest place to put a thing down, open ones first, and none where a goal wants it."""
+    """The nearest place to put a thing down, open ones first; never where a goal wants it."""
     belief, goals = scene.belief, scene.household.read_goals(scene.goal, scene.belief.kinds)
     targets = {goal.receptacle for goal in goals if goal.object == kind(thing)}
     takers = [one for one in belief.receptacles if scene.household.counts().takes(one.name, thing)]

@@ -1,8 +1,8 @@
-"""Does what others who play in the same house ask, and answers in a sentence, for the expert and the built-in model.
+"""Carries out the requests of other players, and answers in a sentence, for the expert and the built-in model.
 
-People are obeyed; of what agents say in words, only reports and offers are taken in. What cannot be done is said with its
-reason, and costs no turn; of several things or places the nearest is meant, and is named with its number. The newest request
-counts. All that was asked is plain data in a `Partnership`.
+It obeys people; from agents it takes in only reports and offers. If it cannot do something, it says why, and that costs no
+turn. Among several things or places it chooses the nearest, and names its number. The newest request counts. A `Partnership`
+keeps what was asked as plain data.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from housequest.worlds.text import cut_at_word, plural_of, with_article
 
 LONGEST_ANSWER = 200  # characters
 MOMENT = 3  # rounds of "a second"
-_OPENS = 0.5  # The share of a kind of place that can be opened, from which on one of them is tried.
+_OPENS = 0.5  # If at least this share of a kind of place can be opened, try one.
 _CAN: dict[Treatment, str] = {"heat": "heatable", "cool": "coolable", "clean": "cleanable"}
 _UNCLEAR = 'I do not understand that; say it in other words, such as "bring me the bowl".'
 _FACTS: frozenset[RequestKind] = frozenset({"been", "found", "done", "keep"})
-"""What is taken in from everybody."""
+"""The requests that count from everybody."""
 _OF_GOALS: frozenset[RequestKind] = frozenset({"keep", "hand", "done"})
 _OF_PLACES: frozenset[RequestKind] = frozenset({"split", "been"})
 _CONTROLS: dict[sentences.Control, RequestKind] = {
@@ -55,13 +55,13 @@ def heed(
 
     Args:
         partnership: The memory of this turn.
-        turn: The turn, with what was said in its news.
-        scene: What the words are read against.
-        doing: Tells in a sentence what the player would do now under an arrangement.
-        divides: True if it keeps to arrangements of who does what and looks where; else it says that it does not.
+        turn: The turn; its news tell what was said.
+        scene: The context in which the words are read.
+        doing: Says what the player would do now under an arrangement.
+        divides: True if it follows arrangements of who does what and looks where; else it says that it does not.
 
     Returns:
-        The memory after it, and the answers.
+        The new memory, and the answers.
     """
     answers = list[str]()
     for who, said in filter(None, map(read_quoted, turn.news)):
@@ -86,7 +86,7 @@ def heed(
 
 
 def _addressed(said: str, turn: Turn) -> str | None:
-    """The words without the name that they begin or end with; None if that is somebody else's."""
+    """The words without the name that they begin or end with; None if it is somebody else's."""
     for name in (turn.player, *turn.others):
         text = re.sub(rf"^(?:hey |hi |ok )?{name}\b[,:;!]? ?|[, ]+{name}\b[.!?]*$", "", said, flags=re.IGNORECASE)
         if text != said and text:
@@ -95,10 +95,10 @@ def _addressed(said: str, turn: Turn) -> str | None:
 
 
 def oblige(partnership: Partnership, scene: Surroundings) -> Obliged:
-    """The next command of what was asked, if there is anything to do before the chores."""
+    """The next command of a request, if there is any to carry out before the chores."""
     arrangement, says = partnership.arrangement, list[str]()
     if arrangement.mode == "stay":
-        # What it was at goes on afterwards.
+        # Afterwards, it goes on with what it was doing.
         left = None if arrangement.rounds is None else arrangement.rounds - 1
         arrangement = replace(arrangement, rounds=left or None, mode="work" if left == 0 else "stay")
         return Obliged(replace(partnership, arrangement=arrangement), WAIT)
@@ -152,7 +152,7 @@ class _Heeding:
     divides: bool = True
     goals: tuple[Goal, ...] = ()
     started: int = 0
-    besides: tuple[str, ...] = ()  # the things that the request under way has asked for already, since it is about several
+    besides: tuple[str, ...] = ()  # the things that the current request, which asks for several, already has
     ways: dict[RequestKind, Callable[[PlayerRequest], str]] = field(
         default_factory=dict[RequestKind, "Callable[[PlayerRequest], str]"]
     )
@@ -198,7 +198,7 @@ class _Heeding:
         self.partnership = replace(self.partnership, arrangement=replace(self.arrangement, **changed))
 
     def facts(self, reading: Understood) -> tuple[str, ...]:
-        """Take in reports and offers alone."""
+        """Take in only reports and offers."""
         return tuple(map(self._take_in, (one for one in reading.requests if one.kind in _FACTS)))
 
     def _take_in(self, request: PlayerRequest) -> str:
@@ -209,7 +209,7 @@ class _Heeding:
         return self.ways[request.kind](request)
 
     def _several(self, request: PlayerRequest) -> Iterator[str]:
-        """Take in a request once for each thing that it is about, as far as something can be done."""
+        """Take in a request once for each thing that it is about, until one cannot be done."""
         alike = sum(request.thing in (item.name, item.kind) for item in self.belief.items)
         said = ""
         for _ in range(request.count or max(1, alike)):
@@ -226,7 +226,7 @@ class _Heeding:
             yield f"I know of no other {kind(request.thing)}."
 
     def all(self, reading: Understood) -> Iterator[str]:
-        """Take in everything, and answer it."""
+        """Take in and answer everything."""
         if reading.requests:
             for request in reading.requests:
                 self.besides = ()
@@ -261,7 +261,7 @@ class _Heeding:
     # Errands.
 
     def _send(self, errand: PlayerErrand, *, ahead: str = "") -> str:
-        """Take on an errand. Another request's is dropped, and what is in the hand is put down first."""
+        """Take on an errand: drop another request's, and first put down what is in the hand."""
         dropped = self.arrangement.errands[self.started :] if not self.started else ()
         errands = (*self.arrangement.errands[: self.started], errand)
         self.started = len(errands)
@@ -274,7 +274,7 @@ class _Heeding:
         return f"{ahead}{errand.said}{first}{instead}"
 
     def _meant(self, said: str) -> str:
-        """The name of the thing that is meant, or its kind if none was seen yet; "" if "it" is nothing."""
+        """The name of the thing, or its kind if none was seen yet; "" if "it" means nothing."""
         if said != "it":
             item = nearest(said, self.belief, self.arrangement.kept, self.besides)
             return said if item is None else item.name
@@ -283,7 +283,7 @@ class _Heeding:
         return self.partnership.origins[-1][0] if self.partnership.origins else ""
 
     def _hindrance(self, request: PlayerRequest, name: str) -> str:
-        """The reason why a thing cannot be fetched; "" if it may be."""
+        """The reason why a thing cannot be fetched; "" if there is none."""
         if not name:
             return "I do not know which thing you mean."
         for one in self.belief.others:
@@ -351,7 +351,7 @@ class _Heeding:
         return self._bring(replace(request, kind="treat", treatment=treatment))
 
     def _place(self, said: str) -> tuple[str, str]:
-        """The place that is meant, or else the reason why there is none."""
+        """The place, or the reason why there is none."""
         if (missing := self._missing((said,))) is not None:
             return "", missing
         if said in self.belief.places:
@@ -369,7 +369,7 @@ class _Heeding:
 
     def _move(self, request: PlayerRequest) -> str:
         name = self._meant(request.thing)
-        place, why = self._place(request.places[0]) if request.places else ("", "I do not know where to.")
+        place, why = self._place(request.places[0]) if request.places else ("", "I do not know where.")
         item = self.belief.item(name)
         if why:
             return why
@@ -386,7 +386,7 @@ class _Heeding:
         return self._send(PlayerErrand(f"{found}I {does}.", name, request.treatment, place))
 
     def _ordered(self, acts: Sequence[str]) -> str:
-        """Orders in the ordinary sense: the last command says what they are about."""
+        """Read orders: the last command says what they are about."""
         act = acts[-1]
         named = grounding.names_of(act)
         commands = self.scene.commands
@@ -442,7 +442,7 @@ class _Heeding:
             name = next((one for one in reversed(origins) if request.thing in (one, kind(one))), "")
         place, item = origins.get(name), self.belief.item(name)
         if place is None or item is None:
-            return "I have moved nothing that I could put back."
+            return "I have moved nothing, so I cannot put it back."
         if name not in self.belief.carried and item.where is None:
             who = next((one.name for one in self.belief.others if name in one.carried), "somebody else")
             return f"I cannot: {'you have' if who == self.who else f'{who} has'} {name} now."
@@ -509,7 +509,7 @@ class _Heeding:
         return frozenset(number for number, goal in enumerate(self.goals, start=1) if goal.object == name)
 
     def _goals_about(self, thing: str) -> tuple[frozenset[int], str]:
-        """The goals about a thing, and how to call them."""
+        """The goals about a thing, and their names."""
         numbers = self._about(thing)
         name = kind(self.belief.held or "thing") if thing == "it" else kind(thing)
         return numbers, f"the {name}{', for all its chores' if len(numbers) > 1 else ''}"
@@ -538,7 +538,7 @@ class _Heeding:
             return f"No chore is about {called}; tell me what to do with it."
         if all(self._missing_of(number) == 0 for number in numbers):
             return f"That is done already, as far as I know: {self._chore(min(numbers))}."
-        before = " I drop that you do it." if numbers & self.arrangement.theirs else ""
+        before = " I forget that you do it." if numbers & self.arrangement.theirs else ""
         kept = frozenset(name for name in self.arrangement.kept if not self._about(name) & numbers)
         self._arrange(
             mine=self.arrangement.mine | numbers,
@@ -568,7 +568,7 @@ class _Heeding:
         seen = " I have looked into all of them already." if own and all(one.contents is not None for one in own) else ""
         return f"{', '.join(sides)}.{seen}"
 
-    # What others tell.
+    # Reports.
 
     def _been(self, request: PlayerRequest) -> str:
         if (missing := self._missing(request.places)) is not None:
@@ -579,7 +579,7 @@ class _Heeding:
         return f"Then I skip {self._places(request.places)}."
 
     def _places(self, places: Sequence[str]) -> str:
-        """Places in a sentence, by their kind if they are all of it."""
+        """Places in a sentence; by their kind if these are all of it."""
         kinds = list(dict.fromkeys(map(kind, places)))
         whole = {one.name for one in self.belief.receptacles if one.kind in kinds} == set(places)
         return _listed([_the(one, self.belief) for one in (kinds if whole else places)])
@@ -677,7 +677,7 @@ class _Heeding:
         return f"{treated}{goal.object} in {goal.receptacle}"
 
     def _missing_of(self, number: int) -> int:
-        """The things that a goal still needs, as far as was seen or told."""
+        """The things that a goal still needs, as far as the player knows."""
         known = number in self.arrangement.done | self.partnership.finished
         return 0 if known else max(0, self.goals[number - 1].count - len(settled(self.goals[number - 1], self.belief)))
 
@@ -687,7 +687,7 @@ class _Heeding:
             return f"The task: {self.scene.goal.rstrip('.')}."
         left = [number for number in range(1, len(self.goals) + 1) if self._missing_of(number)]
         if not left:
-            return "As far as I know all is done; I look whether something is missing."
+            return "As far as I know all is done; I look for what is missing."
         return f"Left: {'; '.join(f'{self._chore(number)} ({self._doer(number)})' for number in left)}."
 
     def _doer(self, number: int) -> str:
@@ -724,7 +724,7 @@ def sentence_of(question: sentences.QuestionKind, about: str, scene: Surrounding
 
 
 def told_of_thought(thought: str) -> str:
-    """Tell a thought, as the experts and plans word them, in a sentence of its own: "I take the egg 2 from the fridge 1."."""
+    """Turn a thought of an expert or a plan into a sentence: "I take the egg 2 from the fridge 1."."""
     if re.match(r"(?:an?|the|some|every|as|nothing|this|that|it) ", thought):
         said = re.sub(r"; (look|wait|put|take)", r"; I \1", thought)
         return f"{said[:1].upper()}{said[1:].rstrip('.')}."

@@ -1,6 +1,6 @@
-"""A player's memory of what others in the house asked and told, and what follows for its own work.
+"""A player's memory of what others in the house asked and told, and how that changes its own work.
 
-It is plain data that agents keep in their memories, so that going back restores it.
+Agents keep it in their memories as plain data, so going back restores it.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from housequest.worlds.household.talk import Claimed, Finished, Saw, Talk
 from housequest.worlds.shared import WAIT
 
 MOST_WAITS = 6
-"""The rounds after which nobody is waited for any more, and after as many again nobody is believed."""
+"""After this many rounds, stop waiting for others; after as many again, stop believing them."""
 _MOST_ORIGINS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Partnership:
-    """A player's memory of what was asked of it, and of what it needs to answer.
+    """A player's memory of the requests to it, and of what it needs to answer.
 
     Args:
-        arrangement: All that was arranged by now.
-        round: The present round.
-        origins: Where it took each thing from, the last one last.
-        looked: The round in which it last saw into each place.
-        visits: The round in which each other player was last seen at each place.
+        arrangement: All that was arranged so far.
+        round: The current round.
+        origins: Where it took each thing from, the latest last.
+        looked: The round in which it last saw each place's contents.
+        visits: The round in which it last saw each other player at each place.
         found: Where others say that things are.
-        claims: The goals that others say they are at.
-        followers: The players who say that they follow this one.
-        reported: The places of whose contents it told.
+        claims: The goals that others say they work on.
+        followers: The players who say that they follow it.
+        reported: The places whose contents it reported.
         refused: The last command, if it was refused.
-        goal: The goal that it is at, for an agent that plans for one at a time; 0 for none.
+        goal: The goal that it works on, for an agent that plans for one at a time; 0 for none.
         finished: The goals that other agents say they have finished.
         idle: Its rounds with nothing to do.
-        insisted: The request that it answered with a question; if it comes again, it is done.
+        insisted: The request that it answered with a question; if it comes again, carry it out.
     """
 
     arrangement: Arrangement = NOTHING_ARRANGED
@@ -64,7 +64,7 @@ NOBODY_ASKED = Partnership()
 
 
 class Obliged(NamedTuple):
-    """A decision to do what was asked: the memory after it, the command, None to go on with the chores, and what to say."""
+    """The new memory, the command for a request (None to go on with the chores), and what to say."""
 
     partnership: Partnership
     command: str | None
@@ -72,7 +72,7 @@ class Obliged(NamedTuple):
 
 
 def attending(partnership: Partnership, turn: Turn, belief: Belief) -> Partnership:
-    """The memory at the start of a turn, with what its transitions and the belief show."""
+    """The memory at the start of a turn, updated by its transitions and the belief."""
     origins, refused = dict(partnership.origins), partnership.refused
     for transition in turn.transitions:
         command = transition.command
@@ -106,14 +106,14 @@ def telling(partnership: Partnership, who: str, message: Talk, scene: Surroundin
         found |= {kind(thing): message.place for thing in message.things if message.place in scene.belief.places}
     elif claims.get(who) == message.goal:
         del claims[who]
-    # Of two things, one may be what is meant.
+    # Of two things, either may be meant.
     if isinstance(message, Finished) and message.goal <= len(goals) and goals[message.goal - 1].count == 1:
         finished |= {message.goal}
     return replace(partnership, claims=tuple(claims.items()), finished=finished, found=tuple(found.items())[-_MOST_ORIGINS:])
 
 
 def settled(goal: Goal, belief: Belief) -> tuple[str, ...]:
-    """The things that count towards a goal, in the receptacle that has most of them."""
+    """The things that count towards a goal, in the receptacle with most of them."""
 
     def there(one: Receptacle) -> tuple[str, ...]:
         items = (belief.item(name) for name in belief.inside(one))
@@ -130,15 +130,15 @@ def goal_at(number: int, sentence: str, household: Household) -> str:
 
 
 def picking(partnership: Partnership, scene: Surroundings) -> Obliged:
-    """Pick the goal to be at, for an agent that plans for one at a time: what it holds, was asked to do, has seen, and what
-    nobody else is at. It waits if the others are at all that is left, and after a while believes them no more."""
+    """Pick the goal to work on, for an agent that plans for one at a time, by what it holds, was asked to do, has seen, and
+    what nobody else works on. If others work on all that is left it waits, and after a while no longer believes them."""
     belief, arrangement = scene.belief, partnership.arrangement
     goals = scene.household.read_goals(scene.goal, belief.kinds)
     held = {kind(name) for name in belief.carried}
     claimed = {number for _, number in partnership.claims}
     told = arrangement.left_out | partnership.finished if partnership.idle < 2 * MOST_WAITS else frozenset[int]()
     if len(goals) < 2 and not told.intersection({1}):
-        return Obliged(partnership, None)  # to look for one thing, all are needed
+        return Obliged(partnership, None)  # with a single goal, everybody searches
     missing = [number for number, goal in enumerate(goals, start=1) if len(settled(goal, belief)) < goal.count]
     left = [number for number in missing if number not in told]
     last = next(reversed(scene.household.steps(scene.goal) or ()), None)
@@ -168,14 +168,14 @@ def picking(partnership: Partnership, scene: Surroundings) -> Obliged:
 
 
 class Arranged(NamedTuple):
-    """The meaning of an arrangement for a search: the command to look where it says first, and those that must not be given."""
+    """The command to search where an arrangement says first, and the commands that it rules out."""
 
     command: str | None
     barred: frozenset[str]
 
 
 def arranged(partnership: Partnership, scene: Surroundings, *, sought: bool) -> Arranged:
-    """The arrangements about places and things, for an agent that searches by itself; ``sought`` if it has to."""
+    """Apply the arrangements about places and things, for an agent that searches by itself; ``sought`` if it searches now."""
     belief, commands, arrangement = scene.belief, scene.commands, partnership.arrangement
     unseen = sorted(belief.unsearched, key=lambda one: by_name(one.name))
     last = [one for one in unseen if arrangement.rank(one.name) == 2]

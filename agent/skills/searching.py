@@ -143,7 +143,7 @@ class ToldPrior:
 
 
 def likeliest(things: Sequence[str], belief: Belief, prior: Prior, counts: Counts) -> list[SearchPlace]:
-    """The places to look into for one of ``things``, in the order of `look_for`, whose arguments these are."""
+    """The places to search for one of ``things``, in the order of `look_for`, which has the same arguments."""
     room = counts.room_of(belief.kinds)
     return search_order(
         belief,

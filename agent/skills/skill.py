@@ -41,8 +41,8 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The skill cannot be carried out, for the ``reason``. ``unknown``: it names something that may still be seen.
-    ``final``: trying it again would fail in the same way."""
+    """The skill failed, for the ``reason``. ``unknown``: it names something that may still turn up. ``final``: it would fail
+    again in the same way."""
 
     reason: str
     unknown: bool = False

@@ -1,4 +1,4 @@
-"""An agent in CoELA's structure (Zhang et al., ICLR 2024): perception, memory, communication, planning and execution."""
+"""An agent with CoELA's modules (Zhang et al., ICLR 2024): perception, memory, communication, planning and execution."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CoelaSettings(ModelSettings):
-    """Settings of CoELA: its ablations, and the lengths of its histories as in its code."""
+    """CoELA's settings: its ablations, and the lengths of its histories, as in its code."""
 
-    communicate: bool = option(True, "in company: write a message before each plan, which may be sent")
+    communicate: bool = option(True, "in company: write a message before each plan, and choose whether to send it")
     chain: bool = option(True, "the planner thinks before it selects a plan")
-    history: int = option(10, "plans that it remembers having made", least=1, most=50)
-    dialogue: int = option(3, "messages that it remembers", least=1, most=50)
+    history: int = option(10, "the last plans that it remembers", least=1, most=50)
+    dialogue: int = option(3, "the last messages that it remembers", least=1, most=50)
 
 
 @declare_agent(
     "coela",
-    "selects among the plans that are possible, and talks with others",
+    "selects among possible plans, and talks with others",
     settings=CoelaSettings,
     roles=AgentRoles(("communicator", "planner"), __name__, rerenders=True),
     needs=("model", "household"),

@@ -1,9 +1,9 @@
 """CoELA (Zhang et al., "Building Cooperative Embodied Agents Modularly with Large Language Models", ICLR 2024, section 4).
 
-Its five modules are here as follows. *Perception* and semantic *memory* are the belief that the texts give: places, things,
-what is held, where the others were last seen and with what. Episodic memory is the last plans and messages; procedural memory
-are the skills of the controller. *Communication* writes a message before a plan is selected; sending it is one of the plans.
-*Planning* selects among the plans that are possible now. *Execution* carries a plan out one command a turn, without a call.
+Its five modules: *Perception* and semantic *memory* are the belief from the texts: places, things, what the agent holds, where
+it last saw the others and with what. Episodic memory is the last plans and messages; procedural memory is the controller's
+skills. *Communication* writes a message before a plan is selected; sending it is one of the plans. *Planning* selects a
+possible plan. *Execution* carries it out, one command a turn, without a call.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ PACKAGE = "housequest.agent.agents.coela"
 COMMUNICATOR = "communicator"
 PLANNER = "planner"
 MOST_PLANS = 80
-"""The plans that a prompt lists."""
+"""The most plans that a prompt lists."""
 MOST_IN_VAIN = 20
-"""The last plans that failed; earlier ones are listed again."""
+"""Leave out this many of the last failed plans; list earlier ones again."""
 MOST_IN_A_TURN = 4
-"""Plans of a turn that come to nothing before the turn is used up."""
+"""After this many fruitless plans, the turn is spent."""
 LONGEST_MESSAGE = 300
 _MESSAGE = re.compile(r"(?im)^[\W_]{0,8}message\b[\s*_`]{0,4}[:：][ \t]*(?P<said>[^\n]+)")
 _LETTERED = re.compile(r"^[\W_]{0,4}(?:option|plan)?\s{0,2}(?P<number>\d{1,2})\b[.):]?\s*$", re.IGNORECASE)
 
 
 class Plan(NamedTuple):
-    """A plan in words, and the skills that carry it out; none of them for waiting and for sending a message."""
+    """A plan in words, and the skills that carry it out; none for waiting or sending a message."""
 
     text: str
     skills: tuple[Skill, ...] = ()
@@ -105,7 +105,7 @@ def _is_wanted(item: Item, goals: Sequence[Goal], belief: Belief) -> bool:
 
 
 def state_text(belief: Belief) -> str:
-    """Describe what is known of the house, of oneself and of the others."""
+    """Describe what the agent knows of the house, of itself and of the others."""
     where = f"You are at the {belief.at}" if belief.at else "You are in the middle of the room"
     lines = [f"{where} and hold {held_text(belief)}.", f"Found so far: {found_items(belief)}."]
     for one in belief.others:
@@ -115,7 +115,7 @@ def state_text(belief: Belief) -> str:
 
 
 def plan_reader(plans: Sequence[Plan], *, chain: bool) -> Role[tuple[str, Plan]]:
-    """The role whose replies select one of ``plans``: by its words, or by its number in the list."""
+    """The role that selects one of ``plans``, by its words or its number in the list."""
     by_text = {_key(plan.text): plan for plan in plans}
 
     def read(reply: str) -> tuple[str, Plan]:
@@ -161,9 +161,9 @@ MESSENGER: Role[str] = Role(COMMUNICATOR, _read_message, form=Form(("Message: ",
 
 @dataclass(frozen=True, slots=True)
 class CoelaMemory:
-    """The memory of CoELA: ``state`` is semantic and procedural, the last plans (``history``) and messages (``dialogue``)
-    episodic. ``ahead`` are the skills that are left of the plan, ``says`` is told beside the next command, and ``sent`` is true
-    if the last plan was to send a message. Plans ``in_vain`` are not listed while there are others."""
+    """The memory of CoELA: ``state`` is semantic and procedural, the last plans (``history``) and messages (``dialogue``) are
+    episodic. ``ahead`` are the plan's remaining skills, ``says`` goes with the next command, and ``sent`` is true if the last
+    plan was to send a message. Plans ``in_vain`` are listed only if there are no others."""
 
     goal: str
     grants: Grants
@@ -178,10 +178,10 @@ class CoelaMemory:
 
 
 class Coela:
-    """Plays by one plan after the other. Calls a plan: 1, and in company 1 more for the message, and 1 more if that is sent.
+    """Plays one plan after the other. Calls a plan: 1, and in company 1 more for the message, and 1 more if that is sent.
 
-    Each prompt is rendered anew from memory, so only its instructions can be cached: the paper's prompts, too, hold the state
-    in place of the story. Alone it writes no messages."""
+    It renders each prompt from memory, as in the paper, so only the instructions can be cached. Alone, it writes no
+    messages."""
 
     name = "coela"
 
@@ -200,7 +200,7 @@ class Coela:
     async def decide(self, memory: CoelaMemory, turn: Turn, emit: Emitter) -> tuple[Decision, CoelaMemory]:
         state = self._body.observe(memory.state, turn.transitions, turn.hints)
         if turn.belief is not None:
-            state = replace(state, belief=turn.belief)  # it has heard the news, too
+            state = replace(state, belief=turn.belief)  # includes the news
         heard = [f"{who}: {said}" for who, said in filter(None, map(read_quoted, turn.news))]
         memory = replace(memory, state=state, dialogue=(*memory.dialogue, *heard)[-self._settings.dialogue :])
         if turn.hints:
@@ -226,12 +226,12 @@ class Coela:
         return Idle(f"{MOST_IN_A_TURN} plans came to nothing"), memory
 
     async def _plan(self, memory: CoelaMemory, turn: Turn, emit: Emitter) -> tuple[Decision | None, CoelaMemory]:
-        """Write a message and select a plan; a message that is sent is followed by another plan, since a turn has a command."""
+        """Write a message and select a plan; after sending a message select another plan, since a turn needs a command."""
         every = list(possible_plans(self._household, memory.goal, memory.state.belief))
         plans = ([plan for plan in every if plan.text not in memory.in_vain] or every)[:MOST_PLANS]
         plans += [Plan("wait")] if turn.others else []
         if not plans:
-            return GiveUp("it knows nothing more to do"), memory
+            return GiveUp("it finds nothing more to do"), memory
         if turn.others and self._settings.communicate and not memory.sent:
             message = await self._message(memory, turn, emit)
             if message is not None:
@@ -276,7 +276,7 @@ class Coela:
     ) -> tuple[Decision | None, CoelaMemory]:
         if plan is None:
             return failure, memory
-        reason = "a person gave a hint" if turn.hints else "the plan before is over" if memory.plans else "the episode begins"
+        reason = "a person gave a hint" if turn.hints else "the last plan is over" if memory.plans else "the episode begins"
         emit(events.Planned(role=PLANNER, steps=(plan.text,), revision=memory.plans, reason=reason))
         history = (*memory.history, plan.text)[-self._settings.history :]
         memory = replace(memory, history=history, ahead=plan.skills, plans=memory.plans + 1)
@@ -292,7 +292,7 @@ class Coela:
 
 
 def _left(ahead: tuple[Skill, ...], belief: Belief) -> tuple[Skill, ...]:
-    """The skills that are still needed: who sees what is in a place neither examines nor opens it."""
+    """The skills that are still needed: if it sees what is in a place, it need not examine or open it."""
 
     def needed(skill: Skill) -> bool:
         place = belief.receptacle(skill.receptacle or skill.object)

@@ -163,11 +163,11 @@ PACKAGE = "housequest.agent.agents.lota"
 class LotaMemory:
     """The conversation so far, and the skill in progress.
 
-    ``ahead`` are the skills that the model named and that are still to come, ``taken`` those of its last reply that were
-    begun. ``listed``: that reply named more than one; ``shown``: the prompt lists the skills. ``selected`` counts all skills
-    begun. ``idle`` are the last ones in a row that had nothing left to do. ``notice`` is for the next message, about the
-    last skill; ``failure`` is why that failed. ``hints`` are new since the model was last asked, ``heard`` are all; ``news``
-    are new, too, and it ``says`` something beside the next command. ``plan`` are the skills of the present reading."""
+    ``ahead`` are the named skills that are still to come, ``taken`` those of the last reply that were begun. ``listed``: that
+    reply named more than one; ``shown``: the prompt lists the skills. ``selected`` counts all skills begun. ``idle`` are the
+    last ones in a row that had nothing left to do. ``notice`` is for the next message, about the last skill; ``failure`` is why
+    that failed. ``hints`` and ``news`` are new since the model was last asked, ``heard`` are all hints; ``says`` goes with the
+    next command. ``plan`` are the skills of the current reading."""
 
     goal: str
     grants: Grants
@@ -348,7 +348,7 @@ class Lota:
             conversation = (Message("system", "\n".join(filter(None, (system, listing)))),)
         asked = replace(turn, hints=memory.hints, news=memory.news, admissible=None)
         added = additions(asked, memory.role.shown_rules, memory.grants, first=first)
-        # Who is held to given texts hears of the others, and has no words for them.
+        # Held to given texts, it hears the others but cannot speak to them.
         added += company.told(asked, (*(company.HEARS if first else ()), *(("say",) if listing else ())))
         text = await self._opening(memory, added) if first else self._next(memory, added)
         if listing and not first:

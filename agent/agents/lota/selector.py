@@ -159,8 +159,8 @@ _ALONE = Turn(0, 0)
 @dataclass(frozen=True, slots=True)
 class Prompted:
     """Takes the listed skills that a chat model's reply names. Calls a reply: 1, or 2 if the first is unreadable. ``whole``:
-    the reply is the whole list, and a part that is no skill stays in it, to fail at its turn. In the company of ``turn`` it may
-    say something, too."""
+    the reply is the whole list, and a part that is no skill stays in it, to fail at its turn. In company (``turn``) it may also
+    say something."""
 
     model: Model
     sampling: Sampling

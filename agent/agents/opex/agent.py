@@ -53,11 +53,11 @@ GENERAL_IDEA = 3  # After this many looks into the room, the executor is told th
 
 @dataclass(frozen=True, slots=True)
 class OpexMemory:
-    """The memory of OPEx. ``state`` is the body's: what is known, and the skill in progress. The planner and the executor
-    have not seen the transitions ``unplanned`` and ``unseen``. ``note`` says how the last skill went, ``described`` is the
-    observer's last description for the present objective, and ``explored`` counts the looks into the room for it. ``shown``
-    are the known facts in the executor's last message, and ``idle`` its words since the last command. The planner has not
-    heard the news ``untold``, and the executor those ``unheard``; it ``says`` something beside the next command."""
+    """The memory of OPEx. ``state`` is the body's: its knowledge, and the skill in progress. The planner and the executor have
+    not seen the transitions ``unplanned`` and ``unseen``. ``note`` says how the last skill went, ``described`` is the
+    observer's last description for the current objective, and ``explored`` counts the looks into the room for it. ``shown`` are
+    the known facts in the executor's last message, and ``idle`` its words since the last command. The planner has not heard the
+    news ``untold``, and the executor those ``unheard``; ``says`` goes with the next command."""
 
     goal: str
     grants: Grants

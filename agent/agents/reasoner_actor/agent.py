@@ -104,10 +104,10 @@ ACTOR: Role[ActorReply] = Role("actor", _read_action, stop=("\nObservation:",))
 @dataclass(frozen=True, slots=True)
 class PlanMemory:
     """The memory of reasoner and actor. ``unreviewed`` are the transitions since the plan was last reviewed; ``asked``
-    counts how often the reasoner was asked again. It serves both ways of prompting, since a person may change the model:
-    short prompts are rendered from ``state``; ``readings`` are the plans of a small model that read the goal again, in so
-    many ``rounds``. ``untold`` are the news that the reasoner has not heard, ``partnership`` is what others asked of it, and
-    ``weighed`` what its last search weighed."""
+    counts how often the reasoner was asked again. It serves both ways of prompting, since a person may change the model: short
+    prompts are rendered from ``state``; ``readings`` are a small model's plans from reading the goal again, in so many
+    ``rounds``. ``untold`` is news that the reasoner has not heard, ``partnership`` keeps the requests of others, and
+    ``weighed`` the odds of the last search."""
 
     goal: str
     opening: Observation
@@ -225,7 +225,8 @@ class BriefPrompting:
         return replace(memory, state=replace(state, told=heard.told)), replace(turn, hints=heard.left)
 
     def oblige(self, memory: PlanMemory, turn: Turn) -> tuple[PlanMemory, str | None, tuple[str, ...]]:
-        """Take in what others said: the memory, the command if something was asked for or is left to them, and the answers."""
+        """Take in what others said. Returns the memory, the command if they asked for something or it leaves the rest to them,
+        and the answers."""
         state, belief = memory.state, turn.belief
         assert state is not None
         belief = belief or state.belief
@@ -242,13 +243,13 @@ class BriefPrompting:
         says, command = (*answers, *obliged.says, *picked.says), obliged.command or picked.command
         memory = replace(memory, partnership=picked.partnership)
         if picked.partnership.goal != obliged.partnership.goal:
-            # Another goal is planned anew.
+            # A new goal needs a new plan.
             state = replace(state, failed=(), repeated=0, turns=0)
             memory = replace(memory, plan=(), step=0, revision=-1, asked=0, readings=(), rounds=0)
         return replace(memory, state=state), command, says
 
     def goal(self, memory: PlanMemory) -> str:
-        """The goal to plan for: of several, the one that it is at."""
+        """The goal to plan for; of several, the one that it works on."""
         return goal_at(memory.partnership.goal, memory.goal, self.household) if memory.partnership.goal else memory.goal
 
     def led_nowhere(self, memory: PlanMemory, after: int) -> str | None:
@@ -382,7 +383,7 @@ class BriefPrompting:
         return ActorReply(why, None, command, rule)
 
     def weigh(self, memory: PlanMemory, turn: Turn, command: str, emit: Emitter) -> PlanMemory:
-        """Tell the odds of the places beside the actor's thought, where the ``command`` searches for what the plan needs."""
+        """Tell the odds of the places with the actor's thought, if the ``command`` searches for something in the plan."""
         state, counts = memory.state, self.household.counts()
         assert state is not None
         belief, sought = state.belief, brief.unseen(memory.plan, state.belief)

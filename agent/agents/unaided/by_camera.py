@@ -1,7 +1,7 @@
-"""The expert where the world shows pictures: what people demonstrated, or its own plan carried out by a body with a camera.
+"""The expert in a world with pictures: it plays the demonstration, or carries out its own plan by a body with a camera.
 
-A made-up house has no demonstration. There it reads the goal, and knows the house from its pictures alone, as every agent with
-a camera does. A goal in people's own words is none that it can read.
+Made-up houses have no demonstration. There it reads the goal, and knows the house from its pictures alone, as every agent with
+a camera does. It cannot read goals in people's own words.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from housequest.worlds.household.goals import KNIVES, Skill
 
 
 class CarefulSettings(CameraSettings):
-    """The settings of a body whose pictures tell it the names of things."""
+    """The settings of a body that sees the names of things in its pictures."""
 
     careful: ClassVar[bool] = True
 
 
 class CameraExpert(SkillsPlayer):
-    """Plays by ``demonstrating`` where that knows what to do at first, and else by what its pictures show."""
+    """Plays by ``demonstrating`` if that knows what to do at first, else by its pictures."""
 
     role = "expert"
     reason = "the goal asks for it"
@@ -55,6 +55,6 @@ class CameraExpert(SkillsPlayer):
     def chosen(self, memory: SkillsMemory, skill: Skill) -> Skill:
         if [one.verb for one in memory.skills[memory.step + 1 :][:1]] != ["slice"]:
             return skill
-        # Any knife will do: one that was seen, and another kind in the second try.
+        # Any knife will do: first one that was seen, then another kind.
         kinds = [one for one in KNIVES if one in self._body.told(memory.state).seen] or KNIVES
         return replace(skill, object=kinds[-1 if memory.again else 0])

@@ -1,5 +1,5 @@
-"""The world's own expert, which plays from observations; and a person, asked for each command by a callable, with or without an
-agent that stands in for them."""
+"""The world's own expert, which plays from observations; and a person, whom a callable asks for each command, with or without
+an agent that stands in."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from housequest.worlds.household.weighing import Odds, Weighed, after_a_look
 from housequest.worlds.shared import Companion
 
 MOST_REFUSED = 20
-"""Commands of a policy that a person ruled out, before it goes on all the same."""
+"""After this many commands that a person ruled out, a policy goes on all the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Beside:
-    """A policy's memory beside people: its own, what was asked of it in company, the commands so far, what was ``told``, and
-    what the last search ``weighed``."""
+    """A policy's own memory, with the requests of others, the commands so far, what a person ``told``, and what the last search
+    ``weighed``."""
 
     policy: Memory
     goal: str
@@ -58,8 +58,8 @@ class _Beside:
 
 
 class PolicyAgent:
-    """Plays by a ``Policy``. Calls a step: 0; ignores all rules but those that say where things are, by which a policy of a
-    household searches. There it does first what a person orders, leaves out what they rule out or decline, and in company does
+    """Plays by a ``Policy``. Calls a step: 0; ignores all rules but those that say where things are, by which a household's
+    policy searches. There it first does what a person orders, leaves out what they rule out or decline, and in company does
     what others ask (`housequest.agent.skills.obliging`)."""
 
     name = "expert"
@@ -72,7 +72,7 @@ class PolicyAgent:
         return _Beside(self._policy.begin(goal, observation), goal)
 
     def knows(self, memory: Memory) -> bool:
-        """True if the policy has a command after this memory."""
+        """True if the policy knows a command next."""
         return isinstance(memory, _Beside) and self._policy.decide(memory.policy)[0] is not None
 
     async def decide(self, memory: _Beside, turn: Turn, emit: Emitter) -> tuple[Decision, _Beside]:
@@ -113,7 +113,7 @@ class PolicyAgent:
             command, _, after = self._searching(turn).decide(policy)
             if command is None or command not in barred:
                 break
-            # To a policy, what a person rules out is refused.
+            # The policy is told that a command was refused if a person ruled it out.
             weighed = self._weighs(after, turn)
             barred_place = barred_place or (weighed.next if weighed else None)
             policy = self._policy.observe(after, command, silence)
@@ -142,7 +142,7 @@ class PolicyAgent:
         return self._policy.arranged(memory, arrangement) if isinstance(self._policy, Arranging) else memory
 
     def _searching(self, turn: Turn) -> Policy:
-        """The policy, which searches by the rules of this turn if it can."""
+        """The policy; if it can, it searches by this turn's rules."""
         told = self._told(turn)
         return self._policy if told is None or not isinstance(self._policy, PriorSearch) else self._policy.searching_by(told)
 
@@ -151,7 +151,7 @@ class PolicyAgent:
         return searching.weighs(policy) if isinstance(searching, Weighing) else None
 
     def _play(self, memory: _Beside, turn: Turn, emit: Emitter, barred: Odds | None = None) -> tuple[Decision, _Beside]:
-        """Play the policy's next command; a place that would have come first was ``barred``."""
+        """Play the policy's next command; it leaves out the place that is ``barred``."""
         told, policy = self._told(turn), self._searching(turn)
         command, thought, after = policy.decide(memory.policy)
         rule: Rule | None = None
@@ -211,8 +211,8 @@ def _decision(answer: str | Say | Overheard | Idle | None) -> Decision:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """The ``memory`` of a stand-in, and what happened since it last decided: it takes all that in when it plays again. ``turn``
-    is the present one, with the ``news`` that it has brought so far, and ``answer`` that of a person who is back.
+    """The ``memory`` of a stand-in, and what happened since it last decided, for when it plays again. ``turn`` is the current
+    one, with its ``news`` so far, and ``answer`` comes from a person who is back.
     """
 
     memory: Memory
@@ -230,7 +230,7 @@ class _Kept:
 
 
 class Guest:
-    """Plays what a person types and, while they are away (`Away`), as ``stand_in`` does, which was told all that they were."""
+    """Plays what a person types; while they are away (`Away`), ``stand_in`` plays, which knows all that they were told."""
 
     name = Human.name
 

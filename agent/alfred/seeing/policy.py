@@ -256,7 +256,7 @@ class ActionPolicy:
         return None, replace(state, turns=3) if goal is None else replace(state, aim=maps.Aim(goal))
 
     def _peek(self, state: SeeingState) -> _Next | Failed:
-        """Open the receptacles of a kind one by one, or look at them, until the object is seen or all were looked into."""
+        """Open the receptacles of a kind one by one, or look at them, until the object is seen or none is left."""
         step = state.steps[0]
         goal = next(one for one in state.steps if one.primitive not in SEARCHING)
 
@@ -295,7 +295,7 @@ _TILTS = {"LookDown": maps.TILT, "LookUp": -maps.TILT}
 def carried_out(
     state: SeeingState, action: LowLevelAction, targets: Targets, *, accepted: bool, unseen: bool = False
 ) -> SeeingState:
-    """The state after ``action`` was carried out, or was not ``accepted``, perhaps because its object was ``unseen``."""
+    """The state after ``action``, which may not have been ``accepted``, perhaps because its object was ``unseen``."""
     if not accepted:
         return _failed(state, action, adjust=targets.has.adjust, unseen=unseen)
     spot = action.spot
@@ -334,7 +334,7 @@ def carried_out(
         return replace(state, peeked=(*state.peeked, spot), aim=None, sweep=tuple(maps.up_and_down(state.pose)), refused=0)
     state = state.advanced()
     if action.name == "OpenObject" and any(one.primitive == "pick" and one.inside for one in state.steps[:1]):
-        # What was treated may lie above or below what is in the picture.
+        # The treated thing may lie above or below the picture.
         return replace(state, sweep=tuple((state.pose.quarter, pitch) for pitch in reversed(maps.PITCHES)))
     return state
 

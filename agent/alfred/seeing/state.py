@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy import bool_
 
 Primitive = Literal["go", "look", "explore", "pick", "put", "open", "close", "on", "off", "slice", "peek", "view"]
-"""The parts of skills. Each but ``look`` and ``explore`` is done on an object, which is searched for and approached first.
+"""The parts of skills. All but ``look`` and ``explore`` need an object, which the agent first searches for and approaches.
 ``peek`` opens the receptacles of a kind one by one, to look for the object of the next step; ``view`` only goes to them."""
 SEARCHING: tuple[Primitive, ...] = ("peek", "view")
 _TABLE: dict[str, Any] = tomllib.loads(Path(__file__).with_name("primitives.toml").read_text("utf-8"))
@@ -218,15 +218,15 @@ class SeeingState:
 REACH = 1.45  # The greatest distance to act from, in metres: a little less than ALFRED allows.
 LEAST_PIXELS = 1 / 6_000
 """The share of the picture that an object must fill to be acted on: twice that of ALFRED's visibility."""
-LARGE = 1 / 800  # The same for what is opened by a careful agent: a sliver of a door may not count as visible.
-VIEWED = 0.7  # What is nearer than this to a place that was looked at from near was looked at with it, in metres.
+LARGE = 1 / 800  # The same for what a careful agent opens: a sliver of a door may not count as visible.
+VIEWED = 0.7  # Looking at a place from near also covers what is within this distance of it, in metres.
 NEARLY = 3  # Steps from a place of the search that count as being there.
 SAME = 0.25  # Two points of one kind that are nearer than this, in metres, count as one object.
 TREATED = 1.0  # The greatest distance of a treated object from where it was put, in metres.
 MOVED = 0.08  # The greatest distance between two sightings of one object from one place, in metres.
 LEVEL, ROW = 0.3, 1.2  # The greatest differences in height and place of two cabinets or drawers of one row, in metres.
-ROWED = ("cabinet", "drawer", "shelf")  # Receptacles of which one stands close beside another.
-BESIDE, TOGETHER = 0.3, 1.0  # The greatest distances between two views of such a receptacle, and of any other, in metres.
+ROWED = ("cabinet", "drawer", "shelf")  # Receptacles that stand close together.
+BESIDE, TOGETHER = 0.3, 1.0  # The greatest distances between two views of one such receptacle, and of any other, in metres.
 APART = {"fridge": 1.2, "microwave": 0.8, "safe": 0.8}
 """Like `SAME`, for receptacles whose open doors are farther away."""
 
@@ -260,7 +260,7 @@ class Targets:
                 return filled.near(spot, 2 * SAME)
             return not any(one._replace(height=spot.height).near(spot, 2 * SAME) for one in state.placed)
         if step.primitive == "put" and not step.inside and (like := [one for one in state.placed if one.kind == state.held]):
-            # Two of a kind are put together.
+            # Two things of a kind go to the same place.
             return any(one._replace(kind=step.kind).near(spot, BESIDE if step.kind in ROWED else TOGETHER) for one in like)
         opened = [one for one in state.opened if one.kind == step.kind]
         if step.primitive in ("close", "put") and opened:

@@ -121,7 +121,7 @@ class Failure:
 
 
 def failure_of(events: Sequence[Event]) -> Failure | None:
-    """The one class of an episode's ``events``, on the branch that was played on; None if it was won or has not ended."""
+    """The class of an episode's ``events``, on the branch that was played on; None if it was won or has not ended."""
     played = branch(events)
     ended = next((event.body for event in reversed(played) if isinstance(event.body, Ended)), None)
     if ended is None or ended.outcome == "won":
@@ -132,7 +132,7 @@ def failure_of(events: Sequence[Event]) -> Failure | None:
 
 
 def _together(played: Sequence[Event], ended: Ended) -> Failure:
-    """Classify what several lost. Rules about what one player saw and did say little of them, but for those of all players."""
+    """Classify a lost game of several players, only by rules about all of them."""
     believed = tuple(events.with_beliefs(played))
     names = dict.fromkeys(event.player for event in believed if event.player is not None)
     cases = [EpisodeCase([one for one in believed if one.player in (None, name)], ended) for name in names]
@@ -143,7 +143,7 @@ def _together(played: Sequence[Event], ended: Ended) -> Failure:
         return Failure(FailureKind.GAVE_UP, last, f"All of them gave up; the last one {unquoted(ended.reason, LONGEST)}.")
     if len(looped := [failure for case in cases for failure in islice(_looped(case), 1)]) == len(cases):
         start = max(one.turn for one in looped)
-        return Failure(FailureKind.LOOPED, start, f"From round {start} on they only repeated what they had done before.")
+        return Failure(FailureKind.LOOPED, start, f"From round {start} on they only repeated themselves.")
     known = [step for case in cases for step in case.steps if step.met is not None]
     end = max(known, key=lambda step: (step.turn, step.met or 0), default=None)
     held = f": {end.met} of {many(end.conditions or 0, 'goal condition')} held" if end is not None else ""

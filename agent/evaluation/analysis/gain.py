@@ -1,6 +1,6 @@
-"""Gain by company: the rounds that an agent takes alone, against those of several over the same tasks.
+"""Gain by company: one player's rounds divided by those of several, over the same tasks.
 
-A task that was not won counts all the turns that it had. `docs/explanation/together.md` has the measures with their sources.
+A lost task counts all its turns. `docs/explanation/together.md` has the measures with their sources.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from housequest.agent.evaluation.analysis.statistics import Interval, bootstrap_
 
 
 class Gain(NamedTuple):
-    """The gain over ``tasks`` of which one player alone took ``alone`` rounds and several took ``together``, in the mean.
+    """The gain over ``tasks``, in which on average one player took ``alone`` rounds and several took ``together``.
 
     Args:
-        value: The rounds of one over those of several, as a ratio of sums, with its 95 % ``interval`` over tasks; that is None
-            where the tasks do not differ.
+        value: The rounds of one over those of several, as a ratio of sums, with its 95 % ``interval`` over tasks
+            (None if they do not differ).
         slower: The tasks in which several took more rounds than one.
         improvement: CoELA's efficiency improvement, the mean of 1 - L_multi/L_single.
-        par: The gain that players reach who know everything, at least; None where that is not known of all tasks.
+        par: The least gain of players who know everything; None unless it is known for all tasks.
     """
 
     tasks: int
@@ -35,14 +35,14 @@ class Gain(NamedTuple):
 
     @property
     def efficiency(self) -> float | None:
-        """The co-operation efficiency: the share of par's gain that is reached; None where par is not known or is no gain."""
+        """The co-operation efficiency: the share of par's gain that they reach; None if par is not known or is no gain."""
         return None if self.par is None or self.par <= 1 else (self.value - 1) / (self.par - 1)
 
     @classmethod
     def of(
         cls, one: Sequence[Sequence[PlayedTask]], several: Sequence[Sequence[PlayedTask]], limits: tuple[int, int]
     ) -> Gain | None:
-        """Pair the tries of the same tasks, in rounds of at most these ``limits``. None of no tasks."""
+        """Pair the tries of the same tasks, in rounds of at most these ``limits``. None if there are no tasks."""
         alone, together = (
             [_rounds(tries, limit) for tries in side] for side, limit in zip((one, several), limits, strict=True)
         )

@@ -33,7 +33,7 @@ class PathLengths(NamedTuple):
     """Commands that a task takes: the world's ``expert``, who sees what a player sees, and the ``shortest`` path. None
     where the expert failed or ran out of turns, or where the shortest path is unknown. Where the world's benchmark has
     demonstrations, ``annotated`` is the length of its own, which is then the expert's, and ``conditions`` how many goal
-    conditions it counts. ``together`` are the rounds that the players of a run need who know everything, at most.
+    conditions it counts. ``together`` are the most rounds that the run's players need if they know everything.
     """
 
     expert: int | None = None
@@ -157,7 +157,7 @@ class PlayedTask:
         return None if self.weight is None else value * self.weight
 
     def shared(self, above: str, below: str) -> tuple[float, float] | None:
-        """The sums of two counts of all players, as `PlayerShare` has them; None if one played alone, or is not finished."""
+        """Two counts of `PlayerShare`, summed over all players; None if one played alone, or the episode is not finished."""
         if self.result is None or not self.result.players:
             return None
         each = self.result.players.values()

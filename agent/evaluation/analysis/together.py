@@ -1,9 +1,9 @@
-"""Count, over the events of an episode, what several players of one house did twice and what their words changed, by rules
-that hold for any agent and for people. `docs/explanation/together.md` has each measure with its source.
+"""Counts what several players of one house did twice and what their words changed, from an episode's events, in the same way
+for agents and people. `docs/explanation/together.md` has each measure with its source.
 
-A *deed* takes, puts down, gives or treats a thing, shows what is in a place for the first time, or is refused. A player's
-subgoal in a turn is what its next deed is about, a thing or a place. So it is known for players who say nothing of their plans,
-but only afterwards; what a player *states* (the present step of its plan, or what it claims aloud) is known before.
+A *deed* takes, puts down, gives or treats a thing, first shows what is in a place, or is refused. A player's subgoal in a turn
+is the thing or place of its next deed. So it is known even if a player does not tell its plans, but only afterwards; what a
+player *states* (the current step of its plan, or a claim) is known before.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from housequest.worlds.shared import WAIT
 
 
 class SharedWork(NamedTuple):
-    """A player's part in what several do in one house.
+    """A player's share of the work in one house.
 
     Args:
         looked: Places that it looked into for the first time.
         looked_twice: Those of them that another player had looked into, and where it then did nothing.
         treated: Things that it heated, cooled or cleaned.
-        treated_twice: Those of them that had been treated so before, by anybody.
-        aimed: Its turns, without idle ones, before its last deed: those in which its subgoal is known.
+        treated_twice: Those of them that anybody had treated in the same way before.
+        aimed: Its turns with a known subgoal: those up to its last deed, without idle ones.
         alike: Those of them in which another player had the same subgoal in that round.
-        heard: Messages of others before turns of which it is known what this player states.
+        heard: Messages of others before turns in which this player states a subgoal.
         swayed: Those of them after which it stated another subgoal than in its turn before.
         unspoken: Turns of the same kind before which nobody had said anything.
         changed: Those of them in which it stated another subgoal than in its turn before.
@@ -50,7 +50,7 @@ class SharedWork(NamedTuple):
 
 @dataclass(slots=True)
 class _Move:
-    """A player's turn: its ``round``, what its deed was about, where that was, and what the player then stated."""
+    """A player's turn: its ``round``, what its deed was about, where it was, and the subgoal that it then stated."""
 
     round: int
     idle: bool
@@ -77,7 +77,7 @@ class _Player:
     changed: int = 0
 
     def state(self, event: Event) -> None:
-        """Learn from an event of its own what it is at."""
+        """Learn a player's stated subgoal from one of its own events."""
         match event.body:
             case Planned(steps=steps):
                 self.plan, self.stated = steps, next(iter(steps), None)
@@ -95,7 +95,7 @@ class _Player:
                 pass
 
     def turn_over(self, number: int, *, at_once: bool) -> None:
-        """Count what it states now beside what it stated a turn ago. Who decides at once has not heard of this round."""
+        """Compare its stated subgoal with that of a turn ago. If all decide at once, it has heard nothing of this round."""
         heard = [said for said in self.news if said < number] if at_once else self.news
         other = self.stated != self.before
         if self.moves and (self.stated is not None or self.before is not None):
@@ -108,7 +108,7 @@ class _Player:
 
 
 def shared_work(played: Iterable[Event]) -> dict[str, SharedWork]:
-    """Count what each player did, in the events of the branch that was played on; {} of one player."""
+    """Count what each player did, in the events of the branch that was played on; {} for one player."""
     players: dict[str, _Player] = {}
     treated = set[tuple[str, str]]()
     at_once = False
@@ -166,13 +166,13 @@ def _moved(
 
 
 def _inside(belief: Belief | None, place: str) -> bool:
-    """True if it was seen what is in a place. To enter a room is to see its furniture, and to look into nothing."""
+    """True if the contents of a place were seen. Entering a room shows furniture, but looks into nothing."""
     there = belief.receptacle(place) if belief is not None and place not in belief.rooms else None
     return there is not None and there.contents is not None
 
 
 def _aims(moves: Sequence[_Move]) -> dict[int, str]:
-    """The things and places that the next deed is about, by the rounds of a player's turns that were not idle."""
+    """The things and places of the next deed, by the rounds of a player's turns that were not idle."""
     found: dict[int, str] = {}
     deed: str | None = None
     for move in reversed(moves):

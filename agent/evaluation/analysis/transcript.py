@@ -19,7 +19,7 @@ class TranscriptNote(NamedTuple):
 
 class TranscriptTurn(NamedTuple):
     """One turn: the notes and calls ``before`` its command, in order; ``stepped`` is None if no reply could be read. ``player``
-    names whose turn it is, of several.
+    is set in games of several.
     """
 
     number: int
@@ -29,7 +29,7 @@ class TranscriptTurn(NamedTuple):
 
     @property
     def place(self) -> tuple[int, str]:
-        """Its place among the turns of its episode."""
+        """Its place among the episode's turns."""
         return self.number, self.player
 
 
@@ -111,6 +111,6 @@ def transcribe(recorded: Iterable[Event]) -> Transcript:
 
 
 def aligned(first: Transcript, second: Transcript) -> list[tuple[TranscriptTurn | None, TranscriptTurn | None]]:
-    """The turns of two episodes side by side, by number and player; None where one has no such turn."""
+    """The turns of two episodes side by side, by number and player; None if one has no such turn."""
     one, other = ({turn.place: turn for turn in transcript.turns} for transcript in (first, second))
     return [(one.get(place), other.get(place)) for place in sorted(one.keys() | other.keys())]

@@ -138,7 +138,7 @@ class Comparison(Report):
 
     @cached_property
     def gain(self) -> Gain | None:
-        """The gain by company, if one side is a player alone and the other several; else None."""
+        """The gain by company, if one side has one player and the other several; else None."""
         configs = [arm.runs[0].manifest.configuration for arm in self.arms]
         alone, several = sorted((0, 1), key=lambda side: bool(configs[side].players))
         if bool(configs[alone].players) or not configs[several].players:

@@ -13,7 +13,7 @@ from housequest.agent.evaluation.runs.sweep import alone, beside_partner, judged
 
 
 class Cell(NamedTuple):
-    """The gain of a ``player`` beside a ``partner`` over itself alone; None before a task is finished in both."""
+    """The gain of a ``player`` with a ``partner`` over itself alone; None until both have finished a task."""
 
     player: str
     partner: str
@@ -21,12 +21,12 @@ class Cell(NamedTuple):
 
 
 class MatrixReport(ArmsReport):
-    """Every player that is judged, beside each of ``players``: the gain of both over the player alone, on the same tasks."""
+    """Each judged player with each of ``players``: their gain over the player alone, on the same tasks."""
 
     def __init__(self, players: Sequence[str], arms: Sequence[Arm]) -> None:
         super().__init__(arms)
         self.players = players
-        # Who plays is told by rows and columns; how all pairs talk and decide is one setting.
+        # Rows and columns name the players; all pairs share talk and order.
         configs = (arm.runs[0].manifest.configuration for arm in arms if arm.runs)
         company = next((config for config in configs if config.players), None)
         told = {"talk": (company and company.talk) or "", "order": (company and company.order) or ""}
@@ -77,8 +77,8 @@ class MatrixReport(ArmsReport):
         if self._wide:
             yield f"Beside: {'; '.join(f'{number} {player}' for number, player in enumerate(self.players, 1))}."
         yield (
-            "Gain: the rounds of the row's player alone over those of both, as a ratio of sums over the same tasks; one that "
-            "was not won counts all its rounds. docs/explanation/together.md says how partners play."
+            "Gain: the rounds of the row's player alone over those of both, as a ratio of sums over the same tasks; a lost "
+            "task counts all its rounds. docs/explanation/together.md says how partners play."
         )
         yield from super().sentences()
 

@@ -351,7 +351,7 @@ def _shared_work(results: Sequence[Result]) -> Table:
 
 
 def _together(overall: Figures) -> dict[str, object]:
-    """The figures of several players, and the rounds that par takes where it is known of every task."""
+    """The figures of several players, and par's rounds if known for every task."""
     pars = [each.par.together for each in overall.counted]
     known = [float(par) for par in pars if par is not None]
     found = {of.key: {"mean": (sample := overall.of(of)).mean, "interval": table.ends(sample.interval)} for of in TOGETHER}
@@ -359,7 +359,7 @@ def _together(overall: Figures) -> dict[str, object]:
 
 
 def _together_tables(summary: Summary) -> Iterator[Table]:
-    """Tables of the work of each, of what several players did twice and of what their words changed; none of one player."""
+    """Tables of each player's work, of what they did twice, and of what their words changed; none for one player."""
     overall = summary.overall
     if not any(result.players for result in overall.results):
         return

@@ -195,7 +195,7 @@ def _ceiling(arm: Arm) -> float | None:
 
 
 def _rounds(arm: Arm) -> float | None:
-    """The rounds of an episode, where several play in one house."""
+    """The rounds of an episode, if several play."""
     company = bool(arm.runs and arm.runs[0].manifest.configuration.players)
     return arm.summary.overall.of(ROUNDS).mean if company else None
 

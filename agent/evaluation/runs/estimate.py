@@ -112,10 +112,9 @@ class _Like(NamedTuple):
 
 
 def estimate(spec: RunSpec, *folders: Path, runs: Path = Path("runs")) -> Estimate | None:
-    """Estimate the rest of ``spec``, which is played into each of ``folders``; None without a basis: that of several players is
-    their own episodes, since what one used alone says little of them.
-    Runs below ``runs`` tell, too, which have the same world, agent, settings, grants and turn limit; the more alike the better.
-    Unreadable folders are skipped.
+    """Estimate the rest of ``spec``, which is played into each of ``folders``; None without a basis. For several players that
+    is their own episodes, since one player's use says little about theirs. Else runs below ``runs`` also count, if they have
+    the same world, agent, settings, grants and turn limit; the more alike the better. Unreadable folders are skipped.
     """
     unplayed = [task for folder in folders for task in _unplayed(spec, RunFolder(folder))]
     if not unplayed:

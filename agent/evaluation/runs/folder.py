@@ -288,8 +288,8 @@ class Use(Frozen):
 
 
 class PlayerShare(Use):
-    """The part of one player in an episode of several: ``done`` of its commands were accepted and more than waiting; ``idle``
-    turns passed without; ``messages`` of so many ``characters`` went to the others. The other counts are those of `SharedWork`.
+    """One player's share of an episode of several: ``done`` commands were accepted and did more than wait; ``idle`` turns
+    passed without one; ``messages`` of so many ``characters`` went to the others. The other counts are those of `SharedWork`.
     """
 
     turns: Number = 0
@@ -312,7 +312,7 @@ class PlayerShare(Use):
 
     @classmethod
     def of(cls, own: Sequence[Body], beside: SharedWork) -> PlayerShare:
-        """Count these events of one player; ``beside`` is what was counted of it beside the others."""
+        """Count these events of one player; ``beside`` has its counts with the others."""
         steps = [body for body in own if isinstance(body, Stepped)]
         waited = sum(step.accepted and step.command == WAIT for step in steps)
         spent = sum(isinstance(body, TurnSpent) for body in own)

@@ -100,7 +100,7 @@ SeriesKind = Literal["repeats", "attempts"]
 
 
 class SweepManifest(Frozen):
-    """The content of ``sweep.json``; ``series`` is set where its runs are one, ``matrix`` are the players that it pairs."""
+    """The content of ``sweep.json``; ``series`` is set if its runs are one, ``matrix`` names the players that it pairs."""
 
     format: Format = FORMAT
     matrix: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
@@ -223,7 +223,7 @@ def plan_sweep(sweep: Sweep, flags: Mapping[str, object], folder: Path | None = 
 
 
 def alone(player: str) -> str:
-    """The arm in which a player of a matrix has the house to itself."""
+    """The arm in which a player of a matrix plays alone."""
     return f"{player} alone"
 
 
@@ -233,12 +233,12 @@ def beside_partner(player: str, partner: str) -> str:
 
 
 def judged(players: Sequence[str]) -> list[str]:
-    """The players of a matrix that are judged: all but held-out partners, who have a manner."""
+    """The judged players of a matrix: all but the held-out partners, which have a manner."""
     return [player for player in players if read_player(player)[1] is None]
 
 
 def plan_matrix(named: Sequence[str], flags: Mapping[str, object], folder: Path | None = None) -> Iterator[ArmRun]:
-    """The runs of a partner matrix: each judged player alone, and once beside each other one and itself. Raises
+    """The runs of a partner matrix: each judged player alone, and once with each other player and itself. Raises
     ``ConfigurationError``.
     """
     players = matrix_players(named)
@@ -252,7 +252,7 @@ def plan_matrix(named: Sequence[str], flags: Mapping[str, object], folder: Path 
     for number, (arm, values) in enumerate(arms.items()):
         settings = configure({**flags, **values}, folder)
         if settings.repeat > 1 or settings.retry_lost:
-            raise ConfigurationError("--matrix plays each pair once; leave --repeat and --retry-lost out.")
+            raise ConfigurationError("--matrix plays each pair once; leave out --repeat and --retry-lost.")
         yield ArmRun(arm, settings.seed or 0, f"{number:02d}-{slug(arm, LONGEST_NAME)}", settings)
 
 

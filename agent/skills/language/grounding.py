@@ -21,7 +21,7 @@ _FROM = frozenset({"from", "off", "out of"})
 _TO = frozenset({"to", "into", "onto"})
 _TREATED: dict[str, Treatment] = {"heat": "heat", "cool": "cool", "clean": "clean"}
 UNSEEN = "I have seen no "
-"""The beginning of a refusal about what may still be found."""
+"""The beginning of a refusal about a thing that may still turn up."""
 LAMPS = frozenset({"desklamp", "floorlamp", "faucet"})
 """Kinds that may still be found on a place."""
 _NUMBER = re.compile(r"[ _#]*(?:number )?(\d{1,4})\b")

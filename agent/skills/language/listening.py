@@ -15,9 +15,9 @@ from housequest.worlds.household.base import Commands
 from housequest.worlds.household.belief import Belief, kind
 
 PASSED_ON = " I pass it on to the model, which may not understand it either."
-"""Said of a hint that was not understood, by an agent that has a model."""
+"""An agent that has a model says this of a hint that it did not understand."""
 
-NOTHING_SAID = "You have said nothing of that."
+NOTHING_SAID = "You have said nothing about that."
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Advice:
 
     @property
     def words(self) -> str:
-        """All that still counts, as one says it; empty if nothing does."""
+        """All that still counts, in words; empty if nothing does."""
         told = list[str]()
         if self.directions is not None and self.directions.places:
             told.append(f"to look in {', '.join(self.directions.places)}")
@@ -40,7 +40,7 @@ class Advice:
         return "; ".join(told)
 
     def without(self, names: Collection[str]) -> Advice:
-        """The advice but for what was said of these things and places."""
+        """The advice without what was said about these things and places."""
         left, avoided = self.directions, self.avoided.difference(names)
         if left is not None:
             places = tuple(place for place in left.places if place not in names)
@@ -67,13 +67,13 @@ def hear(hints: Iterable[str], told: Advice, scene: Surroundings, mind: Mind, an
 
     Args:
         hints: The person's words.
-        told: What was told before.
-        scene: What the words are read against.
-        mind: What the agent has in mind, for its answers.
-        answered: How many of the hints were answered before.
+        told: The earlier advice.
+        scene: The context in which the words are read.
+        mind: The agent's mind, for its answers.
+        answered: How many of the hints it has already answered.
 
     Returns:
-        What was told by now, what to answer, and what was not understood.
+        All advice so far, the answers, and what was not understood.
     """
     hints, left = tuple(hints), list[str]()
     every = [list[str]() for _ in hints]
@@ -91,7 +91,7 @@ def hear(hints: Iterable[str], told: Advice, scene: Surroundings, mind: Mind, an
             elif reading.control != "go on":
                 told = replace(told, directions=None)
         elif reading.unsaid:
-            answers.append("I forget what you said of that." if told.without(reading.unsaid) != told else NOTHING_SAID)
+            answers.append("I forget what you said about that." if told.without(reading.unsaid) != told else NOTHING_SAID)
             told = told.without(reading.unsaid)
         elif reading.empty:
             answers.append(f"{cannot_follow(hint, scene)}{PASSED_ON}")

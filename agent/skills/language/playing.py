@@ -1,4 +1,4 @@
-"""Reading the line of a person who plays: the commands that it stands for, an answer that costs no turn, or a question back."""
+"""Reads the line of a person who plays as commands, an answer that costs no turn, or a question back."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ MOST_FORESEEN = 60
 CONTROLLED: dict[Control, str] = {
     "stop": "Nothing more is sent.",
     "wait": "Nothing is sent until you say so.",
-    "no": "Nothing is sent. What then?",
+    "no": "Nothing is sent. What instead?",
     "forget": "Nothing is sent.",
     "go on": "It is your turn: say what to do.",
     "undo": "No command takes that back.",
 }
-"""The answers to words that steer a game, where a person plays alone."""
+"""The answers to words that steer a game, if a person plays alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlayersLine:
-    """The meaning of what a person who plays has typed.
+    """The meaning of the line that a person has typed.
 
-    ``commands`` are those that will be sent, as far as one can foresee, and ``orders`` bring the next ones. What it
-    ``says`` answers, asks back or gives the reason why not more is done, and costs no turn. With ``choices`` the person picks
-    one by its number. ``asked`` is True where nothing is left to be put in other words.
+    ``commands`` are those that can be foreseen, and ``orders`` bring the next ones. ``says`` answers, asks back or says why no
+    more is done; it costs no turn. The person picks one of ``choices`` by its number. ``asked`` is True if there is nothing to
+    say in other words.
     """
 
     said: str
@@ -44,19 +44,19 @@ class PlayersLine:
 
     @property
     def shown(self) -> str:
-        """The meaning in one line: the commands behind an arrow, and what is said."""
+        """The meaning in one line: the commands after an arrow, and the answer."""
         numbered = (f"{number} {one}" for number, one in enumerate(self.choices, start=1))
         says = f"{self.says} {' · '.join(numbered)}" if self.choices else self.says
         return "  ".join(part for part in (f"→ {' · '.join(self.commands)}" if self.commands else "", says) if part)
 
 
 def read_line(said: str, scene: Surroundings, mind: Mind, *, thing: str | None = None, alone: bool = True) -> PlayersLine:
-    """Read what a person who plays has typed, other than a command of the world.
+    """Read a person's line that is no command of the world.
 
     Args:
         said: Any text at all.
-        scene: What it is read against.
-        mind: The turns left and, beside an agent, its plan.
+        scene: The context in which it is read.
+        mind: The turns left and, if an agent plays too, its plan.
         thing: The thing or place that the person picked, after they were asked which one they mean.
         alone: True if the person plays without an agent, so that answers speak of "you".
 
@@ -83,7 +83,7 @@ def read_line(said: str, scene: Surroundings, mind: Mind, *, thing: str | None =
         if len(named) != 1 or not (reading.refused or "").startswith(grounding.UNSEEN):
             says = reading.refused or ("You decide where to look." if reading.avoid else _UNREAD)
             return PlayersLine(said, says=own(says), choices=reading.choices)
-        # What was not seen yet may be where the person says.
+        # A thing that was not seen yet may be where the person says.
         orders = replace(orders, places=(named[0],))
     foreseen, hindered = _foreseen(orders, scene.belief)
     if not foreseen or (step := orders.next(scene.belief, "")) is None:
@@ -92,7 +92,7 @@ def read_line(said: str, scene: Surroundings, mind: Mind, *, thing: str | None =
 
 
 _TAKEN_BACK = ("take", "put", "open", "close")
-_UNREAD = "That is no command here, and no order that can be read. Nothing is sent."
+_UNREAD = "That is neither a command here nor an order that I can read. Nothing is sent."
 
 
 def _done(acts: Sequence[str], scene: Surroundings) -> str:
@@ -104,7 +104,7 @@ def _done(acts: Sequence[str], scene: Surroundings) -> str:
 
 
 def _foreseen(orders: Directions, belief: Belief) -> tuple[tuple[str, ...], str]:
-    """The commands that carry ``orders`` out if nothing unforeseen happens, and the reason why not all of them can be."""
+    """The commands that carry out ``orders`` if nothing unforeseen happens, and the reason if some cannot be carried out."""
     found = list[str]()
     left = orders
     while len(found) < MOST_FORESEEN and (step := left.next(belief, "")) is not None:
@@ -118,7 +118,7 @@ def _foreseen(orders: Directions, belief: Belief) -> tuple[tuple[str, ...], str]
 
 
 def _after(command: str, verb: str | None, belief: Belief) -> Belief:
-    """The belief after a command that does what it says."""
+    """The belief after a command that succeeds."""
     names = grounding.names_of(command)
     if not names:
         return belief
@@ -145,7 +145,7 @@ def _moved(belief: Belief, name: str, where: str | None) -> tuple[Item, ...]:
 
 
 def _to_person(text: str) -> str:
-    """An answer in the first person, said to the one whom it is about."""
+    """An answer in the first person, turned to the player."""
     text = re.sub(r"\bI am\b", "I are", text)
     text = re.sub(r"(^|[.?!] )I\b", r"\1You", text)
     return re.sub(r"\bI\b", "you", re.sub(r"\bmy\b", "your", re.sub(r"\bMy\b", "Your", text)))

@@ -1,7 +1,7 @@
 """Reads requests among people and agents who do chores together, clause by clause, with the forms of sentences.toml.
 
-Names become marks, and the words that only make an order polite are left out; so a form is short, and holds for any thing and
-place. The kinds are those that `housequest.agent.skills.obliging` carries out.
+Names become marks and polite words are left out, so a form is short and fits any thing and place.
+`housequest.agent.skills.obliging` carries out these kinds of requests.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ _MOMENT = re.compile(r"\b(?:moment|second|sec|minute|bit|while|mo|tick|round|tur
 
 @dataclass(frozen=True, slots=True)
 class PlayerRequest:
-    """A request, an offer or a report. Names are kinds, or with their number those of one thing or place; a ``thing`` of "it"
-    is the one in hand or last spoken of, and ``count`` how many are meant, 0 for all. ``theirs`` are the places that the
-    speaker takes; a ``short`` wait is a moment."""
+    """A request, an offer or a report. A name is a kind, or with its number one thing or place; the ``thing`` "it" is the one
+    in hand or last mentioned, and ``count`` says how many, 0 for all. ``theirs`` are the places that the speaker takes; a
+    ``short`` wait is a moment."""
 
     kind: RequestKind
     thing: str = ""
@@ -85,7 +85,7 @@ class PlayerRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Marked:
-    """A text with marks for names, and the names."""
+    """A text with marks in place of names, and the names."""
 
     text: str
     things: tuple[str, ...]
@@ -98,8 +98,8 @@ class _Marked:
 
 
 def read_requests(text: str, belief: Belief, household: Household) -> tuple[tuple[PlayerRequest, ...], str]:
-    """The requests in a text of plain words (`wording.plain`), in its order, none if nothing in it is a form of one; and an
-    order beside them that is not understood, or ""."""
+    """The requests in a text of plain words (`wording.plain`), in order; and an order beside them that was not understood, or
+    ""."""
     marked = _marked(text, belief, household)
     whole = re.sub(r"[.;!?\n]+", ",", marked.text).strip(" ,")
     found = _read(whole, marked, "")
@@ -122,7 +122,7 @@ def _each(marked: _Marked) -> Iterator[tuple[str, PlayerRequest | None]]:
 
 
 def _joined(found: Sequence[PlayerRequest]) -> Iterator[PlayerRequest]:
-    """The requests, with both sides of a split in one; chat and doubles are left out beside others."""
+    """The requests without doubles, with both sides of a split in one; without chat, if there is anything else."""
     kinds = {one.kind for one in found}
     split = [one for one in found if one.kind in ("split", "split_theirs")]
     told = False
@@ -185,7 +185,7 @@ def _read(clause: str, marked: _Marked, spoken: str) -> PlayerRequest | None:
 
 
 def _finite(text: str) -> Iterator[str]:
-    """The text with a first verb in -ing in its plain form: "would you mind passing me the bowl"."""
+    """The text with a first verb in -ing made plain: "would you mind passing me the bowl"."""
     found = re.match(r"([a-z]{2,}?)([a-z])(\2)?ing\b", text)
     if found is not None:
         rest = text[found.end() :]
@@ -199,7 +199,7 @@ def _request(kind: RequestKind, said: str, marked: _Marked, spoken: str) -> Play
     if kind == "split_theirs":
         return PlayerRequest(kind, theirs=tuple(places))
     if kind in ("move", "treat"):
-        # The last place is where it goes; others tell where it is.
+        # The last place is where it goes; the others say where it is.
         places = places[-1:]
     short = kind == "wait" and _MOMENT.search(said) is not None
     many = _COUNT.search(said) if kind in ("bring", "move", "treat") else None
@@ -222,7 +222,7 @@ def _adjective(treatment: Treatment) -> str:
 
 
 def _normal(clause: str) -> tuple[str, bool, bool]:
-    """A clause without politeness and the one it speaks to; with True if it was polite, and if it spoke to somebody."""
+    """A clause without polite words and the name that it speaks to; True if it had the former, and the latter."""
     text, before, polite, addressed = clause, "", False, False
     text = " ".join(_AROUND["soft"].sub(" ", text).split()).strip(" ,.!?;")
     while text != before:

@@ -60,9 +60,9 @@ class Question:
 class Understood:
     """The meaning of a person's words.
 
-    ``acts`` are commands in order, without the walking and opening that they need, which `Directions` add. ``look`` are places
-    to search, in order, and ``avoid`` places not to; ``known`` are things that were said to be somewhere. ``unsaid`` are names
-    of which nothing that was said counts any more. ``refused`` says why nothing is done; with ``choices`` the person has to say
+    ``acts`` are commands in order; `Directions` add the walking and opening that they need. ``look`` are places to search, in
+    order, and ``avoid`` places to leave out; ``known`` are things with the place that was given for each. ``unsaid`` are names
+    about which no earlier words count any more. ``refused`` says why nothing is done; with ``choices`` the person has to say
     which. ``requests`` are those among players.
     """
 
@@ -109,11 +109,11 @@ def read(
         said: Any text at all.
         scene: What it is read against.
         player: True if the person plays, so that a bare place is one to go to; False if an agent is told where to look.
-        spoken_of: The thing or place that was spoken of before, which "it" and "there" mean.
-        company: True if it is said by one of several players to another; then it may be one of the ``requests``.
+        spoken_of: The thing or place last mentioned, which "it" and "there" mean.
+        company: True if one player says it to another; then it may be one of the ``requests``.
 
     Returns:
-        The reading, with everything left out that was not understood.
+        The reading, without what was not understood.
     """
     text = wording.spelled(wording.plain(said), scene.belief, grounding.known_kinds(scene.belief, scene.household))
     if company:
@@ -149,7 +149,7 @@ def read(
 
 def _control(text: str) -> Control | None:
     bare = wording.bare(text)
-    # "No, stop" is a word to stop.
+    # "No, stop" means stop.
     more = wording.bare(re.sub(r"^(?:(?:no+|oh|bother|pray|please|would|you|kindly)\b[ ,!]*)+(?=\w)", "", text))
     for name in _CONTROL_KINDS:
         if any(_CONTROLS[name].fullmatch(one) for one in (text, bare, more)):
@@ -158,7 +158,7 @@ def _control(text: str) -> Control | None:
 
 
 def _is_dropped(text: str, scene: Surroundings, *, player: bool) -> bool:
-    """True for "drop it" of a player who holds something; others take back what they said by it."""
+    """True if "drop it" comes from a player who holds something; others take back their words by it."""
     return player and scene.belief.held is not None and re.fullmatch(r"drop (?:it|that|this)", text) is not None
 
 
@@ -277,7 +277,7 @@ def _question(clause: str, bare: str, asked: bool, told: _Told) -> Question | No
 
 
 def _names_in(text: str, scene: Surroundings) -> frozenset[str]:
-    """The names of all that a text speaks of."""
+    """All names in a text."""
     belief = scene.belief
     named = list(grounding.mentions(grounding.in_names_of_the_house(text, belief), belief, scene.household))
     names = (*belief.places, *(item.name for item in belief.items))

@@ -93,7 +93,7 @@ def test_what_cannot_be_done_is_said_and_costs_no_turn(said: str, answer: str) -
     ("said", "answer"),
     [
         (("I'll do the bread", "you do the bread"), "The bread is yours. I drop it."),
-        (("you do the bread", "I'll do the bread"), "I take the bread. I drop that you do it."),
+        (("you do the bread", "I'll do the bread"), "I take the bread. I forget that you do it."),
         (("bring me the bowl", "put the fork in the sink"), "I drop the other errand ("),
         (("bring me the bowl", "put the egg on the countertop", "wait"), "I drop the other errand"),
         (("check the drawers", "I check the drawers"), "I take the drawers."),

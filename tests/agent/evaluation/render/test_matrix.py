@@ -78,7 +78,7 @@ def test_a_pair_of_two_judged_players_is_played_once(tmp_path: Path) -> None:
     ("players", "flags", "words"),
     [
         (["expert/slow"], {}, "without a manner"),
-        (["expert", "expert/lazy"], {}, "no manner of a partner"),
+        (["expert", "expert/lazy"], {}, "not a partner's manner"),
         (["expert*2"], {}, "name each by itself"),
         (["expert"], {"repeat": 2}, "plays each pair once"),
         (["nobody"], {}, "nobody"),

@@ -95,13 +95,13 @@ def test_what_was_told_is_listed_and_taken_back_one_by_one() -> None:
         ("what did I tell you?", "You have told me nothing that still counts."),
         ("look in drawer 1, drawer 2 and drawer 3, not in the fridge", None),
         ("list my hints", "You told me to look in drawer 1, drawer 2, drawer 3; not to search fridge 1."),
-        ("forget what I said about drawer 2", "I forget what you said of that."),
-        ("you may look in the fridge again", "I forget what you said of that."),
+        ("forget what I said about drawer 2", "I forget what you said about that."),
+        ("you may look in the fridge again", "I forget what you said about that."),
         ("what have I told you so far?", "You told me to look in drawer 1, drawer 3."),
-        ("forget everything I said about the cabinets", "You have said nothing of that."),
+        ("forget everything I said about the cabinets", "You have said nothing about that."),
         ("put the egg in the microwave", None),
         ("which orders did I give you", "You told me to take egg 2 from sinkbasin 1, then move egg 2 to microwave 1."),
-        ("never mind what I said about the egg", "I forget what you said of that."),
+        ("never mind what I said about the egg", "I forget what you said about that."),
         ("my hints", "You have told me nothing that still counts."),
     ]
     for said, expected in listed:
