@@ -258,7 +258,7 @@ class Rule:
 
     @property
     def days(self) -> tuple[str, ...]:
-        """The days of homes that a rule about a household was learned from, such as ``household:7:1..20``."""
+        """The days from which a household's rule was learned, such as ``household:7:1..20``."""
         return self.origin.over(self.evidence.witnesses) if self.scope == "household" else ()
 
     @property

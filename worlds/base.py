@@ -480,7 +480,7 @@ class Explaining(Protocol):
     """A world that can say why a command was refused."""
 
     def explain(self, belief: Belief, command: str) -> str | None:
-        """Explain a refusal to a person, from what they know and the rules of the game alone.
+        """Explain a refusal to a person, only from what they know and the rules of the game.
 
         Args:
             belief: The belief after the answer.

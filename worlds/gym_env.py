@@ -55,7 +55,7 @@ def vector_env(num_envs: int = 1, **settings: Any) -> SyncVectorEnv:
 
 
 def tasks_of(world: World, split: str | None, task: str | None) -> Sequence[Task]:
-    """The tasks that episodes are drawn from: the one named, or those of a split. Raises ``ConfigurationError`` if there are
+    """The tasks of the episodes: the named one, or those of a split. Raises ``ConfigurationError`` if there are
     none."""
     if task is not None:
         return (world.task(task),)

@@ -44,7 +44,7 @@ _ROOT = Path(__file__).parents[1]  # the folder of the package ``housequest``
 
 
 class _Declaration(NamedTuple):
-    """An entry point, the package that declares it, and whether its module is here: to ask for these each time reads files."""
+    """An entry point, the package that declares it, and whether its module is here; kept, since asking reads files."""
 
     point: EntryPoint
     package: str
@@ -63,7 +63,7 @@ def _declared(group: Group) -> Mapping[str, tuple[_Declaration, ...]]:
 
 def _declaration(point: EntryPoint) -> _Declaration:
     package = point.dist.name if point.dist is not None else "unknown"
-    # Whether a module is here is seen by its file, since importing costs more.
+    # Look for the module's file, since importing costs more.
     module = _ROOT.joinpath(*point.module.split(".")[1:])
     here = package != _SHIPPED or module.with_suffix(".py").is_file() or (module / "__init__.py").is_file()
     return _Declaration(point, package, here)

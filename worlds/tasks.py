@@ -47,13 +47,13 @@ def read_split(text: str, endless: Sequence[str], usual: range = HELD_OUT) -> tu
 
 
 WORD = "word:"
-"""The beginning of a reference to the house of a word."""
+"""References to the house of a word begin with this."""
 _WORDS_SEEDS = range(10**9, 10**10)
 _LONGEST_WORD = 100
 
 
 def seed_of_word(word: str) -> int:
-    """The seed of the made-up house that a ``word`` names: the same on every machine, however it is spelled and spaced.
+    """The seed of the made-up house that a ``word`` names, the same on every machine; capitals and spaces make no difference.
 
     Args:
         word: One word or several, such as "harbour".
@@ -74,7 +74,7 @@ def seed_of_word(word: str) -> int:
 
 
 def task_named(world: World, reference: str) -> Task:
-    """The task of a ``reference``: as `World.task` reads it, or after `WORD` the made-up house of a word.
+    """The task of a ``reference``: as `World.task` reads it, or with `WORD` the made-up house of a word.
 
     Raises:
         ConfigurationError: The world makes up no houses, or the word names none.

@@ -1,7 +1,7 @@
 """A house of several players as a PettingZoo environment. Needs the extra ``zoo``: ``pip install "housequest[zoo]"``.
 
-All players choose their commands at once; then these are carried out in the order of the players, so if two want one thing, the
-first takes it. ``pettingzoo.utils.parallel_to_aec`` makes an environment of it in which players choose one after the other.
+All players choose their commands at once, and then act in their order, so if two want one thing, the first takes it. With
+``pettingzoo.utils.parallel_to_aec`` they choose one after the other.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from housequest.worlds.shared import WAIT, Shared, checked_players, known_player
 try:
     from gymnasium.utils.seeding import np_random
 
-    # By name, since the extra may not be installed where this is type-checked.
+    # By name, since type checkers may run without the extra.
     _zoo: Any = import_module("pettingzoo")
 except ImportError as error:
     needed = 'housequest.worlds.zoo_env needs PettingZoo; install it with: pip install "housequest[zoo]"'
@@ -32,12 +32,12 @@ Told = dict[str, dict[str, Any]]
 
 class HousequestParallelEnv(_zoo.ParallelEnv):
     """The tasks of one split for two to four players in one house. A reset plays a task drawn with the seeded generator, or
-    ``task`` if given, or ``options={"task": ...}`` for one episode. Observations and actions are text: the answer to a player's
-    own command. What it noticed of the others since then is ``info["news"]``; ``info`` has ``admissible_commands``, ``won``,
-    ``goal`` and ``task``, too. Everybody gets 1.0 in the round that wins, else 0.0; winning terminates, and ``max_rounds``
-    truncates. Whoever gives no action waits. All other options are the world's (see `make_world`). Raises
-    ``ConfigurationError`` for invalid settings, ``Unsupported`` if the world is for one player alone, and ``WorldError`` for a
-    text outside the observation space."""
+    ``task`` if given, or ``options={"task": ...}`` for one episode. Observations and actions are text; a player observes the
+    answer to its own command. ``info["news"]`` is what it has noticed of the others since then; ``info`` also has
+    ``admissible_commands``, ``won``, ``goal`` and ``task``. Everybody gets 1.0 in the round that wins, else 0.0; winning
+    terminates, and ``max_rounds`` truncates. Players without an action wait. All other options are the world's (see
+    `make_world`). Raises ``ConfigurationError`` for invalid settings, ``Unsupported`` if the world is for one player alone, and
+    ``WorldError`` for a text outside the observation space."""
 
     metadata: dict[str, Any] = {"name": "housequest_v0", "render_modes": ["ansi"], "is_parallelizable": True}  # noqa: RUF012
 
@@ -92,8 +92,8 @@ class HousequestParallelEnv(_zoo.ParallelEnv):
     def step(
         self, actions: Mapping[str, str]
     ) -> tuple[dict[str, str], dict[str, float], dict[str, bool], dict[str, bool], Told]:
-        """Execute a round: observations, rewards, terminations, truncations and ``info``, of each player that is still in the
-        game. Raises ``OrderError`` outside an episode."""
+        """Execute a round: observations, rewards, terminations, truncations and ``info``, for each player still in the game.
+        Raises ``OrderError`` outside an episode."""
         house, players = self._house, self.agents
         if house is None or not players:
             raise OrderError("No episode is being played; call reset() first.")
@@ -108,7 +108,7 @@ class HousequestParallelEnv(_zoo.ParallelEnv):
             told[player], won = self._text(player, step), step.won
             lines += [f"{player}> {command}", told[player]]
             if won:
-                break  # the others do not come to act
+                break  # the others do not act any more
         self._rounds, self._shown = self._rounds + 1, "\n".join(lines)
         truncated = not won and self._rounds >= self.max_rounds
         infos = self._infos(house, won=won)

@@ -1,8 +1,8 @@
-"""Fetches the build that AI2-THOR's own client starts, so that ``--engine thor`` need not.
+"""Fetches AI2-THOR's build for ``--engine thor``.
 
 ``python -m housequest.worlds.alfred.download [--platform CloudRendering]``
 
-The client downloads while it starts, from the beginning after each failure. This goes on where it stopped, and puts the build
+AI2-THOR's client would download it when it starts, from the beginning after each failure. This resumes, and puts the build
 where the client looks for it. Then it says what the client finds missing on this machine.
 """
 
@@ -26,7 +26,7 @@ from housequest.worlds.errors import ConfigurationError, HousequestError, WorldE
 from housequest.worlds.paths import cache_folder
 
 MAX_UNPACKED = 16 << 30  # bytes
-_BY_HAND = "--source names another place; with a build of your own, use --world-option player=PATH."
+_BY_HAND = "--source names another place; to use your own build, give --world-option player=PATH."
 
 
 def fetch_build(
@@ -37,7 +37,7 @@ def fetch_build(
     report: Callable[[DownloadProgress], None] = lambda _progress: None,
     pause: float = 1.0,
 ) -> tuple[Path, list[str]]:
-    """Fetch a build, unless it is there, check its SHA-256, and unpack it.
+    """Fetch a build unless it is there, check its SHA-256, and unpack it.
 
     Args:
         name: One of `PLATFORMS`; by default the one that draws on this machine.
@@ -51,7 +51,7 @@ def fetch_build(
 
     Raises:
         ConfigurationError: If the client is not installed, or there is no such platform.
-        WorldError: If the build cannot be fetched, or is not the one that its checksum is of.
+        WorldError: If the build cannot be fetched, or does not match its checksum.
     """
     try:
         ai2thor: Any = importlib.import_module("ai2thor")
@@ -66,7 +66,7 @@ def fetch_build(
         name = PLATFORMS[2] if machine.system() == "Darwin" else PLATFORMS[1] if display else PLATFORMS[0]
     if name not in PLATFORMS:
         raise ConfigurationError(f"{shown(name)} is not a platform of AI2-THOR; choose from {', '.join(PLATFORMS)}.")
-    # What the engine thor starts it with.
+    # As the engine thor starts it.
     request = platforms.Request(machine.system(), *SIZE, None if name == PLATFORMS[0] else display or ":0", False)
     folder = releases or Path.home() / ".ai2thor" / "releases"
     build = builds.Build(getattr(platforms, name), builds.COMMIT_ID, False, str(folder))
@@ -92,7 +92,7 @@ def _unpack(build: Any, source: str | None, report: Callable[[DownloadProgress],
         with archive.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if digest != wanted:
-            raise WorldError(f"{place}/{build.name}.zip is not what its checksum is of ({shown(wanted)}). {_BY_HAND}")
+            raise WorldError(f"{place}/{build.name}.zip does not match its checksum ({shown(wanted)}). {_BY_HAND}")
         with zipfile.ZipFile(archive) as opened:
             if sum(one.file_size for one in opened.infolist()) > MAX_UNPACKED:
                 raise WorldError(f"{place}/{build.name}.zip unpacks to more than {MAX_UNPACKED >> 30} GiB.")

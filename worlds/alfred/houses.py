@@ -14,19 +14,19 @@ from housequest.worlds.base import Task
 from housequest.worlds.household.belief import kind
 from housequest.worlds.household.goals import KNIVES
 
-GOALS = 1  # Increased whenever a seed would give another goal.
-_STACKED = 5  # Of so many houses in which things can be stacked, one asks for it: then all seven types are about as frequent.
-_SLICED = 2  # Of so many goals whose thing can be sliced, one asks for slices.
+GOALS = 1  # Increase it whenever a seed would give another goal.
+_STACKED = 5  # One of this many houses that allow stacks asks for one, so all seven types are about as frequent.
+_SLICED = 2  # One of this many goals with a sliceable thing asks for slices.
 _KEPT = 256
 
 
 class AlfredHouses(GeneratedHouses):
-    """The split ``generated``: ALFWorld's house of each seed. Its goal is the house's, or a stack, or about slices."""
+    """The split ``generated``: ALFWorld's house of each seed, with its goal, or with one about slices or a stack."""
 
     def __init__(self) -> None:
         super().__init__(world="alfred")
         self.goal = lru_cache(_KEPT)(self._goal)
-        """The goal of a seed's house. Raises what `make_house` raises."""
+        """The goal of a seed's house. Raises as `make_house`."""
 
     def _task(self, seed: int) -> Task:
         goal = self.goal(seed)
@@ -46,7 +46,7 @@ class AlfredHouses(GeneratedHouses):
 
 
 def _stacks(house: House) -> Iterator[tuple[str, str, str]]:
-    """The stacks that a house allows and that do not hold at its start: a thing, a movable receptacle, and a place."""
+    """The stacks that a house allows and does not start with: a thing, a movable receptacle, and a place."""
     game, accepts = house.game, load_counts().accepts
     holders: dict[str, set[str]] = {}
     for number, inside in enumerate(game.start.contents):

@@ -1,8 +1,8 @@
-"""AI2-THOR 2.1's client on the stand-in: for the code that ALFRED and ALFWorld publish, as it is.
+"""AI2-THOR 2.1's client on the stand-in, for ALFRED's and ALFWorld's unchanged code.
 
-Their ``ThorEnv`` is a subclass of ``ai2thor.controller.Controller`` 2.1, which does not install beside AI2-THOR 5.
-``python -m housequest.as_alfworld --thor SCRIPT`` puts `OlderController` in its place; the rest stays the user's own. There is
-no Unity, no server and no other process. Figures are the stand-in's, and none of AI2-THOR, of ALFRED or of ALFWorld.
+Their ``ThorEnv`` is a subclass of ``ai2thor.controller.Controller`` 2.1, which does not install beside AI2-THOR 5. ``python -m
+housequest.as_alfworld --thor SCRIPT`` puts `OlderController` in its place; the rest stays the user's own. There is no Unity, no
+server and no other process. Figures are the stand-in's, not AI2-THOR's, ALFRED's or ALFWorld's.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _COUNTED = {
     **dict.fromkeys(_FORCED, ("forceAction",)),
     "SetStateOfAllObjects": ("forceAction",),
 }
-"""What these actions are given and do not need here: whatever is opened stands wide open."""
+"""Arguments that these actions do not need here: everything opens wide."""
 
 
 class OlderEvent:
-    """AI2-THOR 2.1's answer to an action. Images are drawn when they are asked for; depth is in metres."""
+    """AI2-THOR 2.1's answer to an action. Images are drawn on demand; depth is in metres."""
 
     def __init__(self, event: SimulatorEvent, metadata: dict[str, Any], size: tuple[int, int], field: float) -> None:
         self.metadata, self._event, self._size, self._field = metadata, event, size, field
@@ -133,7 +133,7 @@ class OlderEvent:
 
     @property
     def pose(self) -> tuple[int, int, int, int]:
-        """The agent's place in millimetres, and how it is turned and tilts its head in thousandths of a degree."""
+        """The agent's place in millimetres, and its turn and tilt in thousandths of a degree."""
         at = self._event.pose
         x, z, yaw, pitch = (round(1_000 * part) for part in (at.x, at.z, at.yaw, at.pitch))
         return x, z, yaw, pitch
@@ -152,8 +152,8 @@ class OlderEvent:
 
 
 class OlderController:
-    """``ai2thor.controller.Controller`` of 2.1, as ALFRED's and ALFWorld's ``ThorEnv`` call it. What it is given about Unity (a
-    build, a display, quality) has no effect.
+    """``ai2thor.controller.Controller`` of 2.1, as ALFRED's and ALFWorld's ``ThorEnv`` call it. Arguments about Unity (a build,
+    a display, quality) have no effect.
 
     Args:
         scene: The scene to begin in; see `reset`.
@@ -194,8 +194,8 @@ class OlderController:
     stop_unity = stop
 
     def reset(self, scene: str = "FloorPlan1") -> OlderEvent:
-        """Begin in a scene: ``FloorPlanN`` of a room of which a game is installed, or a task's reference. Raises ``ValueError``
-        for a scene that there is none of."""
+        """Begin in a scene: ``FloorPlanN`` of a room with an installed game, or a task's reference. Raises ``ValueError`` for
+        an unknown scene."""
         known = self._player.scenes
         name = next((one for one in (scene, f"{scene}_physics") if one in known), None)
         if name is None:
@@ -205,7 +205,7 @@ class OlderController:
         return self._send({"action": "Reset", "sceneName": name})
 
     def step(self, action: str | Mapping[str, Any], raise_for_failure: bool = False, **arguments: Any) -> OlderEvent:
-        """Carry out an action, by its name with arguments or as a dictionary. Raises ``RuntimeError`` if it fails and
+        """Carry out an action, by name with arguments or as a dictionary. Raises ``RuntimeError`` if it fails and
         ``raise_for_failure``."""
         asked = {"action": action, **arguments} if isinstance(action, str) else {**action, **arguments}
         event = self._send(asked)
@@ -226,7 +226,7 @@ class OlderController:
         if name == "PutObject":
             given["objectId"] = given.pop("receptacleObjectId", given.get("objectId"))
         if name.startswith("Teleport") and self._restored:
-            # Where people began is free floor, whatever our room has there.
+            # Start poses are free floor, whatever our room has there.
             self._player.clear(float(given.get("x", 0.0)), float(given.get("z", 0.0)))
         self._restored = name == "SetObjectPoses"
         event, code = self._player.carried_out(given)
@@ -237,7 +237,7 @@ class OlderController:
 
     @staticmethod
     def _plain(value: Any) -> Any:
-        """A number of NumPy's as one of Python's."""
+        """A NumPy number as a Python number."""
         return value.item() if hasattr(value, "item") else value
 
     def __getattr__(self, name: str) -> Any:
@@ -254,7 +254,7 @@ def stand_in_for_thor() -> None:
     if real is not None and getattr(real, "__version__", "") != _VERSION:
         raise ConfigurationError("ai2thor is imported already; run the program by `python -m housequest.as_alfworld --thor`.")
     package, controller, server = (ModuleType(name) for name in ("ai2thor", "ai2thor.controller", "ai2thor.server"))
-    package.__path__ = []  # a package without files: what else it would have is missing
+    package.__path__ = []  # a package without files, so its other modules are missing
     vars(package).update(controller=controller, server=server, __version__=_VERSION)
     vars(controller).update(Controller=OlderController)
     vars(server).update(Event=OlderEvent)
@@ -262,4 +262,4 @@ def stand_in_for_thor() -> None:
         sys.modules[module.__name__] = module
 
 
-_VERSION = "2.1.0"  # The version that is stood in for.
+_VERSION = "2.1.0"  # The version that this stands in for.

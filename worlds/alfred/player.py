@@ -102,7 +102,7 @@ def packed(value: object) -> bytes:
             raise TypeError(f"{type(value).__name__} cannot be packed")
 
 
-_STILL = 0.05  # Metres within which furniture is where it was.
+_STILL = 0.05  # Furniture within this many metres of its place did not move.
 LOOK = 30.0  # Degrees of LookUp and LookDown in AI2-THOR 5.
 FIELD_OF_VIEW = 90.0
 FAR = 20.0  # Depth in metres is no greater than this.
@@ -137,18 +137,17 @@ _TAKES: Mapping[str, frozenset[str]] = {
     "SetObjectToggles": frozenset({"objectToggles"}),
     "SetObjectPoses": frozenset({"objectPoses"}),
 }
-"""The arguments that each action honours; all others take none."""
+"""The arguments that each action honours; all other actions take none."""
 _ONLY: Mapping[str, object] = {
     **{"gridSize": GRID, "visibilityDistance": VISIBLE, "snapToGrid": True, "agentCount": 1, "agentMode": "default"},
     **{"standing": True, "openness": 1, "placeStationary": True, "manualInteract": False, "forceAction": False},
     "anywhere": True,
 }
-"""Arguments that may be given with the one value that always holds here."""
+"""Arguments that are accepted only with their one fixed value."""
 
 
 def refused_argument(action: str, arguments: Mapping[str, Any]) -> str | None:
-    """The reason why an action is not carried out with these arguments; None if all are honoured. AI2-THOR refuses unknown
-    arguments, too."""
+    """The reason why an action refuses these arguments, as AI2-THOR refuses unknown ones; None if it honours all."""
     takes = _TAKES.get(action, frozenset[str]())
     for name, value in arguments.items():
         if name in takes or (name in _ONLY and value == _ONLY[name]):
@@ -160,7 +159,7 @@ def refused_argument(action: str, arguments: Mapping[str, Any]) -> str | None:
 
 
 REFUSED: Mapping[str, str] = {name: why for why, names in TABLE["refused"].items() for name in names.split()}
-"""Actions that public code sends to AI2-THOR and that are not here, each with the reason."""
+"""Actions that public code sends to AI2-THOR and that this player lacks, each with the reason."""
 
 
 class Player:
@@ -170,7 +169,7 @@ class Player:
         self._world, self._tasks = world, tasks
         self._size, self._field, self._turn = (300, 300), FIELD_OF_VIEW, 90.0
         self._images: tuple[int, ...] = (RGB,)
-        self._filter: frozenset[str] | None = None  # the ids or the kinds of the objects that metadata has
+        self._filter: frozenset[str] | None = None  # the ids or the kinds of the objects in the metadata
         self._boxes = Boxes()
         self._begin(next(iter(tasks)))
 
@@ -187,8 +186,8 @@ class Player:
 
     def _arranged(self, poses: Any) -> SimulatorEvent:
         """Put objects at their poses, by AI2-THOR's names ("Pan_fee30bc3"), and remove movable ones that are not listed. Only
-        the kind in a name counts, since the rest differs from build to build; an id is that of the new place, as in ALFRED's
-        annotations. Furniture stays: it may be listed where it stands."""
+        the kind in a name counts, since the rest differs from build to build; ids follow the new place, as in ALFRED's
+        annotations. Furniture stays, and may be listed where it stands."""
         try:
             listed = list(zip((pose["objectName"] for pose in poses), posed(poses), strict=True))
         except (KeyError, TypeError, ValueError) as error:
@@ -219,7 +218,7 @@ class Player:
         return self._answer(event, int(action.get("sequenceId", 0)), code, draw=action.get("renderImage", True) is not False)
 
     def carried_out(self, action: Mapping[str, Any]) -> tuple[SimulatorEvent, str]:
-        """The event after an action, and AI2-THOR's code of an error."""
+        """The event after an action, and AI2-THOR's error code."""
         name = str(action.get("action"))
         try:
             self._event = self._done(name, {key: value for key, value in action.items() if key not in _OURS})
@@ -280,7 +279,7 @@ class Player:
                 raise Unsupported(f"{name} is not an action of this player; known: {', '.join(sorted(ACTIONS))}")
 
     def _filtering(self, name: str, wanted: Any) -> frozenset[str]:
-        """The ids, or the kinds, that a filter lets through. Raises ``WorldError`` for one that is not in the scene."""
+        """The ids or kinds that a filter lets through. Raises ``WorldError`` for one that is not in the scene."""
         there = {one.kind if name.endswith("Type") else one.id for one in self._event.objects}
         if not isinstance(wanted, list) or not all(isinstance(one, str) for one in cast("list[Any]", wanted)):
             raise WorldError(f"{name} takes a list of texts")

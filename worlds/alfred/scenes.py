@@ -191,7 +191,8 @@ class RoomData:
     walks: tuple[tuple[Things, frozenset[Cell]], ...]
 
     def walked(self, things: Things = ()) -> frozenset[Cell]:
-        """The cells that people walked over, but in the trajectory with these ``things``: nobody plays on its own walk."""
+        """The cells that people walked over, without those of the trajectory with these ``things``: a task must not use its own
+        walk."""
         return frozenset[Cell]().union(*(cells for of, cells in self.walks if of != things))
 
 
@@ -206,8 +207,8 @@ def scene_at(path: Path, room: AnnotatedRoom) -> simulator.Scene:
 
 
 def rearranged(now: simulator.Scene, state: LayoutState, data: RoomData, things: Things) -> simulator.Scene:
-    """The scene ``now`` with these things at their points, in its present ``state``. Of the games in its room, the one with
-    the most of these things where they are furnishes it, as a game beside a trajectory does."""
+    """The scene ``now`` with these things at their points, in its current ``state``. The room's game with the most things at
+    these points furnishes it, as for a trajectory."""
     ids, layout = {simulator.id_at(kind, point) for kind, point in things}, state.layout
     witnesses = list(map(base_scene, data.games))
     base = max(witnesses, key=lambda one: len(ids & {thing.id for thing in one.things}), default=now)
@@ -219,14 +220,14 @@ def rearranged(now: simulator.Scene, state: LayoutState, data: RoomData, things:
 
 @lru_cache(maxsize=512)
 def data_on(split: Path, floor_plan: str) -> RoomData:
-    """Read the data of a floor plan, those of this split first. Raises ``GameError`` for a damaged trajectory."""
+    """Read the data of a floor plan, this split's first. Raises ``GameError`` for a damaged trajectory."""
     games, trajectories = files_on(split, floor_plan)
     read = map(read_trajectory, trajectories)
     return RoomData(games, tuple((one.room.things, frozenset(one.walked())) for one in read))
 
 
 def files_on(split: Path, floor_plan: str) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """Some games, and the trajectories, on a floor plan, those of this split first."""
+    """Some games, and the trajectories, on a floor plan, this split's first."""
     games, trajectories = (_on(split, floor_plan, name) for name in (GAME, TRAJECTORY_FILE))
     return tuple(islice(games, _WITNESSES)), tuple(islice(trajectories, _MOST_WALKS))
 
@@ -306,7 +307,7 @@ def _witnessed(base: simulator.Scene, seen: Mapping[Point, str], kind: str, poin
 
 
 def _stacked(id: str, points: Mapping[str, Point]) -> str:
-    """The cup, plate or the like at the place of an object that is in no receptacle of the room; the floor if there is none."""
+    """The cup, plate or the like that holds an object outside the room's receptacles; the floor if there is none."""
     kind = simulator.kind_in(id)
     takes = [one for one in points if one != id and kind in simulator.MOVABLE.get(simulator.kind_in(one), frozenset())]
     near = {one: dist(points[one], points[id]) for one in takes}

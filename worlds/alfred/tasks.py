@@ -75,7 +75,7 @@ class AlfredGoal:
 
     @classmethod
     def read(cls, sentence: str) -> Self | None:
-        """The goal that a sentence of a made-up house states; None for any other wording."""
+        """The goal in a made-up house's sentence; None for any other wording."""
         whole, slices = _SLICE_OF.subn("", sentence)
         if stacked := _STACKED.fullmatch(whole):
             thing, movable, place = stacked.groups()
@@ -85,7 +85,7 @@ class AlfredGoal:
 
     @property
     def sentence(self) -> str:
-        """The goal in the words of a made-up house, which `read` reads: ALFWorld's, and ours for slices and for stacks."""
+        """The goal in the words of a made-up house, for `read`: ALFWorld's, and ours for slices and stacks."""
         two = self.type == TYPES["two"]
         thing = f"{'slices' if two else 'slice'} of {self.object}" if self.sliced else self.object
         if self.movable is not None:
@@ -93,7 +93,7 @@ class AlfredGoal:
         return goal_sentences(Goal(_TYPED[self.type], thing, self.receptacle, self.lamp))[0]
 
     def plan(self) -> model.Plan:
-        """The subgoals that lead to it, without going and searching; after slicing, the knife is put down anywhere."""
+        """The subgoals that reach it, without going and searching; after slicing, the knife may go anywhere."""
         step, thing = model.PlanStep, self.object
         cut = (step("PickupObject", "knife"), step("SliceObject", thing), step("PutObject", "knife"))
         steps = [*(cut if self.sliced else ()), step("PickupObject", thing)]
@@ -417,7 +417,7 @@ def posed(poses: Any) -> Things:
     listed = cast("list[Any]", poses)
     if len(listed) > _MOST_POSES:
         raise ValueError(f"it has {len(listed)} things")
-    # "KeyChain_2197d4a8": what follows the kind differs from build to build.
+    # "KeyChain_2197d4a8": the part after the kind differs from build to build.
     return tuple(
         (_text(pose["objectName"]).partition("_")[0], Point(*(_number(pose["position"][axis]) for axis in "xyz")))
         for pose in listed

@@ -52,8 +52,8 @@ class AlfredOptions:
         None, "The build of thor: CloudRendering draws by Vulkan, without a display [what the client chooses]."
     )
     display: str | None = option(None, "The X display on which thor draws [$DISPLAY, :0].")
-    gpu: int | None = option(None, "The number of the device on which thor draws.")
-    starting: float = option(300.0, "The seconds for thor to start; a download before that has an hour of its own.")
+    gpu: int | None = option(None, "The number of the GPU on which thor draws.")
+    starting: float = option(300.0, "The seconds for thor to start; a download before that may take another hour.")
     data: str | None = option(None, "The folder that holds json_2.1.1 [$ALFWORLD_DATA, ~/.cache/alfworld].")
     goals: str = option("human", "The goals: human, human:N (annotator N), human:seed=N, human+steps, or every annotator's.")
     failures: int = option(FAILURES, "Failed actions that end an episode; 0: no limit.")
@@ -183,14 +183,14 @@ class AlfredWorld(HouseholdWorld[AlfredHouses]):
         return DemonstrationPolicy(self._demonstration)
 
     def fingerprint(self, split: str) -> str:
-        """A SHA-256 over the engine, the split's tasks with their annotations, and the files that furnish its rooms."""
+        """A SHA-256 of the engine, the split's annotated tasks, and the files that furnish its rooms."""
         if split in _HOUSES:
             lines = [self._houses.fingerprint(split), str(GOALS)]
         else:
             tasks, folder = self.tasks(split), self._data / games.LAYOUT / split
             found = ((task, read_bounded(_source(task), games.MAX_TRAJECTORY, GameError)) for task in tasks)
             lines = [f"{task.id} {task.goal} {hashlib.sha256(content).hexdigest()}" for task, content in found]
-            # What furnishes the rooms of a split, with sizes.
+            # The files that furnish a split's rooms, with sizes.
             for number in sorted({task.id.split("/")[1].rpartition("-")[2] for task in tasks}):
                 there = chain(*files_on(folder, f"FloorPlan{number}"))
                 lines += [f"{file.relative_to(folder.parent).as_posix()} {file.stat().st_size}" for file in there]

@@ -1,7 +1,7 @@
-"""An arrangement between players: who does which goal, who looks where, and what one was asked to do now.
+"""An arrangement between players: who does which goal, who looks where, and what a player was asked to do.
 
-It is plain data in a player's memory, so that going back restores it. What a person says is read above the worlds; an expert
-takes the arrangement as it is.
+It is plain data in a player's memory, so going back restores it. The reader of people's words is above the worlds; an expert
+gets only the arrangement.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ Mode = Literal["work", "stay", "follow"]
 
 @dataclass(frozen=True, slots=True)
 class PlayerErrand:
-    """One thing to do for somebody, before the chores go on.
+    """One thing to do for somebody before going on with the chores.
 
     Args:
-        said: The answer of who does it, as "I bring you bowl 1."
+        said: The player's answer, such as "I bring you bowl 1."
         thing: The thing to fetch, by kind or name; "" to go somewhere only.
         treatment: Done to the thing on the way.
         place: The place to go to, or to put the thing down at.
-        whom: The player to go to, and to give the thing to.
-        act: A command to give in the end.
-        waits: The rounds in which this player could not be reached.
-        stays: True if it stays there in the end.
-        besides: The things that other errands of the same request are about, which are not meant here.
+        whom: The player to go to and give the thing to.
+        act: The last command.
+        waits: The rounds in which ``whom`` could not be reached.
+        stays: True if it then stays there.
+        besides: The things of the same request's other errands, which are not meant here.
         several: True if the request asks for more than one thing.
     """
 
@@ -56,7 +56,7 @@ class Arrangement:
         first: The places that it searches first.
         avoided: The places that it searches last.
         kept: The things that stay where they were put, whatever the goals want.
-        errands: The things that it was asked to do, in their order.
+        errands: The errands that it was asked to run, in order.
         mode: It works, stays where it is, or follows ``whom``.
         whom: The player whom it follows.
         rounds: The rounds that it stays; None until it is told to go on.
@@ -79,7 +79,7 @@ class Arrangement:
         return self.theirs | self.done
 
     def rank(self, place: str) -> int:
-        """The order of a search by what was arranged: 0 is first, 2 last."""
+        """A place's turn in a search: 0 is first, 2 last."""
         if _names(place, self.avoided):
             return 2
         return 0 if _names(place, self.first) else 1
@@ -94,8 +94,8 @@ def _names(place: str, places: Collection[str]) -> bool:
 
 @runtime_checkable
 class Arranging(Protocol):
-    """A policy that keeps to an arrangement: it leaves goals to others, and searches in the order that was arranged."""
+    """A policy that follows an arrangement: it leaves goals to others, and searches in the agreed order."""
 
     def arranged(self, memory: Any, arrangement: Arrangement) -> Any:
-        """The memory with this arrangement, in place of the one before."""
+        """The memory with this arrangement in place of the last one."""
         ...

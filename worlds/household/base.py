@@ -51,7 +51,7 @@ class Commands:
     silence: str = "Nothing happens."  # the answer to a refused command, if it gives no reason
 
     def reads(self, text: str, *, company: bool = False) -> bool:
-        """True for the text of a command, possible or not; words for somebody else are none. Some are for ``company`` alone."""
+        """True for the text of a command, possible or not. Some exist only in ``company``."""
         forms = "|".join(re.sub(r"\\{\w+\\}", lambda _: f"(?:{NAME})", re.escape(form.pattern)) for form in self.forms)
         if company and (text.strip().lower() == WAIT or read_gift(text)):
             return True
@@ -189,10 +189,10 @@ class PriorSearch(Protocol):
 
 @runtime_checkable
 class Weighing(Protocol):
-    """A policy that tells what it weighs where it searches."""
+    """A policy that tells what it weighs when it searches."""
 
     def weighs(self, memory: Any, /) -> Weighed | None:
-        """The odds that were weighed for the command that ``memory`` has chosen; None if it was no search by chances."""
+        """The odds behind the command that ``memory`` has chosen; None if no search chose it."""
         ...
 
 

@@ -137,7 +137,7 @@ class Belief:
 
     @property
     def alone(self) -> Belief:
-        """The same belief without other players, of whom something else is known in every turn."""
+        """The same belief without other players, who change every turn."""
         return replace(self, others=()) if self.others else self
 
     def receptacle(self, name: str | None) -> Receptacle | None:

@@ -1,10 +1,10 @@
-"""An expert with several goals, alone or in company: what others said and did, and what is left to do for oneself.
+"""An expert with several goals, alone or in company: what others said and did, and what is left to do.
 
-Players divide the places among them by name, say what they fetch (*claim*), finished and saw, and take each other's word for
-what cannot be seen, such as that a thing is hot. What somebody carries counts as a claim where nothing was said. If two claim
-one errand, who holds its thing has it, then who comes first by name, so nobody is polite for ever. A player is at as many
-errands as it has hands. If it had nothing to do for six rounds it no longer believes claims, and after six more nothing that
-others said or seem to have done: with a partner who forgets, or is gone, the game still goes on.
+Players divide the places among them by name, say what they fetch (*claim*), finished and saw, and believe each other about what
+cannot be seen, such as that a thing is hot. Without words, carrying a thing counts as a claim. If two claim one errand, it
+belongs to the one who holds its thing, else to the first by name, so they do not wait for each other for ever. A player runs as
+many errands as it has hands. After six rounds with nothing to do it no longer believes claims, and after six more nothing that
+others said or seem to have done. So the game goes on even with a partner who forgets, or is gone.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from housequest.worlds.household.talk import Claimed, Dropped, Finished, Saw, re
 from housequest.worlds.shared import WAIT
 
 PATIENCE = 6
-"""The idle rounds after which claims are no longer believed, and after as many again nothing else."""
+"""After this many idle rounds, stop believing claims; after as many again, everything else."""
 _MOST_TOLD = 200
 LOOKED_AT = 2
-"""The turn, in the order of a search, of places where others look or looked."""
+"""The turn in a search of places where others look or looked."""
 
 
 class ToldThing(NamedTuple):
-    """A thing where another player put or saw it, None once the place was looked at; with a treatment that nobody sees.
-    ``laid`` is true if its carrier says so, from whom it was not seen to be taken since."""
+    """A thing where another player put or saw it (None once the place was looked at), with a treatment that cannot be seen.
+    ``laid`` is true if its carrier said so, and nobody was seen to take it since."""
 
     thing: str
     place: str | None
@@ -40,23 +40,23 @@ class ToldThing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CompanyMemory:
-    """A player's memory of the others, and of what it told them itself.
+    """A player's memory of the others, and of what it told them.
 
     Args:
         player: Its own name; "" if it plays alone.
         others: The names of the others.
-        claims: The errands that each other player said it is at.
-        mine: The errands that this player is at.
+        claims: The errands that each other player has claimed.
+        mine: The errands that this player runs.
         told: What others said or seem to have done.
         looked: The places that others said they looked into.
         telling: The players who say what they saw.
-        reported: The places that this player told of.
+        reported: The places that this player reported.
         deed: The thing that it has just put down, and where.
-        says: What it says beside its next command.
-        idle: Its rounds without anything to do.
-        doubted: The commands that were refused once, and the place to look at because of the last.
+        says: Its words with the next command.
+        idle: Its rounds with nothing to do.
+        doubted: The commands that were refused once, and the place to look at because of the latest.
         revisited: The places that it looked at again.
-        arrangement: What was arranged with the others in words.
+        arrangement: What the players arranged in words.
     """
 
     player: str = ""
@@ -77,12 +77,12 @@ class CompanyMemory:
 
     @property
     def heeds(self) -> bool:
-        """True as long as it leaves to others what they are at."""
+        """True as long as it leaves to others what they claim."""
         return self.idle < PATIENCE
 
     @property
     def trusts(self) -> bool:
-        """True as long as it believes what others did, without having seen it."""
+        """True as long as it believes, without seeing it, what others did."""
         return self.idle < 2 * PATIENCE
 
 
@@ -90,7 +90,7 @@ ALONE = CompanyMemory()
 
 
 def hearing(company: CompanyMemory, before: Belief, goals: Sequence[Goal], news: Sequence[str]) -> CompanyMemory:
-    """The memory after news, which ``before`` does not have yet."""
+    """The memory after news that ``before`` does not have yet."""
     for sentence in news:
         said = read_quoted(sentence)
         if said is not None and said[0] in company.others:
@@ -133,7 +133,7 @@ def _told(company: CompanyMemory, goals: Sequence[Goal], who: str, said: str, ha
 
 
 def _without(claims: Sequence[Claimed], number: int, thing: str = "") -> list[Claimed]:
-    """The claims without one of a goal, that of this thing if there is one."""
+    """The claims without one of this goal, if possible that of this thing."""
     gone = max((one for one in claims if one.goal == number), key=lambda one: one.thing == thing, default=None)
     return [one for one in claims if one is not gone]
 
@@ -147,8 +147,8 @@ def _learnt(company: CompanyMemory, told: ToldThing) -> CompanyMemory:
 def observing(
     company: CompanyMemory, command: str, before: Belief, belief: Belief, *, walk: str, refused: bool
 ) -> CompanyMemory:
-    """The memory after the answer to a command, which ``belief`` has: one's own eyes count for more than words. The verb of
-    commands that go somewhere is ``walk``."""
+    """The memory after the answer to a command, which ``belief`` includes: its own eyes count for more than words. ``walk`` is
+    the verb of commands that go somewhere."""
     named = names(command)
     if refused:
         place = named[-1] if named and not command.startswith(walk) and belief.is_here(named[-1]) else None
@@ -182,27 +182,27 @@ def believed(company: CompanyMemory, belief: Belief) -> Belief:
 
 
 class Work:
-    """The work that is left of several goals, by a belief that has what others told.
+    """The work that is left of several goals, by a belief that includes what others told.
 
     Args:
         company: The player's memory of the others.
         goals: All goals of the task.
-        belief: The state of the house, as far as it is known.
-        target: The only receptacle that counts for all goals, if they are measured at one.
+        belief: The state of the house, as far as known.
+        target: The only receptacle that counts for all goals, if there is one.
     """
 
     def __init__(self, company: CompanyMemory, goals: Sequence[Goal], belief: Belief, target: str | None = None) -> None:
         self.company, self.goals, self.belief, self._target = company, goals, belief, target
         self.held = belief.item(belief.held)
         self.settled = {number: self._settled(goal) for number, goal in enumerate(goals, start=1)}
-        """For each goal, the receptacle that has most of its things, and these."""
+        """For each goal, the receptacle with most of its things, and these."""
         self.kept = frozenset(thing for _, things in self.settled.values() for thing in things)
         carried = {one.name: one.carried for one in belief.others}
         self.missing = {
             number: max(0, goal.count - len(self.settled[number][1])) for number, goal in self._numbered() if not goal.lamp
         }
         self.taken: dict[int, int] = {}
-        """The errands of each goal that others are at."""
+        """The errands of each goal that others run."""
         self.avoided: set[str] = {thing for things in carried.values() for thing in things}
         for who in company.others if company.heeds else ():
             self._leave_to(who, carried.get(who, ()))
@@ -224,7 +224,7 @@ class Work:
         return place, things[: goal.count]
 
     def _ready(self, goal: Goal, name: str) -> bool:
-        """True for a thing that is as its goal wants it; of chores nothing is at its target but what somebody brought there."""
+        """True for a thing that is as its goal wants it; in chores, everything at its target was brought there."""
         item = self.belief.item(name) or Item(name)
         if goal.treatment is None or item.treated(goal.treatment):
             return True
@@ -232,7 +232,7 @@ class Work:
         return bool(company.others) and company.trusts and len(self.goals) > 1 and name not in company.doubted
 
     def _leave_to(self, who: str, carried: Sequence[str]) -> None:
-        """Count the errands that another player is at, unless this player has the better right to them."""
+        """Count the errands that another player runs, unless this player has the better claim."""
         claims = [claim for one, claim in self.company.claims if one == who and self.missing.get(claim.goal)]
         left = [*carried]
         for claim in claims:
@@ -240,7 +240,7 @@ class Work:
             if alike:
                 left.remove(claim.thing if claim.thing in alike else alike[0])
             self._leave(who, claim.goal, claim.thing, holds=bool(alike))
-        # What somebody carries counts as claimed, if that was not said.
+        # What somebody carries counts as claimed, even without words.
         for thing in left[: max(0, self.belief.hands - len(claims))]:
             numbers = (number for number, goal in self._numbered() if goal.object == kind(thing))
             if number := next((one for one in numbers if self.missing.get(one, 0) > self.taken.get(one, 0)), 0):
@@ -254,13 +254,13 @@ class Work:
         if self.missing[number] - self.taken.get(number, 0) <= sum(one.goal == number for one in better):
             return
         self.taken[number] = self.taken.get(number, 0) + 1
-        # Of two who want one thing while there is another, only one makes way.
+        # If two want one thing and there is another, only one makes way.
         if all(one.thing != thing for one in better):
             self.avoided.add(thing)
 
     @property
     def done(self) -> bool:
-        """True if everything is believed done, but for a goal of light."""
+        """True if it believes everything done but a task with a lamp."""
         return not any(self.missing.values())
 
     def wanted(self, among: Collection[int] | None = None) -> dict[str, list[int]]:
@@ -272,7 +272,7 @@ class Work:
         return found
 
     def purposes(self) -> dict[str, int]:
-        """The goals for which things are held: those that are not needed have none."""
+        """The goals of the things in hand; things that are not needed have none."""
         found, left = dict[str, int](), dict(self.left)
         claimed = {one.thing: one.goal for one in self.company.mine}
         for name in sorted(self.belief.carried, key=lambda name: (name not in claimed, self.belief.carried.index(name))):
@@ -289,8 +289,8 @@ class Work:
         return found
 
     def search_order(self, places: Iterable[str]) -> dict[str, int]:
-        """The turn of each place in a search: one's own first, then those of others, last those where others look or looked.
-        The ``places`` of a room are dealt out by name among the players."""
+        """The turn of each place in a search: first the player's own, then those of others, last those where others look or
+        looked. The ``places`` of a room are dealt out by name."""
         company, belief = self.company, self.belief
         if not company.trusts or not company.others:
             return dict.fromkeys(places, 0)
@@ -302,24 +302,24 @@ class Work:
         }
 
     def _looked_by_others(self) -> frozenset[str]:
-        """The places that others looked into: as they say, or as far as was seen of those who do not tell."""
+        """The places that others looked into: as they say, or as was seen of those who do not tell."""
         silent = (other.looked for other in self.belief.others if other.name not in self.company.telling)
         seen = frozenset[str]().union(*silent)
-        # Who heats or cools something stands at a closed door, too.
+        # A player who heats or cools something also stands at a closed door.
         treating = {
             place for place in seen if kind(place) in APPLIANCES.values() and self.belief.places[place].openness == "closed"
         }
         return self.company.looked | seen - treating
 
     def round_again(self) -> Iterator[str]:
-        """The places to look at again, the least often seen again first: somebody may have moved what is needed."""
+        """The places to look at again, the least often revisited first: somebody may have moved what is needed."""
         again = self.company.revisited
         rooms = self.belief.rooms
         names = (one.name for one in self.belief.receptacles if one.name not in rooms)
         yield from sorted(names, key=lambda name: (again.count(name), by_name(name)))
 
     def fixed(self, number: int) -> str:
-        """The target that is settled for a goal: where one of two things is, or is going; "" if any will do."""
+        """The target of a goal: where one of two things is, or is going; "" if any will do."""
         place, things = self.settled[number]
         if self.goals[number - 1].count == 1:
             return ""
@@ -347,7 +347,7 @@ def spoken_for(work: Work, company: CompanyMemory, seen: Sequence[str]) -> tuple
 def claiming(
     company: CompanyMemory, claims: tuple[Claimed, ...], move: Move, says: tuple[str, ...], hands: int, revisits: str = ""
 ) -> CompanyMemory:
-    """The memory after a decision, with what is said beside it; ``revisits`` is the place that is looked at again."""
+    """The memory after a decision, with the words that go with it; ``revisits`` is the place to look at again."""
     before, now = ([(one.goal, one.thing) for one in each] for each in (company.mine, claims))
     new = [one for one in claims if (one.goal, one.thing) not in before]
     finished = [one.goal for one in map(read_talk, says) if isinstance(one, Finished)]
@@ -357,7 +357,7 @@ def claiming(
         if number in left:
             left.remove(number)
     says = (*says, *(str(Dropped(number)) for number in left), *map(str, new))
-    # Who has waited in vain does not begin to trust again.
+    # After waiting in vain, do not begin to trust again.
     least = 0 if company.heeds else PATIENCE if company.trusts else 2 * PATIENCE
     idle = company.idle + 1 if move.command == WAIT or revisits else least
     revisited = (*company.revisited, *([revisits] if revisits else []))[-_MOST_TOLD:]

@@ -149,13 +149,13 @@ class Counts:
         return max(sorted(self.rooms), key=lambda name: likely[name])
 
     def sure_of_room(self, receptacles: Iterable[str]) -> str | None:
-        """The kind of room that has these kinds of receptacle, if all others are less than a tenth as likely; else None."""
+        """The kind of room with these kinds of receptacle, if it is more than ten times as likely as any other; else None."""
         likely = sorted(self._likely(receptacles).items(), key=lambda one: (-one[1], one[0]))
         (name, best), *others = likely
         return None if others and others[0][1] > best - math.log(10) else name
 
     def _likely(self, receptacles: Iterable[str]) -> dict[str, float]:
-        """The logarithm of the likelihood of each kind of room; kinds that are receptacles nowhere say nothing."""
+        """The log-likelihood of each kind of room; kinds that are receptacles nowhere say nothing."""
         there = [kind for kind in sorted(set(receptacles)) if any(kind in room.receptacles for room in self.rooms.values())]
 
         def likelihood(room: RoomCount) -> float:

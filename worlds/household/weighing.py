@@ -1,8 +1,8 @@
-"""The odds that a search weighs, of the places where a thing may be, and the sentence that tells them.
+"""The odds of the places where a thing may be, as a search weighs them, and the sentence that tells them.
 
-Players search by the chance of a place over the commands that a look into it costs (`search_order`). The odds of a place are
-its chance over that of all places that were not looked into yet, so they rise for the others when a look was in vain. All
-sentences about them are made here, from these numbers alone.
+Players search by a place's chance divided by the commands that it takes to look there (`search_order`). A place's odds are its
+share of the chances of all places not looked into yet, so a look in vain raises the others' odds. All sentences are made here,
+from these numbers alone.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from housequest.worlds.household.belief import Belief, Receptacle, kind
 from housequest.worlds.text import percentage, plural_of, with_article
 
 LONGEST = 67
-"""Characters of a sentence, which stands in a line of 80 after who thinks it, if it can be told so shortly."""
+"""The length of a sentence, if it can be told so shortly: with the name before it, it fits a line of 80."""
 MOST = 6
-"""The groups of places that are told apart."""
+"""The most groups of places that a sentence tells apart."""
 CLOSE = 1.2
-"""The ratio of two odds up to which they count as even."""
+"""Odds count as even up to this ratio."""
 RARE, LUCKY = 0.6, 0.1
-"""The odds from which a look in vain is a surprise, and up to which a find is one."""
+"""A look in vain is a surprise from these odds on, and a find up to these."""
 
 
 class SearchPlace(NamedTuple):
-    """A place to look into, the chance that the thing is there, and the commands until it is seen."""
+    """A place to look into, the chance that the thing is there, and the commands until it can be seen."""
 
     place: Receptacle
     chance: float
@@ -33,14 +33,14 @@ class SearchPlace(NamedTuple):
 
     @property
     def cost(self) -> float:
-        """The number by which a search is ordered, the least first."""
+        """The key of a search's order, the least first."""
         return self.commands / self.chance
 
 
 def search_order(
     belief: Belief, chance: Callable[[Receptacle], float], shut: Callable[[Receptacle], float]
 ) -> list[SearchPlace]:
-    """The places that were not looked into, the least commands over chance first.
+    """The places not looked into yet, by commands divided by chance, the least first.
 
     Args:
         belief: The house.
@@ -55,13 +55,13 @@ def search_order(
 
 
 def looking_costs(belief: Belief, one: Receptacle, shut: float) -> float:
-    """The commands until the contents of a place are seen, one at least; it is ``shut`` with this chance."""
+    """The commands until a place's contents can be seen, at least one; ``shut`` is the chance that it is closed."""
     return max(1.0, (not belief.is_here(one.name)) + shut)
 
 
 @dataclass(frozen=True, slots=True)
 class Odds:
-    """The odds that a thing is in ``place``. There are so many ``alike`` places, of one kind and with the same odds each."""
+    """The odds that a thing is in ``place``, one of so many ``alike`` of one kind, each with the same odds."""
 
     place: str
     share: float
@@ -70,7 +70,7 @@ class Odds:
 
     @property
     def total(self) -> float:
-        """The odds of all that are alike together."""
+        """The odds of all alike places together."""
         return min(1.0, self.share * self.alike)
 
 
@@ -78,9 +78,9 @@ class Odds:
 class Weighed:
     """The odds of the places where one of ``things`` may be, in the order of the search.
 
-    ``chosen`` counts into ``odds``; the command leads there. ``here``: that place is at hand. ``rest`` are the odds of places
-    that are not listed. ``missed`` was looked into just now, in vain; in ``found`` one was seen, and nothing is weighed any
-    more. ``barred`` would have come first, but for a person's word.
+    ``chosen`` is an index into ``odds``; the command leads there. ``here``: that place is at hand. ``rest`` are the odds of
+    places that are not listed. ``missed`` was just searched in vain; in ``found`` the thing was seen, which ends the search.
+    ``barred`` would have come first, but a person ruled it out.
     """
 
     things: tuple[str, ...]
@@ -106,7 +106,7 @@ def weigh(
     Args:
         things: Kinds of thing.
         ordered: All places to look into, in the order of the search.
-        command: The command that was chosen.
+        command: The chosen command.
         belief: The house.
         barred: Commands that a person ruled out.
     """
@@ -137,7 +137,7 @@ def weigh(
 
 
 def after_a_look(before: Weighed | None, now: Weighed | None, belief: Belief) -> Weighed | None:
-    """``now``, with what the look into the place that was chosen ``before`` has brought; None while that look goes on."""
+    """``now``, with the result of the look into the place chosen ``before``; None until that look is over."""
     looked = before.next if before else None
     place = belief.receptacle(looked.place) if looked else None
     if before is None or looked is None or place is None:
@@ -153,7 +153,7 @@ def after_a_look(before: Weighed | None, now: Weighed | None, belief: Belief) ->
 
 
 def told(weighed: Weighed) -> str:
-    """One short sentence that tells what was weighed, from its numbers."""
+    """One short sentence that tells the odds."""
     forms = list(_forms(weighed))
     return next((each for each in forms if len(each) <= LONGEST), min(forms, key=len))
 
@@ -210,7 +210,7 @@ def _total(one: Odds) -> float:
 
 
 def _the(one: Odds, weighed: Weighed) -> str:
-    """Places that are alike, as a sentence names them: "the fridge", "the cabinets", "the other drawers", "drawer 3"."""
+    """Alike places, as a sentence names them: "the fridge", "the cabinets", "the other drawers", "drawer 3"."""
     stem = kind(one.place)
     unlike = [each for each in weighed.odds if kind(each.place) == stem and each.place != one.place]
     if one.alike > 1:
@@ -219,6 +219,6 @@ def _the(one: Odds, weighed: Weighed) -> str:
 
 
 def _at(one: Odds) -> str:
-    """One place, with its number if there are, or were, others of its kind to tell it from."""
+    """One place, with its number if there are or were others of its kind."""
     stem = kind(one.place)
     return f"the {stem}" if one.alike == 1 and one.place == f"{stem} 1" else one.place

@@ -1,9 +1,9 @@
 """Light in the doll's house: a low sun, wooden boards, and the darkness where things touch.
 
-It is added to a finished picture, from its depths: so what is seen is as before, in other colours. Shadows are those of a
-second picture, drawn from the sun (Williams, "Casting Curved Shadows on Curved Surfaces", SIGGRAPH 1978); contact shadows
-darken where the depth is greater than round about (Luft, Colditz and Deussen, "Image Enhancement by Unsharp Masking the Depth
-Buffer", SIGGRAPH 2006). Only sums, products, comparisons and integers are used, so pictures are equal wherever floats are.
+It recolours a finished picture by its depths, and shows and hides nothing. Shadows come from a second picture, drawn from the
+sun (Williams, "Casting Curved Shadows on Curved Surfaces", SIGGRAPH 1978); contact shadows darken pixels that lie deeper than
+those around them (Luft, Colditz and Deussen, "Image Enhancement by Unsharp Masking the Depth Buffer", SIGGRAPH 2006). It uses
+only sums, products, comparisons and integers, so pictures are equal wherever floats are.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SUN = -62.0, 50.0
-"""The sun's direction: degrees to the right of the camera's, and above the floor."""
+"""The sun's direction: degrees right of the camera, and above the floor."""
 _MAP = 400
-"""The most pixels of the picture from the sun, across and down."""
+"""The most pixels of the sun's picture, across and down."""
 _BIAS = 0.05  # metres; a side does not shade itself
 _LIT, _SHADED = (1.06, 1.01, 0.92), (0.68, 0.69, 0.79)
 _BOARD, _LENGTH, _SEAM = 0.2, 1.3, 0.018  # metres of the floor's boards, and of the gaps between them
 _WOOD, _TONES, _GAP = (196, 150, 102), 0.09, 0.84
 _NEAR, _CONTACT, _RADIUS = 0.12, 0.36, 110
-"""Of contact shadows: the greatest difference of depth in metres, how dark, and the picture's height over how wide."""
+"""Contact shadows: the greatest difference of depth in metres, the darkness, and the picture's height divided by their radius."""
 
 
 def lighten(frame: Frame, parts: Sequence[Part], camera: Camera, walls: Box) -> Frame:
     """The same picture by sunlight.
 
     Args:
-        frame: What `render` made of ``parts``, of which the first is the floor.
+        frame: The picture of ``parts`` by `render`; the first part is the floor.
         parts: The boxes.
         camera: A camera in parallel projection.
         walls: The house.
@@ -68,18 +68,18 @@ def lighten(frame: Frame, parts: Sequence[Part], camera: Camera, walls: Box) -> 
 
 
 Grid = tuple["NDArray[float32]", "NDArray[float32]"]
-"""Metres to the right and upwards in a picture: of its columns as one row, of its rows as one column."""
+"""Metres to the right and upwards in a picture: a row for its columns, a column for its rows."""
 
 
 def _along(axis: int, places: Grid, depth: NDArray[float32], camera: Camera) -> NDArray[float32]:
-    """The x, y or z of what pixels show, in metres."""
+    """The x, y or z of the points that pixels show, in metres."""
     return _seen(places, depth, camera, tuple(float(n == axis) for n in range(3)), (0.0, 0.0, 0.0))
 
 
 def _seen(
     places: Grid, depth: NDArray[float32], camera: Camera, axis: Sequence[float], origin: Sequence[float]
 ) -> NDArray[float32]:
-    """The distances along ``axis`` from ``origin`` of what pixels show: a linear function of their places and depths."""
+    """The distances along ``axis`` from ``origin`` of the points that pixels show: linear in their places and depths."""
     import numpy as np
 
     across, up, ahead = (np.float32(sum(a * b for a, b in zip(one, axis, strict=True))) for one in camera.axes())
@@ -122,7 +122,7 @@ def _boards(x: NDArray[float32], z: NDArray[float32]) -> NDArray[float32]:
 
 
 def _noise(one: NDArray[int64], other: NDArray[int64]) -> NDArray[float32]:
-    """A number from 0 to 1 for each pair, the same everywhere."""
+    """A number from 0 to 1 for each pair, the same on every machine."""
     import numpy as np
 
     mixed = one * 73_856_093 ^ other * 19_349_663
@@ -131,7 +131,7 @@ def _noise(one: NDArray[int64], other: NDArray[int64]) -> NDArray[float32]:
 
 
 def _contact(depth: NDArray[float32]) -> NDArray[float32]:
-    """The factor of each pixel's colour by how far it lies behind what is round about."""
+    """The factor of each pixel's colour, by how far it lies behind its surroundings."""
     import numpy as np
 
     reach = max(1, depth.shape[0] // _RADIUS)

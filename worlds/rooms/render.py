@@ -89,7 +89,7 @@ class Frame:
         return Frame(self.rgb[rows, columns], self.depth[rows, columns], self.ids[rows, columns], self.names)
 
     def opaque(self, paper: tuple[int, int, int], holes: Iterable[tuple[int, int, int, int]] = ()) -> Frame:
-        """The frame on ``paper``, with nothing in the ``holes``: their first columns and rows, and those after their last."""
+        """The frame on ``paper``, empty in the ``holes``, given by first column and row, and the ones after the last."""
         import numpy as np
 
         rgb = np.where(np.isinf(self.depth)[..., None], np.asarray(paper, np.uint8), self.rgb)
@@ -121,8 +121,8 @@ class Frame:
         return Frame(rgb, depth, ids, self.names)
 
     def png(self, *, over: Frame | None = None, effort: int = 9) -> bytes:
-        """The picture as a PNG, the same bytes with the same zlib; transparent where nothing is, or where it equals
-        ``over``. ``effort`` is zlib's level."""
+        """The picture as a PNG, with equal bytes from equal zlibs; transparent where it is empty or equals ``over``. ``effort``
+        is zlib's level."""
         import numpy as np
 
         shown = np.isfinite(self.depth) if over is None else (self.rgb != over.rgb).any(axis=2)
@@ -198,14 +198,14 @@ def grid(camera: Camera, size: Size) -> tuple[NDArray[float32], NDArray[float32]
 
 
 def depths(parts: Sequence[Part], camera: Camera, size: Size) -> NDArray[float32]:
-    """The depth of each pixel alone, in parallel projection; infinite where nothing is."""
+    """The depth of each pixel, in parallel projection; infinite where it is empty."""
     return -_drawn(parts, camera, size)[0]
 
 
 def _drawn(
     parts: Sequence[Part], camera: Camera, size: Size
 ) -> tuple[NDArray[float32], NDArray[int32], tuple[NDArray[float32], NDArray[float32]]]:
-    """The nearness and the face that each pixel shows, and the places of columns and rows."""
+    """The nearness and face of each pixel, and the places of columns and rows."""
     import numpy as np
 
     width, height = size

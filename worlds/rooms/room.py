@@ -298,9 +298,9 @@ class Bystander(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The state that a drawing depends on: the agent's pose, receptacles, the things in its hands (``carried``, the last one
-    taken first), and lamps that are on. ``at`` is the receptacle before which it stands. From a belief (`believed`) it has a
-    player's knowledge, from a state (`Drawable.situation`) everything. ``others`` are players whose place is known."""
+    """The state that a drawing shows: the agent's pose, receptacles, the things in its hands (``carried``, the last taken
+    first), and lamps that are on. ``at`` is the receptacle where it stands. From a belief (`believed`) it has a player's
+    knowledge, from a state (`Drawable.situation`) everything. ``others`` are players whose place is known."""
 
     pose: Pose
     at: str | None = None
@@ -326,7 +326,7 @@ def believed(room: Room, belief: Belief) -> Situation:
     stood, others = [room.pose(belief.at)], list[Bystander]()
     for one in belief.others:
         if one.at is not None:
-            # Who stands at one place stands side by side.
+            # Players at one place stand side by side.
             pose = room.pose(one.at)
             aside = BESIDE * sum(each.cell == pose.cell for each in stood)
             stood.append(pose)
@@ -411,7 +411,7 @@ def way(free: frozenset[Cell], start: Cell, end: Cell) -> tuple[Cell, ...]:
 
 
 def strides(room: Room, start: Pose, end: Pose, most: int) -> tuple[Pose, ...]:
-    """At most so many poses on a shortest way between two, in even distances, each looking ahead; none if there is no way."""
+    """At most so many poses on a shortest way between two, evenly spaced, each looking ahead; none if there is no way."""
     cells = way(room.floor, start.cell, end.cell)
     number = min(most, len(cells) - 2)
     places = [round((len(cells) - 1) * (step + 1) / (number + 1)) for step in range(number)]

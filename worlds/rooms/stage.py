@@ -17,7 +17,7 @@ _RIM = 0.14
 _RIMMED = ("cupboard", "drawer", "basin")
 _FINE = tuple(share / 20 for share in range(18, 1, -1))
 _SPOTS = (((0.72, 0.45, 0.2), (0.5, 0.3, 0.7, 0.12, 0.88)), (_FINE, _FINE))
-"""Where things are laid in a receptacle, as shares from its back and its left; finer where that is not enough."""
+"""The spots of things in a receptacle, as shares from its back and left; finer if these are not enough."""
 
 
 def laid_in(room: Room, fixture: Fixture, holder: Holder, situation: Situation) -> Iterator[tuple[str, Box]]:
@@ -82,8 +82,8 @@ def _inside(box: Box, walls: Box) -> Box:
 
 
 def _spot(fixture: Fixture, thing: Box, laid: list[Box]) -> Box:
-    """The first free spot for a thing, by rows from the front. If all are taken it is on top of what lies in the middle, or
-    among the things in the middle of a receptacle with a rim."""
+    """The first free spot for a thing, by rows from the front. If all are taken, it goes on top of the thing in the middle, or
+    among the things there if the receptacle has a rim."""
     kind, box, front = fixture.kind, fixture.box, fixture.front
     if kind.form in _RIMMED:
         level = box.y0 + BOARD
@@ -200,13 +200,13 @@ def furniture(room: Room, situation: Situation, *, pale: bool = False) -> list[P
 
 
 def bystanders(situation: Situation) -> Iterator[Part]:
-    """The other players, each in a colour of its own."""
+    """The other players, each in its own colour."""
     for number, one in enumerate(situation.others):
         yield from agent(one.pose, one.carried, one.name, _OTHERS[number % len(_OTHERS)])
 
 
 def agent(pose: Pose, carried: Sequence[str], name: str = AGENT, body: Colour = _BODY) -> Iterator[Part]:
-    """A player, whose nose and hands show the direction of view, with the things held."""
+    """A player with the things that it holds; its nose and hands show the direction of view."""
     side = pose.quarter
     dx, dz = sin(radians(pose.yaw)), cos(radians(pose.yaw))
     x, z = pose.x, pose.z

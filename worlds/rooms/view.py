@@ -19,7 +19,7 @@ Drawing = Literal["house", "eyes", "plan"]
 FIELD = 90.0  # degrees that a camera sees from top to bottom, as in ALFRED
 _TILT = 50.0
 ELSE = "@"  # another player, in characters
-_LIGHTENED = 160  # rows and columns of pixels from which on the doll's house is drawn by sunlight
+_LIGHTENED = 160  # the doll's house has sunlight from this many rows and columns of pixels on
 _LOWERED = 0.35
 _CORNER = 0.4
 _KEYS = (string.ascii_letters + string.digits).replace("v", "")
@@ -95,8 +95,8 @@ class TextPlan(NamedTuple):
 
 def text_plan(room: Room, situation: Situation, size: Size) -> TextPlan:
     """The room from above in characters, lying as in the plan, in ``size`` columns and lines: for terminals without colour and
-    for screen readers. ``#`` is a wall, a space is floor, an arrow is the agent, and ``@`` somebody else; where there are
-    several rooms, each has its character in a corner."""
+    for screen readers. ``#`` is a wall, a space is floor, an arrow is the agent, and ``@`` somebody else; each of several rooms
+    has its character in a corner."""
     lies = _lies(room.walls, size[0] > 2 * size[1])
     walls = _seen_from_above(room.walls, lies)
     shape = (walls.z1 - walls.z0) / (walls.x1 - walls.x0) / 2

@@ -55,8 +55,8 @@ def id_at(kind: str, point: Point) -> str:
 
 
 def _metres(part: float) -> str:
-    """A coordinate as .NET writes it in an id: it rounds to seven digits first, then halves away from zero, so that
-    -1.06499982 is -01.07; and what is negative and rounds to zero has no sign."""
+    """A coordinate as .NET writes it in an id: first to seven digits, then with halves away from zero, so -1.06499982 is
+    -01.07; a negative number that rounds to zero has no sign."""
     rounded = Decimal(f"{part:.7g}").quantize(Decimal("0.01"), ROUND_HALF_UP)
     return f"{'+' if part >= 0 else '-' if rounded else ''}{abs(rounded):05.2f}"
 

@@ -21,7 +21,7 @@ from housequest.worlds.errors import nearest as hint
 from housequest.worlds.rooms.room import AHEAD, GRID, Pose, way, with_way
 from housequest.worlds.rooms.stage import pivot
 
-VERSION = 3  # Increased whenever the answer to an action or the pixels of a frame change.
+VERSION = 3  # Increase it whenever the answer to an action or the pixels of a frame change.
 HIGHEST, LOWEST = -30.0, 60.0  # The range of the head's tilt, in degrees downwards.
 _SLICE = 0.04
 
@@ -210,7 +210,7 @@ def _path(asked: _Asked) -> _Done:
 
 
 def _above(asked: _Asked) -> _Done:
-    """The points to set something down on a receptacle, anywhere in the room."""
+    """The points on a receptacle, anywhere in the room, to set something down."""
     id = asked.id()
     if not next(one for one in layouts.listed(asked.scene, asked.state) if one.id == id).receptacle:
         raise _Refused(f"{id} is not a receptacle")
@@ -218,7 +218,7 @@ def _above(asked: _Asked) -> _Done:
 
 
 def _disable(asked: _Asked) -> _Done:
-    """Take a thing, with all that is in it, out of the scene until it is enabled."""
+    """Remove a thing, with its contents, until it is enabled."""
     id, layout = asked.id(), asked.layout
     if id not in layout.thing:
         raise _Refused(f"{id} is furniture, which cannot be disabled here")

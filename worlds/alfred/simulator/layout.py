@@ -25,8 +25,8 @@ HAND = "hand"  # The place of a held object.
 
 @dataclass(frozen=True)
 class Layout:
-    """Everything that can change in a scene but the agent's pose. Sets are of ids; ``hot`` and ``cold`` are temperatures, and
-    ``disabled`` things are nowhere until they are enabled."""
+    """Everything that can change in a scene except the agent's pose. Sets are of ids; ``hot`` and ``cold`` are temperatures,
+    and ``disabled`` things are removed until they are enabled."""
 
     things: tuple[base.Lying, ...]
     open: frozenset[str]
@@ -204,12 +204,12 @@ def settled(scene: base.Scene, one: base.Lying, point: Point) -> base.Lying:
     return replace(one, point=point, at=holder(scene, base.kind_in(one.id), point))
 
 
-ARM = 1.6  # How far an agent reaches, in metres.
+ARM = 1.6  # An agent's reach, in metres.
 
 
 def spots(scene: base.Scene, layout: Layout, pose: Pose, name: str, at: str, arm: float = ARM) -> list[tuple[Point, Point]]:
-    """The free spots for an object of this name in a receptacle within ``arm`` metres, nearest to the camera first. Each has
-    the object's point and its middle as drawn, which in an open drawer is farther out."""
+    """The free spots for an object of this name in a receptacle within ``arm`` metres, nearest to the camera first: the
+    object's point, and its middle as drawn, which in an open drawer is farther out."""
     kind, thing = kind_of(name), stage.box_of(kind_of(name))
     wide, long = thing.x1 - thing.x0, thing.z1 - thing.z0
     laid = [box_at(layout.thing[id]) for id in layout.contents.get(at, ())]

@@ -172,10 +172,10 @@ PLATFORMS = ("CloudRendering", "Linux64", "OSXIntel64")
 """AI2-THOR's own names of its builds; the first draws by Vulkan, and needs no display."""
 MAJOR = "5."  # The beginning of known versions of the client.
 STARTING = 300.0  # Seconds for AI2-THOR to start.
-DOWNLOADING = 3_600.0  # Seconds for its client to download a build before that, once.
+DOWNLOADING = 3_600.0  # Seconds for its client to download a build before the first start.
 _WAYS = (
     "Without a display, use --world-option platform=CloudRendering (it needs Vulkan), or name one with display=:N; a slow "
-    "start gets more time with starting=SECONDS; a build of your own is --world-option player=PATH. `python -m "
+    "start gets more time with starting=SECONDS; to use your own build, give --world-option player=PATH. `python -m "
     "housequest.worlds.alfred.download` fetches AI2-THOR's build before it is started, and says what is missing here."
 )
 SECONDS = 60.0  # Seconds for an action.
@@ -276,7 +276,7 @@ class Thor:
             arguments = {"degrees": base.LOOK, **arguments}
         ids = {one.id for one in before.objects}
         meant = {
-            # An id of this build means that object, also when it is gone.
+            # An id of this build means that object, even once it is gone.
             key: base.closest(ids, value) or value
             if key in ("objectId", "receptacleObjectId") and isinstance(value, str) and value not in self._names
             else value
@@ -310,7 +310,7 @@ class Thor:
         self.close()
         settings = {"player": self._player, "scene": floor_plan, "size": list(self._size), "field": base.FIELD, **self._machine}
         self._worker = WorkerProcess(_WORKER, {**settings, "seconds": self._seconds, "starting": self._starting})
-        # The client counts the seconds of the start itself, once it has its build.
+        # Once it has its build, the client itself counts the seconds of the start.
         whole = self._starting + (0.0 if self._player else DOWNLOADING)
         self._answered("Initialize", lambda worker: worker.ready().result(whole), whole)
 
@@ -368,9 +368,9 @@ def _failed(error: BaseException, seconds: float) -> BaseException:
 
 
 def restoring(now: base.SimulatorEvent, scene: base.Scene) -> list[tuple[str, dict[str, object]]]:
-    """The actions that set up a scene, without those for parts that are right already. AI2-THOR removes all objects that can be
-    carried or pushed and are not listed with a pose: so furniture is listed where it stands, and lamps, whose ids are others
-    than ALFRED's, are switched by kind, as ALFRED does."""
+    """The actions that set up a scene, without those for parts that are right already. AI2-THOR removes all portable or
+    pushable objects without a listed pose, so furniture is listed where it stands. Lamps have other ids than ALFRED's, so they
+    are switched by kind, as ALFRED does."""
     actions: list[tuple[str, dict[str, object]]] = []
     wanted = [one for one in scene.things if one.pickupable]
     there = {one.id: one for one in now.objects if one.pickupable}
@@ -400,7 +400,7 @@ def restoring(now: base.SimulatorEvent, scene: base.Scene) -> list[tuple[str, di
 
 
 def paired(scene: base.Scene, objects: Iterable[base.SimulatedObject]) -> dict[str, str]:
-    """The names in a scene of AI2-THOR's objects, by their ids: each is that of the nearest thing of its kind in the scene."""
+    """The scene's names for AI2-THOR's objects, by id: each that of the nearest thing of its kind."""
     names = {**{id: name for name, id in scene.ids.items()}, **{one.id: one.name for one in scene.things}}
     left, found = {one.id for one in objects}, dict[str, str]()
     for id in sorted(names, key=lambda id: (id not in left, id)):
