@@ -52,7 +52,7 @@ def _palette() -> type[Provider]:
 
     class KeyCommands(SystemCommandsProvider):
         async def discover(self) -> Hits:
-            # In the order of their keys, one line each; Textual would list them by their letters, with a second line.
+            # In the order of their keys, one line each; Textual would sort them by name and add a second line.
             for name, key, callback, _ in self.app.get_system_commands(self.screen):  # pyright: ignore[reportUnknownMemberType]
                 yield DiscoveryHit(_listed(escape(name), key), callback, text=name)
 
@@ -74,8 +74,8 @@ COLLECTED = (5_000, 5, 10)  # collections of garbage once the first screen is sh
 
 
 class HousequestApp(Equipped, App[None], keys="app"):
-    """``start`` makes the first screen, ``home`` the one shown when that is left; without ``home``, the app then exits.
-    ``answered`` is what a terminal said that was asked for pixels. With ``moves``, the View shows how one walks."""
+    """``start`` makes the first screen, ``home`` the next one; without ``home``, the app exits after the first. ``answered`` is
+    the terminal's answer to the question about pixels. With ``moves``, the View shows players walking."""
 
     TITLE = "housequest"
     DEFAULT_CSS = "HousequestApp ToastRack { dock: top; align: right top; margin: 0 1 0 0; }"
@@ -164,12 +164,12 @@ class HousequestApp(Equipped, App[None], keys="app"):
         self.theme = theme.LIGHT if background in {"7", "15"} else theme.DARK
         self.push_screen(self._start())
         if self._typed and self._driver is not None:
-            # What was typed while the terminal was asked comes before all that is typed from now on.
+            # First the keys typed while the terminal was asked, then all that come from now on.
             for event in XTermParser().feed(self._typed.decode("utf-8", "replace")):
                 self._driver.process_message(event)
 
     def on_resize(self, event: Resize) -> None:
-        # The page hides what was drawn for another size.
+        # The page hides pictures of another size.
         self.layer.forget()
         if self.graphics is not None and event.pixel_size and event.size:
             cell = CellSize(event.pixel_size.width // event.size.width, event.pixel_size.height // event.size.height)

@@ -30,7 +30,7 @@ class GameMode(NamedTuple):
 
 
 TOGETHER = "together"
-"""The mode of a person beside an agent in one house."""
+"""The mode in which a person and an agent play in one house."""
 MODES = {name: GameMode(name, **mode) for name, mode in _TABLES["modes"].items()}
 
 

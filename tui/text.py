@@ -86,7 +86,7 @@ def plural(number: int | None, word: str) -> str:
 
 
 def bar_text(share: float, width: int) -> str:
-    """A bar of at most ``width`` cells for a ``share`` from 0 to 1, to an eighth of a cell; only 0 has none."""
+    """A bar of at most ``width`` cells for a ``share`` from 0 to 1, to an eighth of a cell; empty only for 0."""
     eighths = min(8 * width, max(round(8 * width * share), share > 0))
     return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 

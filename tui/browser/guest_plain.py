@@ -1,4 +1,4 @@
-"""A seat in a room elsewhere, in plain text: what happens is printed as it comes, and a line may be typed at any time."""
+"""A seat in a remote room, in plain text: it prints what happens as it comes, and takes a line at any time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def play_seat(game: ChosenGame, invitation: Invitation) -> None:
 
 
 class _PlainSeat:
-    """A seat, as it is printed; commands that are ``_held`` wait for their turn."""
+    """Prints a seat; ``_held`` commands wait for their turn."""
 
     def __init__(self, game: ChosenGame, invitation: Invitation) -> None:
         self._game, self._layout = game, terminal.look()
@@ -70,7 +70,7 @@ class _PlainSeat:
             self._shown.add(event.id)
             if isinstance(event.body, Stepped | TurnSpent):
                 yield from self._fresh(event.body.turn, event.body.news or ())
-                self._sent = event.body.turn  # a smaller number, once the game went back
+                self._sent = event.body.turn  # a smaller number, if the game went back
             yield from self._formatter.lines(event)
             return
         before, self._seat = self._seat, told
@@ -92,14 +92,14 @@ class _PlainSeat:
             self._over.set()
 
     def _fresh(self, number: int, news: tuple[str, ...]) -> Iterator[str]:
-        """The part of the ``news`` of a turn that was not printed yet."""
+        """The part of a turn's ``news`` that was not printed yet."""
         known = self._news[1] if self._news[0] == number else ()
         self._news = number, max(known, news, key=len)
         for sentence in news[len(known) :]:
             yield from self._layout.painted("news", sentence, "     ", "       ")
 
     async def _type(self) -> None:
-        """Do what is typed, line by line, until the person leaves."""
+        """Carry out typed lines until the person leaves."""
         lines = _typed_lines()
         while (line := await lines.get()) not in (None, ":quit", ":q"):
             self._do(line)
@@ -120,7 +120,7 @@ class _PlainSeat:
             self._held.append(line)
 
     def _play_held(self) -> None:
-        """Send the first command that was typed, once it is its turn."""
+        """Send the first typed command, once it is the person's turn."""
         if self._held and self._seat.waiting == "turn" and self._seat.number > self._sent:
             self._connection.send(Command(command=self._held.popleft()[:LONGEST_COMMAND]))
             self._sent = self._seat.number
@@ -128,7 +128,7 @@ class _PlainSeat:
 
 
 def _typed_lines() -> asyncio.Queue[str | None]:
-    """The lines of standard input as they come, then None. A thread reads them, which is not waited for."""
+    """The lines of standard input as they come, then None. A daemon thread reads them."""
     loop, lines = asyncio.get_running_loop(), asyncio.Queue[str | None]()
 
     def tell(line: str | None) -> None:
@@ -136,7 +136,7 @@ def _typed_lines() -> asyncio.Queue[str | None]:
             loop.call_soon_threadsafe(lines.put_nowait, line)
 
     def read() -> None:
-        # Not sys.stdin, whose lock a thread that waits for a line would hold when the program ends.
+        # Not sys.stdin: a waiting thread would hold its lock when the program ends.
         with io.FileIO(sys.stdin.fileno(), closefd=False) as typed:
             kept = b""
             while data := typed.read(LONGEST_LINE):

@@ -1,4 +1,4 @@
-"""The screen of a seat in a room elsewhere: an ordinary game's, which is told by the room what its player knows."""
+"""The screen of a seat in a remote room: an ordinary game's, and the room sends what its player knows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _YES, _NO = "yes, go back", "no, go on"
 
 
 class GuestSession(Session):
-    """A game in a room elsewhere: what the person decides is sent there, and what happens comes from there."""
+    """A game in a remote room: it sends the person's decisions there, and gets events from there."""
 
     own = False
 
@@ -50,7 +50,7 @@ class GuestSession(Session):
     ) -> None:
         super().__init__(game, listener)
         self.seat = SeatStatus()
-        """The latest status that the room told."""
+        """The latest status from the room."""
         self._connection = SeatConnection(invitation)
         self._memory = SeatMemory(game.world.household)
         self._me, self._note = name, note
@@ -58,7 +58,7 @@ class GuestSession(Session):
 
     @property
     def partners(self) -> str:
-        """The other players, and who of them is not there."""
+        """The other players, with those who are not there."""
         players = (one.name for event in self.told[:1] for one in getattr(event.body, "players", None) or ())
         return " and ".join(f"{name} (away)" if name in self.seat.absent else name for name in players if name != self._me)
 
@@ -77,7 +77,7 @@ class GuestSession(Session):
             await self._connection.close()
 
     async def close(self) -> None:
-        """Leave the seat; the game goes on in its room."""
+        """Leave the seat; the room goes on with the game."""
         if self._task is not None and not self._task.done():
             await self._connection.sent()
             self._task.cancel()
@@ -93,13 +93,13 @@ class GuestSession(Session):
         self._connection.send(Patience(seconds=patience))
 
     def types(self, typing: bool) -> None:
-        """Tell the room that the person types, or does not any more."""
+        """Tell the room that the person types, or has stopped."""
         if typing != self._typed:
             self._typed = typing
             self._connection.send(Typing(typing=typing))
 
     def consent(self, yes: bool) -> None:
-        """Answer the other, who asks to go back."""
+        """Answer the other's question to go back."""
         self._connection.send(Consent(yes=yes))
 
     def _decide(self, decision: base.TurnAnswer | base.ProposalAnswer, *waiting: str) -> None:
@@ -115,7 +115,7 @@ class GuestSession(Session):
                 pass
 
     def _lost(self) -> None:
-        self._note("The room cannot be reached; it is tried again.")
+        self._note("The room cannot be reached; trying again.")
 
     def _told_by_room(self, told: SeatStatus | Happened) -> None:
         if isinstance(told, Happened):
@@ -130,7 +130,7 @@ class GuestSession(Session):
         else:
             before, self.seat = self.seat, told
             self._set(waiting=told.waiting, possible=told.possible, failure=told.failure, patience=told.patience)
-            self._listener(self.status)  # who asks to go back, and who did what, are only in the seat's
+            self._listener(self.status)  # only the seat's status has who asks to go back, and who did what
             if before.waiting != "opening":
                 for name in {*before.absent} ^ {*told.absent}:
                     self._note(f"{name} {'has left' if name in told.absent else 'is here again'}.")
@@ -141,7 +141,7 @@ class GuestSession(Session):
 
 
 class GuestScreen(PlayScreen):
-    """Plays at the seat of the player ``name`` to whom ``invitation`` leads."""
+    """Plays at the seat of player ``name``, to which ``invitation`` leads."""
 
     def __init__(self, game: ChosenGame, invitation: Invitation, name: str) -> None:
         self._invitation, self._me = invitation, name
@@ -156,7 +156,7 @@ class GuestScreen(PlayScreen):
 
     @property
     def guest(self) -> GuestSession:
-        """The game, as its room tells it."""
+        """The game, as its room sends it."""
         session = self.session
         assert isinstance(session, GuestSession)
         return session
@@ -181,7 +181,7 @@ class GuestScreen(PlayScreen):
         self._ask_consent()
 
     def ended(self) -> None:
-        """Nothing to find out: the room tells who did what."""
+        """Measure nothing: the room sends who did what."""
 
     def on_input_changed(self, message: Input.Changed) -> None:
         self.guest.types(bool(message.value))
@@ -191,7 +191,7 @@ class GuestScreen(PlayScreen):
             self.say(note)
 
     def _ask_consent(self) -> None:
-        """Ask whether to go back with the other, as long as that is asked."""
+        """Ask whether to go back with the other, as long as the question stands."""
         seat = self.guest.seat
         if seat.asks is not None and self._asking is None:
             where = f"the end of round {seat.round}" if seat.round else "the start"

@@ -1,7 +1,7 @@
-"""The server of a room: who is invited takes a seat, in a browser or at another terminal.
+"""The server of a room: invited people take their seats, in a browser or at another terminal.
 
-An invitation is good for one seat and is used up by whoever takes it: the seat then belongs to the key that came with them, a
-secret of their own, and with that they may come back. A link that is only looked at, as mail programs do, takes no seat.
+An invitation is good for one seat and one person. The seat then belongs to their secret key, with which they may come back.
+Only looking at the link, as mail programs do, takes no seat.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from housequest.tui.browser.server import HEADERS, BrowserServer
 from housequest.worlds.paths import FORMAT
 
 SEAT_KEY = "SEAT_KEY"
-"""The environment variable with the key of a browser's seat, for the process of its window."""
+"""The environment variable with the key of a browser's seat, for its window's process."""
 HEARTBEAT = 15.0
-"""Seconds after which a screen that does not answer is taken for gone."""
+"""A screen that does not answer for so many seconds counts as gone."""
 _KEY = re.compile(r"[\w-]{22,64}")
-_NOT_INVITED = "Nobody is invited by this address. Use the one that you were given, whole, or ask for another one."
-_USED = "Somebody has taken this seat already: an invitation is good for one person. Ask whoever invited you."
+_NOT_INVITED = "This address invites nobody. Use the whole address that you were given, or ask for another one."
+_USED = "Somebody has taken this seat already: an invitation is good for one person. Ask the person who invited you."
 _TAKE = """\
 <!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>housequest</title>
 <style>
@@ -42,14 +42,14 @@ _TAKE = """\
 
 
 class Invitations:
-    """The invitation to each seat, and the key of whoever has taken it."""
+    """The invitation to each seat, and the key of the person who took it."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.tokens = {name: secrets.token_urlsafe(24) for name in names}
         self._keys = dict[str, bytes]()
 
     def invited(self, token: str) -> str | None:
-        """The player whose seat this invitation is for; None if it is none."""
+        """The player whose seat this invitation is for; None if it is not valid."""
         found = [name for name, own in self.tokens.items() if hmac.compare_digest(_digest(own), _digest(token))]
         return found[0] if found else None
 
@@ -58,7 +58,7 @@ class Invitations:
         return name in self._keys
 
     def take(self, name: str, key: str) -> bool:
-        """Give a seat to a key. Returns False if it belongs to another one; who asks twice has it."""
+        """Give a seat to a key, even twice. Returns False if it belongs to another one."""
         return _KEY.fullmatch(key) is not None and self._keys.setdefault(name, _digest(key)) == _digest(key)
 
     def holder(self, key: str) -> str | None:
@@ -105,7 +105,7 @@ class RoomServer(BrowserServer):
         return {SEAT_KEY: request.cookies.get(self.cookie, "")}
 
     async def page(self, request: web.Request) -> web.Response:
-        """The page with the screen of a seat; for somebody who has none, the one on which a seat is taken."""
+        """The page with a seat's screen; for somebody without a seat, the page that gives one."""
         if self._place(request) is not None:
             return await super().page(request)
         token = request.query.get("token", "")
@@ -117,7 +117,7 @@ class RoomServer(BrowserServer):
         return web.Response(text=text, headers=HEADERS, content_type="text/html")
 
     def _place(self, request: web.Request) -> RoomSeat | None:
-        """The seat that belongs to whoever asks, by their cookie or, at a terminal, their key."""
+        """The seat of this request's cookie or, from a terminal, key."""
         name = self._invitations.holder(_bearer(request) or request.cookies.get(self.cookie) or "")
         return self._room.places.get(name or "")
 
@@ -131,12 +131,12 @@ class RoomServer(BrowserServer):
         if (refused := self._refused(token, key)) is not None:
             return refused
         answer = web.Response(status=303, headers={"Location": "/", **HEADERS})
-        # Not strict: who comes back by the link that they were sent comes from another site.
+        # Not strict: a link in a mail leads back here from another site.
         self.set_cookie(answer, key, "Lax")
         return answer
 
     async def _welcome(self, request: web.Request) -> web.Response:
-        """Give a seat to a terminal, or tell who has one again which game it is."""
+        """Give a seat to a terminal, or tell its owner again which game it is."""
         token = _bearer(request) or ""
         try:
             key = (await request.read()).decode("ascii")
@@ -160,7 +160,7 @@ class RoomServer(BrowserServer):
         return web.json_response(text=welcome.model_dump_json())
 
     def _refused(self, token: str, key: str) -> web.Response | None:
-        """Give a seat to a key, unless the invitation is none, or used."""
+        """Give a seat to a key, unless the invitation is invalid or used."""
         name = self._invitations.invited(token)
         if name is None:
             return refusal(403, _NOT_INVITED)
@@ -187,7 +187,7 @@ class RoomServer(BrowserServer):
 
 
 async def _tell(link: Link, socket: web.WebSocketResponse) -> None:
-    """Send a screen what it is to be told; who does not read waits alone."""
+    """Send a screen its frames; one that does not read holds up nobody else."""
     with suppress(ConnectionError):
         async for frame in link.frames():
             await socket.send_str(frame)
@@ -195,7 +195,7 @@ async def _tell(link: Link, socket: web.WebSocketResponse) -> None:
 
 
 async def _hear(place: RoomSeat, link: Link, socket: web.WebSocketResponse) -> None:
-    """Hand the seat what its screen wants, until it leaves or sends what no screen of ours does."""
+    """Pass a screen's wishes to its seat, until it leaves or sends an invalid frame."""
     async for message in socket:
         try:
             wish = read_wish(message.data if message.type is WSMsgType.TEXT else None)

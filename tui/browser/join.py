@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @options.described
 def join(url: str, plain: bool = False, pixels: Pixels = "auto", moves: Moves = "on") -> None:
-    """Take a seat in a room, by the address of an invitation, and play together with who invited you.
+    """Take a seat in a room by the address of an invitation, and play with the person who invited you.
 
-    The same command comes back to the seat. Without a terminal, or with --plain, the game is shown in plain text.
+    The same command returns to the seat. Without a terminal, or with --plain, the game is in plain text.
     """
     import asyncio
 

@@ -1,7 +1,7 @@
-"""A room: one house with two people, each at a seat. The room plays the game and keeps its record; screens are elsewhere.
+"""A room: one house with two people, each at a seat. The room plays the game and keeps its record; screens are remote.
 
-A seat's screen is told what its player knows (`SeatView`) and nothing else, as JSON: each event, and the status whenever that
-changes. So it can stall, leave and come back at any moment: it is told all events again, and the latest status.
+A seat's screen gets what its player knows (`SeatView`) and nothing else, as JSON: each event, and the status whenever that
+changes. So it can stall, leave and come back at any moment: it gets all events again, and the latest status.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from housequest.worlds.household.talk import LONGEST_SAID, free_text
 from housequest.worlds.shared import Shared
 
 GRACE = 3
-"""Rounds that pass without a person who left, before an agent plays for them."""
+"""After this many rounds, an agent plays for a person who left."""
 CONSENT = 15.0
-"""Seconds in which the other may agree to go back; no answer is a no."""
+"""The other may agree to go back for so many seconds; no answer is a no."""
 LONGEST_COMMAND = 500
 LONGEST_FRAME = 8_192
-"""Bytes of a frame from a screen."""
+"""The most bytes of a frame from a screen."""
 
 Stage = Literal["opening", "turn", "deciding", "failed", "over"]
 
 
 class Welcome(Frozen):
-    """The game that goes on in a room, told to who takes the seat of the player ``name``."""
+    """The game of a room, for the person who takes the seat of player ``name``."""
 
     name: str
     format: str
@@ -56,8 +56,8 @@ class Welcome(Frozen):
 
 
 class SeatStatus(Frozen):
-    """The state of the game for one seat, beside its events. ``news`` are those of the turn under way. ``absent`` players are
-    not there; ``asks`` wants to go back to the end of ``round``. The ``note`` of number ``noted`` was the last one.
+    """The state of the game for one seat, beside its events. ``news`` is that of the current turn. ``absent`` players are not
+    there; the player ``asks`` wants to go back to the end of ``round``. ``note`` is the last one, number ``noted``.
     """
 
     kind: Literal["status"] = "status"
@@ -111,7 +111,7 @@ class Consent(Frozen):
 
 
 class Typing(Frozen):
-    """The person types, or does not any more."""
+    """The person types, or has stopped."""
 
     kind: Literal["typing"] = "typing"
     typing: bool
@@ -125,7 +125,7 @@ class Patience(Frozen):
 
 
 class Retry(Frozen):
-    """Ask the model of the stand-in again, which failed."""
+    """Ask the stand-in's model again after a failure."""
 
     kind: Literal["retry"] = "retry"
 
@@ -137,7 +137,7 @@ TOLD: TypeAdapter[SeatStatus | Happened] = TypeAdapter(Annotated[SeatStatus | Ha
 
 
 def read_wish(frame: object) -> Wish:
-    """The wish in a frame of a screen. Raises ``ValueError`` for one that no screen sends."""
+    """The wish in a screen's frame. Raises ``ValueError`` for an invalid one."""
     if not isinstance(frame, str):
         raise ValueError("no text")
     try:
@@ -154,7 +154,7 @@ class Link:
         self.woken = asyncio.Event()
 
     async def frames(self) -> AsyncIterator[str]:
-        """The frames for the screen, as they come: never more is kept than the events and the latest status."""
+        """The frames for the screen, as they come; it keeps only the events and the latest status."""
         told, shown = 0, None
         while self._place.link is self:
             self.woken.clear()
@@ -169,7 +169,7 @@ class Link:
 
 
 class RoomSeat(base.Unattended):
-    """A seat of the room: the overseer of its player, asked for each of its turns, with what its screen was told."""
+    """A seat of the room: the overseer of its player, asked for each turn, with the events that its screen gets."""
 
     attended = True
 
@@ -187,38 +187,38 @@ class RoomSeat(base.Unattended):
         self._woken = asyncio.Event()
 
     def sit_down(self) -> Link:
-        """Let a screen take this seat, in place of the one that may be there."""
+        """Let a screen take this seat, in place of any other."""
         self.leave(self.link)
         self.link, self._missed, self._typing = Link(self), 0, False
         self._room.changed()
         return self.link
 
     def leave(self, link: Link | None) -> None:
-        """A screen is gone; the seat is kept for whoever has its key."""
+        """A screen is gone; its seat stays with its key."""
         if link is not None and link is self.link:
             self.link = None
             link.woken.set()
             self._room.changed()
 
     def show(self, **changes: Any) -> None:
-        """Change the status, and wake whoever shows it."""
+        """Change the status, and wake the screen."""
         self.status = self.status.model_copy(update=changes)
         if self.link is not None:
             self.link.woken.set()
 
     def note(self, text: str) -> None:
-        """Tell the person something that is no part of the game."""
+        """Tell the person something outside the game."""
         self.show(note=text, noted=self.status.noted + 1)
 
     def hear(self, event: Event) -> None:
         """Add an event of the game, if this player notices it."""
         if isinstance(event.body, Said) and event.player != self.name and self.status.waiting != "turn":
-            self.note(f'{event.player} says: "{event.body.text}"')  # it is news of the next turn, but heard at once
+            self.note(f'{event.player} says: "{event.body.text}"')  # news of the next turn, but heard at once
         seen = self._view.of(event)
         if seen is None:
             return
         if isinstance(seen.body, Stepped):
-            # How much of the goal is reached depends on what the other does out of sight.
+            # The count of goals that are met would tell what the other does out of sight.
             seen = seen.model_copy(update={"body": seen.body.model_copy(update={"met": None, "conditions": None})})
         if isinstance(seen.body, Stepped | TurnSpent):
             self.show(news=())
@@ -226,11 +226,11 @@ class RoomSeat(base.Unattended):
         self.show()
 
     def wake(self) -> None:
-        """Let the seat look again at what it waits for."""
+        """Let the seat check again what it waits for."""
         self._woken.set()
 
     def take(self, wish: Wish) -> None:
-        """Do what the person at the screen wants, now or in their turn."""
+        """Carry out the person's wish, now or in their turn."""
         room = self._room
         match wish:
             case Command(command=command):
@@ -265,7 +265,7 @@ class RoomSeat(base.Unattended):
     # The overseer, called by the episode's loop.
 
     async def before(self, turn: int, possible: tuple[str, ...] | None) -> base.TurnAnswer:
-        """``Overseer.before``: go back if that was agreed, else begin the turn."""
+        """``Overseer.before``: go back if both agreed, else begin the turn."""
         if (back := self._room.going_back()) is not None:
             return back
         self._room.begin_turn(turn)
@@ -290,7 +290,7 @@ class RoomSeat(base.Unattended):
         return base.Proceed()
 
     async def over(self, ended: Ended) -> base.Rewind | None:
-        """``Overseer.over``: go back from the end, or leave it at that once nobody is there."""
+        """``Overseer.over``: go back from the end, or end the game once nobody is there."""
         del ended
         self._room.show_all(waiting="over", news=())
         while self._room.inhabited:
@@ -300,7 +300,7 @@ class RoomSeat(base.Unattended):
         return None
 
     async def ask(self, turn: base.Turn) -> str | base.Say | base.Overheard | base.Idle | base.Away:
-        """Ask the person: for their command, or for what they say or hear. Who is not there is waited for a while, then not."""
+        """Ask the person for their command, or for what they say or hear. Wait a while for somebody who left."""
         room = self._room
         self.show(waiting="turn", number=turn.number, news=turn.news)
         try:
@@ -329,7 +329,7 @@ class RoomSeat(base.Unattended):
             self.show(waiting="deciding")
 
     def forget(self) -> None:
-        """Drop what the person wanted to do next, since the game goes back."""
+        """Drop the person's next wish, since the game goes back."""
         self._command = None
         self.words.clear()
 
@@ -352,11 +352,11 @@ class GuestRoom:
 
     Args:
         game: The game; its record is kept unless it says otherwise.
-        setup: Their seats, each with the agent that stands in for them.
+        setup: Their seats, each with its stand-in.
         house: A new house for them.
-        recorded: The events so far of an unfinished game that goes on, in the file ``record``.
-        grace: Seconds that a round waits for somebody who is not there.
-        consent: Seconds in which the other may agree to go back.
+        recorded: The events so far of an unfinished game in the file ``record``.
+        grace: The seconds that a round waits for somebody who left.
+        consent: The seconds in which the other may agree to go back.
     """
 
     def __init__(
@@ -396,7 +396,7 @@ class GuestRoom:
         return any(place.link is not None for place in self.places.values())
 
     async def run(self, model: Model | None = None) -> Ended:
-        """Wait for both, and play the game to its end, until both have left. Raises what keeps it from going on."""
+        """Wait for both, and play the game until it is over and both have left. Raises an error that stops it."""
         self._task = asyncio.current_task()
         try:
             await self._come.wait()
@@ -419,14 +419,14 @@ class GuestRoom:
                 self._summing.cancel()
 
     async def close(self) -> None:
-        """End the room: a game that is over has its record; another one can go on with it."""
+        """End the room. Its record stays, and an unfinished game can be resumed."""
         for place in self.places.values():
             place.leave(place.link)
         if self._task is not None and not self._task.done():
             if not (self.told and isinstance(self.told[-1].body, Ended)):
                 self._task.cancel()
             self.wake()
-            with suppress(Exception):  # whoever waits for `run` is told
+            with suppress(Exception):  # the caller of `run` gets it
                 await wait_for_end(self._task)
 
     def changed(self) -> None:
@@ -441,7 +441,7 @@ class GuestRoom:
         self.wake()
 
     def wake(self) -> None:
-        """Let every seat look again at what it waits for."""
+        """Let every seat check again what it waits for."""
         for place in self.places.values():
             place.wake()
 
@@ -458,7 +458,7 @@ class GuestRoom:
             place.show(number=number, waiting="deciding")
 
     def speaking(self, listener: RoomSeat) -> RoomSeat | None:
-        """Somebody else who has something to say."""
+        """Another player with something to say."""
         return next((one for one in self.places.values() if one is not listener and one.words), None)
 
     def retry(self) -> None:
@@ -466,7 +466,7 @@ class GuestRoom:
             place.retry()
 
     def ask_back(self, asker: RoomSeat, to: int) -> None:
-        """Ask the other whether to go back; if nobody else is there, go."""
+        """Ask the other whether to go back; if nobody else is there, go back."""
         turns = {event.id: event.body.turn for event in self.told if isinstance(event.body, Stepped | TurnSpent)}
         known = to in turns and any(event.id == to and event.player == asker.name for event in self.told)
         if not (known or to == 0) or self._asked is not None or not self.begun:
@@ -496,7 +496,7 @@ class GuestRoom:
 
     def _refused(self) -> None:
         if self._asked is not None:
-            self._asked[0].note("You go on: the other does not go back.")
+            self._asked[0].note("You go on: the other does not want to go back.")
             self._answered()
 
     def _answered(self) -> None:
@@ -513,7 +513,7 @@ class GuestRoom:
         self.wake()
 
     def going_back(self) -> base.Rewind | None:
-        """The way back that everybody agreed to, once."""
+        """The rewind that everybody agreed to, given once."""
         back, self._back = self._back, None
         self.interrupted.clear()
         return None if back is None else base.Rewind(back)
@@ -538,7 +538,7 @@ class GuestRoom:
             place.hear(event)
 
     def _sum_up(self) -> None:
-        """Tell everybody who did what, and in how few rounds it can be done."""
+        """Tell everybody who did what, and par."""
         told = tuple(self.told)
 
         async def tell() -> None:

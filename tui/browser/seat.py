@@ -1,4 +1,4 @@
-"""A seat in a room elsewhere: taking it, and the connection that brings what its player knows."""
+"""A seat in a remote room: how to take it, and the connection that brings what its player knows."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from housequest.worlds.paths import FORMAT, atomic_write, read_file, state_folde
 from housequest.worlds.registry import replay_options
 
 LONGEST_TOLD = 1 << 22
-"""Bytes of a frame from a room: an event with a whole prompt of a stand-in's model."""
+"""The most bytes of a frame from a room: an event may hold a whole prompt of a stand-in's model."""
 LONGEST_WELCOME = 1 << 14
 AGAIN = 1.0
-"""Seconds after which a lost connection is tried again."""
+"""The seconds before trying a lost connection again."""
 TRIES = 60
 
 
 class Invitation(NamedTuple):
-    """An address to which somebody was invited, and the key with which they come back to their seat."""
+    """The address of an invitation, and the key with which the person comes back to their seat."""
 
     base: str
     token: str
@@ -44,14 +44,14 @@ class Invitation(NamedTuple):
 
     @classmethod
     def read(cls, url: str, key: str = "") -> Invitation:
-        """Read the address of an invitation; with a ``key``, of a room where that has a seat.
+        """Read the address of an invitation or, with a ``key``, of a room where it has a seat.
 
-        The key of an invitation is kept in a file before it is first used, so that a seat is not lost with its connection.
+        The key of an invitation is saved in a file before its first use, so a lost connection loses no seat.
 
         Raises:
             ConfigurationError: It is no such address.
         """
-        none = ConfigurationError(f"{shown(url)} is no invitation; give the whole address that you were sent.")
+        none = ConfigurationError(f"{shown(url)} is not an invitation; give the whole address that you were sent.")
         try:
             found = urlsplit(url.strip())
             token = parse_qs(found.query).get("token", [""])[0]
@@ -65,12 +65,12 @@ class Invitation(NamedTuple):
             return cls(base, token, key)
         file = state_folder() / "seats" / sha256(f"{base} {token}".encode()).hexdigest()[:32]
         if not file.exists():
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # nobody else reads what is in it
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # nobody else may read it
             atomic_write(file, secrets.token_urlsafe(24).encode())
         return cls(base, token, read_file(file, 100).decode("ascii", "replace"), file)
 
     async def accept(self) -> Welcome:
-        """Take the seat, or come back to it. Raises ``ConfigurationError`` if nobody is let in there."""
+        """Take the seat, or come back to it. Raises ``ConfigurationError`` if the room refuses."""
         headers = {"Authorization": f"Bearer {self.token}"}
         try:
             async with (
@@ -85,14 +85,14 @@ class Invitation(NamedTuple):
         try:
             welcome = Welcome.model_validate_json(text)
         except ValidationError:
-            raise ConfigurationError(f"{shown(self.base)} is no room of housequest, or of another version of it.") from None
+            raise ConfigurationError(f"{shown(self.base)} is not a room of this version of housequest.") from None
         if welcome.format != FORMAT:
             raise ConfigurationError("The room is of another version of housequest; both need the same one.")
         return welcome
 
 
 def game_of(welcome: Welcome) -> ChosenGame:
-    """The game in a room, to be shown. Raises a ``HousequestError`` if it is not known here."""
+    """A room's game, for the screen. Raises a ``HousequestError`` if it is unknown here."""
     split, _, number = welcome.task.rpartition(":")
     if not number.isdecimal() or not split.replace("-", "").replace("_", "").isalnum():
         raise ConfigurationError(f"The room plays {shown(welcome.task)}, which is no task.")
@@ -104,7 +104,7 @@ def game_of(welcome: Welcome) -> ChosenGame:
 
 
 class SeatMemory:
-    """The events of a seat as they come, each once, with what its player believes after them."""
+    """The events of a seat as they come, each once, with its player's belief after them."""
 
     def __init__(self, household: Household | None) -> None:
         self._household = household
@@ -119,7 +119,7 @@ class SeatMemory:
             yield self._coming.pop()
 
     def add(self, event: Event) -> Event | None:
-        """The event with its belief; None for one that is known."""
+        """The event with its belief; None for a known one."""
         if event.id in self._beliefs:
             return None
         self._coming.append(event)
@@ -138,7 +138,7 @@ class SeatMemory:
 
 
 class SeatConnection:
-    """The connection of a screen to its seat. What comes goes to ``told``; it is made again if it breaks."""
+    """A screen's connection to its seat. It passes frames to ``told``, and reconnects if it breaks."""
 
     def __init__(self, invitation: Invitation) -> None:
         self._invitation = invitation
@@ -147,7 +147,7 @@ class SeatConnection:
         self._sending = set[asyncio.Task[None]]()
 
     async def run(self, told: Callable[[SeatStatus | Happened], None], lost: Callable[[], None]) -> str:
-        """Pass on what the room tells, until it ends. Returns why it did; ``lost`` is called when it is tried again."""
+        """Pass on frames until the room ends. Returns the reason; calls ``lost`` before trying again."""
         headers = {"Authorization": f"Bearer {self._invitation.key}"}
         async with aiohttp.ClientSession(headers=headers) as session:
             for _ in range(TRIES):
@@ -166,9 +166,9 @@ class SeatConnection:
                     if error.status == 403:
                         return "This seat is not yours any more."
                 except (aiohttp.ClientError, OSError, TimeoutError):
-                    pass  # it is tried again
+                    pass  # try again
                 except ValidationError:
-                    return "The room sends what this version of housequest does not know; both need the same one."
+                    return "The room has another version of housequest; both need the same one."
                 finally:
                     self._socket = None
                 lost()
@@ -176,7 +176,7 @@ class SeatConnection:
         return "The room cannot be reached any more."
 
     def send(self, wish: Wish) -> None:
-        """Tell the room what the person wants, now or once there is a connection again."""
+        """Send the room the person's wish, now or once there is a connection again."""
         frame = wish.model_dump_json()
         if self._socket is None or self._socket.closed:
             self._waiting.append(frame)
@@ -201,7 +201,7 @@ class SeatConnection:
 
 
 def seat_key() -> str:
-    """The key of the seat that this process shows in a browser's window; "" in any other process."""
+    """The key of the seat that this process shows in a browser's window; "" if none."""
     from housequest.tui.browser.guests import SEAT_KEY
 
     return os.environ.get(SEAT_KEY, "")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from housequest.tui.browser.room import GuestRoom
 
 STAND_IN = "expert"
-"""The agent that plays for people who leave, unless another one is named: it needs no model."""
+"""The default agent for people who leave: it needs no model."""
 
 
 @options.described
@@ -34,7 +34,7 @@ def serve(
     """Show the screen in a browser, a game in each window, until Ctrl-C.
 
     With --together, two people play one game in one house: it prints an invitation for each, to open in a browser or to give to
-    `housequest join`. The --agent among ARGUMENTS plays for who leaves [expert].
+    `housequest join`. If one leaves, the --agent among ARGUMENTS plays for them [expert].
     """
     import asyncio
     import sys
@@ -73,8 +73,8 @@ def serve(
     def announce() -> None:
         if host not in options.LOOPBACK:
             terminal.note(
-                "Whoever has this address can play, with your models and at your cost, and read what you recorded. Without "
-                "https (--public-url), so can whoever listens on the way."
+                "Anybody with this address can play, with your models and at your cost, and read your records. Without "
+                "https (--public-url), so can anybody who listens on the way."
             )
         terminal.note(f"The screen is at {server.address} until you press Ctrl-C.")
 
@@ -83,7 +83,7 @@ def serve(
 
 
 def open_room(named: str, settings: Settings, said: Mapping[str, Any]) -> tuple[GuestRoom, Model | None]:
-    """The room of a task or, by its record, of an unfinished game, and the model of who stands in.
+    """The room of a task or of a recorded unfinished game, and the stand-in's model.
 
     Args:
         named: The task, or the record's file.
@@ -144,7 +144,7 @@ async def _serve_room(server: RoomServer, room: GuestRoom, model: Model | None) 
 
     def announce() -> None:
         if server.names.host not in options.LOOPBACK and not (server.names.url or "").startswith("https:"):
-            terminal.note("Without https (--public-url), whoever listens on the way can take the seats.")
+            terminal.note("Without https (--public-url), anybody who listens on the way can take the seats.")
         for name, address in server.addresses.items():
             terminal.note(f"{name} plays at {address}")
         terminal.note(

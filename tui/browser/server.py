@@ -1,8 +1,8 @@
-"""The server of `housequest serve`: who may open a window, how many there may be, and what joins one to its process.
+"""The server of `housequest serve`: it says who may open a window and how many there may be, and joins each to its process.
 
-Its page and the terminal in that are textual-serve's. Whoever shows the token is let in, and only under a name of this server
-(`housequest.agent.integrations.names`). A process and the socket of its browser speak Textual's protocol: a letter, four bytes
-of length, then what is drawn or typed (``D``), or JSON (``M``), such as a picture to lay over the terminal (`PictureLayer`).
+Its page and terminal are textual-serve's. It lets in requests with the token, and only under a name of this server
+(`housequest.agent.integrations.names`). A process and its browser's socket speak Textual's protocol: a letter, four bytes of
+length, then drawn or typed bytes (``D``), or JSON (``M``), such as a picture to lay over the terminal (`PictureLayer`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _READY = b"__GANGLION__\n"
 LONGEST_MESSAGE = 1 << 20
 """Bytes that a page may send at once: a large paste."""
 MOST_POSTED = 1 << 12
-"""Bytes of the only thing that is posted: somebody takes a seat."""
+"""The most bytes of the only form that is posted, which takes a seat."""
 _PAGE = Path(str(resources.files(textual_serve)))
 _SCRIPT = "page.js"  # is added to its page
 _OURS = {
@@ -44,13 +44,13 @@ _OURS = {
     "Session ended.": "This window has ended.",
     ">Restart<": ">Open it again<",
 }
-"""What differs in our page from textual-serve's."""
+"""The changes to textual-serve's page."""
 _NO_TOKEN = "This screen opens at the address that housequest printed when it was started, with the token in it."
 HEADERS = {
     "Cache-Control": "no-store",
-    # The page asks another site for a font; the terminal's own is here, and nobody else need know who plays.
+    # The page would ask another site for a font, which would tell it who plays; the terminal's font is here.
     "Content-Security-Policy": "style-src 'self' 'unsafe-inline'; font-src 'self' data:; frame-ancestors 'none'",
-    # Not no-referrer, by which the form that takes a seat would come from nowhere.
+    # Not no-referrer: the form that takes a seat would then have no origin.
     "Referrer-Policy": "same-origin",
 }
 _FULL = """\
@@ -63,8 +63,8 @@ _FULL = """\
 async def show(
     command: Sequence[str], socket: web.WebSocketResponse, size: tuple[int, int], variables: Mapping[str, str]
 ) -> None:
-    """Run ``command`` with these environment ``variables`` on the screen behind ``socket`` until either ends; nothing of the
-    process is left then.
+    """Run ``command`` with these environment ``variables`` on the screen behind ``socket`` until either ends; then end the
+    whole process.
     """
     columns, rows = fitted(*size)
     process = await asyncio.create_subprocess_exec(
@@ -192,7 +192,7 @@ class BrowserServer:
         await serve_until_interrupted(self.app, self.names.host, self.port, lambda _: announce(), known=known, over=over)
 
     async def admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answer somebody who shows the token, or the cookie that came with the page."""
+        """Answer a request with the token, or with the page's cookie."""
         shown = request.query.get("token") or request.cookies.get(self.cookie) or ""
         if not hmac.compare_digest(shown.encode("utf-8", "replace"), self.token.encode()):
             return refusal(403, _NO_TOKEN)

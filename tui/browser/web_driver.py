@@ -14,7 +14,7 @@ class WindowDriver(WebDriver):
 
     def start_application_mode(self) -> None:
         super().start_application_mode()
-        # Textual's begins without the focus, which the page may have told by now.
+        # Textual's driver begins without the focus, but the page may have reported it by now.
         self._app.call_later(self._focus)
 
     def _focus(self) -> None:

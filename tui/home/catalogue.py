@@ -40,11 +40,11 @@ LARGEST_SEED = 100_000
 MADE_UP_SHOWN = 100
 """Made-up tasks that are listed; any other is found by its seed."""
 DAYS_SHOWN = 7
-"""Days of a household that are listed: those after the ones that are known."""
+"""List this many days of a household, after the known ones."""
 LONGEST_QUERY = 200
 LIVE = "being played in another window"
 NEWEST = 5
-"""Unfinished games that are listed; those before them are behind one row."""
+"""List this many unfinished games; older ones are behind one row."""
 OLDER = "older"
 SourceKind = Literal["split", "made-up", "missing", "unfinished", "played", "daily", "ladder", "household"]
 _NAMES: Mapping[str, str] = words("places")
@@ -203,8 +203,8 @@ def _recorded_game(path: Path) -> RecordedGame:
 class GameSource:
     """A source of games; ``count`` is their number, None if it is not known yet, or endless.
 
-    With a ``name`` it is one of those with which home begins. ``chores`` are for several. Of a household, ``count`` are the
-    days that are known of it, from the rulebook ``book``.
+    With a ``name`` it is one with which home begins. ``chores`` are for several. For a household, ``count`` is the number of
+    days that the rulebook ``book`` knows.
     """
 
     kind: SourceKind
@@ -230,7 +230,7 @@ class GameSource:
 
     @property
     def mode(self) -> str:
-        """The mode that belongs to these games; empty where any does."""
+        """The mode of these games; empty if any will do."""
         return "you" if self.kind in {"daily", "ladder"} else TOGETHER if self.chores else ""
 
     @property
@@ -242,9 +242,9 @@ class GameSource:
 
 
 class GameRow(NamedTuple):
-    """A ``task`` or a ``record`` in the list, whose ``number`` is how far the game went, and whose ``kind`` is who played.
+    """A ``task`` or a ``record`` in the list; ``number`` says how far the game went, and ``kind`` who played.
 
-    The house of a ``day`` is played by a person, in one try; a ``rung`` is one of the ladder, counted from 1.
+    A person plays the house of a ``day``, in one try; ``rung`` is the ladder's, from 1.
     """
 
     key: str
@@ -270,8 +270,8 @@ def first_source() -> GameSource:
 
 
 def _main_sources() -> Iterator[GameSource]:
-    """Those with which home begins, for somebody who wants a house."""
-    # Books are not read on the way to the first picture of home, nor where there is no home.
+    """The sources with which home begins, for somebody who wants a house."""
+    # Read no books before home's first picture, or without a home.
     from housequest.tui.home.households import learned_households
 
     yield first_source()
@@ -294,7 +294,7 @@ def first_seed(place: GameSource) -> int:
 
 
 def is_model(name: str) -> bool:
-    """Return True if ``name`` names a model, of a kind that is installed."""
+    """Return True if ``name`` names a model of an installed kind."""
     with suppress(ConfigurationError):
         return bool(parse_models(name))
     return False
@@ -307,13 +307,13 @@ def able_agents(world: World, settings: Settings) -> list[str]:
 
 
 def hindrance(agent: AgentSpec, world: World, model: str = "", grants: Collection[str] = ()) -> str:
-    """Say what keeps an agent from playing, and what to do then.
+    """Say what keeps an agent from playing, and the way out.
 
     Args:
         agent: The agent.
         world: The world of the games.
-        model: The language model that is named, if one is.
-        grants: What the agent is told besides.
+        model: The name of the language model, if there is one.
+        grants: The agent's grants.
 
     Returns:
         A sentence with keys of home; empty if it can play.
@@ -323,7 +323,7 @@ def hindrance(agent: AgentSpec, world: World, model: str = "", grants: Collectio
         return fault
     if "admissible" in agent.needs and "admissible" not in grants:
         return said["admissible"].format(agent=agent.name)
-    try:  # the model that is named, or the one that ships
+    try:  # the named model, or the one that ships
         spec.model_for(agent.name, model or None, world.name)
     except ConfigurationError:
         return said["other" if model else "model"].format(agent=agent.name)
@@ -361,7 +361,7 @@ class Catalogue:
         return self.world(settings_in(place.world or DEFAULT_WORLD, self.settings))
 
     def places(self) -> list[GameSource]:
-        """Every source: the main ones, then the default world's, without splits that come with those of a world before."""
+        """Every source: the main ones, then the default world's, then other worlds' splits that are not listed yet."""
         found = list(_main_sources())
         faults: list[str] = []
         ways: set[str] = set()
@@ -401,7 +401,7 @@ class Catalogue:
         return self._row(self.world_at(place).task(f"{place.split}:{number}"))
 
     def daily(self, day: date, task: Task, record: Path | None) -> GameIndex:
-        """The house of ``day``, with the ``record`` of the try that counts, if there was one."""
+        """The house of ``day``, with the ``record`` of the try that counts, if any."""
         row = _recorded(_recorded_game(record)) if record is not None else self._row(task)._replace(number="new")
         return GameIndex([row._replace(day=day)])
 

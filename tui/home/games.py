@@ -37,7 +37,7 @@ WIDTH = 24
 """Columns of a line; where the window is `BROAD`, as many as the longest needs."""
 BROAD = 100
 _FRAME = 4
-USUAL = "nothing: all is as usual"
+USUAL = "nothing changed"
 ALL = "all"
 _EMPTY: Mapping[str, str] = words("no_games")
 _NO_MATCH = "No game here fits. Escape leaves the search, and once more clears it; t shows other types."
@@ -84,7 +84,7 @@ class SourceList(FramedList, inherit_bindings=False):
 
 
 def _count(place: GameSource) -> str:
-    """The number of games, where it is of use to somebody who wants one of them."""
+    """The number of games, if it helps to choose one."""
     if place.count is None or place.kind in {"daily", "ladder", "unfinished"}:
         return {"made-up": "" if place.name else "endless", "missing": "not here"}.get(place.kind, "")
     return plural(place.count, "day") if place.kind == "household" else f"{place.count:,}"
@@ -231,7 +231,7 @@ class GameBrowser(Equipped, Vertical):
         self._filter(listing=GameIndex())
 
     def unfold(self) -> None:
-        """List the older games, too, with the cursor on the first of them."""
+        """Also list the older games, with the cursor on the first."""
         first = next((row.key for row in self._listing.rows[NEWEST:]), "")
         self._folded = False
         self._filter(first)
@@ -332,7 +332,7 @@ class PlayerPanel(Equipped, Vertical, keys="player"):
         self._describe()
 
     def show_more(self, more: bool) -> None:
-        """Show all that can be chosen, or only what is not as usual."""
+        """Show all choices, or only those that differ from the defaults."""
         self._more = more
         self._describe()
 
@@ -351,7 +351,7 @@ class PlayerPanel(Equipped, Vertical, keys="player"):
 
     @property
     def granted(self) -> tuple[str, ...]:
-        """The grants that are chosen, by name."""
+        """The chosen grants, by name."""
         return tuple(grant for grant, said in GRANTS.items() if said in self.grants.values)
 
     @property
@@ -433,7 +433,7 @@ class PlayerPanel(Equipped, Vertical, keys="player"):
         self.lines["set"].suggest(f"{USUAL}; NAME=VALUE changes {', '.join(settings)}")
 
     def _typed_setting(self) -> str:
-        """The meaning of the setting that is being typed, and what it is as usual; empty where none is typed."""
+        """The meaning and default of the setting that is being typed; empty if none is."""
         line, usual = self.lines["set"], {True: "on", False: "off"}
         name = line.value.rpartition(" ")[2].partition("=")[0] if line.has_focus else ""
         options = fields(declared) if name and (declared := self.agent.settings) is not None else ()

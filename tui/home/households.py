@@ -1,4 +1,4 @@
-"""The homes that an agent got to know, as rulebooks tell of them. Reading the books may take a second: call it in a thread."""
+"""The homes that agents know, by their rulebooks. Reading the books may take a second: call it in a thread."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DAYS = re.compile(r"(?P<home>[^:]+:[0-9]+):(?:[0-9]+\.\.)?(?P<day>[0-9]+)", re.
 
 
 class LearnedHousehold(NamedTuple):
-    """A home, such as ``household:7``, of whose first ``days`` a ``book`` tells."""
+    """A home, such as ``household:7``, with a ``book`` about its first ``days``."""
 
     world: str
     home: str
@@ -35,13 +35,13 @@ class LearnedHousehold(NamedTuple):
 
 
 def learned_households(runs: Path = RUNS) -> Sequence[LearnedHousehold]:
-    """The homes of which accepted rules tell, each with the book that knows most days of it.
+    """The homes in accepted rules, each with the book that knows most of its days.
 
     Args:
-        runs: The folder of runs. Of a life's books below it, one for each day, the last is read.
+        runs: The folder of runs. A life there has a book for each day; only the last counts.
 
     Returns:
-        The homes, sorted by name, besides those of which a book of the library tells.
+        The homes, sorted by name, without those in a book of the library.
     """
     own = library()
     last = {file.parent.parent: file for file in sorted(runs.rglob(BOOK))}
@@ -57,16 +57,16 @@ def _homes_of(file: Path) -> Sequence[LearnedHousehold]:
     try:
         state = file.stat()
         return _read(file, state.st_mtime_ns, state.st_size)
-    except (OSError, HousequestError):  # it was just removed, or it is no book, which the desk says
+    except (OSError, HousequestError):  # it was just removed, or it is no book, as the desk will say
         return ()
 
 
 @lru_cache(maxsize=256)
 def _read(file: Path, *state: int) -> Sequence[LearnedHousehold]:
-    """The homes of which ``file`` tells, as long as its ``state`` is the same."""
+    """The homes in ``file``, cached as long as its ``state`` is the same."""
     del state
     content = read_file(file, LARGEST_FILE)
-    if b"scope: household" not in content:  # most books tell of none, and a book takes a while to read
+    if b"scope: household" not in content:  # most books have none, and a book takes a while to read
         return ()
     book, days = parse_book(file, content), Counter[str]()
     for part in (part for rule in accepted(book.rules) for part in rule.days):

@@ -40,7 +40,7 @@ _TIPS = {
 }
 _KEYS = {"model": "m", "grant": "g", "rules": "b", "set": "x", "agent": "a"}
 _OPTION = re.compile(rf"--({'|'.join(_KEYS)})\b")
-"""What a command's error calls by an option, and home by a key."""
+"""Options in a command's errors, and home's keys for them."""
 _LISTING = "The games are being listed."
 _WANTED = "The game starts once it is listed."
 
@@ -68,13 +68,13 @@ class HomeScreen(AppScreen, keys="home"):
         self._unloadable = ""
         self._preselected: tuple[catalogue.PlayerChoice, GameMode] | None = None
         self._every: list[spec.AgentSpec] = []
-        self._wanted = ""  # the agent that was chosen, where it cannot play, too
-        self._mode = ""  # the mode that was chosen, while the games have one of their own
+        self._wanted = ""  # the chosen agent, even if it cannot play
+        self._mode = ""  # the chosen mode, while the games have their own
         self._more = False
         self._visited: set[str] = set()
         self._world: World | None = None
-        self._asked: object = None  # what decided last who can play
-        self._suited = ""  # the source for which that was decided
+        self._asked: object = None  # the last conditions for who can play
+        self._suited = ""  # the source of these conditions
         self._at = ""
         self._sources = SourceList(id="places")
         self._games = GameBrowser(self._places[0], id="games")
@@ -154,16 +154,16 @@ class HomeScreen(AppScreen, keys="home"):
         )
         self._preselected = (self._who.player, self._who.mode)
         self._wanted = self._who.agent.name
-        self._who.offer([self._who.agent], self._wanted)  # the others, once it is known who can play here
+        self._who.offer([self._who.agent], self._wanted)  # the others follow once home knows who can play here
 
     @property
     def offered(self) -> list[catalogue.GameSource]:
-        """The sources that are listed: those for somebody who wants a house, those looked at, or all of them."""
+        """The listed sources: those for somebody who wants a house, those looked at, or all."""
         own = {self._settings.world} - {DEFAULT_WORLD}
         return [one for one in self._places if self._more or one.name or one.world in own or one.key in self._visited]
 
     async def _suit(self) -> None:
-        """Offer the agents that can play here, or all of them, and choose the mode that belongs to these games."""
+        """Offer the agents that can play here, or all of them, and choose the games' mode."""
         place, who = self._games.place, self._who
         self._asked = who.model, who.granted
         self._world = await self.in_thread(partial(self._catalogue.world_at, place))
@@ -181,7 +181,7 @@ class HomeScreen(AppScreen, keys="home"):
         self._tell()
 
     def _hindrance(self, agent: spec.AgentSpec) -> str:
-        """A sentence on why ``agent`` cannot play these games, as far as their world is known; else an empty text."""
+        """A sentence on why ``agent`` cannot play these games, if their world is known; else ""."""
         if self._world is None:
             return ""
         return catalogue.hindrance(agent, self._world, self._who.model, self._who.granted)
@@ -239,7 +239,7 @@ class HomeScreen(AppScreen, keys="home"):
             return ladder_games()
         if place.kind != "daily":
             return self._catalogue.games(place)
-        # Not on the way to the first picture.
+        # Not before the first picture.
         from housequest.tui.play.game import daily_game, first_try
 
         day = date.today()
@@ -451,14 +451,14 @@ class HomeScreen(AppScreen, keys="home"):
         self._who.agents.next()
 
     def action_more(self) -> None:
-        """Show every source and every setting, or only those for somebody who wants a house."""
+        """Show every source and setting, or only those for somebody who wants a house."""
         self._show_more(not self._more)
 
     def _show_more(self, more: bool) -> None:
         if more == self._more:
             return
         self._more, self._visited = more, {self._games.place.key}
-        self._games.list.focus()  # what has the focus may be hidden
+        self._games.list.focus()  # the focused widget may be hidden
         self._who.show_more(more)
         self._sources.show(self.offered, self._games.place)
         self.run_worker(self._suit(), group="suit", exclusive=True)

@@ -1,4 +1,4 @@
-"""A person beside an agent in one house, on the screen and in plain text: their seats, what is typed there, and how it went."""
+"""A person and an agent in one house, on the screen and in plain text: their seats, typed words, and shares of the work."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from housequest.worlds.household.base import Household
 from housequest.worlds.shared import Shareable
 
 PATIENCE = 8.0
-"""The seconds after which a round goes on without the person, unless they type or it waits for them."""
+"""After so many seconds a round goes on without the person, unless they type or it waits for them."""
 SAY = "say "
-"""The beginning of a typed line that is words in any case."""
+"""A typed line that begins so is words, even if it has the form of a command."""
 
 
 def seats(setup: Setup, person: Overseer, ask: AskPerson, partner: Overseer, model: Model | None) -> tuple[ResumedPartner, ...]:
-    """The person, who is asked by ``ask``, and the agent with its ``model``; each with somebody who steps in."""
+    """The person, whom ``ask`` asks, and the agent with its ``model``; each with an overseer."""
     (name, own), (other, agent) = setup.players
     return (
         ResumedPartner(name, own.make_agent, own, person, question=ask),
@@ -33,21 +33,21 @@ def seats(setup: Setup, person: Overseer, ask: AskPerson, partner: Overseer, mod
 
 
 def words_in(typed: str, reader: Household | None) -> str | None:
-    """The words to the others in a typed line: after `SAY`, or all of one without the form of a command; None for a command."""
+    """The words to the others in a typed line: those after `SAY`, or all if it has no form of a command; None for a command."""
     if typed.lower().startswith(SAY):
         return typed[len(SAY) :].strip()
     return None if reader is None or reader.commands.reads(reader.canonical(typed), company=True) else typed
 
 
 class SharedPar(NamedTuple):
-    """The rounds in which players who know everything do a task, ``alone`` and by ``twos``; None if that is not known."""
+    """Par: the rounds that players need who know everything, ``alone`` and as ``twos``; None if not known."""
 
     alone: int | None = None
     twos: int | None = None
 
     @classmethod
     def of(cls, world: World, task: Task) -> SharedPar:
-        """Find both, which takes a while."""
+        """Compute both; this takes a while."""
         return cls(world.par(task, 1), world.par(task, 2)) if isinstance(world, Shareable) else cls()
 
     @property

@@ -36,7 +36,7 @@ __all__ = ["HUMAN"]
 
 SEARCHED = 10_000  # tasks of a split among which `next_game` looks for one of the same type
 EXPERT = "expert"
-FORGET = "never mind"  # takes back what an agent was told
+FORGET = "never mind"  # takes back an agent's hints
 _MARKS = 25  # in a line of the day's result
 
 
@@ -44,10 +44,10 @@ _MARKS = 25  # in a line of the day's result
 class ChosenGame:
     """A game to play: the task, the player and the settings; ``speed`` limits the turns shown a second.
 
-    Once it is open, it has its parts for one session, which closes them; ``replace`` makes a game that is not open. ``env`` is
-    None until a slow world is opened, and ``played_by`` where a recorded game goes on: resuming makes the agent. ``person`` is
-    asked for the commands of a person who plays, and ``watch`` is told of the model's replies as they come. ``beside``: a
-    person plays together with the agent, in the ``house`` of both; ``patience`` is how long a round waits for them, in seconds.
+    An open game has its parts for one session, which closes them; ``replace`` makes an unopened one. ``env`` is None until a
+    slow world is open, and ``played_by`` if a recorded game goes on, since resuming makes the agent. ``person`` asks a person
+    who plays for commands, and ``watch`` gets the model's replies as they come. ``beside``: a person plays together with the
+    agent, in their ``house``; a round waits for them ``patience`` seconds.
     """
 
     world: World
@@ -73,7 +73,7 @@ class ChosenGame:
 
     @property
     def hears_hints(self) -> bool:
-        """True if the agent listens to a person: one that has a model does, and the expert of a household."""
+        """True if the agent listens to a person, as those with a model do, and the expert of a household."""
         listens = "model" in agent_spec(self.agent).needs or (self.agent == EXPERT and self.world.household is not None)
         return listens and not self.beside
 
@@ -114,7 +114,7 @@ def next_game(game: ChosenGame) -> ChosenGame:
 
 
 def make_game(catalogue: Catalogue, task: Task, player: PlayerChoice, *, beside: bool = False) -> ChosenGame:
-    """The game of ``task`` with ``player``, for whoever is ``beside`` it. Raises a ``HousequestError`` if it cannot begin."""
+    """The game of ``task`` with ``player``, and the person ``beside`` it. Raises a ``HousequestError`` if it cannot begin."""
     settings = settings_in(task.world, catalogue.settings)
     chosen = {
         "agent": player.agent,
@@ -154,7 +154,7 @@ def settings_for(started: Started, settings: Settings, recent: RecentChoices) ->
         player = next((one for one in started.players if one.agent != HUMAN or one.stand_in), started.players[0])
         agent = player.stand_in or player.agent
         if len(started.players) != 2 or agent == HUMAN or all(one.agent != HUMAN for one in started.players):
-            raise ConfigurationError("This game of several agents has no place for a person; a run goes on with it.")
+            raise ConfigurationError("This game of several agents has no place for a person; resume its run.")
     model, rules = player.model, player.rules
     if model is not None:
         fault = f"This game was played with {model}: press m, name it with its address or options, and try again."
@@ -250,7 +250,7 @@ def daily_game(day: date) -> ChosenGame:
 
 
 class DailyTry(NamedTuple):
-    """A person's game, such as the one of a day that counts, as far as it can be read; ``fault`` says why not further."""
+    """A person's game, as far as it can be read; ``fault`` says why not further."""
 
     record: Path
     told: tuple[Event, ...]
@@ -268,13 +268,13 @@ class DailyTry(NamedTuple):
 
     @property
     def turns(self) -> int | None:
-        """The turns in which it was won; None if it was not."""
+        """The turns until it was won; None if it was not."""
         ends = [event.body.turns for event in self.told if isinstance(event.body, Ended)]
         return ends[-1] if self.won else None
 
     @property
     def counts(self) -> bool:
-        """True if a person played it, and not only looked at it."""
+        """True if a person gave a command."""
         if not self.told or self.fault:
             return bool(self.fault) and f"-{HUMAN}" in self.record.name
         started = self.told[0].body
@@ -283,15 +283,15 @@ class DailyTry(NamedTuple):
 
 
 def tries(reference: str, begun: str = "*", agent: str = "") -> Iterator[DailyTry]:
-    """The games in which a person played this task, the first one first; those left before their first command are none.
+    """The games in which a person played this task, the first one first, without those left before any command.
 
     Args:
         reference: The task, such as ``generated:7``.
-        begun: The day on which they began, as their records name it; any by default.
-        agent: The agent that their records name; in a house for two this is the one beside the person.
+        begun: The day on which they began, as in their records; any by default.
+        agent: The agent in their records; in a house for two, the person's partner.
 
     Yields:
-        What can be read of each.
+        Each game, as far as it can be read.
     """
     found = (state_folder() / "episodes").glob(f"{begun}-*-{slug(reference)}-{agent}*.jsonl*")
     records = (file for file in found if file.suffix in {".jsonl", ".part"} and ".timing." not in file.name)
@@ -305,7 +305,7 @@ def tries(reference: str, begun: str = "*", agent: str = "") -> Iterator[DailyTr
 
 
 def first_try(day: date) -> DailyTry | None:
-    """The first game at the house of this day, None before it; one left before its first command is none."""
+    """The first game at this day's house that has a command; None if there is none."""
     return next(tries(_reference(day), f"{day:%Y%m%d}", HUMAN), None)
 
 

@@ -1,6 +1,6 @@
 """Reasons to come back: a ladder of houses with stars, the results of a week, and the story of a day's game.
 
-Nothing is kept for it: all of it is read from the records of games, as the result of a day is.
+Nothing else is stored: all of it comes from the records of games, like the result of a day.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from housequest.worlds.registry import make_world
 from housequest.worlds.text import with_article
 
 PARTNER = "expert"
-"""The agent beside the person in a house for two."""
+"""The person's partner in a house for two."""
 MOST_STARS = 3
-_OVER = 2  # turns above par for all stars; who knows nothing of the house looks into some places in vain
+_OVER = 2  # turns above par for all stars: a newcomer looks into some places in vain
 _BAR = 20
 _DEEDS = {"hot": "heated", "cool": "cooled", "clean": "cleaned", "sliced": "sliced", "on": "switched on"}
 
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """A rung of the ladder: the reference of its task, for so many players, with at most ``turns``."""
+    """A rung of the ladder: the reference of its task, the number of players, and the limit of ``turns``."""
 
     name: str
     task: str
@@ -43,7 +43,7 @@ class Rung:
 
     @property
     def game(self) -> ChosenGame:
-        """The game of this rung, whatever is configured."""
+        """The game of this rung, regardless of the config."""
         beside = self.players > 1
         settings = Settings(agent=PARTNER if beside else HUMAN, max_steps=self.turns)
         world = _world()
@@ -51,7 +51,7 @@ class Rung:
 
     @property
     def par(self) -> int | None:
-        """The turns of a planner that knows the house; None if that is not known."""
+        """The turns of a planner that knows the house; None if not known."""
         return par_of(_world(), _world().task(self.task), self.players)
 
     @property
@@ -79,19 +79,19 @@ def _world() -> World:
 
 
 def next_rung() -> int:
-    """The number of the first rung that was not won, from 1; of the last one if all were."""
+    """The number of the first rung not won yet, from 1; the last one if all are won."""
     return next((number for number, one in enumerate(rungs(), 1) if one.best is None), len(rungs()))
 
 
 def par_of(world: World, task: Task, players: int = 1) -> int | None:
-    """The fewest turns, or rounds, in which ``task`` can be done; None if that is not known."""
+    """The fewest turns, or rounds, that ``task`` takes; None if not known."""
     if players > 1:
         return SharedPar.of(world, task).twos
     return world.shortest(task) if isinstance(world, Solvable) else None
 
 
 def stars(turns: int | None, par: int | None) -> int:
-    """The stars of a game won in so many turns: three near par, two within twice of it, one for any other. None was not won."""
+    """The stars of a game won in so many turns: three near par, two within twice par, else one. None if not won."""
     if turns is None:
         return 0
     if par is None:
@@ -105,7 +105,7 @@ def starred(number: int) -> str:
 
 
 def ladder_lines() -> list[str]:
-    """The ladder as a table: stars, what is to be done, the best game and par."""
+    """The ladder as a table: stars, house, best game and par."""
     rows = [("", "", "house", "players", "best", "par")]
     for number, one in enumerate(rungs(), 1):
         best, par = one.best, one.par
@@ -116,7 +116,7 @@ def ladder_lines() -> list[str]:
 
 
 def ladder_games() -> GameIndex:
-    """The houses of the ladder as home lists them, each with the stars of its best game."""
+    """The houses of the ladder for home, each with the stars of its best game."""
 
     def row(number: int, rung: Rung) -> GameRow:
         task, best, par = rung.game.task, rung.best, rung.par
@@ -128,7 +128,7 @@ def ladder_games() -> GameIndex:
 
 
 def rung_lines(rung: Rung) -> list[str]:
-    """The result of the last game of a rung, in a line; nothing before the first."""
+    """The result of a rung's last game, in a line; empty before the first."""
     played = [*tries(rung.task)]
     if not played:
         return []
@@ -155,7 +155,7 @@ def week(last: date) -> tuple[DayResult, ...]:
 
 
 def week_lines(results: Sequence[DayResult]) -> list[str]:
-    """The results of a week as a small chart: a bar for each day that was won, which is short where few turns were needed."""
+    """The results of a week as a small chart: a bar for each day that was won, short for few turns."""
     most = max((one.tried.turns or 0 for one in results if one.tried), default=0)
     lines: list[str] = []
     for one in results:
@@ -171,7 +171,7 @@ def week_lines(results: Sequence[DayResult]) -> list[str]:
 
 
 def story_lines(day: date, tried: DailyTry, world: World) -> list[str]:
-    """The game of a day that is over as a story to share. It tells where things were.
+    """The game of a past day as a story to share. It tells where things were.
 
     Args:
         day: The day of the game.
@@ -195,7 +195,7 @@ def story_lines(day: date, tried: DailyTry, world: World) -> list[str]:
 
 
 def _deeds(played: Sequence[Event]) -> Iterator[str]:
-    """The changes in the player's hands, in sentences; each find says after how many places it came."""
+    """The changes in the player's hands, in sentences; each find says how many places came before."""
     before, looked = Belief(), list[str]()
     for event in with_beliefs(played):
         after = event.belief

@@ -1,4 +1,4 @@
-"""The command line: a command, completed from those that are possible, words that are read, or a hint after a question mark."""
+"""The command line: a command, completed from the possible ones, words to read, or a hint after a question mark."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LONGEST = 1_000  # characters that the line takes
 HINT = "?"  # what a hint begins with
 REMEMBERED = 200
 _LONGEST_TYPED = 200  # typed characters that count
-_SLIPS = 1  # slips of the finger in a command: a letter, or two that changed places
+_SLIPS = 1  # typing slips in a command: a letter, or two swapped
 
 _PARTICLES = frozenset(("from", "in", "into", "in/on", "on", "to", "under", "with", "at", "the"))
 """Words that say little: "fr" means the fridge rather than "from"."""
@@ -71,8 +71,8 @@ class CommandCompleter:
         return self._exact.get(_plain(typed))
 
     def near(self, typed: str) -> str | None:
-        """The command that ``typed`` is but for a slip."""
-        # "Look down" is LookDown where commands are written so.
+        """The command that ``typed`` would be without a slip."""
+        # "Look down" is LookDown in worlds that write commands so.
         joined = _plain(typed).replace(" ", "")
         if joined in self._exact:
             return self._exact[joined]
@@ -190,7 +190,7 @@ class CompletionList(Equipped, Widget):
 
 
 class _TypedInput(Input):
-    """The typed text. While there is none, keys that move in it or mark it are left to the game."""
+    """The typed text. While it is empty, keys that move in it or mark it go to the game."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         del parameters
@@ -206,23 +206,22 @@ class _TypedInput(Input):
         if event.key != "enter":
             await super()._on_key(event)
             return
-        # As a binding, it would be looked for only after the letters that were typed next.
+        # As a binding, it would come after the letters that were typed next.
         event.stop()
         event.prevent_default()
         await self.action_submit()
 
 
 class CommandLine(Equipped, Widget, keys="line"):
-    """One line of input, which posts what is sent and never moves the focus.
+    """One line of input, which posts sent lines and never moves the focus.
 
-    Words that are no command are read by ``reader``, and what they mean is shown below them: Enter then sends it. ``reader``
-    gets the words and, where the person was asked which thing they mean, the one that they picked; None for words to send as
-    they are.
+    ``reader`` reads words that are no command; the line shows their meaning below them, and Enter sends it. ``reader`` gets the
+    words and, if the person was asked which thing they mean, their pick; it returns None for words to send unchanged.
     """
 
     @dataclass
     class Submitted(Message):
-        """Send ``command``, and what the ``orders`` bring after it."""
+        """Send ``command``, and then the ``orders``."""
 
         command: str
         orders: Directions | None = None
@@ -327,7 +326,7 @@ class CommandLine(Equipped, Widget, keys="line"):
 
     def on_input_submitted(self, message: Input.Submitted) -> None:
         message.stop()
-        # Who types fast has begun the next line before this one is read.
+        # A fast typist has begun the next line before this one is read.
         later = self.value.removeprefix(message.value) if self.value.startswith(message.value) else ""
         self._take(" ".join(message.value.split()))
         if later and not self.value:
@@ -343,7 +342,7 @@ class CommandLine(Equipped, Widget, keys="line"):
             self._understand(text)
 
     def _understand(self, text: str) -> None:
-        """Show the meaning of words that are no command, or send the one that is shown."""
+        """Show the meaning of words that are no command, or send it if shown."""
         read, picked = self.meant, None
         if read is not None and text == read.said and read.commands:
             self._send(self.Submitted(read.commands[0], read.orders), text)
@@ -365,7 +364,7 @@ class CommandLine(Equipped, Widget, keys="line"):
             self.tell(meant)
 
     def tell(self, meant: PlayersLine | None) -> None:
-        """Show the meaning of a line below it; None takes it away."""
+        """Show the meaning of a line below it; None hides it."""
         self.meant = meant
         self._list.show(())
         words = "" if meant is None else meant.shown
@@ -402,7 +401,7 @@ class CommandLine(Equipped, Widget, keys="line"):
         self.post_message(message)
 
     def _remember(self, line: str) -> None:
-        """Keep a line that is done with, and empty the line."""
+        """Add the line to the history, and empty it."""
         if not self._history or self._history[-1] != line:
             self._history = [*self._history[-REMEMBERED:], line]
         self._put("")

@@ -58,16 +58,16 @@ SAVING = Lock()  # held while a choice is saved, so that what is saved last is w
 
 
 class ViewScreen(AppScreen):
-    """A screen with a ``view``. It begins with the drawing that was shown last, and keeps what is chosen.
+    """A screen with a ``view``. It begins with the last drawing, and remembers the person's choice.
 
-    While nobody has chosen one, the doll's house is drawn wherever the screen has ``ROOM`` and the terminal colours.
+    By default it draws the doll's house, if the screen has ``ROOM`` and the terminal has colours.
     """
 
     GROUPS = PALETTE_GROUPS["episode"]
     ROOM: ClassVar[int] = NARROW  # columns
     view: ViewPane
     _chosen: ViewMode = "off"
-    _usual = False  # whether nobody has chosen a drawing yet
+    _usual = False  # True while nobody has chosen a drawing
 
     def on_screen_suspend(self) -> None:
         self.view.refresh()
@@ -86,7 +86,7 @@ class ViewScreen(AppScreen):
         self.begin_view()
 
     def begin_view(self) -> None:
-        """Show the drawing that was shown last in a world such as this one, or the usual one; none where there is no house."""
+        """Show the last drawing in worlds of this kind, or the default; none without a house."""
         recent = load_recent().recent
         last = recent.camera if self.view.pictured else recent.view
         known: list[ViewMode] = [mode for mode in CAMERA_MODES if mode == last and self.view.drawable]
@@ -98,7 +98,7 @@ class ViewScreen(AppScreen):
         self._fit(event.size.width)
 
     def _fit(self, width: int) -> None:
-        """Show the usual drawing if there is room for it."""
+        """Show the default drawing if there is room for it."""
         mode: ViewMode = "house" if self._usual and self.view.colourful and width >= self.ROOM else "off"
         if self._usual and mode != self.view.mode:
             self.show_view(mode)
@@ -248,7 +248,7 @@ class LiveGame:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.state = self._told = ViewState()  # with and without the news of a turn under way
+        self.state = self._told = ViewState()  # with and without the news of the current turn
         self.failure: Failure | None = None
         self.events: list[Event] = []
         self.rewound = False  # whether it has several branches, or begins its second one now
@@ -406,7 +406,7 @@ class LiveScreen(ViewScreen):
 
     @property
     def scene(self) -> Surroundings | None:
-        """All that a person's words are read against; None in a world of no household, and before the game is open."""
+        """The context in which a person's words are read; None without a household, and before the game is open."""
         moment, household = self.games[0].state.moment, self._game.world.household
         alone = moment.started is None or moment.started.players is None
         if household is None or moment.belief is None or not alone:
@@ -414,7 +414,7 @@ class LiveScreen(ViewScreen):
         return Surroundings(moment.belief, household, self._game.task.goal, tuple(one.command for one in moment.transitions))
 
     def _read_beside(self, said: str, picked: str | None) -> PlayersLine:
-        """A line beside an agent: what is nearly a possible command is asked about, and all else is sent as it is."""
+        """Read a line beside an agent: ask about one that is nearly a possible command, and send the rest unchanged."""
         del picked
         words = words_in(said, self._game.world.household)
         near = CommandCompleter(self.session.status.possible or ()).near(said) if words == said else None
@@ -446,12 +446,12 @@ class LiveScreen(ViewScreen):
                     self._explain(game.state.moment)
 
     def _explain(self, moment: EpisodeMoment) -> None:
-        """Say beneath the line why what a person sent was refused, where the answer does not."""
+        """Say below the line why a person's command was refused, if the answer does not."""
         turn, world = moment.last, self._game.world
         if turn is None or turn.command is None or moment.belief is None:
             return
         if turn.by != "person" and (self._game.beside or not self.session.human):
-            return  # it was not the person's
+            return  # not the person's command
         if (told := self._line.meant) is not None and told.said == turn.command:
             self._line.tell(None)
         silent = not (turn.observation.accepted or turn.observation.explanation)
@@ -472,7 +472,7 @@ class LiveScreen(ViewScreen):
         self._line.tell(PlayersLine(message.said, says=self.steer(message.word)))
 
     def steer(self, control: Control) -> str:
-        """Do what a word such as "stop" asks of the game, and say so in a sentence."""
+        """Carry out a control word such as "stop", and say so in a sentence."""
         self.session.drop_orders()
         return CONTROLLED[control]
 

@@ -35,7 +35,7 @@ LONGEST_THOUGHT = 1_200
 def play_game(game: ChosenGame, record: Path | None = None, *, steered: bool = False) -> events.Ended:
     """Play ``game`` to its end, recorded in ``record`` or a new file; if ``steered``, a person decides on each proposal.
 
-    Raises what the world, the model and the configuration raise before it begins, and ``InUse`` if another window plays in
+    Raises the errors of the world, the model and the configuration before it begins, and ``InUse`` if another window plays in
     that file.
     """
     setup = game.open()
@@ -107,7 +107,7 @@ async def _play(game: ChosenGame, setup: Setup, path: Path | None, *, steered: b
 
 
 def _shared_lines(game: ChosenGame, told: Sequence[events.Event], layout: TextLayout) -> Iterator[str]:
-    """Lines on who did what, and in how few rounds it can be done alone and together."""
+    """Lines on who did what, and on par alone and together."""
     me = game.house.players[0] if game.house else None
     for share in shares(told, me):
         yield from layout.wrapped(share)
@@ -116,7 +116,7 @@ def _shared_lines(game: ChosenGame, told: Sequence[events.Event], layout: TextLa
 
 
 class _Beside:
-    """Asks a person who plays beside an agent, and shows first what is new of it; what is no command is said to it."""
+    """Asks a person who plays beside an agent, after showing the agent's news; words that are no command go to it."""
 
     def __init__(
         self, game: ChosenGame, seat: Seat, layout: TextLayout, asked: Callable[[Turn], Awaitable[str | None]]
@@ -220,7 +220,7 @@ def told_by_turn(
 
 class EventFormatter:
     """Formats events in their order; ``typed``: the agent's commands are on the screen already, since a person typed them.
-    ``whole``: of a game of several, all players are shown by their names.
+    ``whole``: show all players of a game of several, by name.
     """
 
     def __init__(self, layout: TextLayout, *, typed: bool = False, whole: bool = True) -> None:

@@ -287,7 +287,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
             said = words_in(command, self._game.world.household)
         if said is None:
             if self.session.game.beside and self.session.status.waiting == "deciding":
-                self._line.tell(PlayersLine(command, says="it is done in your turn."))
+                self._line.tell(PlayersLine(command, says="it is played in your turn."))
             super().submit(command, orders)
         elif said:
             self.session.say(said)
@@ -347,7 +347,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
                 return f"The {agent} goes on."
             case "forget":
                 session.hint(FORGET)
-                return "What you said is forgotten."
+                return "Your hints are forgotten."
 
     def on_command_line_hinted(self, message: CommandLine.Hinted) -> None:
         self._leave_line()
@@ -388,7 +388,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
         self.session.play_skill()
 
     def action_command(self, command: str) -> None:
-        """Play a command by its key: who does so has taken over, and goes on with keys."""
+        """Play a command by its key: that takes over, and the person goes on with keys."""
         self.play_state.cursor = None
         self.focus_story()
         self._typing = True  # the line takes no letters from now on
@@ -418,7 +418,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
         self.session.proceed()
 
     def action_patience(self) -> None:
-        """Let rounds go on while the person thinks, or have them wait."""
+        """Let rounds go on while the person thinks, or wait."""
         self.session.set_patience(PATIENCE if self.session.status.patience is None else None)
         self.show()
 

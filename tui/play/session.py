@@ -55,9 +55,9 @@ DEFAULT_PACE = 2.0
 class SessionStatus:
     """The status of a game between its events.
 
-    ``possible`` is None where the world cannot list its commands; ``hints`` wait for the next turn; ``repeated``: what is
-    proposed was declined; ``trouble`` says why there is no game, or no record; ``failure`` is what the person is asked
-    about; after ``patience`` seconds a round goes on without them.
+    ``possible`` is None if the world cannot list its commands; ``hints`` wait for the next turn; ``repeated``: the proposal was
+    declined before; ``trouble`` says why there is no game, or no record; ``failure`` is a model's error to decide on; after
+    ``patience`` seconds a round goes on without the person.
     """
 
     mode: PlayMode
@@ -92,7 +92,7 @@ _LEFT_OUT = "{fault} The game goes on from the event before it; what followed is
 
 
 class Noticed(NamedTuple):
-    """The beginning of a turn has told the person this of the others, and so much is known of the house by it."""
+    """News of the others at the beginning of a turn, and the belief with it."""
 
     news: tuple[str, ...]
     belief: Belief | None
@@ -138,22 +138,22 @@ class Session:
         self.glimpses: dict[int, Glimpse] = {}
         """The camera agent's readings of its pictures, by the event after which each was seen."""
         self.reply = ReplyProgress()
-        """The progress of the present call of the agent's model."""
+        """The progress of the model's current call."""
         self._doing = ""
         self._orders: tuple[str, Directions | None] = ("", None)
         self._skill: str | None = None
         self._left_out: str | None = None
         self._through_skill = False
         self.told: list[Event] = []
-        """All events, also those of other players that are not reported: for the end, and for going back."""
+        """All events, with those of other players: for the end, and for going back."""
         self._seat = SeatView(None)
         self._words: list[str] = []
         self.typing: Callable[[], bool] = lambda: False
-        """True while the person types, for whom a round then waits."""
+        """True while the person types; a round then waits for them."""
 
     @property
     def partners(self) -> str:
-        """The names of those who play beside the person; "" for nobody."""
+        """The names of the other players; "" for none."""
         return " and ".join(name for name, _ in (self.game.setup.players[1:] if self.game.setup else ()))
 
     @property
@@ -222,7 +222,7 @@ class Session:
         self._decide(overseer.Another(), "verdict")
 
     def play(self, command: str, orders: Directions | None = None) -> None:
-        """Execute ``command`` in place of the agent's, and then what ``orders`` bring, until one is refused."""
+        """Execute ``command`` in place of the agent's, and then the ``orders``, until one is refused."""
         if self.status.waiting != "over":
             self._decide(overseer.Play(command))
             self._orders = (command, orders)
@@ -232,7 +232,7 @@ class Session:
         self._orders = ("", None)
 
     def _carry_on(self, event: Event) -> None:
-        """Decide on the next command of the person's orders, once the last one was carried out."""
+        """Decide on the next command of the person's orders, after the last one."""
         sent, orders = self._orders
         if not isinstance(event.body, Stepped) or event.body.command != sent:
             return
@@ -290,7 +290,7 @@ class Session:
             self.hold()
 
     def hold(self) -> None:
-        """Wait for the person before the agent's next turn, and stop it from deciding."""
+        """Stop the agent's decision, and wait for the person before its next turn."""
         if not self.human and self.status.playing and self.status.waiting != "over":
             self._pause()
             if self.status.waiting == "deciding":
@@ -336,7 +336,7 @@ class Session:
                 change, self._change = self._change, None
                 return change
             if self.human and isinstance(self._decision, overseer.Play):
-                return self._deciding()  # the agent of this person finds it
+                return self._deciding()  # for this person's agent
             decision = self._take_decision()
             if isinstance(decision, overseer.Play | overseer.Rewind | overseer.Stop):
                 return self._acting(decision)
@@ -411,7 +411,7 @@ class Session:
         return self._acting(decision) if isinstance(decision, overseer.Rewind) else None
 
     async def _ask(self, turn: Turn) -> str | overseer.Say | overseer.Idle:
-        """The command of a person who is an agent's equal, or what they say."""
+        """The command or the words of a person who plays beside an agent."""
         if self.game.beside:
             self._listener(Noticed(turn.news, turn.belief))
         while not isinstance(self._decision, overseer.Play):
@@ -424,7 +424,7 @@ class Session:
         return command
 
     def before_partner(self) -> overseer.TurnAnswer:
-        """The turn of an agent that plays beside the person, who may go back or leave meanwhile."""
+        """The turn of the person's partner; meanwhile the person may go back or leave."""
         self._interrupted.clear()
         if isinstance(self._decision, overseer.Rewind | overseer.Stop):
             decision, self._decision = self._decision, None
@@ -442,7 +442,7 @@ class Session:
         self._decision = decision
         # A person without an agent is the agent, and is interrupted to go back or to leave.
         interrupts = self.human and self.status.waiting == "turn" and not isinstance(decision, overseer.Play)
-        given = self.human and isinstance(decision, overseer.Play)  # it keeps until their turn comes
+        given = self.human and isinstance(decision, overseer.Play)  # keep it for their turn
         if interrupts or (self.status.waiting == "deciding" and not given):
             self._interrupted.set()
         self._woken.set()
@@ -602,7 +602,7 @@ class Session:
         self._report(event)
 
     def _report(self, event: Event | CallTiming) -> None:
-        """Report what the person's seat brings of an event."""
+        """Report an event as the person's seat knows it."""
         seen: Event | CallTiming | None
         if isinstance(event, Event):
             self.told.append(event)
@@ -619,7 +619,7 @@ class Session:
 
 
 class _Partner(overseer.Unattended):
-    """Oversees the agent that plays beside the person of a session, who is asked if its model fails."""
+    """Oversees the person's partner; if its model fails, it asks the person."""
 
     attended = True
 

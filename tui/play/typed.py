@@ -1,4 +1,4 @@
-"""A person who types in plain text: they play, or steer an agent whose proposals they see."""
+"""A person who types in plain text: they play, or steer an agent."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OK = "   ok? "
 
 
 def answer_about(word: str, goal: str, possible: Callable[[], Sequence[str] | None], world: World) -> str | None:
-    """The answer to a typed line that is about the game itself; None for what is to be done in it."""
+    """The answer to a typed line about the game itself; None for a line that plays."""
     match word:
         case ":admissible" | ":a" | "??":
             commands = possible()
@@ -44,7 +44,7 @@ def answer_about(word: str, goal: str, possible: Callable[[], Sequence[str] | No
             return "This world cannot list its commands." if commands is None else said
         case ":goal" | ":g":
             return goal
-        case "quit" | "exit" | "q":  # no game knows these words
+        case "quit" | "exit" | "q":  # no game has these words
             return "To leave, type :quit."
         case "":
             return ""
@@ -56,7 +56,7 @@ def answer_about(word: str, goal: str, possible: Callable[[], Sequence[str] | No
 
 
 class TypedPlayer:
-    """A person who types at a terminal or into a pipe, and what is left of their last orders."""
+    """A person who types at a terminal or into a pipe, with the rest of their last orders."""
 
     def __init__(self, world: World, env: Env, layout: TextLayout) -> None:
         self._world, self._env, self._layout = world, env, layout
@@ -68,7 +68,7 @@ class TypedPlayer:
         """The person's next command, None when they leave. On a terminal, lines can be edited and recalled."""
         if terminal.interactive():
             with suppress(ImportError):
-                # Importing it makes lines editable.
+                # The import makes lines editable.
                 import readline  # noqa: F401  # pyright: ignore[reportUnusedImport]
         self._played += tuple(one.command for one in turn.transitions)
         prompt = f"{turn.number:>2} > "
@@ -85,7 +85,7 @@ class TypedPlayer:
         return None
 
     def _next(self, turn: Turn) -> str | None:
-        """The next command of the last orders, unless one of them was refused."""
+        """The next command of the last orders, unless one was refused."""
         orders, self._orders = self._orders, None
         if orders is None or turn.belief is None or not all(one.observation.accepted for one in turn.transitions):
             return None
@@ -95,11 +95,11 @@ class TypedPlayer:
         return command
 
     def _read(self, said: str, turn: Turn) -> str | None:
-        """The command that a line stands for; None if it is answered, and no turn is spent."""
+        """The command of a line; None if an answer was enough, which costs no turn."""
         reader, asked = self._world.household, self._asked
         self._asked = None
         possible = self._env.admissible_commands() or ()
-        # In company, other words are said to the others.
+        # In company, other words go to the others.
         if reader is None or turn.belief is None or turn.others or said in possible or reader.commands.reads(said):
             return said
         picked = None
@@ -116,7 +116,7 @@ class TypedPlayer:
 
 
 class TypedOverseer(Unattended):
-    """A person at a terminal or a pipe, who is asked about each proposal of the agent."""
+    """Asks a person at a terminal or a pipe about each proposal of the agent."""
 
     attended = True
 
@@ -126,11 +126,11 @@ class TypedOverseer(Unattended):
         self._possible: tuple[str, ...] | None = None
 
     def notice(self, event: Event) -> None:
-        """Remember what is known of the house by now, against which the person's words are read."""
+        """Remember the belief so far, for reading the person's words."""
         self._belief = event.belief or self._belief
 
     async def before(self, turn: int, possible: tuple[str, ...] | None) -> TurnAnswer:
-        """``Overseer.before``: the agent is asked at once."""
+        """``Overseer.before``: ask the agent at once."""
         del turn
         self._possible = possible
         return Proceed()
@@ -151,7 +151,7 @@ class TypedOverseer(Unattended):
         return Stop(message) if said is None else Play(said) if said else Proceed()
 
     def _line(self) -> str | None:
-        """The next line that is about the proposal; None where the person leaves."""
+        """The next line about the proposal; None if the person leaves."""
         while (line := terminal.read_line(OK)) is not None and line.strip() not in (":quit", ":q"):
             said = line.strip()
             told = words("texts")["steering"] if said in ("?", ":help") else None
@@ -162,7 +162,7 @@ class TypedOverseer(Unattended):
         return None
 
     def _verdict(self, said: str) -> ProposalAnswer | None:
-        """The answer to a proposal that a line stands for; None if the line only waits."""
+        """The decision on a proposal in a line; None if the line only waits."""
         household = self._game.world.household
         if not said:
             return Accept()

@@ -73,7 +73,7 @@ async def test_two_browsers_finish_a_chore(tmp_path: Path) -> None:
             early = "go to diningtable 1" if playing else "go to sinkbasin 1"
             await waits.type(early)
             await waits.press("Enter")
-            await waits.until("go to [a-z]+ 1: it is done in your turn")
+            await waits.until("go to [a-z]+ 1: it is played in your turn")
             await (bob if playing else ann).resize(1024, 600)
             await play_two(ann, bob, sent=(early,))
             for window in (ann, bob):

@@ -176,7 +176,7 @@ async def test_both_go_back_if_the_other_agrees() -> None:
             await press(ann, "left", "b")
             await until(bob, lambda: "Ann asks to go back to the end of round 1, with you" in text(bob))
             await press(bob, *(["enter"] if agrees else ["down", "enter"]))
-            wanted = "Bob goes back with you." if agrees else "You go on: the other does not go back."
+            wanted = "Bob goes back with you." if agrees else "You go on: the other does not want to go back."
             await until(ann, lambda wanted=wanted: wanted in ann.app.told)
         await until(ann, lambda: any(isinstance(event.body, Intervened) for event in one.told))
         await until(ann, lambda: on(ann).play_state.state.moment.turn == 1 == on(bob).play_state.state.moment.turn)
@@ -187,7 +187,7 @@ async def test_both_go_back_if_the_other_agrees() -> None:
         # No answer in time is a no.
         one.room.consent_seconds = 0.0
         await press(ann, "escape", "left", "b")
-        await until(ann, lambda: ann.app.told.count("You go on: the other does not go back.") == 2)
+        await until(ann, lambda: ann.app.told.count("You go on: the other does not want to go back.") == 2)
         await until(bob, lambda: isinstance(bob.app.screen, GuestScreen))
 
 
@@ -464,12 +464,12 @@ def test_a_browser_and_a_terminal_play_in_real_processes(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("serve", "--together", TASK, "--", "--agent", "human"), "An agent stands in"),
+        (("serve", "--together", TASK, "--", "--agent", "human"), "An agent plays for people who leave"),
         (("serve", "--together", TASK, "--", "--mode", "watch"), "leave it out"),
-        (("serve", "--together", "demo:1", "--", "--world", "scripted"), "for one player alone"),
+        (("serve", "--together", "demo:1", "--", "--world", "scripted"), "has no games for several players"),
         (("serve", "--together", "nowhere.part"), "nowhere.part"),
-        (("join", "nonsense"), "is no invitation"),
-        (("join", "ftp://host/?token=x"), "is no invitation"),
+        (("join", "nonsense"), "is not an invitation"),
+        (("join", "ftp://host/?token=x"), "is not an invitation"),
         (("join", "http://127.0.0.1:9/?token=x", "--moves", "off", "--pixels", "blocks"), "cannot be reached"),
     ],
 )

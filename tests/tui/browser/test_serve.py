@@ -440,7 +440,7 @@ def test_a_host_that_others_reach_is_warned_of(tmp_path: Path) -> None:
     command = [*COMMAND, "serve", "--host", "0.0.0.0", "--port", str(free_port())]
     with ending(subprocess.Popen(command, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True)) as server:
         assert server.stderr is not None
-        assert server.stderr.readline().startswith("Whoever has this address can play, with your models and at your cost")
+        assert server.stderr.readline().startswith("Anybody with this address can play, with your models and at your cost")
         assert server.stderr.readline().startswith("The screen is at http://0.0.0.0:")
         server.terminate()
         assert server.wait() == 0
