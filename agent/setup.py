@@ -223,7 +223,7 @@ def set_up_guests(settings: Settings, world: World, stand_in: str) -> Setup:
 
 def _check_company(settings: Settings, world: World) -> None:
     if not isinstance(world, Shareable):
-        raise Unsupported(f"The world {world.name!r} has no games for several players in one house.")
+        raise Unsupported(f"The world {world.name!r} is for one player alone.")
     if alone := {"diagnosis", VIEW, PLAN} & set(settings.grant):
         raise ConfigurationError(f"--grant {min(alone)} is for one player alone; leave it out.")
 

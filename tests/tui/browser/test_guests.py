@@ -466,7 +466,7 @@ def test_a_browser_and_a_terminal_play_in_real_processes(tmp_path: Path) -> None
     [
         (("serve", "--together", TASK, "--", "--agent", "human"), "An agent plays for people who leave"),
         (("serve", "--together", TASK, "--", "--mode", "watch"), "leave it out"),
-        (("serve", "--together", "demo:1", "--", "--world", "scripted"), "has no games for several players"),
+        (("serve", "--together", "demo:1", "--", "--world", "scripted"), "for one player alone"),
         (("serve", "--together", "nowhere.part"), "nowhere.part"),
         (("join", "nonsense"), "is not an invitation"),
         (("join", "ftp://host/?token=x"), "is not an invitation"),
