@@ -1,12 +1,12 @@
-"""Stands in for ``alfworld``, and for what its users take from ``textworld``, without a change of their code.
+"""Stands in for ``alfworld``, and for the parts of ``textworld`` that its users need, without a change of their code.
 
 Importing this module, before either of them, puts the native engine behind their names in this process. The command does the
 same for a script: ``python -m housequest.as_alfworld SCRIPT [ARGUMENT...]``, or ``-m MODULE [ARGUMENT...]``; after
-``--accept-put``, ``put X in/on Y`` is played as ``move X to Y``. A program that starts processes which do not inherit its
-modules needs the import in the module that these load.
+``--accept-put``, ``put X in/on Y`` is played as ``move X to Y``. If a program starts processes that do not inherit its modules,
+the module that they load needs the import.
 
-With ``--thor`` before the script, the names of alfworld stay the user's own, and ``ai2thor`` 2.1 is stood in for: so ALFWorld's
-``ThorEnv`` and ALFRED's evaluation run in our stand-in for AI2-THOR (`housequest.worlds.alfred.older`).
+With ``--thor`` before the script, it leaves alfworld alone and stands in for ``ai2thor`` 2.1, so ALFWorld's ``ThorEnv`` and
+ALFRED's evaluation run in our stand-in for AI2-THOR (`housequest.worlds.alfred.older`).
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def _read(path: Path) -> Recording:
 
 
 def write_last_frame(path: Path, file: Path) -> None:
-    """Write the house as the record ``path`` leaves it to a PNG. Raises what `recorded_scenes` raises."""
+    """Write the house at the end of the record ``path`` to a PNG. Raises as `recorded_scenes`."""
     *_, (_, scene) = recorded_scenes(_read(path), true=False)
     atomic_write(file, scene.picture("house", FRAME_SIZE).png(), sync=False)
 
@@ -86,7 +86,7 @@ def make_cast(
 
     Raises ``ConfigurationError`` for a screen that is too small or too large, and what `recorded_scenes` raises.
     """
-    from housequest.tui.episode.view import STRIDE  # with Textual, which pictures do without
+    from housequest.tui.episode.view import STRIDE  # imports Textual, which pictures do not need
 
     if not all(least <= given <= most for least, given, most in zip(LEAST, size, MOST, strict=True)):
         least, most = (f"{columns}x{rows}" for columns, rows in (LEAST, MOST))
@@ -120,7 +120,7 @@ def make_cast(
 
 
 async def _screens(path: Path, size: tuple[int, int], pace: float, view: ViewMode, true: bool, moves: bool) -> list[list[str]]:
-    """The screens at each stop, those on the way to it before, each as what to write over the one before."""
+    """The screens on the way to each stop and at it, each as the changes to the last one."""
     from textual.strip import Strip
 
     from housequest.tui.app import HousequestApp
@@ -134,7 +134,7 @@ async def _screens(path: Path, size: tuple[int, int], pace: float, view: ViewMod
 
     async def film() -> None:
         nonlocal shown
-        # The line of keys and the panes beside the View are drawn before it.
+        # The line of keys and the other panes are drawn before the View.
         await pilot.pause()
         rows = app.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
         pairs = zip(shown, rows, strict=True)

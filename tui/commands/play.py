@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from housequest.worlds.base import Task, World
 
 Pixels = Literal["auto", "kitty", "sixel", "blocks"]
-"""As `housequest.tui.widgets.pixels.Pixels`, which is imported only when a screen is shown."""
+"""As `housequest.tui.widgets.pixels.Pixels`, which is imported only for a screen."""
 Moves = Literal["on", "off"]
 Drawing = Literal["house", "eyes", "plan", "camera"]
 """As `housequest.worlds.rooms.view.Drawing`, which is imported only when something is drawn, and the camera's picture."""
@@ -59,7 +59,7 @@ def play(
 
         seconds_per_turn(speed)  # refuses what is no speed
     if screen and (task, split, agent, model, mode) == (None,) * 5 and not (random or flags["type"]):
-        _show(None, None, settings, record, speed, Look(pixels, moves))  # home, which is seen before what games take is loaded
+        _show(None, None, settings, record, speed, Look(pixels, moves))  # home shows before the imports for games
         return
 
     from housequest.agent.agents.spec import default_agent
@@ -110,7 +110,7 @@ def play(
 
 
 def _check_mode(mode: str | None, pace: str | None, settings: Settings, *, screen: bool) -> None:
-    """Raise ``ConfigurationError`` if nobody can play so."""
+    """Raise ``ConfigurationError`` if nobody can play in this way."""
     if mode in ("you", "race") and not screen:
         instead = "; with --agent human you play in plain text" if mode == "you" else ""
         raise ConfigurationError(f"--mode {mode} needs the screen: a terminal at both ends, and no --plain{instead}.")
@@ -263,7 +263,7 @@ def choose_task(world: World, settings: Settings, reference: str | None, random:
 
 
 class Look(NamedTuple):
-    """The way to draw houses: in ``pixels`` where the terminal shows them, and with ``moves`` from place to place."""
+    """The way to draw houses: in ``pixels`` if the terminal shows them, and with ``moves`` from place to place."""
 
     pixels: Pixels = "auto"
     moves: Moves = "on"

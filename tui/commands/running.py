@@ -124,7 +124,7 @@ def evaluate_sweep(file: Path, call: EvalCall) -> None:
 
 
 def evaluate_matrix(named: Sequence[str], call: EvalCall) -> None:
-    """Play every pair of these players, or go on with that, and print their table."""
+    """Play every pair of these players, or resume, and print their table."""
     players = sweeps.matrix_players(named)
     folder = sweeps.SweepFolder(call.folder(sweeps.matrix_folder(players)))
     _evaluate_arms(tuple(sweeps.plan_matrix(players, call.flags)), folder, call, players)

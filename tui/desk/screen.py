@@ -110,15 +110,15 @@ class BooksScreen(AppScreen, keys="books"):
         self.ask(PickDialog("A rulebook's file", (), free=True, about=about), self._open)
 
     def action_share(self) -> None:
-        """Ask for a file to write the chosen book to, with what witnesses its rules."""
+        """Ask for a file, and write the chosen book with its witnesses to it."""
         at = self.query_one(OptionList).highlighted
         if at is not None:
-            book, about = self._books[at].name, "It holds the rules and the steps that witness them; i adds it elsewhere."
+            book, about = self._books[at].name, "It holds the rules and their witnesses; i adds it elsewhere."
             dialog = PickDialog(f"Share {flat(book)} as a file", (f"{book}{ARCHIVE}",), free=True, about=about)
             self.ask(dialog, lambda file: self._tell(partial(share_book, book, Path(file).expanduser(), RUNS)))
 
     def action_add(self) -> None:
-        """Ask for a file that somebody shared, and add its book to the library."""
+        """Ask for a shared file, and add its book to the library."""
 
         def add(file: str) -> str:
             book, _ = import_book(Path(file).expanduser())

@@ -219,7 +219,7 @@ def packed_book(book: Rulebook, places: Iterable[Path]) -> tuple[bytes, tuple[st
 
 
 def share_book(name: str, file: Path, runs: Path) -> str:
-    """Write the library's book ``name``, with the steps in ``runs`` that witness its rules, into one ``file``; say so."""
+    """Write the library's book ``name`` with its rules' witnesses in ``runs`` into one ``file``; say so."""
     book = library().open(name)
     content, missing = packed_book(book, recorded_for(book, runs))
     try:

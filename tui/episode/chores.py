@@ -1,4 +1,4 @@
-"""The goals of a game of several, and who is at each: as far as the person saw, was told, and notices what others carry."""
+"""The goals of a game of several, and who works on each, as far as the person saw, heard, and notices what others carry."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from housequest.worlds.registry import household
 
 
 class ChoreRow(NamedTuple):
-    """One goal in the task's own words, with who is at it; ``done`` as far as is known."""
+    """One goal in the task's own words, with the player who works on it; ``done`` as far as known."""
 
     text: str
     done: bool
@@ -20,7 +20,7 @@ class ChoreRow(NamedTuple):
 
 
 def chore_rows(moment: EpisodeMoment) -> tuple[ChoreRow, ...]:
-    """The goals of a game of several, in the order of the task; none of a game of one."""
+    """The goals of a game of several, in the order of the task; none for a game of one."""
     started, belief = moment.started, moment.belief
     reader = household(started.world) if started is not None else None
     if started is None or not started.players or belief is None or reader is None:
@@ -40,7 +40,7 @@ def chore_rows(moment: EpisodeMoment) -> tuple[ChoreRow, ...]:
 
 
 def _said(moment: EpisodeMoment) -> tuple[dict[str, int], dict[int, dict[str, str]]]:
-    """The goal that each player last said it is at, and for each goal the things said to be brought, with their places."""
+    """The goal that each player last claimed, and for each goal the things reported as brought, with their places."""
     at, finished = dict[str, int](), dict[int, dict[str, str]]()
     for who, message in moment.talk:
         name = who or YOU
@@ -58,7 +58,7 @@ def _said(moment: EpisodeMoment) -> tuple[dict[str, int], dict[int, dict[str, st
 
 
 def _is_done(goal: Goal, belief: Belief, told: dict[str, str]) -> bool:
-    """True if enough things for the goal were seen, or said to be, at one place of its kind."""
+    """True if enough things for the goal were seen or reported at one place of its kind."""
     carried = {*belief.carried, *(thing for one in belief.others for thing in one.carried)}
     for place in belief.receptacles:
         if place.kind == goal.receptacle:

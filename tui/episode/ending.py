@@ -96,8 +96,8 @@ class Ending(Card):
         enacted: str = "",
         shares: Sequence[str] = (),
     ) -> None:
-        """Show how the game ended, if it did; ``par`` None is being measured, ``enacted`` what a simulator made of the game.
-        Of a game of several, ``shares`` say who did what.
+        """Show how the game ended, if it did; ``par`` is None while it is measured, ``enacted`` counts a simulator's actions.
+        In a game of several, ``shares`` say who did what.
         """
         if shares != self._shares:
             self._shares = shares

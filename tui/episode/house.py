@@ -224,7 +224,7 @@ def _blocks(house: HouseView, width: int, most: int) -> list[list[Content]]:
 
 
 def _other(one: Other) -> Content:
-    """A line on another player, as far as was noticed."""
+    """A line on another player, as far as the player noticed it."""
     carried = f" · {' and '.join(map(printable, one.carried))}" if one.carried else ""
     where = f"at {printable(one.at)}" if one.at else "between places"
     return Content.assemble("  ", (printable(one.name), f"bold {role_style(one.name)}"), (f" {where}", ""), carried)

@@ -136,8 +136,8 @@ def branch_lines(found: Sequence[GameBranch]) -> Iterator[tuple[str, str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """An episode read back, with its branches, the current one last; ``faults`` say what of it could not be read. One of
-    several ``players`` is read from the ``seat`` of one of them.
+    """An episode read back, with its branches, the current one last; ``faults`` say which parts could not be read. One of
+    several ``players`` is read from one's ``seat``.
     """
 
     path: Path
@@ -159,9 +159,9 @@ class Recording:
 
 
 def read_recording(path: Path, seat: str | None = None) -> Recording:
-    """The episode in ``path``, as far as it can be read, from the ``seat`` of one player, by default the first.
+    """The episode in ``path``, as far as it can be read, from one player's ``seat``, by default the first.
 
-    Raises ``ConfigurationError`` where not even its beginning can be read.
+    Raises ``ConfigurationError`` if not even its beginning can be read.
     """
     sound = read_sound(path)
     faults = [f"{sound.fault.replace(str(path), path.name)} Shown as far as the event before it."] if sound.fault else []

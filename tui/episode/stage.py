@@ -34,7 +34,7 @@ from housequest.worlds.household.weighing import Odds, Weighed
 
 _COMING = "· "
 CHORES = "To do"
-"""The title of what is left to do, which stands where the mind of an agent does."""
+"""The title of the list of goals, which takes the place of Mind."""
 
 Pane = Literal["story", "house", "mind", "view"]
 PANES: tuple[Pane, ...] = get_args(Pane)  # in the order of their keys. The last is there only while it shows something
@@ -80,7 +80,7 @@ class MindPane(LinesPane):
         odds = _odds(state.moment.odds, width)
         known = len(plan) + len(totals) + (len(odds) + 1 if odds else 0)
         if odds and not state.moment.plan and known > height and not whole:
-            plan = []  # the odds say more than that there is none
+            plan = []  # the odds say more than an empty plan
         rules = _rules(state.moment, width, None if whole else height - known - 2)
         return [line for block in (plan, odds, rules, totals) if block for line in (Content(""), *block)][1:]
 
@@ -117,7 +117,7 @@ def _plan(moment: EpisodeMoment, width: int) -> list[Content]:
 
 
 def _odds(weighed: Weighed | None, width: int) -> list[Content]:
-    """The odds of the places where a search may find its thing, as bars beside the longest; the next place is marked."""
+    """The odds of the places in a search, as bars; the next place is marked."""
     if weighed is None or weighed.next is None:
         return []
     rows = [(_places(one), one.total) for one in weighed.odds]
@@ -252,7 +252,7 @@ class GameHeader(Equipped, Widget):
 
 
 def _player(started: Started) -> str:
-    """The agent that plays; in company, those who play with the player whose episode it is."""
+    """The agent that plays; in company, the other players."""
     me = you(started)
     others = [
         one.name if one.agent == HUMAN else f"{one.name} ({one.agent})" for one in started.players or () if one.name != me
@@ -307,7 +307,7 @@ class EpisodePanes(Equipped, Vertical):
             with self._left:
                 yield self.view
                 yield self.house
-            # The mind stands beside the story or, where that would be too narrow, below it.
+            # Mind stands beside Story or, if that is too narrow, below it.
             with Container(id="right"):
                 with self._middle:
                     yield self.story

@@ -27,7 +27,7 @@ PERSON = "person"  # the role of a person's notes
 
 class StoryNote(NamedTuple):
     """A note between turns: a thought, an answer to a hint, a plan, a fault such as a failed call, a person's act, or in
-    company news of another player, or its words.
+    company another player's news or words.
 
     ``rule`` is the id of the rule by which a thought decided.
     """
@@ -39,7 +39,7 @@ class StoryNote(NamedTuple):
 
 
 class Spoken(NamedTuple):
-    """A message of a player, ``who`` is "" for the one whose episode it is."""
+    """A message of a player; ``who`` is "" for the episode's own player."""
 
     who: str
     message: Talk
@@ -101,7 +101,7 @@ class EpisodeMoment:
     """The odds of the last search, in the turn ``weighed_in``."""
     weighed_in: int = 0
     talk: tuple[Spoken, ...] = ()
-    """In company, the claims and reports that were said."""
+    """In company, the claims and reports of all players."""
     anchor: int | None = None
     """The event that a rewind to this moment goes back to: the end of the last turn, or the start."""
 
@@ -121,7 +121,7 @@ class EpisodeMoment:
 
     @property
     def odds(self) -> Weighed | None:
-        """The odds that are weighed in the turn under way, else in the last one."""
+        """The odds weighed in the current turn, else in the last one."""
         return self.weighed if self.weighed_in >= self.turn else None
 
     @property
@@ -212,13 +212,13 @@ def replayed(record: Iterable[events.Event | events.CallTiming], state: ViewStat
 
 
 def hearing(state: ViewState, news: Sequence[str], belief: Belief | None) -> ViewState:
-    """``state`` while a turn is under way that has brought ``news``; the event that ends the turn brings them again."""
+    """``state`` during a turn that began with ``news``; the event that ends the turn brings it again."""
     moment = _heard(state.moment, news)
     return replace(state, moment=replace(moment, belief=belief or moment.belief))
 
 
 def _heard(moment: EpisodeMoment, news: Sequence[str] | None) -> EpisodeMoment:
-    """The moment with news before the notes of this turn."""
+    """The moment with news before this turn's notes."""
     if not news:
         return moment
     notes, talk = list[StoryNote](), list[Spoken]()

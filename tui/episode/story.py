@@ -164,7 +164,7 @@ _MARKS = {"plan": "◆", "rule": "§", "fault": "!", "person": "»", "answer": "
 """Marks of notes other than thoughts, so that nothing depends on colour alone."""
 
 
-_OPEN = {"answer", "said", "news"}  # the kinds of notes that are never folded by themselves
+_OPEN = {"answer", "said", "news"}  # the kinds of notes that never fold by themselves
 
 
 class _Block(NamedTuple):
@@ -295,7 +295,7 @@ class Story(FramedPane, keys="story"):
                 self.post_message(self.Picked(block.event))
 
     def _opened(self, fold: _Fold) -> bool:
-        """Return True if a note is open: all are, or answers and words alone, except those that were toggled."""
+        """Return True if a note is open: either all are or only answers and words, except toggled ones."""
         return (fold in self._toggled) != (self._all_open or fold[2].kind in _OPEN)
 
     def _block_at(self, line: int) -> int:

@@ -38,8 +38,8 @@ MODES: tuple[ViewMode, ...] = tuple(mode for mode in CAMERA_MODES if mode != "ca
 _NAMES: Mapping[str, str] = words("views")
 _CORNERS = 6  # columns of a frame that have no title
 _LONGEST_MOVE = 0.12  # seconds that a move is seen, at most
-STRIDE = 0.06  # seconds that a stride is seen, at least
-_STRIDES = 8  # of one walk, at most
+STRIDE = 0.06  # the least seconds of a stride
+_STRIDES = 8  # at most, in one walk
 _STRIDES_IN_PIXELS = 4  # each takes four times as long to draw, and more to send
 _SHARE = 0.8  # how much of a turn's time its moves take together, at most
 _KINDS: tuple[LabelKind, ...] = ("goal", "new", "near", "far", "false", "quiet")
@@ -66,7 +66,7 @@ class ViewPane(LinesPane):
         """True if commands are enacted here, so that each move of the last one is drawn in turn."""
         self.pace: float | None = None  # turns a second, which leave so much time to moves; None draws none
         self.filming: tuple[float, Callable[[], Awaitable[None]]] | None = None
-        """Turns a second of the film that is made, if any, and the function that takes a picture of the screen."""
+        """The film's turns a second, if one is made, and the function that takes a picture of the screen."""
         self.moving = False  # whether the moves of the last command are being drawn
         self._skipped = asyncio.Event()
         self._mode: ViewMode = "off"
@@ -80,7 +80,7 @@ class ViewPane(LinesPane):
         self._drawing = self._begins = self._begun = False
         self._drawn_out = asyncio.Event()
         self._picture: tuple[Strip, ...] = ()
-        self._placed: list[PlacedPicture] = []  # what the terminal holds: the picture that is shown last
+        self._placed: list[PlacedPicture] = []  # the terminal's pictures: the last one shown
         self._text: tuple[Content, ...] = ()
         self._remarks: tuple[str, ...] = ()
         self._shows_true = False
@@ -139,7 +139,7 @@ class ViewPane(LinesPane):
         if y >= len(self._picture):
             return super().render_line(y)
         width = self.scrollable_content_region.width
-        # A dialog tints the colours beneath, by which a picture in pixels is known: so there it is in blocks.
+        # A dialog tints the colours below, which carry a picture's number; so below it, draw in blocks.
         if self._placed and self.screen.is_active and y < len(self._placed[-1].lines):
             return self._placed[-1].lines[y].crop_extend(0, width, self.visual_style.rich_style)
         return self._picture[y].crop_extend(0, width, self.visual_style.rich_style)
@@ -172,13 +172,13 @@ class ViewPane(LinesPane):
         return graphics if self._depth == "truecolor" else None
 
     def _lay(self, picture: PlacedPicture | None) -> None:
-        """Have a picture lie over the pane, or none."""
+        """Lay a picture over the pane, or none."""
         layer: PictureLayer | None = getattr(cast("App[Any]", self.app), "layer", None)  # pyright: ignore[reportUnknownMemberType]
         if layer is not None:
             layer.put(self, picture)
 
     def _send(self, commands: str) -> None:
-        """Have the terminal do something with its pictures, after what is printed already."""
+        """Have the terminal do something with its pictures, after the text printed so far."""
         driver = self.app._driver  # pyright: ignore[reportUnknownMemberType, reportPrivateUsage]
         if commands and driver is not None:
             driver.write(commands)
@@ -191,7 +191,7 @@ class ViewPane(LinesPane):
         if not self._begun:
             if not self._begins:
                 self._begins = True
-                self.call_after_refresh(self._begin)  # what it takes to draw is loaded once the screen is seen
+                self.call_after_refresh(self._begin)  # load the drawing code after the first frame
             return
         from housequest.tui.episode.view_drawing import ViewWish
 
@@ -277,7 +277,7 @@ class ViewPane(LinesPane):
             self.moving = False
 
     async def _walk(self, wish: ViewWish, artist: ViewArtist) -> None:
-        """Draw the way that the last command led along, as far as the pace of the game leaves time for it."""
+        """Draw the walk of the last command, if the pace of the game leaves time."""
         pace, film = self.filming or (self.pace or inf, None)
         most = min(_STRIDES_IN_PIXELS if wish.graphics else _STRIDES, int(_SHARE / pace / STRIDE))
         if self.enacts or not most or wish.moment.before is None:
@@ -302,7 +302,7 @@ class ViewPane(LinesPane):
         self._lay(None if placed is not None else drawn.placed)
         if placed is not None:
             self._send(placed.sent)
-        # The one before is on the screen until the next is, so it is kept so long.
+        # Keep the last picture until the next one is on the screen.
         kept = [*self._placed[-1:], placed] if placed is not None else []
         self._send("".join(forget(one.id) for one in self._placed if one not in kept))
         self._placed = kept

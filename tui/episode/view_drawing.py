@@ -49,7 +49,7 @@ _KEYS = 24  # columns that what is known of receptacles needs to stand beside th
 _GAP = 2
 _LONGEST = 24
 _FEW = 3
-_EFFORT = 4  # of making a picture small: more takes longer than to send it
+_EFFORT = 4  # zlib's level: more effort takes longer than sending the bytes
 _SHARE = 240  # cells of a drawing for each landmark that is named: more names than that hide what they name
 
 
@@ -162,12 +162,11 @@ def _volume(box: Box) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ViewWish:
-    """All that a drawing depends on. ``drawing`` is None for the plan in characters; ``size`` is in cells.
+    """The inputs of a drawing. ``drawing`` is None for the plan in characters; ``size`` is in cells.
 
-    ``styles`` are those of names; ``paper`` is the colour beside the room. ``glimpse`` is what an agent by a camera made of
-    this moment's picture, or of the last before it. ``acting``: a person may act on what is in the middle of the picture.
-    ``enacted``: commands are carried out in a simulator, too, so that each has moves of its own. ``graphics`` are the way to
-    pixels, if there is one.
+    ``styles`` are those of names; ``paper`` is the colour beside the room. ``glimpse`` is a camera agent's reading of the
+    latest picture. ``acting``: a person may act on the thing in the middle of the picture. ``enacted``: a simulator also
+    carries out commands, so each has its own moves. ``graphics`` lead to pixels, if possible.
     """
 
     drawing: Drawing | Literal["camera"] | None
@@ -191,7 +190,7 @@ class ViewWish:
 
 
 class Drawn(NamedTuple):
-    """A drawing, as lines of a picture or text, and what a person could do with the thing in its middle. ``placed`` is the
+    """A drawing, as lines of a picture or text, with a person's possible actions on the thing in its middle. ``placed`` is the
     picture in pixels."""
 
     picture: tuple[Strip, ...] = ()
@@ -256,7 +255,7 @@ class ViewArtist:
         return () if enacted is None else enacted.moves
 
     def strides(self, wish: ViewWish, most: int) -> tuple[Pose, ...]:
-        """At most so many poses on the way that the last command led along; none where nothing can be drawn. Blocks."""
+        """At most so many poses on the walk of the last command; none if nothing can be drawn. Blocks."""
         try:
             with self._busy:
                 scene = _scene(self._drawing_of(wish.moment), wish)[0]
@@ -265,7 +264,7 @@ class ViewArtist:
         return () if scene.came is None else strides(scene.room, scene.came, scene.situation.pose, most)
 
     def draw_stride(self, wish: ViewWish, pose: Pose) -> Drawn:
-        """The drawing on the way that the last command led along. Blocks."""
+        """A drawing on the walk of the last command. Blocks."""
         before = wish.moment.before
         assert before is not None and wish.drawing not in (None, "camera"), "only pictures of what is believed move"
         with self._busy:
@@ -324,7 +323,7 @@ def _scene(episode: EpisodeDrawing, wish: ViewWish) -> tuple[DrawnScene, tuple[s
 
 
 def _picture(scene: DrawnScene, drawing: Drawing, wish: ViewWish) -> tuple[tuple[Strip, ...], PlacedPicture | None]:
-    """The ``drawing`` in blocks and, where the terminal has them, in pixels."""
+    """The ``drawing`` in blocks and, if the terminal has them, in pixels."""
     graphics = wish.graphics if max(wish.size) <= LARGEST else None
     across, down = graphics.drawn if graphics else (2, 2)
     frame = scene.picture(drawing, (across * wish.size[0], down * wish.size[1]), ASPECT * down / across)

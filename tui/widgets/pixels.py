@@ -1,11 +1,11 @@
-"""Pictures in real pixels: by Unicode placeholders of kitty's graphics protocol, or laid over text, as sixels or by a page.
+"""Pictures in real pixels: by Unicode placeholders of kitty's graphics protocol, as sixels, or by a browser's page.
 
-A picture is sent once, under a number. In kitty, cells of text stand where it is to be seen, each of which names the number by
-its colour and its own row and column by two diacritics; so a picture is scrolled, cut and covered as text is. The terminal
-scales it to its cells, so half of the pixels suffice. See https://sw.kovidgoyal.net/kitty/graphics-protocol/.
-A page or a terminal that knows sixels lays a picture over the cells where it is drawn in blocks, with holes for its names
-(`PictureLayer`). Sixels are wiped out by text, so they are sent again with each frame that paints there, and only where a frame
-is shown as a whole (https://gist.github.com/christianparpart/d8a62cc1ab659194337d73e399004036), or one would see it.
+A picture is sent once, under a number. In kitty, cells of text mark its place: their colour gives the number, and two
+diacritics the row and column. So a picture is scrolled, cut and covered like text. The terminal scales it to its cells, so half
+of the pixels suffice. See https://sw.kovidgoyal.net/kitty/graphics-protocol/. A page, or a terminal that knows sixels, lays a
+picture over the same drawing in blocks, with holes for its names (`PictureLayer`). Text wipes out sixels, so they are sent
+again with each frame that paints there, and only if the terminal shows whole frames
+(https://gist.github.com/christianparpart/d8a62cc1ab659194337d73e399004036), or they would flicker.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from textual.widget import Widget
 from housequest.tui.widgets.blocks import Overlay, by_line
 
 Pixels = Literal["auto", "kitty", "sixel", "blocks"]
-"""The way to draw: with pixels where the terminal shows them, with pixels of a kind in any case, or with blocks."""
+"""The way to draw: in pixels if the terminal shows them, in pixels of one kind in any case, or in blocks."""
 _PLACEHOLDER = "\U0010eeee"
 _RANGES = (
     "305 30d-30e 310 312 33d-33f 346 34a-34c 350-352 357 35b 363-36f 483-487 592-595 597-599 59c-5a1 5a8-5a9 5ab-5ac 5af 5c4 "
@@ -40,33 +40,33 @@ _RANGES = (
     "1cd0-1cd2 1cda-1cdb 1ce0 1dc0-1dc1 1dc3-1dc9 1dcb-1dcc 1dd1-1de6 1dfe 20d0-20d1 20d4-20d7 20db-20dc 20e1 20e7 20e9 20f0 "
     "2cef-2cf1 2de0-2dff a66f"
 )
-"""The diacritics that the protocol counts with, but for its last 51: marks above a letter in Unicode 6 that fuse with none."""
+"""The protocol's diacritics without its last 51: marks above a letter in Unicode 6 that fuse with none."""
 _NUMBERS = tuple(
     chr(code)
     for first, _, last in (span.partition("-") for span in _RANGES.split())
     for code in range(int(first, 16), int(last or first, 16) + 1)
 )
 LARGEST = len(_NUMBERS)
-"""The most rows and columns of cells of a picture."""
+"""The most rows and columns of a picture."""
 _CHUNK = 4096  # characters of a picture's data in one command
 NUDGE = "\x1b[?2026h\x1b[?2026l"
-"""An empty frame: kitty 0.48 shows a picture only in the frame after the one with its cells, whenever that comes."""
+"""An empty frame: kitty 0.48 shows a picture only in the frame after the one with its cells."""
 NUDGES = (0.03, 0.2)
-"""Seconds after which frames are made, the second for a terminal that was busy."""
+"""The seconds until such frames, the second for a terminal that was busy."""
 _ids = count(Random().randrange(1 << 16, 1 << 23))
-_ASKED = 31  # the number of the picture that a question is about
+_ASKED = 31  # the number of the question's picture
 _PATIENCE = 10.0  # seconds for a terminal that has answered before
 
 _ANYBODY = "\x1b[6n"
-"""Asked first: an answer to it that comes too late is none of Textual's keys, unlike those to the rest."""
+"""Asked first: Textual would take late answers to the rest for keys, but not to this."""
 _QUESTION = (
-    # On the other screen, so that nothing is left of it where something is printed.
+    # On the other screen, so it leaves nothing where text is printed.
     "\x1b[?1049h\x1b[H\x1b[6n"
     f"\x1b_Gi={_ASKED},s=1,v=1,f=24,a=q;AAAA\x1b\\"
-    # A placeholder's picture leaves the cursor where it is. Who does not know of placeholders shows it, and moves on.
+    # A placeholder's picture does not move the cursor. Terminals that do not know placeholders show it, and move the cursor.
     f"\x1b_Ga=T,U=1,i={_ASKED},s=1,v=1,f=24,c=3,r=2,q=2;AAAA\x1b\\\x1b[6n"
     f"\x1b_Ga=d,d=I,i={_ASKED},q=2\x1b\\"
-    # Every terminal answers the last one, which so ends the wait.
+    # Every terminal answers the last one, which ends the wait.
     "\x1b[16t\x1b[?2026$p\x1b[?1049l\x1b[c"
 )
 _CURSOR = re.compile(rb"\x1b\[(\d{1,5};\d{1,5})R")
@@ -74,7 +74,7 @@ _KNOWN = re.compile(rb"\x1b_Gi=%d;OK\x1b\\" % _ASKED)
 _SIZE = re.compile(rb"\x1b\[6;(\d{1,4});(\d{1,4})t")
 _WHOLE_FRAMES = re.compile(rb"\x1b\[\?2026;[123]\$y")
 _LAST = re.compile(rb"\x1b\[\?([\d;]*)c")
-_SIXEL = b"4"  # among what a terminal says last
+_SIXEL = b"4"  # in a terminal's last answer
 _ANSWERS = re.compile(rb"\x1b\[\d{1,5};\d{1,5}R|\x1b_G[^\x1b]*\x1b\\|\x1b\[6;\d{1,4};\d{1,4}t|\x1b\[\?[\d;]*(?:c|\$y)")
 
 
@@ -86,30 +86,30 @@ class CellSize(NamedTuple):
 
 
 class Graphics(NamedTuple):
-    """The way in which pictures get to the screen, and the size of its cells."""
+    """The way pictures get to the screen, and the size of its cells."""
 
     way: Literal["kitty", "sixel", "page"] = "kitty"
     cell: CellSize = CellSize()
 
     @property
     def drawn(self) -> tuple[int, int]:
-        """The pixels that are drawn of a cell: half of them, which the screen scales up smoothly."""
+        """The drawn pixels of a cell: half of its own, which the screen scales up smoothly."""
         return max(2, (self.cell.width + 1) // 2), max(4, (self.cell.height + 1) // 2)
 
 
 _PAGE = Graphics("page", CellSize(12, 24))
-"""In a browser, whose cells may be of 10 x 19 pixels, or of twice as many on a fine screen."""
+"""In a browser; its cells may have 10 x 19 pixels, or twice as many on a fine screen."""
 
 
 class Answered(NamedTuple):
-    """The ``graphics`` of a terminal, None where pictures are drawn in blocks, and the keys that were ``typed`` meanwhile."""
+    """The ``graphics`` of a terminal, None for blocks, and the keys that were ``typed`` meanwhile."""
 
     graphics: Graphics | None = None
     typed: bytes = b""
 
 
 def read_answers(heard: bytes, wanted: Pixels = "auto") -> Graphics | None:
-    """The graphics of a terminal, from what it answered to the question; None if it has neither placeholders nor sixels."""
+    """The graphics of a terminal, from its answers; None if it has neither placeholders nor sixels."""
     size, last = _SIZE.search(heard), _LAST.search(heard)
     height, width = (int(size[1]), int(size[2])) if size else (0, 0)
     cell = CellSize(width, height) if width and height else None
@@ -127,22 +127,22 @@ def ask_terminal(wanted: Pixels = "auto", wait: float = 1.0) -> Answered:
 
     Args:
         wanted: ``kitty`` and ``sixel`` take it for granted, and ask for the size of a cell alone.
-        wait: The seconds after which a terminal that says nothing is given up.
+        wait: The seconds to wait for a silent terminal.
 
     Returns:
-        The graphics, and the keys that were typed while it was asked.
+        The graphics, and the keys that were typed meanwhile.
     """
     driver = os.environ.get("TEXTUAL_DRIVER")
     if wanted == "blocks" or sys.platform == "win32" or os.environ.get("NO_COLOR") or driver:
         return Answered(_PAGE if wanted != "blocks" and driver and "web_driver" in driver else None)
     if wanted == "auto" and os.environ.get("TMUX"):
-        return Answered()  # it swallows the question, and claims what the terminal behind it may not have
+        return Answered()  # it swallows the question, and claims more than the terminal behind it may have
     heard, typed = _heard(wait)
     return Answered(read_answers(heard, wanted), typed)
 
 
 def _heard(wait: float) -> tuple[bytes, bytes]:
-    """The answers to the question, as far as they come in time, and what else came, which somebody typed."""
+    """The answers that come in time, and everything else, which somebody typed."""
     import select
     import termios
     import tty
@@ -162,14 +162,14 @@ def _heard(wait: float) -> tuple[bytes, bytes]:
 
     heard = typed = b""
     try:
-        # Without a flush, which would drop what is typed already, and with Enter and Ctrl-Q as Textual knows them.
+        # Without a flush, which would drop typed keys, and with Enter and Ctrl-Q as Textual knows them.
         tty.setcbreak(keyboard, termios.TCSANOW)
         mode = termios.tcgetattr(keyboard)
         mode[tty.IFLAG] &= ~(termios.ICRNL | termios.IXON)
         termios.tcsetattr(keyboard, termios.TCSANOW, mode)
         typed = asked(_ANYBODY, _CURSOR, wait)
         if _CURSOR.search(typed):
-            # Who answers will answer all, so that no answer is left to be taken for keys.
+            # A terminal that answers will answer all, so wait: no answer must be taken for keys.
             heard = asked(_QUESTION, _LAST, _PATIENCE)
     finally:
         termios.tcsetattr(keyboard, termios.TCSANOW, before)
@@ -189,13 +189,13 @@ def place(png: bytes, size: tuple[int, int], overlays: Sequence[Overlay], paper:
     """Place a picture on cells of text.
 
     Args:
-        png: The file; what is transparent in it shows ``paper``.
+        png: The file; ``paper`` shows through where it is transparent.
         size: The columns and rows of cells, at most `LARGEST` each.
         overlays: Text in place of some cells.
         paper: The colour of the background.
 
     Returns:
-        The picture, under a number that none had before.
+        The picture, under a new number.
     """
     number = _number()
     ground = Style(bgcolor=Color.from_rgb(*paper))
@@ -206,13 +206,13 @@ def place(png: bytes, size: tuple[int, int], overlays: Sequence[Overlay], paper:
 
 
 def lay(picture: bytes | str, lines: Sequence[Strip]) -> PlacedPicture:
-    """Lay a picture, as a PNG or sixels, over ``lines`` of text, which show where it is transparent or cannot be seen."""
+    """Lay a picture, as a PNG or sixels, over ``lines`` of text, which show where it is transparent or hidden."""
     sent = picture if isinstance(picture, str) else standard_b64encode(picture).decode()
     return PlacedPicture(_number(), sent, tuple(lines), laid=True)
 
 
 def _number() -> int:
-    return next(_ids) % (1 << 24)  # of 24 bits, since a colour tells it
+    return next(_ids) % (1 << 24)  # 24 bits, since a colour carries it
 
 
 def _line(y: int, width: int, overlays: Sequence[Overlay], ink: Style, ground: Style) -> Iterator[Segment]:
@@ -233,12 +233,12 @@ def _sent(number: int, png: bytes, size: tuple[int, int]) -> str:
 
 
 def forget(number: int) -> str:
-    """The command by which the terminal drops a picture."""
+    """The command that makes the terminal drop a picture."""
     return f"\x1b_Ga=d,d=I,i={number},q=2\x1b\\"
 
 
 class PictureLayer:
-    """The pictures that lie over a screen of text, each over the cells of a widget."""
+    """The pictures over a screen of text, each over the cells of a widget."""
 
     def __init__(self) -> None:
         self._pictures: dict[Widget, PlacedPicture] = {}
@@ -254,11 +254,11 @@ class PictureLayer:
             self._pictures.pop(widget, None)
 
     def forget(self) -> None:
-        """Tell the page everything anew: it hides what has another size than it."""
+        """Send the page everything again: it has hidden pictures of another size."""
         self._told = {}
 
     def follow(self, driver: Driver | None) -> None:
-        """Move, hide and change the pictures, after a frame was painted in which their widgets may have."""
+        """Move, hide and change the pictures, after a frame that may have changed their widgets."""
         if driver is None or not (self._told or self._pictures):
             return
         for widget in dict.fromkeys((*self._told, *self._pictures)):
@@ -274,7 +274,7 @@ class PictureLayer:
                 if told != known:
                     _tell_page(driver, widget, picture, told)
             elif picture is not None and told is not None and (told != known or self._paints(told[1])):
-                # At the place of the picture, and back to where the cursor was.
+                # At the picture's place; then the cursor goes back.
                 driver.write(f"\x1b7\x1b[{told[1].y + 1};{told[1].x + 1}H{picture.sent}\x1b8")
 
     def _paints(self, at: Region) -> bool:
@@ -294,12 +294,12 @@ def _tell_page(driver: Driver, widget: Widget, picture: PlacedPicture | None, to
 
 
 def _uncovered(widget: Widget) -> Region | None:
-    """The place of a widget's content on the screen, if all of it is seen."""
+    """The place of a widget's content on the screen, if it is seen whole."""
     if not widget.is_attached or not widget.screen.is_active:
         return None
     at = widget.content_region
     for other, (place, clip) in widget.screen._compositor.visible_widgets.items():  # pyright: ignore[reportPrivateUsage]
-        # From the uppermost down.
+        # From the top down.
         if other is widget:
             return at if clip.contains_region(at) else None
         if other.visible and place.intersection(clip).overlaps(at):

@@ -14,7 +14,7 @@ _RUN = re.compile(rb"(.)\1{3,}")
 
 
 def sixels(rgb: NDArray[uint8], shown: NDArray[bool_]) -> str:
-    """The command that shows a picture at the cursor; where it is not ``shown``, what lies below it stays."""
+    """The command that shows a picture at the cursor; pixels that are not ``shown`` keep what lies below."""
     import numpy as np
 
     height, width = shown.shape
@@ -37,12 +37,12 @@ def _shorter(run: re.Match[bytes]) -> bytes:
 
 
 def _few(rgb: NDArray[uint8]) -> tuple[NDArray[int64], NDArray[float64]]:
-    """For each pixel, the number of the nearest of the most frequent colours; and these colours."""
+    """For each pixel, the number of the nearest frequent colour; and these colours."""
     import numpy as np
 
     coarse = ((rgb >> 4).astype(np.int64) @ np.array((256, 16, 1))).reshape(-1)
     counts = np.bincount(coarse, minlength=4096)
-    # The colours of a kind of colour are drawn as their mean.
+    # Similar colours are drawn as their mean.
     sums = [np.bincount(coarse, weights=channel.reshape(-1), minlength=4096) for channel in np.moveaxis(rgb, 2, 0)]
     means = np.stack(sums, 1) / np.maximum(counts, 1)[:, None]
     there = np.flatnonzero(counts)

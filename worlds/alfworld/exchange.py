@@ -96,8 +96,8 @@ def download_archive(
     pause: float = 1.0,
     way_out: str = _BY_HAND,
 ) -> Path:
-    """Download ``url`` into ``folder`` and return the file, which the caller removes. Temporary failures are retried, six
-    attempts in all, with pauses doubling from ``pause`` seconds; then ``way_out`` says what a person can do. Raises
+    """Download ``url`` into ``folder`` and return the file, which the caller removes. It retries temporary failures, with six
+    attempts in all and pauses doubling from ``pause`` seconds; then ``way_out`` says what a person can do. Raises
     ``ConfigurationError`` for an invalid URL and ``WorldError``."""
     import httpx2
 

@@ -224,12 +224,12 @@ class _Decision:
                 yield from self._at(one, f"take {name} from {one.name}", f"take the {name} from the {one.name}", inside=True)
 
     def _sought(self, goal: Goal, held: Item | None) -> list[str]:
-        """The kinds of thing that are searched for now."""
+        """The kinds of thing that it now searches for."""
         lamp = [goal.lamp] if goal.lamp and not self._found(goal.lamp) else []
         return [goal.object, *lamp] if held is None else lamp if held.kind == goal.object else []
 
     def weighed(self, command: str) -> Weighed | None:
-        """The odds that the search weighed which chose ``command``; None if something else did."""
+        """The odds of the search that chose ``command``; None if no search did."""
         goal, held = self.memory.goal, self.belief.item(self.belief.held)
         if goal is None or not (wanted := self._sought(goal, held)):
             return None
@@ -368,7 +368,7 @@ class _Errands(_Decision):
             yield Move(None, "as far as the expert can tell all goals are reached")
         elif wanted or not self.company.trusts:
             yield from self._look_again()
-        yield Move(WAIT, "the others are at all that is left; wait")
+        yield Move(WAIT, "the others do all that is left; wait")
 
     def _bring(self, held: Item) -> Iterator[Move]:
         number = self.work.purposes().get(held.name)
@@ -435,7 +435,7 @@ class _Errands(_Decision):
                 self.revisits = ""
 
     def _turn(self, one: Receptacle) -> int:
-        """The order of a search in company: what is at hand is looked into at once."""
+        """The order of a search in company: first the place at hand."""
         return 0 if one.name in self.here else self._turns[one.name]
 
     def _cost(self, one: Receptacle, wanted: list[str]) -> tuple[float, str, int]:

@@ -240,14 +240,14 @@ class Filter(TextworldWrapper):
 
 
 def _innermost(env: Any) -> Any:
-    """The first environment in ``env`` that does more than to pass steps on."""
+    """The first environment in ``env`` that does more than pass steps on."""
     while getattr(env.__class__, "step", None) is TextworldWrapper.step and "step" not in vars(env):
         env = env._wrapped_env
     return env
 
 
 def _answering(env: Any, asked: Sequence[str]) -> Callable[[str], Answer] | None:
-    """The step of ``env`` without a state; None for other people's environments, and where ``step`` was replaced."""
+    """The step of ``env`` without a state; None for other people's environments, and if ``step`` was replaced."""
     own = getattr(env.__class__, "answering", None)
     return None if own is None or "step" in vars(env) else own(env, asked)
 

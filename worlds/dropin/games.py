@@ -64,7 +64,7 @@ class PddlEnv(core.Environment):
         else:
             self._place = place_of(os.fspath(path))
         self._game, self._source = self._place.game, path
-        self._game_file = None if isinstance(path, Mapping) else path  # as it is called there
+        self._game_file = None if isinstance(path, Mapping) else path  # the name there
         self.walkthrough = None if self._game.walkthrough is None else list(self._game.walkthrough)
         self._demangled, self._play, self._infos = False, None, None
 
@@ -239,7 +239,7 @@ _PLACES: WeakValueDictionary[str, Place] = WeakValueDictionary()
 
 
 def place_of(path: str, players: int = 1) -> Place:
-    """The game in a file, with the situations that all who play it now have in common. Raises ``GameError``."""
+    """The game in a file, with the situations that its players share. Raises ``GameError``."""
     place = _PLACES.get(path)
     if place is None:
         place = _PLACES[path] = Place(loaded(path), path)
@@ -300,7 +300,7 @@ class SyncBatchEnv(core.Environment):
             env.load(file)
 
     def seed(self, seed: int | Sequence[int] | None = None) -> list[int]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Seed each environment by its own of these numbers; one number draws them as textworld does."""
+        """Seed each environment by its own number; from one number, draw them as textworld does."""
         import numpy as np
 
         if isinstance(seed, int | None):
@@ -352,7 +352,7 @@ def make_batch(
     wrappers: Callable[[Any], Any] | Iterable[Callable[[Any], Any]] = (),
     **settings: Any,
 ) -> SyncBatchEnv:
-    """A batch of these games, loaded, each `start`ed with ``settings`` and wrapped afterwards, as by textworld's function."""
+    """A batch of these games, each loaded, `start`ed with ``settings`` and then wrapped, as by textworld's function."""
     del asynchronous
     several = (wrappers,) if callable(wrappers) else tuple(wrappers or ())
 

@@ -192,7 +192,7 @@ def play(
     wrappers: Sequence[Callable[[Any], Any]] = (),
     silent: bool = False,
 ) -> None:
-    """Play a game in the terminal: the ``agent`` does, or without one whoever sits there. Raises what `start` raises."""
+    """Play a game in the terminal by an ``agent``, or without one by a person. Raises as `start`."""
     player = agent or HumanAgent()
     env = start(game_file, wrappers=[*wrappers, *player.wrappers])
     player.reset(env)
@@ -229,7 +229,7 @@ class RandomCommandAgent(TextworldAgent):
 
 
 class NaiveAgent(TextworldAgent):
-    """Says simple commands of text games, some with a word of the last answer, by NumPy's generator for ``seed``."""
+    """Plays simple random commands of text games, some with a word of the last answer, by NumPy's generator for ``seed``."""
 
     def __init__(self, seed: int = 1234) -> None:
         import numpy as np

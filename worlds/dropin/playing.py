@@ -72,7 +72,7 @@ class Place:
         key = (place, held, lying, *map(contents.__getitem__, here), *map(opened.__contains__, here))
         found = self._known.get(key)
         if found is None:
-            # Thousands of games are far apart in memory, so as few texts as possible are compared.
+            # Thousands of games lie far apart in memory, so compare as few texts as possible.
             possible, listed = at_hand(game, state), self._always.copy()
             gone = sorted([self._going[one] for one in here], reverse=True)
             left = tuple([self._always[index] for index in gone])

@@ -30,7 +30,7 @@ from housequest.worlds.household.planner import SearchProblem, shortest_way
 
 
 class GraphState(NamedTuple):
-    """An apartment now, and the things that the robot was told of; commands can name only these."""
+    """An apartment now, and the things that the robot knows of; commands can name only these."""
 
     graph: Graph
     seen: frozenset[int]
@@ -41,7 +41,7 @@ class GraphState(NamedTuple):
 
 
 def begun(graph: Graph) -> GraphState:
-    """The state at which a task begins; the rooms are known, and what is in the hands."""
+    """A task's first state; the robot knows the rooms and the things in its hands."""
     here = graph.room_of(graph.robot)
     assert here is not None
     return GraphState(graph, frozenset((*graph.apartment.rooms, *graph.held))).looked(here, *graph.held)
@@ -54,8 +54,8 @@ def advance(state: GraphState, action: Action) -> GraphState:
 
 
 class GraphEnv(StateEnv[GraphState]):
-    """One running task. Its texts show the robot's room, and the contents of what it looks at; commands can name only what
-    was told."""
+    """One running task. Its texts show the robot's room, and the contents of what it looks at; commands can name only things
+    from the texts."""
 
     def __init__(self, task: Task, graph: Graph, goal: GraphGoal) -> None:
         self.task, self.goal, self._start = task, goal, graph

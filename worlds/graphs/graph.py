@@ -28,13 +28,13 @@ _MISSPELT = {"coffemaker": "coffeemaker"}
 
 
 def plain(kind: str) -> str:
-    """A class as texts name it, in one word: VirtualHome's older ``coffe_maker`` is a ``coffeemaker``."""
+    """A class in one word, as texts name it: VirtualHome's older ``coffe_maker`` is a ``coffeemaker``."""
     joined = kind.replace("_", "")
     return _MISSPELT.get(joined, joined)
 
 
 def merged(classes: Iterable[tuple[str, frozenset[str]]]) -> Classes:
-    """Classes with all properties that any of them has."""
+    """Classes, each with all properties of any of its things."""
     found: dict[str, frozenset[str]] = {}
     for kind, has in classes:
         found[kind] = found.get(kind, frozenset()) | has
@@ -70,7 +70,7 @@ class Node:
 
     @property
     def holder(self) -> bool:
-        """True for furniture in which or on which something may be, unlike a lamp."""
+        """True for furniture that can hold something, unlike a lamp."""
         return self.furniture and not HOLDING.isdisjoint(self.properties)
 
 
@@ -85,8 +85,8 @@ class Apartment:
 
     @cached_property
     def names(self) -> Mapping[int, str]:
-        """The names by id: a plain class and a number, counted from 1 in the order of the ids. Classes that would be called
-        alike keep their own."""
+        """The names by id: a plain class and a number, counted from 1 in the order of the ids. Classes with the same plain name
+        keep their own."""
         used = {id: self.nodes[id].kind for id in sorted(self.nodes) if id != self.robot and self.nodes[id].used}
         alike = Counter(map(plain, {*used.values()}))
         counted, names = Counter[str](), dict[int, str]()

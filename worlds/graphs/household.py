@@ -1,8 +1,8 @@
 """Writes and reads the world's texts: views, commands and answers. In the belief read from them, rooms are receptacles that
 hold their furniture and the things that lie in none.
 
-A room is told by its furniture and by what lies or stands on its floor. What is on a piece of furniture or in it is told to
-whoever walks to it, examines it or opens it. Only things that were told of can be named.
+The text of a room names its furniture and the things on its floor. A player who walks to a piece of furniture, examines it or
+opens it is told its contents. Commands can name only things from the texts.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def visible(graph: Graph) -> frozenset[int]:
 
 
 def shown_by(graph: Graph, id: int) -> frozenset[int]:
-    """The things that a look at a thing tells of: those on and in it, wherever it is, that are not behind a closed door. Of a
-    room these are its furniture, and what is on nothing there."""
+    """The things that a look at a thing shows: those on and in it, wherever it is, that are not behind a closed door. For a
+    room these are its furniture, and the things on its floor."""
     if graph.node(id).room:
         return frozenset(one for part in _in_room(graph) for one in part)
     load = frozenset(one for one in graph.load(id) if one in graph.apartment.names and not graph.enclosed(one))
@@ -55,14 +55,14 @@ def shown_by(graph: Graph, id: int) -> frozenset[int]:
 
 
 def _lying(graph: Graph, id: int, seen: frozenset[int]) -> Iterator[int]:
-    """The part of ``seen`` that lies on or in a thing, and on or in that, as it is told."""
+    """The part of ``seen`` that lies on or in a thing, and on or in these, in words."""
     for one in chain.from_iterable(beside(graph, id, seen)):
         yield one
         yield from _lying(graph, one, seen)
 
 
 def _in_room(graph: Graph) -> tuple[list[int], list[int], frozenset[int]]:
-    """The furniture of the robot's room, what else is there on nothing, both by name, and what lies on or in the latter."""
+    """The furniture of the robot's room, the things on its floor, both by name, and the contents of the latter."""
     room, seen, names = graph.room_of(graph.robot), visible(graph), graph.apartment.names
     there = sorted(seen - {room, *graph.held}, key=lambda id: by_name(names[id]))
     furniture = [id for id in there if graph.node(id).holder]
@@ -140,7 +140,7 @@ def told_opening(graph: Graph) -> str:
 
 
 def told_room(graph: Graph) -> str:
-    """The robot's room with its furniture, and what is on nothing there with what lies on that."""
+    """The robot's room with its furniture, and the things on its floor with their contents."""
     room, (furniture, loose, lying) = graph.room_of(graph.robot), _in_room(graph)
     assert room is not None
     parts = [f"You are in the {graph.apartment.names[room]}."]
@@ -218,7 +218,7 @@ def _states(graph: Graph, id: int) -> list[str]:
 
 
 def _shown(graph: Graph, id: int) -> str:
-    """A thing in a list. Whether it is on is told close by."""
+    """A thing in a list. Only a look from near tells if it is on."""
     states = [state for state in _states(graph, id) if state in ("open", "closed")]
     return f"{with_article(graph.apartment.names[id])}{f' ({states[0]})' if states else ''}"
 
@@ -249,7 +249,7 @@ class _Reading(BeliefBuilder):
         for name in filter(None, (at, self._room)):
             self.change(name, visited=True)
         if self._walked and at in self.places and self._unknown(at) and not self._shut(at):
-            self.change(at, contents=())  # It was told, and held nothing.
+            self.change(at, contents=())  # The text told of it, and it held nothing.
         self.at = at if at is not None else self._room
         if self._walked and self.at is not None:
             # All receptacles are elsewhere but its holders and the furniture in or on it.
@@ -306,7 +306,7 @@ class _Reading(BeliefBuilder):
                 self._lit(one, states)
             case "grabbed":
                 if said["where"] in self.items.keys() - self.places.keys():
-                    # Who is close to a plate need not be close to the table under it.
+                    # A robot close to a plate need not be close to the table under it.
                     self.at = self.before.room_of(self.before.at)
                 self._hold(one)
             case _:
@@ -328,7 +328,7 @@ class _Reading(BeliefBuilder):
             self.rooms = (*self.rooms, room)
 
     def _stands(self, name: str, states: Sequence[str]) -> None:
-        """Read a piece of the room's furniture; its contents are told close by."""
+        """Read a piece of the room's furniture; only a look from near tells its contents."""
         openness: Openness = "closed" if "closed" in states else "open" if "open" in states else "surface"
         self.places[name] = replace(self.places.get(name) or Receptacle(name, place=name), openness=openness)
         for room in self.rooms:  # a rug is carried with the furniture on it
@@ -439,8 +439,8 @@ class GraphHousehold(Household):
         return self._counts
 
     def wanted(self, sentence: str, seen: frozenset[str] = frozenset()) -> Wanted | None:
-        """The goal in a sentence about the household's classes and the kinds that were ``seen``, all by their plain names; None
-        if it is unclear."""
+        """The goal in a sentence about the household's classes and the ``seen`` kinds, all by plain names; None if it is
+        unclear."""
         return _wanted(sentence, self._vocabulary, seen)
 
     @cached_property

@@ -217,8 +217,8 @@ class _Builder(Changes):
 
 
 def counts_of(classes: Classes) -> Counts:
-    """The written habits for apartments with these ``classes``, by their plain names; nothing is known of classes that made-up
-    ones lack."""
+    """The written habits for apartments with these ``classes``, by plain names; classes that made-up apartments lack have
+    none."""
     classes = merged((plain(kind), has) for kind, has in classes.items())
     written, unknown = written_counts(), ObjectCount(1, 1, {})
     room = written.rooms[APARTMENT]

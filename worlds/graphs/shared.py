@@ -34,7 +34,7 @@ class CompanyEnv(GraphEnv):
         return super().reset()
 
     def enter(self, graph: Graph, moved: frozenset[int]) -> None:
-        """Play on in this graph, in which somebody took or laid down what ``moved``: news tells of it if it was in sight."""
+        """Play on in this graph, in which somebody took or put down ``moved``; news tells of it if it was in sight."""
         seen = self.state.seen.union(graph.held)
         self.before, self.sight = self.sight, visible(graph) | examinable(graph, seen)
         self._state = GraphState(graph, seen | (moved & (self.before | self.sight)))

@@ -72,7 +72,7 @@ GET_DATA = (
 )
 _PREFIX = "wah_nl_"
 _KEPT = 64
-_THEIRS = 4.0  # times as dear as one's own places, by trial on apartments 60000 to 60079
+_THEIRS = 4.0  # the cost of others' places in terms of one's own, by trial on apartments 60000 to 60079
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +284,7 @@ def situation(graph: Graph, room: Room) -> Situation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphExpertMemory(ExpertMemory):
-    """The memory, with the goal sentence, which is read again as more is seen, and what it knows of other players."""
+    """The memory, with the goal sentence, which is read again as more is seen, and its knowledge of other players."""
 
     goal: str
     company: CompanyMemory = ALONE
@@ -354,10 +354,10 @@ class _Decision:
         self.target = max(targets, key=lambda one: (self._settled(one), one.name == self.belief.at), default=None)
         self.work = Work(memory.company, wanted.goals(), self.belief, self.target.name if self.target else None)
         self.useful = self.work.purposes()
-        """The goals of the things in hand that are needed."""
+        """The goals of the needed things in hand."""
         self.claims = tuple(self._claim(number, name) for name, number in self.useful.items())
         self.revisits = ""
-        # Rooms are dealt out among the players, and the furniture of each.
+        # Players divide the rooms, and the furniture of each.
         self._turns = self.work.search_order(self.belief.rooms)
         for room in self.belief.rooms:
             there = self.belief.places[room].contents or ()
@@ -385,7 +385,7 @@ class _Decision:
         if more and not full:
             yield from self._fetch(more)
             if target and useful and not self.company.telling.issuperset(self.company.others):
-                # Nobody says what was done; so go and see, and bring along what there is.
+                # Nobody reports; so go and see, and bring along what it holds.
                 yield from self._deliver(target)
             yield from self._seek(sorted(more), f"look for {' or '.join(with_article(spoken(one)) for one in sorted(more))}")
         if target and useful:
@@ -400,7 +400,7 @@ class _Decision:
         return sum(min(count, there[thing]) for thing, count in self.wanted.things.items())
 
     def _wait(self, *, looking: bool = False) -> Iterator[Move]:
-        """In company nobody leaves before the game is over."""
+        """In company, nobody leaves before the game is over."""
         if not self.company.others:
             return
         if looking or not self.company.trusts:
@@ -409,7 +409,7 @@ class _Decision:
                     self.revisits = name
                     yield Move(f"walk to {name}", f"look again at the {name}")
                     self.revisits = ""
-        yield Move(WAIT, "the others are at all that is left; wait")
+        yield Move(WAIT, "the others do all that is left; wait")
 
     def _finish(self) -> Iterator[Move]:
         if self.wanted.switched and self.target:
@@ -455,7 +455,7 @@ class _Decision:
         claimed, wanted = self.claims, self.work.wanted()
         found = [each for each in found if each[1] not in self.work.avoided]
         for one, name in sorted(found, key=lambda each: (*self._nearness(each[0]), each[1])):
-            # Whoever takes one thing somewhere takes another there, too.
+            # A player who takes one thing somewhere can take another there, too.
             there, left = [name, *(other for place, other in found if place is one and other != name)], Counter(more)
             beside = [each for each in there if left[kind(each)] > 0 and not left.subtract([kind(each)])]
             mine = (self._claim(wanted[kind(each)][0], each) for each in beside)
@@ -483,7 +483,8 @@ class _Decision:
                 yield from self._at(one, f"open {one.name}", thought)
 
     def _promise(self, one: Receptacle, kinds: list[str]) -> tuple[float, tuple[str, int]]:
-        """The order of a search: cost over chance; what others search first costs more, since they may be quicker."""
+        """The order of a search: cost divided by chance; places that others search first cost more, since they may be
+        quicker."""
         if self.search != "counts":
             return 0.0 if self.search == "name" else float(int(drawn(self.memory.salt, one.name)[:12], 16)), by_name(one.name)
         counts, place, known = houses.written_counts(), modern(one.kind), [modern(each) for each in kinds]

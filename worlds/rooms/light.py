@@ -29,7 +29,7 @@ _LIT, _SHADED = (1.06, 1.01, 0.92), (0.68, 0.69, 0.79)
 _BOARD, _LENGTH, _SEAM = 0.2, 1.3, 0.018  # metres of the floor's boards, and of the gaps between them
 _WOOD, _TONES, _GAP = (196, 150, 102), 0.09, 0.84
 _NEAR, _CONTACT, _RADIUS = 0.12, 0.36, 110
-"""Contact shadows: the greatest difference of depth in metres, the darkness, and the picture's height divided by their radius."""
+"""Contact shadows: the greatest difference of depth in metres, the darkness, and the picture's height over their radius."""
 
 
 def lighten(frame: Frame, parts: Sequence[Part], camera: Camera, walls: Box) -> Frame:
