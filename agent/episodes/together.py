@@ -234,8 +234,8 @@ class _Together(RunningEpisode):
 
 
 def end_of_round(told: Sequence[events.Event], to: int) -> int:
-    """Find the event that ended the round of the turn that the event ``to`` ended, since only to there is a way back. From the
-    round in which the game ended, the way goes to the one before."""
+    """Find the end of the round of the turn that the event ``to`` ended: a rewind goes only to ends of rounds, and from the
+    game's last round to the one before."""
     number = {event.id: event.body.turn for event in told if isinstance(event.body, events.Stepped | events.TurnSpent)}
     after, end = {to}, to
     for event in told:

@@ -124,7 +124,7 @@ def settled(goal: Goal, belief: Belief) -> tuple[str, ...]:
 
 
 def goal_at(number: int, sentence: str, household: Household) -> str:
-    """The sentence of one of the goals that a sentence states."""
+    """The part of a goal sentence that states one of its goals."""
     clauses = household.goal_clauses(sentence)
     return f"{clauses[number - 1]}." if number <= len(clauses) else sentence
 

@@ -58,7 +58,7 @@ class Plan(NamedTuple):
 
 
 def possible_plans(household: Household, goal: str, belief: Belief) -> Iterator[Plan]:
-    """The plans that make sense now, as far as the goal can be read: what CoELA's code lists as available."""
+    """The plans that CoELA's code lists as available, as far as the goal can be read."""
     goals = household.read_goals(goal, belief.kinds)
     named = {kind(item.name) for item in belief.items if kind(item.name) in goal.lower()}
     held = [item for name in belief.carried if (item := belief.item(name)) is not None]

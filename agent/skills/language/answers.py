@@ -20,11 +20,11 @@ class Mind:
 
     Args:
         plan: Its plan.
-        step: The present step, from 0.
-        aim: What it is about, if it has no plan.
-        reason: What it weighed for its next command.
+        step: The current step, from 0.
+        aim: Its next aim, if it has no plan.
+        reason: The reason for its next command.
         told: The person's words that it follows.
-        advice: All that it was told and still counts.
+        advice: All advice that still counts.
         turns: The turns left.
         barred: The commands that it may not give now.
     """
