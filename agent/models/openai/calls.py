@@ -67,11 +67,11 @@ class EndpointCalls:
         """Streamed replies in a row that were interrupted."""
         self._hollow = 0
         """Replies in a row with only thinking."""
-        self._clients: Clients | None = None
-        self._opening, self.probing = asyncio.Lock(), asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self.limiter = self._new_limiter()
-        """Limits the calls in flight after a 429; each event loop has its own."""
+        self._clients: asyncio.Future[Clients] | None = None
+        self.probing: asyncio.Lock
+        self.limiter: Limiter
+        """Limits the calls in flight after a 429. Like the lock and the clients, it belongs to one event loop."""
 
     async def request(self, request: Request, more: Mapping[str, Any]) -> Completion:
         """Send ``request`` with the parameters in ``more``, with retries. Raises ``ModelError``."""
@@ -252,23 +252,19 @@ class EndpointCalls:
         return replace(completion, learned=tried.told())
 
     async def aclose(self) -> None:
-        clients, self._clients = self._clients, None
-        if clients is not None:
-            await clients.aclose()
+        opening, self._clients = self._clients, None
+        if opening is not None:
+            await (await opening).aclose()
 
     async def connected(self) -> Clients:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
-            # Connections belong to the loop that made them, and a caller may use asyncio.run for each episode.
-            self._loop, self._clients, self._opening, self.probing = loop, None, asyncio.Lock(), asyncio.Lock()
-            self.limiter = self._new_limiter()
-        async with self._opening:
-            if self._clients is None:
-                self._clients = await self.server.clients()
-            return self._clients
-
-    def _new_limiter(self) -> Limiter:
-        return self.options.limiter or RateLimiter(self.server.keys.max_connections(self.server.endpoint))
+            # A caller may use asyncio.run for each episode.
+            self._loop, self._clients, self.probing = loop, None, asyncio.Lock()
+            self.limiter = self.options.limiter or RateLimiter(self.server.keys.max_connections(self.server.endpoint))
+        self._clients = self._clients or asyncio.ensure_future(self.server.clients())
+        # All who wait share one opening, which outlives those that are cancelled.
+        return await asyncio.shield(self._clients)
 
     def _hear(self, said: str) -> None:
         # The last word may be the beginning of a key.

@@ -10,7 +10,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -279,18 +279,12 @@ class Dialect:
         }
         return tuple(words for words, holds in ways.items() if holds)
 
-    def copy(self) -> dict[str, Any]:
-        """Return what was learned as JSON values, for `restored`."""
-        kept = asdict(self)
-        return {name: value for name, value in kept.items() if name not in _ASKED} | {"left_out": sorted(self.left_out)}
-
-    def restored(self, learned: Mapping[str, Any]) -> Dialect:
-        return replace(self, **{**learned, "left_out": frozenset(learned["left_out"]), "longest": tuple(learned["longest"])})
+    def asking(self, other: Dialect) -> Dialect:
+        """What was learned, with the parameters that the user of ``other`` asks for."""
+        return replace(self, thinking=other.thinking, more=other.more)
 
 
 SYSTEM = "system"
-_ASKED = ("thinking", "more")
-"""Fields set by the user, which are not learned."""
 
 
 @cache

@@ -7,16 +7,17 @@ give by chance. `calls` makes the calls.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import math
 import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import TypeAdapter
 
 from housequest.agent.models.base import (
     Capabilities,
@@ -34,6 +35,7 @@ from housequest.agent.models.base import (
 )
 from housequest.agent.models.forms import Choice, grammar_of
 from housequest.agent.models.openai.calls import EndpointCalls
+from housequest.agent.models.openai.dialect import Dialect
 from housequest.agent.models.openai.protocol import (
     SAID,
     extra_parameters,
@@ -79,6 +81,19 @@ _PIXELS = 64
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What was learned of a model, and ``at`` what time."""
+
+    at: float
+    dialect: Dialect
+    found: dict[str, Capabilities]
+    chats: bool
+
+
+_KEPT = TypeAdapter(_Kept)
+
+
 class OpenAIModel(EndpointCalls, Model):
     """A model behind an OpenAI-compatible endpoint. Raises ``ConfigurationError`` if the endpoint's key is missing."""
 
@@ -97,10 +112,10 @@ class OpenAIModel(EndpointCalls, Model):
         return self.dialect.told() if self.server.answered or self.dialect != self.blank else ()
 
     def keep_learned(self) -> None:
-        found = {part: asdict(can) for part, can in self._found.items()}
-        kept = {"at": time.time(), "dialect": self.dialect.copy(), "found": found, "chats": self._chats}
+        # What the user asks for may hold secrets.
+        kept = _Kept(time.time(), self.dialect.asking(Dialect()), self._found, self._chats)
         with suppress(OSError):  # it will be probed again
-            atomic_write(self._kept, json.dumps(kept).encode())
+            atomic_write(self._kept, _KEPT.dump_json(kept))
 
     def forget_learned(self) -> None:
         self.dialect = self.blank
@@ -110,22 +125,16 @@ class OpenAIModel(EndpointCalls, Model):
 
     def _recall(self) -> None:
         """Load what `keep_learned` wrote less than a day ago."""
-        try:
-            kept = json.loads(read_file(self._kept, LARGEST_KEPT))
-            if time.time() - kept["at"] < KEPT:
-                found = {part: Capabilities(**can) for part, can in kept["found"].items()}
-                self.dialect = self.dialect.restored(kept["dialect"])
-                self._chats, self._found = bool(kept["chats"]), found
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            return  # missing or unreadable: it will be probed again
+        with suppress(OSError, ValueError):  # missing or unreadable: it will be probed again
+            kept = _KEPT.validate_json(read_file(self._kept, LARGEST_KEPT))
+            if time.time() - kept.at < KEPT:
+                self.dialect = kept.dialect.asking(self.blank)
+                self._chats, self._found = kept.chats, kept.found
 
     async def capabilities(self) -> Capabilities:
-        return await self._find("everything")
+        return await self.probe("everything")
 
-    async def probe(self, part: ProbedPart) -> Capabilities:
-        return await self._find(part)
-
-    async def _find(self, part: str) -> Capabilities:
+    async def probe(self, part: ProbedPart | Literal["everything"]) -> Capabilities:
         await self.connected()
         async with self.probing:
             return await self._once(part)

@@ -11,10 +11,12 @@ import math
 import re
 import tomllib
 from base64 import b64encode
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import replace
+from io import IncrementalNewlineDecoder
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeGuard, cast
@@ -99,9 +101,7 @@ SAID, _MEANS = (
     for table in ("said", "means")
 )
 _NAMED = ("model", "system_fingerprint")
-_FIELD = re.compile(rb"(data|event|id|retry)?:")
-_LINE_END = re.compile(rb"\r\n|\r|\n")
-_MARK = b"\xef\xbb\xbf"
+_FIELD = re.compile("(data|event|id|retry)?:")
 Hear = Callable[[str], None]
 HEAR: ContextVar[Hear | None] = ContextVar("HEAR", default=None)
 """Called with the reply to the present request so far; None if nobody watches."""
@@ -363,9 +363,11 @@ class StreamedReply:
 
     def __init__(self, hear: Hear | None) -> None:
         self._hear, self._over = hear, False
-        self._line, self._data, self._ended = bytearray(), list[bytes](), b""
-        self._begun = self.streams = False
-        self._bare = list[bytes]()  # lines that are not events
+        # Bytes that are not UTF-8 come out as they went in.
+        self._decoder = IncrementalNewlineDecoder(getincrementaldecoder("utf-8-sig")("surrogateescape"), translate=True)
+        self._line, self._data = "", list[str]()
+        self._bare = list[str]()  # lines that are not events
+        self.streams = False
         self._said: dict[str, list[str]] = {"content": [], "thinking": [], "refusal": []}
         self._tokens: list[object] = []
         self._last: dict[str, object] = {}
@@ -373,30 +375,25 @@ class StreamedReply:
 
     def take(self, content: bytes) -> None:
         """Add bytes, which may end inside an event. Lines end in LF, CR or both."""
-        before, self._ended = self._ended, content[-1:] or self._ended
-        if before == b"\r":
-            content = content.removeprefix(b"\n")
-        first, *others = _LINE_END.split(content)
+        first, *others = self._decoder.decode(content).split("\n")
         self._line += first
         if len(self._line) + sum(map(len, self._data)) > LARGEST_EVENT:
             raise NotACompletion(f"answered with an event of more than {LARGEST_EVENT >> 20} MiB")
         for line in others:
-            self._take_line(bytes(self._line))
-            self._line = bytearray(line)
+            self._take_line(self._line)
+            self._line = line
 
-    def _take_line(self, line: bytes) -> None:
-        if not self._begun:
-            self._begun, line = True, line.removeprefix(_MARK)
-        if line.startswith(b"data:"):
-            self._data.append(line[5:].removeprefix(b" "))
+    def _take_line(self, line: str) -> None:
+        if line.startswith("data:"):
+            self._data.append(line[5:])
         elif not line and self._data:
             self._dispatch()
         elif line and not self.streams and not _FIELD.match(line):
             self._bare.append(line)
 
     def _dispatch(self) -> None:
-        data, self._data = b"\n".join(self._data).strip(), []
-        if data == b"[DONE]":
+        data, self._data = "\n".join(self._data).strip(), []
+        if data == "[DONE]":
             self._over = True
         elif data:
             try:
@@ -428,12 +425,11 @@ class StreamedReply:
         """The body of the same answer without streaming: a completion, an error, or the lines that were not events; None if the
         stream was interrupted."""
         with suppress(NotACompletion):  # the last event may be incomplete
-            self._take_line(bytes(self._line))
-            self._take_line(b"")
+            self.take(b"\n\n")
         if "error" in self._last:
             return json.dumps({"error": self._last["error"]}).encode()
         if not self.streams and self._bare:
-            return b"\n".join(self._bare)
+            return "\n".join(self._bare).encode("utf-8", "surrogateescape")
         if not self._over and "finish" not in self._last:
             return None
         content, thinking, refusal = map("".join, self._said.values())

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from housequest.agent.episodes.events import Stepped
 from housequest.agent.models.base import Message, Request
@@ -178,7 +179,8 @@ def test_what_was_learned_is_known_again() -> None:
     said = ("unknown: 'seed'", "System role not supported", "Missing `reasoning_content` in assistant message")
     replied = (*ASKED.messages, Message("assistant", "Look."), Message("user", "And now?"))
     dialect = after(Dialect(), *said, request=replace(ASKED, messages=replied))
-    other = Dialect().restored(json.loads(json.dumps(dialect.copy())))
+    kept = TypeAdapter(Dialect)
+    other = kept.validate_json(kept.dump_json(dialect))
     assert sent(other) == sent(dialect)
     assert len(other.told()) == 3
 
