@@ -221,7 +221,7 @@ def _model(_folder: Path, value: Scalar) -> str | None:
     for each in models_of(str(value)).values():
         with suppress(ConfigurationError):  # reported when it is used
             name = parse_model(each)
-            known, where = ships("housequest.models", name.kind), name.provider.elsewhere(name.rest)
+            known, where = ships("housequest.models", name.kind), name.provider.elsewhere()
             if not known or not name.provider.free or name.rest:
                 found.append(where or f"this model{', on this machine' if known else ' of another package'}")
     return f"prompts go to {' and '.join(dict.fromkeys(found))}" if found else None

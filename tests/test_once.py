@@ -40,9 +40,9 @@ class CountedWorld(ScriptedWorld):
 class CountedProvider(ScriptedProvider):
     forms = ("counted:FILE",)
 
-    def make(self, rest, *, name, options):
+    def make(self, *, name, options):
         count("model")
-        return super().make(rest, name=name, options=options)
+        return super().make(name=name, options=options)
 
 
 def made(parts):

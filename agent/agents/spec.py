@@ -471,7 +471,7 @@ def learned_from(agent: str, settings: Mapping[str, object], model: str | None) 
     if acting in agent_names() and not settings.get(WEIGHTS):
         found[acting] = agent_spec(acting).sources.learned_from
     for name, parsed in parse_models(model).items() if model else ():
-        found[name or parsed.kind] = parsed.provider.learned_from(parsed.rest)
+        found[name or parsed.kind] = parsed.provider.learned_from()
     return {name: parts for name, parts in found.items() if parts}
 
 

@@ -21,13 +21,14 @@ class ObjectModels(ModelProvider):
     free = True
     kept: ClassVar[dict[str, Model]] = {}
 
-    def make(self, rest: str, *, name: str, options: CallOptions) -> Model:
+    def make(self, *, name: str, options: CallOptions) -> Model:
         del name, options
-        if rest not in self.kept:
-            raise ConfigurationError(f"There is no model object {shown(rest)} in this process; give the object itself.")
-        return self.kept[rest]
+        if self.rest not in self.kept:
+            raise ConfigurationError(f"There is no model object {shown(self.rest)} in this process; give the object itself.")
+        return self.kept[self.rest]
 
-    def about(self) -> str:
+    @classmethod
+    def about(cls) -> str:
         return "a model that is an object of this process"
 
 

@@ -12,7 +12,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import parse_qsl, quote
@@ -51,7 +51,14 @@ class CallOptions:
 
 
 class ModelProvider(ABC):
-    """One kind of model. ``rest`` is what follows ``KIND:`` in a model's name, and may be empty."""
+    """A model's parsed name, from which the model is made; a kind of model is a subclass. Nothing is opened yet.
+
+    Args:
+        rest: What follows ``KIND:`` in the name, which may be empty; as an attribute, in its usual form.
+
+    Raises:
+        ConfigurationError: It names nothing that can exist.
+    """
 
     forms: ClassVar[tuple[str, ...]]
     """Forms of names, such as ``openai:NAME``."""
@@ -65,26 +72,14 @@ class ModelProvider(ABC):
     free: ClassVar[bool] = False
     """True if calls cost nothing unless prices are configured, so that a budget in money can count them."""
 
-    def parse(self, rest: str) -> str:
-        """Normalise a name without opening a file or connection.
-
-        Args:
-            rest: The part of the name after ``KIND:``.
-
-        Returns:
-            The same in its usual form.
-
-        Raises:
-            ConfigurationError: It names nothing that can exist.
-        """
-        return rest
+    def __init__(self, rest: str) -> None:
+        self.rest = rest
 
     @abstractmethod
-    def make(self, rest: str, *, name: str, options: CallOptions) -> Model:
-        """Make a model without calling it.
+    def make(self, *, name: str, options: CallOptions) -> Model:
+        """Make the model without calling it.
 
         Args:
-            rest: The part of the name after ``KIND:``.
             name: The whole name, for messages and records.
             options: Time limits, retries and keys.
 
@@ -95,22 +90,16 @@ class ModelProvider(ABC):
             ConfigurationError: A file or a key is missing.
         """
 
-    def portable(self, rest: str) -> str:
-        """Return a name without host and folder, as recorded in runs.
-
-        Args:
-            rest: The part of the name after ``KIND:``.
+    def portable(self) -> str:
+        """Return ``rest`` without host and folder, as recorded in runs.
 
         Returns:
-            The part that means the same on another machine.
+            The part of the name that means the same on another machine.
         """
-        return rest
+        return self.rest
 
-    def digest(self, rest: str) -> str | None:
+    def digest(self) -> str | None:
         """Identify the model's file.
-
-        Args:
-            rest: The part of the name after ``KIND:``.
 
         Returns:
             A digest; None if it has no file.
@@ -118,26 +107,18 @@ class ModelProvider(ABC):
         Raises:
             ConfigurationError: The file cannot be read.
         """
-        del rest
         return None
 
-    def learned_from(self, rest: str) -> tuple[str, ...]:
+    def learned_from(self) -> tuple[str, ...]:
         """Tell the splits that the model was trained on, so that no figure is measured on them unsaid.
-
-        Args:
-            rest: The part of the name after ``KIND:``.
 
         Returns:
             The splits as far as known, with seeds of made-up houses (`housequest.worlds.tasks.read_split`).
         """
-        del rest
         return ()
 
-    def elsewhere(self, rest: str) -> str | None:
+    def elsewhere(self) -> str | None:
         """Describe the server and the key that get the prompts.
-
-        Args:
-            rest: The part of the name after ``KIND:``.
 
         Returns:
             A phrase for people; None if prompts stay on this machine.
@@ -145,23 +126,19 @@ class ModelProvider(ABC):
         Raises:
             ConfigurationError: The address or the key's name cannot be read.
         """
-        del rest
         return None
 
-    def computes(self, rest: str) -> str | None:
+    def computes(self) -> str | None:
         """Tell about the threads that it uses here.
-
-        Args:
-            rest: The part of the name after ``KIND:``.
 
         Returns:
             A sentence; None if the user chose them or they do not matter.
         """
-        del rest
         return None
 
+    @classmethod
     @abstractmethod
-    def about(self) -> str:
+    def about(cls) -> str:
         """Describe the kind for the list of models.
 
         Returns:
@@ -217,27 +194,24 @@ class ModelName:
 
     kind: str
     rest: str
+    provider: ModelProvider = dataclasses.field(compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.rest}" if self.rest else self.kind
 
-    @property
-    def provider(self) -> ModelProvider:
-        return provider(self.kind)
 
-
-def providers() -> dict[str, ModelProvider]:
+def providers() -> dict[str, type[ModelProvider]]:
     """All installed providers by kind, shipped ones first."""
     return {kind: provider(kind) for kind in plugins("housequest.models")}
 
 
-def provider(kind: str) -> ModelProvider:
-    """Load the provider of ``kind``. Raises ``ConfigurationError`` if none is installed, or it cannot be used."""
+def provider(kind: str) -> type[ModelProvider]:
+    """Load the providers of ``kind``. Raises ``ConfigurationError`` if none is installed, or it cannot be used."""
     found = load_plugin("housequest.models", kind, "kind of model")
     if not (isinstance(found, type) and issubclass(found, ModelProvider)):
         what = f"The entry point of the model kind {shown(kind)}"
         raise ConfigurationError(f"{what} is not a subclass of ModelProvider; correct its package, or uninstall it.")
-    return found()
+    return found
 
 
 def model_forms() -> str:
@@ -307,7 +281,8 @@ def _parsed(name: str) -> ModelName:
     if not rest and (colon or kind not in found.forms):
         raise ConfigurationError(f"{kind}{colon} names nothing. Name a model as {model_forms()}.")
     try:
-        return ModelName(kind, found.parse(rest))
+        made = found(rest)
+        return ModelName(kind, made.rest, made)
     except ConfigurationError as error:
         raise ConfigurationError(f"{error} Name a model as {' or '.join(found.forms)}.") from None
 
@@ -345,31 +320,31 @@ def make_model(
     if retries < 0 or not (math.isfinite(wait) and wait >= 0):
         raise ConfigurationError(f"{retries} retries with pauses multiplied by {wait} are not possible; give 0 or more.")
     options = CallOptions(timeout, retries, wait, keys, watch, limiter)
-    made = {each: each.provider.make(each.rest, name=str(each), options=options) for each in dict.fromkeys(models.values())}
+    made = {each: each.provider.make(name=str(each), options=options) for each in dict.fromkeys(models.values())}
     others = {role: made[each] for role, each in models.items() if each != models[""]}
     return RoleModels(made[models[""]], others) if others else made[models[""]]
 
 
 def destination(name: str) -> str | None:
     """Describe the servers and keys that get the prompts; None if the model runs here. Raises ``ConfigurationError``."""
-    found = ((role, each.provider.elsewhere(each.rest)) for role, each in parse_models(name).items())
+    found = ((role, each.provider.elsewhere()) for role, each in parse_models(name).items())
     return " and ".join(f"{where}{f' (those of the {role})' if role else ''}" for role, where in found if where) or None
 
 
 def computes(name: str) -> str | None:
     """A sentence about the threads that the model uses here; None if not needed. Raises ``ConfigurationError``."""
-    return " ".join(filter(None, (each.provider.computes(each.rest) for each in parse_models(name).values()))) or None
+    return " ".join(filter(None, (each.provider.computes() for each in parse_models(name).values()))) or None
 
 
 def portable_name(name: str) -> str:
     """A model's name without host and folder, but with all that affects its replies. Raises ``ConfigurationError``."""
-    named = {role: ModelName(each.kind, each.provider.portable(each.rest)) for role, each in parse_models(name).items()}
-    return named_models({role: str(each) for role, each in named.items()})
+    parsed = parse_models(name).items()
+    return named_models({role: str(replace(each, rest=each.provider.portable())) for role, each in parsed})
 
 
 def file_digest(name: str) -> str | None:
     """A digest of the models' files; None if there are no files. Raises ``ConfigurationError``."""
-    found = [digest for each in parse_models(name).values() if (digest := each.provider.digest(each.rest))]
+    found = [digest for each in parse_models(name).values() if (digest := each.provider.digest())]
     return sha256("".join(found).encode()).hexdigest() if len(found) > 1 else next(iter(found), None)
 
 
@@ -383,6 +358,6 @@ def is_free(name: str) -> bool:
     return (found := _installed(name)) is not None and found.free
 
 
-def _installed(name: str) -> ModelProvider | None:
+def _installed(name: str) -> type[ModelProvider] | None:
     kind = name.partition(":")[0].strip()
     return provider(kind) if kind in plugins("housequest.models") else None

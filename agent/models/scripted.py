@@ -83,20 +83,21 @@ class ScriptedProvider(ModelProvider):
     forms = ("scripted:FILE",)
     images = True
 
-    def parse(self, rest: str) -> str:
-        return file_name(rest)
+    def __init__(self, rest: str) -> None:
+        super().__init__(file_name(rest))
 
-    def make(self, rest: str, *, name: str, options: CallOptions) -> Model:
+    def make(self, *, name: str, options: CallOptions) -> Model:
         del options
-        return load_script(given_path(rest), name=name)
+        return load_script(given_path(self.rest), name=name)
 
-    def portable(self, rest: str) -> str:
-        return Path(rest).name
+    def portable(self) -> str:
+        return Path(self.rest).name
 
-    def digest(self, rest: str) -> str:
-        return sha256(read_script(given_path(rest))).hexdigest()
+    def digest(self) -> str:
+        return sha256(read_script(given_path(self.rest))).hexdigest()
 
-    def about(self) -> str:
+    @classmethod
+    def about(cls) -> str:
         return "replies from a file, for trying things out"
 
 

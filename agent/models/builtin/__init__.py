@@ -16,26 +16,27 @@ class BuiltinProvider(ModelProvider):
     brief = True
     free = True
 
-    def parse(self, rest: str) -> str:
-        return file_name(rest) if rest else ""
+    def __init__(self, rest: str) -> None:
+        super().__init__(file_name(rest) if rest else "")
 
-    def make(self, rest: str, *, name: str, options: CallOptions) -> Model:
+    def make(self, *, name: str, options: CallOptions) -> Model:
         del options
         from housequest.agent.models.builtin.model import load_builtin
 
-        return load_builtin(given_path(rest) if rest else None, name=name)
+        return load_builtin(given_path(self.rest) if self.rest else None, name=name)
 
-    def portable(self, rest: str) -> str:
-        return Path(rest).name
+    def portable(self) -> str:
+        return Path(self.rest).name
 
-    def digest(self, rest: str) -> str:
+    def digest(self) -> str:
         from housequest.agent.models.builtin.network import SHIPPED
         from housequest.agent.networks import digest
 
-        return digest(given_path(rest) if rest else SHIPPED)
+        return digest(given_path(self.rest) if self.rest else SHIPPED)
 
-    def learned_from(self, rest: str) -> tuple[str, ...]:
-        return () if rest else ("train", "generated:0..2999", "generated:100000..101499")
+    def learned_from(self) -> tuple[str, ...]:
+        return () if self.rest else ("train", "generated:0..2999", "generated:100000..101499")
 
-    def about(self) -> str:
+    @classmethod
+    def about(cls) -> str:
         return "the model that ships; used if no other is named"

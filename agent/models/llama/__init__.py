@@ -96,62 +96,61 @@ class LlamaProvider(ModelProvider):
 
     forms = ("llama:FILE.gguf",)
 
-    def parse(self, rest: str) -> str:
-        path, options = read_llama_name(rest)
-        return with_options(file_name(path), options)
+    def __init__(self, rest: str) -> None:
+        self._named, self._options = read_llama_name(rest)
+        super().__init__(with_options(file_name(self._named), self._options))
 
-    def make(self, rest: str, *, name: str, options: CallOptions) -> Model:
+    def make(self, *, name: str, options: CallOptions) -> Model:
         from housequest.agent.models.llama.model import LlamaModel
 
-        path, how = read_llama_name(rest)
-        how = replace(how, runtime=chosen_runtime(how))
+        how = replace(self._options, runtime=chosen_runtime(self._options))
         if options.watch:
             # A watched game makes one call at a time, and each slot needs memory for a whole context.
             how = replace(how, slots=1, batch=min(how.batch, ATTENDED_BATCH))
-        return LlamaModel(given_path(path), how, name=name, timeout=options.timeout, watch=options.watch)
+        return LlamaModel(given_path(self._named), how, name=name, timeout=options.timeout, watch=options.watch)
 
-    def portable(self, rest: str) -> str:
+    def portable(self) -> str:
         # The runtime is recorded, since replies may differ between them.
-        path, options = read_llama_name(rest)
+        options = self._options
         template, lora = (each and Path(each).name for each in (options.template, options.lora))
         settled = replace(options, runtime=chosen_runtime(options), template=template, lora=lora)
-        return with_options(Path(path).name, settled)
+        return with_options(Path(self._named).name, settled)
 
-    def digest(self, rest: str) -> str:
+    def digest(self) -> str:
         """A digest of the model and its adapter; also checks the template, so that no run begins without its files."""
         from housequest.agent.models.gguf import check_adapter, fingerprint, read_header
 
-        path, options = read_llama_name(rest)
-        header = read_header(given_path(path))
+        path, options = given_path(self._named), self._options
+        header = read_header(path)
         if options.template not in (None, "chatml"):
             try:
                 load_template(str(given_path(options.template)))
             except Refused as refused:
-                raise ConfigurationError(f"llama:{path} {refused}. {refused.way_out}") from None
-        digest = fingerprint(given_path(path))
+                raise ConfigurationError(f"llama:{self._named} {refused}. {refused.way_out}") from None
+        digest = fingerprint(path)
         # Two adapters of one name make two models.
         if options.lora is None:
             return digest
         check_adapter(given_path(options.lora), header)
         return sha256(f"{digest} {fingerprint(given_path(options.lora))}".encode()).hexdigest()
 
-    def learned_from(self, rest: str) -> tuple[str, ...]:
+    def learned_from(self) -> tuple[str, ...]:
         # `housequest train` writes a recipe beside its adapter.
-        lora = read_llama_name(rest)[1].lora
         try:
-            recipe = json.loads(read_file(given_path(lora or "").with_name("recipe.json"), LARGEST))
+            recipe = json.loads(read_file(given_path(self._options.lora or "").with_name("recipe.json"), LARGEST))
             lessons, runs = recipe["lessons"], map(str, recipe.get("conversations", {}).get("from", ()))
             houses = (f"generated:0..{int(lessons['houses']) - 1}",) if lessons["houses"] else ()
             return tuple(dict.fromkeys((*houses, *(("train",) if lessons["games"] else ()), *runs)))
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return ()  # no adapter, or not made by us
 
-    def computes(self, rest: str) -> str | None:
-        options = read_llama_name(rest)[1]
+    def computes(self) -> str | None:
+        options = self._options
         told = f"The model computes with {options.said_threads}, one less than it may use; ?threads=N changes that."
         return told if options.threads is None else None
 
-    def about(self) -> str:
+    @classmethod
+    def about(cls) -> str:
         names = installed()
         return f"a model on this machine (by {names[0]})" if names else f"a model on this machine ({INSTALL})"
 

@@ -65,24 +65,26 @@ class OpenAIProvider(ModelProvider):
     forms = ("openai:NAME", "openai:NAME@http://HOST:PORT/v1")
     images = True
 
-    def parse(self, rest: str) -> str:
-        return str(read_openai_name(rest))
+    def __init__(self, rest: str) -> None:
+        self._served = read_openai_name(rest)
+        super().__init__(str(self._served))
 
-    def make(self, rest: str, *, name: str, options: CallOptions) -> Model:
+    def make(self, *, name: str, options: CallOptions) -> Model:
         from housequest.agent.models.openai.model import OpenAIModel
 
-        return OpenAIModel(read_openai_name(rest), options, name=name)
+        return OpenAIModel(self._served, options, name=name)
 
-    def portable(self, rest: str) -> str:
-        parsed = read_openai_name(rest)
-        usual, own = load_keys().extra_body(parsed.endpoint), parsed.body
+    def portable(self) -> str:
+        served = self._served
+        usual, own = load_keys().extra_body(served.endpoint), served.body
         more = (f"{name}={json.dumps(value)}" for name, value in usual.items() if name not in own)
-        return replace(parsed, extra=tuple(sorted((*more, *parsed.extra)))).named
+        return replace(served, extra=tuple(sorted((*more, *served.extra)))).named
 
-    def elsewhere(self, rest: str) -> str | None:
-        return told_destination(read_openai_name(rest).endpoint)
+    def elsewhere(self) -> str | None:
+        return told_destination(self._served.endpoint)
 
-    def about(self) -> str:
+    @classmethod
+    def about(cls) -> str:
         keys = {OFFICIAL_KEY, *(said["key_env"] for said in load_keys().tables.values() if "key_env" in said)}
         known = ", ".join(f"{key} is {'set' if os.environ.get(key) else 'not set'}" for key in sorted(keys))
         return f"the official host, or any other OpenAI-compatible server ({known})"

@@ -280,7 +280,7 @@ class Dialect:
         return tuple(words for words, holds in ways.items() if holds)
 
     def asking(self, other: Dialect) -> Dialect:
-        """What was learned, with the parameters that the user of ``other`` asks for."""
+        """The same with the parameters that the user of ``other`` asks for."""
         return replace(self, thinking=other.thinking, more=other.more)
 
 

@@ -7,17 +7,16 @@ give by chance. `calls` makes the calls.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import math
 import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
-
-from pydantic import TypeAdapter
 
 from housequest.agent.models.base import (
     Capabilities,
@@ -48,6 +47,7 @@ from housequest.agent.models.openai.server import Attempts, CallFailure
 from housequest.agent.models.registry import CallOptions
 from housequest.worlds.errors import Unsupported
 from housequest.worlds.paths import atomic_write, cache_folder, read_file
+from housequest.worlds.validation import Invalid, read_json
 
 if TYPE_CHECKING:
     from housequest.agent.models.openai import EndpointName
@@ -83,15 +83,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What was learned of a model, and ``at`` what time."""
+    """The things learned of a model until the time ``at``."""
 
     at: float
     dialect: Dialect
     found: dict[str, Capabilities]
     chats: bool
-
-
-_KEPT = TypeAdapter(_Kept)
 
 
 class OpenAIModel(EndpointCalls, Model):
@@ -115,7 +112,7 @@ class OpenAIModel(EndpointCalls, Model):
         # What the user asks for may hold secrets.
         kept = _Kept(time.time(), self.dialect.asking(Dialect()), self._found, self._chats)
         with suppress(OSError):  # it will be probed again
-            atomic_write(self._kept, _KEPT.dump_json(kept))
+            atomic_write(self._kept, json.dumps(asdict(kept), default=sorted).encode())
 
     def forget_learned(self) -> None:
         self.dialect = self.blank
@@ -125,8 +122,8 @@ class OpenAIModel(EndpointCalls, Model):
 
     def _recall(self) -> None:
         """Load what `keep_learned` wrote less than a day ago."""
-        with suppress(OSError, ValueError):  # missing or unreadable: it will be probed again
-            kept = _KEPT.validate_json(read_file(self._kept, LARGEST_KEPT))
+        with suppress(OSError, Invalid):  # missing or unreadable: it will be probed again
+            kept = read_json(_Kept, read_file(self._kept, LARGEST_KEPT))
             if time.time() - kept.at < KEPT:
                 self.dialect = kept.dialect.asking(self.blank)
                 self._chats, self._found = kept.chats, kept.found
