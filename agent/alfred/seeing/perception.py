@@ -21,6 +21,7 @@ import numpy as np
 from numpy import bool_, float32
 from numpy.typing import NDArray
 
+from housequest.worlds.alfred.simulator.base import kind_in as kind_of_id
 from housequest.worlds.errors import ConfigurationError, Unsupported, nearest, shown
 from housequest.worlds.options import option, read_options
 from housequest.worlds.rooms.render import Frame
@@ -127,9 +128,7 @@ class Noisy:
 
 def kind_in(name: str) -> str:
     """The kind in a name such as ``mug 2`` or an id such as ``Apple|+01.0|+00.9|-00.2|AppleSliced_1``, in lower case."""
-    parts = name.split("|")
-    word = parts[-1] if len(parts) > 1 and not parts[-1].lstrip("+-").replace(".", "").isdigit() else parts[0]
-    return word.partition("_")[0].rstrip("0123456789 ").replace(" ", "").lower()
+    return kind_of_id(name).partition("_")[0].rstrip("0123456789 ").replace(" ", "").lower()
 
 
 def _masks(frame: Frame) -> Iterator[tuple[str, NDArray[bool_]]]:

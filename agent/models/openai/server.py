@@ -227,10 +227,10 @@ async def _bound(response: Response) -> None:
 class Clients:
     """The SDK's clients for one endpoint and event loop, each with a pool of connections; the first are filled first."""
 
-    def __init__(self, endpoint: Endpoint, key: str, timeout: float, headers: Mapping[str, str]) -> None:
+    def __init__(self, server: Server) -> None:
         import httpx2
 
-        self._endpoint, self._key, self._timeout, self._headers = endpoint, key, timeout, headers
+        self._server = server
         self._tls = httpx2.create_ssl_context()  # shared, since it takes tens of milliseconds
         self._calls: dict[AsyncOpenAI, int] = {}
 
@@ -254,7 +254,7 @@ class Clients:
 
         if len(self) >= MOST_POOLS:
             return min(self._calls, key=lambda one: self._calls[one])
-        key, headers = self._key, self._headers
+        server, key, headers = self._server, self._server.key, self._server.headers
 
         async def sent_by_us(request: Request) -> None:
             # The SDK adds OPENAI_CUSTOM_HEADERS, organisation and project from the environment.
@@ -269,19 +269,19 @@ class Clients:
         connections = httpx2.AsyncClient(
             verify=self._tls,
             # `Server._send` limits the whole call: a read timeout would never end a body that comes byte by byte.
-            timeout=httpx2.Timeout(None, connect=min(self._timeout, 10.0)),
+            timeout=httpx2.Timeout(None, connect=min(server.calls.timeout, 10.0)),
             # More calls wait until one ends. Common servers drop idle connections after five seconds.
             limits=httpx2.Limits(max_connections=1_000, max_keepalive_connections=1_000, keepalive_expiry=4.0),
             follow_redirects=False,
             # A proxy from the environment could read traffic to this machine, the key included.
-            mounts={f"all://{self._endpoint.host}": None} if self._endpoint.loopback else None,
+            mounts={f"all://{server.endpoint.host}": None} if server.endpoint.loopback else None,
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
             event_hooks={"request": [sent_by_us], "response": [_bound]},
         )
         client = openai.AsyncOpenAI(
             api_key=key,
             **dict.fromkeys(("admin_api_key", "organization", "project", "webhook_secret"), ""),
-            base_url=self._endpoint.url,
+            base_url=server.endpoint.url,
             timeout=connections.timeout,
             max_retries=0,
             http_client=connections,
@@ -301,7 +301,7 @@ class Server:
         self.endpoint = endpoint
         self.calls = calls
         self.keys = load_keys() if calls.keys is None else calls.keys
-        self._key, self._headers = self.keys.key(endpoint), self.keys.more_headers(endpoint)
+        self.key, self.headers = self.keys.key(endpoint), self.keys.more_headers(endpoint)
         self.extra = self.keys.sent_body(endpoint)
         secrets = [os.environ[name] for name in self.keys.named(endpoint)]
         # Of "Bearer KEY", only the key may come back.
@@ -316,7 +316,7 @@ class Server:
         """Make clients for this event loop; the caller closes them."""
         # In a thread, so that a screen stays responsive.
         await asyncio.to_thread(import_module, "openai")
-        return await asyncio.to_thread(Clients, self.endpoint, self._key, self.calls.timeout, self._headers)
+        return await asyncio.to_thread(Clients, self)
 
     async def ask(
         self, clients: Clients, path: str, body: Mapping[str, Any], read: Callable[[Response], T | CallFailure]

@@ -8,9 +8,10 @@ from contextlib import ExitStack
 import pytest
 
 from housequest.agent.models.base import Message, Request
-from housequest.agent.models.keys import PLACEHOLDER, parse_endpoint
+from housequest.agent.models.keys import KeyRing, parse_endpoint
 from housequest.agent.models.openai.server import CALLS_A_POOL, Clients
-from housequest.agent.models.registry import make_model
+from housequest.agent.models.openai.server import Server as EndpointServer
+from housequest.agent.models.registry import CallOptions, make_model
 from tests.backends.server import Server, together
 
 pytestmark = pytest.mark.heavy
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.heavy
 
 @pytest.mark.anyio
 async def test_a_pool_is_added_when_all_are_full_and_the_first_is_used_first(server: Server) -> None:
-    clients = Clients(parse_endpoint(server.url), PLACEHOLDER, 20.0, {})
+    clients = Clients(EndpointServer(parse_endpoint(server.url), CallOptions(timeout=20.0, keys=KeyRing())))
     with clients.lend() as first:
         pass
     with clients.lend() as again:
