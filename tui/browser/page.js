@@ -1,15 +1,15 @@
-// What is copied elsewhere is pasted by the browser: the terminal would make a key of it.
+// Let the browser paste: the terminal would make a key of it.
 addEventListener("keydown", (key) => {
   if (key.ctrlKey && !key.altKey && key.key.toLowerCase() === "v") key.stopImmediatePropagation();
 }, true);
 
-// Keys count from the beginning: the terminal takes them in a line of its own, and can say so once it is connected.
+// Keys count from the beginning: once connected, focus the terminal's line again, so that it says so.
 const waiting = setInterval(() => {
   const line = document.querySelector(".-connected .xterm-helper-textarea");
   if (line) { clearInterval(waiting); line.blur(); line.focus(); }
 }, 50);
 
-// Pictures lie over the cells where they are drawn in blocks. The latest message about each, and what shows it:
+// Pictures lie over the cells where they are drawn in blocks. The latest message about each, and its image:
 const latest = new Map(), shown = new Map();
 
 function hide(name) {
@@ -24,8 +24,8 @@ async function show(told) {
   Object.assign(image.style, { position: "absolute", left: x, top: y, width, height, zIndex: 4, pointerEvents: "none" });
   image.src = `data:image/png;base64,${told.png}`;
   await image.decode();
-  if (latest.get(told.name) !== told) return; // another one has come meanwhile
-  document.querySelector(".xterm-screen").append(image); // before the old one goes, so that nothing flickers
+  if (latest.get(told.name) !== told) return; // a newer one has come meanwhile
+  document.querySelector(".xterm-screen").append(image); // before removing the old one, so nothing flickers
   hide(told.name);
   shown.set(told.name, image);
 }
@@ -40,7 +40,7 @@ window.WebSocket = class extends WebSocket {
   }
 
   send(text) {
-    // On a screen of another size they would lie in the wrong place until they are drawn anew.
+    // After a resize they would lie in the wrong place until they are drawn again.
     if (text.startsWith('["resize"')) for (const name of latest.keys()) show({ name });
     super.send(text);
   }

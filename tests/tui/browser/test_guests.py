@@ -234,7 +234,7 @@ async def test_a_game_is_won_and_ends_when_both_have_left() -> None:
         await until(ann, lambda: "Knowing the house" in text(ann))
         assert re.search(r"Won in \d+ rounds together\.", text(ann))
         assert re.search(r"You: 0 goals, .* Bob: 4 goals, ", text(ann))
-        for key, why in (("n", "played in a room elsewhere"), ("p", "nothing to replay")):
+        for key, why in (("n", "in a remote room"), ("p", "nothing to replay")):
             await press(ann, key)
             assert why in ann.app.told[-1]
         assert not one.game.done()
