@@ -185,7 +185,8 @@ class HousequestApp(Equipped, App[None], keys="app"):
         if self.graphics is not None and self.graphics.way == "kitty" and self._driver is not None:
             for one in self._nudges:
                 one.stop()
-            self._nudges = [self.set_timer(seconds, partial(self._driver.write, NUDGE)) for seconds in NUDGES]
+            nudge = partial(self._driver.write, self.graphics.wrapped(NUDGE))
+            self._nudges = [self.set_timer(seconds, nudge) for seconds in NUDGES]
 
     def on_ready(self) -> None:
         # A collection that walks much takes longer than a key press may: what was imported is walked no more, and the rest in

@@ -146,12 +146,17 @@ class ViewPane(LinesPane):
 
     def on_mount(self) -> None:
         self.app.theme_changed_signal.subscribe(self, lambda _: self.call_after_refresh(self._ask))  # pyright: ignore[reportUnknownMemberType]
+        self.watch(self._app, "app_focus", self._send_again, init=False)
 
     def on_unmount(self) -> None:
         self._send("".join(forget(one.id) for one in self._placed))
         self._lay(None)
         if self._artist is not None:  # whose drawing may take long, and nobody waits for it
             Thread(target=self._artist.close, daemon=True).start()
+
+    @property
+    def _app(self) -> App[Any]:
+        return cast("App[Any]", self.app)  # pyright: ignore[reportUnknownMemberType]
 
     @property
     def colourful(self) -> bool:
@@ -161,27 +166,31 @@ class ViewPane(LinesPane):
     @property
     def _depth(self) -> Literal["truecolor", "256"] | None:
         """The terminal's abilities; None where they are too few for a drawing."""
-        app = cast("App[Any]", self.app)  # pyright: ignore[reportUnknownMemberType]
-        system = app.console.color_system
-        return system if system in ("truecolor", "256") and not app.no_color else None
+        system = self._app.console.color_system
+        return system if system in ("truecolor", "256") and not self._app.no_color else None
 
     @property
     def _graphics(self) -> Graphics | None:
-        app = cast("App[Any]", self.app)  # pyright: ignore[reportUnknownMemberType]
-        graphics: Graphics | None = getattr(app, "graphics", None)
+        graphics: Graphics | None = getattr(self._app, "graphics", None)
         return graphics if self._depth == "truecolor" else None
 
     def _lay(self, picture: PlacedPicture | None) -> None:
         """Lay a picture over the pane, or none."""
-        layer: PictureLayer | None = getattr(cast("App[Any]", self.app), "layer", None)  # pyright: ignore[reportUnknownMemberType]
+        layer: PictureLayer | None = getattr(self._app, "layer", None)
         if layer is not None:
             layer.put(self, picture)
 
     def _send(self, commands: str) -> None:
         """Have the terminal do something with its pictures, after the text printed so far."""
-        driver = self.app._driver  # pyright: ignore[reportUnknownMemberType, reportPrivateUsage]
-        if commands and driver is not None:
-            driver.write(commands)
+        driver, graphics = self._app._driver, self._graphics  # pyright: ignore[reportPrivateUsage]
+        if commands and driver is not None and graphics is not None:
+            driver.write(graphics.wrapped(commands))
+
+    def _send_again(self, focus: bool) -> None:
+        """Send the picture again in tmux, which drops pictures while another of its windows is shown."""
+        if focus and self._placed and self._graphics is not None and self._graphics.tmux:
+            self._send(self._placed[-1].sent)
+            self.refresh()
 
     def _ask(self) -> None:
         """Have drawn what is to be shown now, unless it already is."""
@@ -254,7 +263,7 @@ class ViewPane(LinesPane):
         done, artist = self._done, self._artist
         if not (self.pace or self.filming) or done is None or artist is None or wish.drawing in (None, "camera"):
             return
-        if not getattr(cast("App[Any]", self.app), "moves", True):  # pyright: ignore[reportUnknownMemberType]
+        if not getattr(self._app, "moves", True):
             return
         if len(wish.moment.story) != len(done.moment.story) + 1 or wish.moment.started is not done.moment.started:
             return

@@ -6,6 +6,7 @@ of the pixels suffice. See https://sw.kovidgoyal.net/kitty/graphics-protocol/. A
 picture over the same drawing in blocks, with holes for its names (`PictureLayer`). Text wipes out sixels, so they are sent
 again with each frame that paints there, and only if the terminal shows whole frames
 (https://gist.github.com/christianparpart/d8a62cc1ab659194337d73e399004036), or they would flicker.
+tmux passes on what comes in envelopes (`through_tmux`), and takes the cells for text.
 """
 
 from __future__ import annotations
@@ -56,19 +57,19 @@ NUDGES = (0.03, 0.2)
 _ids = count(Random().randrange(1 << 16, 1 << 23))
 _ASKED = 31  # the number of the question's picture
 _PATIENCE = 10.0  # seconds for a terminal that has answered before
+_PASSED = 0.25  # seconds for a terminal behind tmux, which mostly passes nothing on
 
 _ANYBODY = "\x1b[6n"
 """Asked first: Textual would take late answers to the rest for keys, but not to this."""
-_QUESTION = (
-    # On the other screen, so it leaves nothing where text is printed.
-    "\x1b[?1049h\x1b[H\x1b[6n"
-    f"\x1b_Gi={_ASKED},s=1,v=1,f=24,a=q;AAAA\x1b\\"
+_PICTURES = (
+    f"\x1b[6n\x1b_Gi={_ASKED},s=1,v=1,f=24,a=q;AAAA\x1b\\"
     # A placeholder's picture does not move the cursor. Terminals that do not know placeholders show it, and move the cursor.
     f"\x1b_Ga=T,U=1,i={_ASKED},s=1,v=1,f=24,c=3,r=2,q=2;AAAA\x1b\\\x1b[6n"
     f"\x1b_Ga=d,d=I,i={_ASKED},q=2\x1b\\"
-    # Every terminal answers the last one, which ends the wait.
-    "\x1b[16t\x1b[?2026$p\x1b[?1049l\x1b[c"
 )
+# On the other screen, so it leaves nothing where text is printed. Every terminal answers the last part, which ends the wait.
+_QUESTION = f"\x1b[?1049h\x1b[H{_PICTURES}\x1b[16t\x1b[?2026$p\x1b[?1049l\x1b[c"
+_ENDS = re.compile(r"(?<=\x1b\\)")
 _CURSOR = re.compile(rb"\x1b\[(\d{1,5};\d{1,5})R")
 _KNOWN = re.compile(rb"\x1b_Gi=%d;OK\x1b\\" % _ASKED)
 _SIZE = re.compile(rb"\x1b\[6;(\d{1,4});(\d{1,4})t")
@@ -90,15 +91,29 @@ class Graphics(NamedTuple):
 
     way: Literal["kitty", "sixel", "page"] = "kitty"
     cell: CellSize = CellSize()
+    tmux: bool = False  # whether tmux must pass commands on
 
     @property
     def drawn(self) -> tuple[int, int]:
         """The drawn pixels of a cell: half of its own, which the screen scales up smoothly."""
         return max(2, (self.cell.width + 1) // 2), max(4, (self.cell.height + 1) // 2)
 
+    def wrapped(self, commands: str) -> str:
+        """The ``commands`` as they are written: in tmux, each in its own envelope, since it reads only so much at once."""
+        return "".join(map(through_tmux, filter(None, _ENDS.split(commands)))) if self.tmux else commands
+
 
 _PAGE = Graphics("page", CellSize(12, 24))
 """In a browser; its cells may have 10 x 19 pixels, or twice as many on a fine screen."""
+
+
+def through_tmux(commands: str) -> str:
+    """An envelope, which tmux opens for its terminal if ``allow-passthrough`` is set, and else drops."""
+    return "\x1bPtmux;" + commands.replace("\x1b", "\x1b\x1b") + "\x1b\\"
+
+
+# All in one envelope, or tmux moves the cursor in between. No key has a code like this place of the cursor.
+_QUESTION_IN_TMUX = "\x1b[16t" + through_tmux(f"\x1b7\x1b[2;2H{_PICTURES}\x1b8\x1b[c")
 
 
 class Answered(NamedTuple):
@@ -135,14 +150,17 @@ def ask_terminal(wanted: Pixels = "auto", wait: float = 1.0) -> Answered:
     driver = os.environ.get("TEXTUAL_DRIVER")
     if wanted == "blocks" or sys.platform == "win32" or os.environ.get("NO_COLOR") or driver:
         return Answered(_PAGE if wanted != "blocks" and driver and "web_driver" in driver else None)
-    if wanted == "auto" and os.environ.get("TMUX"):
-        return Answered()  # it swallows the question, and claims more than the terminal behind it may have
-    heard, typed = _heard(wait)
-    return Answered(read_answers(heard, wanted), typed)
+    kind = os.environ.get("TERM", "")
+    tmux = bool(os.environ.get("TMUX")) or kind.startswith("tmux")
+    if wanted == "auto" and kind.startswith("screen") and not tmux:
+        return Answered()  # it would show the question, or parts of it
+    heard, typed = _heard(_QUESTION_IN_TMUX, through_tmux(_ANYBODY), _PASSED) if tmux else _heard(_QUESTION, _ANYBODY, wait)
+    graphics = read_answers(heard, wanted)
+    return Answered(graphics and graphics._replace(tmux=tmux), typed)
 
 
-def _heard(wait: float) -> tuple[bytes, bytes]:
-    """The answers that come in time, and everything else, which somebody typed."""
+def _heard(question: str, anybody: str, wait: float) -> tuple[bytes, bytes]:
+    """The answers to the ``question`` that come in time, and everything else, which somebody typed."""
     import select
     import termios
     import tty
@@ -167,10 +185,10 @@ def _heard(wait: float) -> tuple[bytes, bytes]:
         mode = termios.tcgetattr(keyboard)
         mode[tty.IFLAG] &= ~(termios.ICRNL | termios.IXON)
         termios.tcsetattr(keyboard, termios.TCSANOW, mode)
-        typed = asked(_ANYBODY, _CURSOR, wait)
+        typed = asked(anybody, _CURSOR, wait)
         if _CURSOR.search(typed):
             # A terminal that answers will answer all, so wait: no answer must be taken for keys.
-            heard = asked(_QUESTION, _LAST, _PATIENCE)
+            heard = asked(question, _LAST, _PATIENCE)
     finally:
         termios.tcsetattr(keyboard, termios.TCSANOW, before)
     return heard, _ANSWERS.sub(b"", typed) + _ANSWERS.sub(b"", heard)

@@ -26,7 +26,16 @@ from housequest.tui.app import HousequestApp
 from housequest.tui.episode.view import ViewPane
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.tui.widgets.blocks import Overlay
-from housequest.tui.widgets.pixels import LARGEST, NUDGE, Answered, CellSize, Graphics, forget, place, read_answers
+from housequest.tui.widgets.pixels import (
+    LARGEST,
+    NUDGE,
+    Answered,
+    CellSize,
+    Graphics,
+    forget,
+    place,
+    read_answers,
+)
 from housequest.tui.widgets.sixel import sixels
 from tests.agent.episodes.acting import recorded
 from tests.tui.conftest import COMMAND, environment
@@ -70,8 +79,9 @@ def hears(sent: str) -> Held:
         if given.get("m", "0") == "0":
             number = int(now["i"])
             assert (now["a"], now["U"]) == ("T", "1") and 0 < number < 1 << 24
-            assert now.get("f") == "24" or number not in pictures, "a number is used once"
-            pictures[number], sizes[number] = b64decode("".join(parts), validate=True), (int(now["c"]), int(now["r"]))
+            png = b64decode("".join(parts), validate=True)
+            assert now.get("f") == "24" or pictures.get(number, png) == png, "a number is of one picture"
+            pictures[number], sizes[number] = png, (int(now["c"]), int(now["r"]))
             parts = []
     assert not parts
     return Held(pictures, sizes, dropped)
@@ -96,6 +106,35 @@ def test_every_cell_names_the_picture_its_row_and_its_column(size: tuple[int, in
                 at += 1
             at += segment.cell_length if "\U0010eeee" not in segment.text else 0
     assert hears(forget(placed.id)).dropped == [placed.id]
+
+
+_ENVELOPE = re.compile("\x1bPtmux;((?:[^\x1b]|\x1b\x1b)*)\x1b\\\\")
+_MOVED = "\x1b[1;1H"
+
+
+def handed_on(sent: str) -> str:
+    """What tmux writes to its terminal.
+
+    It ends an envelope at the first escape that is not doubled, swallows other graphics, and moves the cursor in between.
+    """
+    told, *parts = _ENVELOPE.split(sent)
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return _swallowed(told) + "".join(inside.replace("\x1b\x1b", "\x1b") + _swallowed(beside) for inside, beside in pairs)
+
+
+def _swallowed(told: str) -> str:
+    return _COMMAND.sub("", told) + _MOVED
+
+
+@given(st.binary(min_size=1, max_size=9_000))
+def test_tmux_hands_on_what_is_in_envelopes_alone(png: bytes) -> None:
+    placed = place(png, (9, 3), (), (0, 0, 0))
+    assert hears(handed_on(placed.sent)) == ({}, {}, [])
+    wrapped = Graphics(tmux=True).wrapped(placed.sent)
+    assert hears(handed_on(wrapped)).pictures == {placed.id: png}
+    assert max(map(len, _ENVELOPE.findall(wrapped))) < 4096 + 100
+    assert NUDGE in handed_on(Graphics(tmux=True).wrapped(NUDGE))
+    assert Graphics().wrapped(placed.sent) == placed.sent
 
 
 def _mark(number: int) -> str:
@@ -258,9 +297,41 @@ def test_keys_typed_while_the_terminal_is_asked_reach_the_app_and_answers_never_
     assert ("\x1b_G" in seen) == (answers == "at once")
 
 
+@pytest.mark.heavy
+def test_pictures_get_through_tmux(tmp_path: Path) -> None:
+    with Kitty(tmp_path, "in tmux") as terminal:
+        terminal.until("REPLAY")
+        terminal.until("\U0010eeee")
+        terminal.until(Graphics(tmux=True).wrapped(NUDGE))
+        before, terminal.seen = terminal.seen, ""
+        terminal.type(b"\x1b[O\x1b[I")  # another window of tmux is seen, and then this one again
+        terminal.until("\x1b_Ga=T")
+        again = terminal.seen
+        seen = before + terminal.leave()
+    question = handed_on(seen).partition("\x1b7")[2].partition("\x1b[c")[0]
+    assert question and _MOVED not in question
+    assert "\x1b_G" not in _ENVELOPE.sub("", seen), "tmux would make a title of it"
+    held = hears(handed_on(seen))
+    shown = {number for number in held.pictures if number != 31}
+    assert shown and set(held.dropped) >= shown
+    (sent,) = re.findall(r"a=T,U=1,i=(\d+)", again)
+    assert int(sent) == max(shown), "the one that is seen"
+
+
+@pytest.mark.heavy
+def test_tmux_that_hands_nothing_on_shows_blocks(tmp_path: Path) -> None:
+    with Kitty(tmp_path, "in tmux that drops") as terminal:
+        terminal.until("REPLAY")
+        terminal.until("doll's house")
+        terminal.until("▀")
+        seen = terminal.leave()
+    assert "\x1b_G" not in seen and "\U0010eeee" not in seen
+    assert seen.count("\x1bPtmux;") == 1
+
+
 class Kitty:
     """A terminal of 120 by 40 cells that answers as kitty does or ``with sixels``, or not before the screen is there, or never;
-    somebody is ``typing`` when it is asked."""
+    somebody is ``typing`` when it is asked. ``in tmux``, it gets and answers what that hands on."""
 
     def __init__(self, folder: Path, answers: str = "at once", typing: bytes = b"") -> None:
         import fcntl
@@ -269,11 +340,12 @@ class Kitty:
         import termios
 
         self.descriptor, theirs = pty.openpty()
+        self.tmux = answers.startswith("in tmux")
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 1080, 720))
         path = recorded(folder / "e.jsonl", "generated:690", EGG)
         self.child = subprocess.Popen(
             [sys.executable, "-c", _ON_TERMINAL, *COMMAND, "replay", str(path)],
-            env=environment(TERM="xterm-kitty", COLORTERM="truecolor"),
+            env=environment(TERM="tmux-256color" if self.tmux else "xterm-kitty", COLORTERM="truecolor"),
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -287,7 +359,7 @@ class Kitty:
         if answers == "with sixels":
             said = b"\x1b[1;1R\x1b[1;1R\x1b[6;18;9t\x1b[?2026;2$y" + OURS
             self._script += [("\x1b[6n", b"\x1b[7;1R"), ("\x1b[c", said), ("\x1b[?2048$p", b"\x1b[?2026;2$y")]
-        if answers == "at once":
+        if answers in {"at once", "in tmux"}:
             said = b"\x1b[1;1R" + OK + b"\x1b[1;1R\x1b[6;18;9t" + OURS
             self._script += [("\x1b[6n", b"\x1b[7;1R"), ("\x1b[c", said)]
         elif answers == "too late":
@@ -314,7 +386,8 @@ class Kitty:
             self.seen += self._decoder.decode(os.read(self.descriptor, 1 << 16))
         except OSError:
             return False
-        while self._script and self._script[0][0] in self.seen:
+        reached = handed_on(self.seen) if self.tmux else self.seen
+        while self._script and self._script[0][0] in reached:
             self.type(self._script.pop(0)[1])
         return True
 
