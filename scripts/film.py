@@ -1,11 +1,12 @@
 """Screens of the program as one SVG: a still, or a film of several that plays wherever an SVG is shown, without a script.
 
-A row that comes again is drawn once. Half blocks, of which the View is made, become rectangles, so that no font leaves gaps.
+A row that comes again is drawn once. Blocks, of which the View is made, become rectangles, so that no font leaves gaps.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -22,13 +23,25 @@ if TYPE_CHECKING:
 Cell = tuple[str, Style]
 """A character and its style; the right half of a wide character is empty."""
 Rows = Sequence[Sequence[Cell]]
+_Area = tuple[float, float, float, float]
 _WIDE, _HIGH, _FONT = 8.4, 17, 14
 """Pixels of a cell, and of the font."""
 _EDGE, _BAR = 12, 30
 _PAPER, _INK, _FRAME, _QUIET = "#121212", "#e0e0e0", "#1f1f1f", "#9aa0a6"
 _DOTS = ("#ff5f57", "#febc2e", "#28c840")
 _FONTS = "'Fira Code', 'DejaVu Sans Mono', Menlo, Consolas, monospace"
-_BLOCKS = {"█": (0, 0, 1, 1), "▀": (0, 0, 1, 0.5), "▄": (0, 0.5, 1, 0.5), "▌": (0, 0, 0.5, 1), "▐": (0.5, 0, 0.5, 1)}
+_BLOCKS = {
+    "█": ((0, 0, 1, 1),),
+    "▀": ((0, 0, 1, 0.5),),
+    "▄": ((0, 0.5, 1, 0.5),),
+    "▌": ((0, 0, 0.5, 1),),
+    "▐": ((0.5, 0, 0.5, 1),),
+    "▘": ((0, 0, 0.5, 0.5),),
+    "▝": ((0.5, 0, 0.5, 0.5),),
+    "▖": ((0, 0.5, 0.5, 0.5),),
+    "▛": ((0, 0, 1, 0.5), (0, 0.5, 0.5, 0.5)),
+    "▞": ((0.5, 0, 0.5, 0.5), (0, 0.5, 0.5, 0.5)),
+}
 """Characters that are rectangles: left, top, width and height as shares of a cell."""
 
 
@@ -103,35 +116,31 @@ def _style(frames: Sequence[Frame], width: int) -> str:
 
 def _row(row: Sequence[Cell]) -> str:
     """What a row looks like at the top of the screen."""
-    areas: dict[str, list[tuple[float, float, float, float]]] = {}
+    papers, inks = defaultdict[str, list[_Area]](list), defaultdict[str, list[_Area]](list)
     texts: list[str] = []
     at = 0
     for style, run in groupby(row, key=lambda cell: cell[1]):
         characters = [text for text, _ in run]
         ink, paper = _colours(style)
         if paper != _PAPER:
-            areas.setdefault(paper, []).append((at, 0, len(characters), 1))
+            papers[paper].append((at, 0, len(characters), 1))
         for block, part in groupby(enumerate(characters, at), key=lambda one: one[1]):
-            if block in _BLOCKS:
-                places = [place for place, _ in part]
-                left, top, wide, high = _BLOCKS[block]
+            places = [place for place, _ in part]
+            for left, top, wide, high in _BLOCKS.get(block, ()):
                 spans = [(places[0], len(places) * wide)] if wide == 1 else [(place + left, wide) for place in places]
-                areas.setdefault(ink, []).extend((begins, top, reaches, high) for begins, reaches in spans)
+                inks[ink] += [(begins, top, reaches, high) for begins, reaches in spans]
         kinds = "".join("b" if each in _BLOCKS else " " if each == " " else "x" for each in characters)
         for words in re.finditer(r"x+(?: x+)*", kinds):  # no gaps of several cells, whatever font shows them
             text = "".join(characters[words.start() : words.end()])
             texts.append(_text(at + words.start(), text, len(words[0]), ink, style))
         at += len(characters)
-    return "".join(_path(colour, found) for colour, found in areas.items()) + "".join(texts)
+    paths = "".join(_path(*each) for each in (*papers.items(), *inks.items()))
+    return (f'<g class="p" transform="scale({_WIDE:g} {_HIGH:g})">{paths}</g>' if paths else "") + "".join(texts)
 
 
-def _path(colour: str, areas: Sequence[tuple[float, float, float, float]]) -> str:
-    return f'<path class="p" fill="{colour}" d="{"".join(_area(*each) for each in areas)}"/>'
-
-
-def _area(left: float, top: float, wide: float, high: float) -> str:
-    across = round(wide * _WIDE, 2)
-    return f"M{round(left * _WIDE, 2):g} {top * _HIGH:g}h{across:g}v{high * _HIGH:g}h-{across:g}z"
+def _path(colour: str, areas: Sequence[_Area]) -> str:
+    places = "".join(f"M{left:g} {top:g}h{wide:g}v{high:g}h-{wide:g}z" for left, top, wide, high in areas)
+    return f'<path fill="{colour}" d="{places}"/>'
 
 
 def _text(at: int, text: str, cells: int, ink: str, style: Style) -> str:

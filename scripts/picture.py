@@ -46,6 +46,8 @@ SIZE = (120, 40)
 HOUSE = "generated:690"
 TURNS = 5
 _PATIENCE = 240.0
+_PACE = 1.0
+"""Turns a second of a film."""
 _SEEN = 14
 """Turns after which the robot is shown."""
 _NOISE = "noisy:miss=0.15,confuse=0.15,depth=0.01,seed=2"
@@ -56,16 +58,22 @@ _SAME = 5
 _DECIDING = "deciding"
 _GAME = "game"
 """Workers of this group are at work as long as their game."""
-_HINT = ("l", "o", "o", "k", "space", "i", "n", "space", "t", "h", "e", "space", "f", "r", "i", "d", "g", "e")
-_BEGINNING = (("It makes a plan and proposes a command. Enter accepts it", 1.8), ("No egg here", 1.2))
-_END = (
-    ("The house is drawn as far as it has been seen", 1.2),
-    ("The fridge is open, and there is the egg", 0.9),
+_GUIDED = 5
+"""Turns that the guide leads through; before the last of them it says to press ``a``."""
+_TOUR = (
+    ("The agent proposes a command, and the guide says what to press: space", 2.4),
+    ("No egg on the table. space", 1.8),
+    ("Nor here. space", 1.4),
+    ("Nor in the sink, so it tries the fridge. space", 1.4),
+    ("The guide says: press a, and the agent plays on by itself", 2.0),
+    ("There is an egg", 1.0),
     ("It has the egg", 0.8),
-    ("The microwave", 0.7),
+    ("On to the microwave", 0.8),
     ("The egg is hot", 0.8),
-    ("Back to the table", 0.7),
+    ("Back to the table", 0.8),
+    ("Won. n plays the next game, p shows this one again", 3.0),
 )
+"""What stands below a first game after so many turns, and for how long."""
 _FONTS = "'Fira Code', 'DejaVu Sans Mono', Menlo, Consolas, monospace"
 
 _PLAN = """Thought: An egg is wanted hot, so it must be found, heated in the microwave and brought to the table.
@@ -272,59 +280,44 @@ async def _watch(target: Path) -> None:
 
 
 async def _tour(target: Path) -> None:
-    """A first game, as README and the first tutorial tell it."""
+    """The first minute of somebody who reads nothing: Enter at home, then what the guide says, until the game is won."""
     from housequest.agent.config import Settings
     from housequest.tui.app import HousequestApp
+    from housequest.tui.commands.play import DEMO_SPEED
+    from housequest.tui.episode.view import STRIDE
     from housequest.tui.home.screen import HomeScreen
     from housequest.tui.play.screen import PlayScreen
     from scripts.film import Frame, draw_film
 
-    app = HousequestApp(lambda: HomeScreen(Settings()))
+    app = HousequestApp(lambda: HomeScreen(Settings(), speed=_PACE, newcomer=True))
     frames: list[Frame] = []
+    caption = "make play opens this. Enter"
 
-    async with app.run_test(size=FILM_SIZE) as pilot, asyncio.timeout(_PATIENCE):
+    async with app.run_test(size=SIZE) as pilot, asyncio.timeout(_PATIENCE):
 
-        def take(caption: str, seconds: float) -> None:
+        def take(seconds: float) -> None:
             frames.append(Frame(_shown(app), caption, seconds))
 
-        async def proposed(turn: int) -> None:
-            screen = app.screen
-            while not (
-                isinstance(screen, PlayScreen)
-                and screen.play_state.status.waiting in {"verdict", "over"}
-                and screen.play_state.state.moment.turn >= turn
-                and screen.view.settled
-            ):
-                await pilot.pause(0.01)
-                screen = app.screen
-            await pilot.pause()
+        async def walking() -> None:
+            await pilot.pause(0.02)  # and not until nothing is computed, since the model thinks on
+            take(2 * STRIDE)
 
-        while " looking " in _text(app):
+        await _settle(app, pilot)
+        take(2)
+        await pilot.press("enter")
+        while not isinstance(app.screen, PlayScreen):
             await pilot.pause(0.01)
-        await pilot.press("s")
-        await pilot.pause()
-        take("Houses are made up on the spot. Enter plays this one: the agent proposes, you decide", 2)
-        await pilot.press("enter")
-        await proposed(0)
-        for turn, (caption, seconds) in enumerate(_BEGINNING, 1):
-            take(caption, seconds)
-            await pilot.press("enter")
-            await proposed(turn)
-        await pilot.press("question_mark", *_HINT)
-        await pilot.pause()
-        take("A hint, with ?", 1.5)
-        await pilot.press("enter")
-        while "fridge" not in _text(app).rpartition("╰")[2]:
-            await pilot.pause(0.01)
-        take("Its next proposal follows the hint", 1.6)
-        await pilot.press("enter")
-        await proposed(len(_BEGINNING) + 1)
-        for turn, (caption, seconds) in enumerate(_END, len(_BEGINNING) + 1):
-            await proposed(turn)
-            take(caption, seconds)
-            await pilot.press("enter")
-        await proposed(len(_BEGINNING) + len(_END) + 1)
-        take("Won. p replays it, b plays on from any turn, n takes another house", 2.5)
+        screen = app.screen
+        screen.view.filming = DEMO_SPEED, walking
+        for turn, (caption, seconds) in enumerate(_TOUR):  # noqa: B007 (those who walk are seen with the one before)
+            while screen.play_state.state.moment.turn < turn or not screen.view.settled:
+                await pilot.pause(0.01)
+            while turn < _GUIDED and screen.play_state.status.waiting != "verdict":
+                await pilot.pause(0.01)
+            await (pilot.pause() if turn + 1 < len(_TOUR) else _settle(app, pilot))
+            take(seconds)
+            if turn < _GUIDED:
+                await pilot.press("space" if turn + 1 < _GUIDED else "a")
     (target / FILM).write_text(draw_film(frames, "housequest play"), "utf-8")
 
 
