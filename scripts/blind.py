@@ -1,9 +1,9 @@
-"""Draws thirty views through an agent's eyes and thirty doll's houses without a name on them, for somebody to name blindly.
+"""Draws thirty views through an agent's eyes and thirty doll's houses without labels, for somebody to name.
 
     python -m scripts.blind FOLDER
 
 writes ``eyes.png`` and ``house.png``, sheets of six by five pictures of made-up houses, and ``answers.json``: row by row, the
-piece of furniture that is looked at, and the furniture of the house.
+piece of furniture in view, and the furniture of the house.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _GAP = 8
 
 
 def draw_views(world: AlfworldWorld, split: str = "generated") -> tuple[dict[Drawing, list[Frame]], dict[Drawing, list[str]]]:
-    """The pictures of each kind of drawing, and what is to be seen on them: other furniture, or a house, in each."""
+    """The pictures of each kind of drawing, and their contents; no two show the same furniture or house."""
     frames: dict[Drawing, list[Frame]] = {"eyes": [], "house": []}
     answers: dict[Drawing, list[str]] = {"eyes": [], "house": []}
     number = 0
@@ -39,7 +39,7 @@ def draw_views(world: AlfworldWorld, split: str = "generated") -> tuple[dict[Dra
             frames["house"].append(picture("house", room, situation, SIZE))
             answers["house"].append(", ".join(sorted({kind(name) for name in names})))
         for name in names:
-            # Each kind once while new ones come, for there are fewer than thirty; then again.
+            # First each kind once, then again: there are fewer than thirty.
             if answers["eyes"].count(kind(name)) <= number // 25 and len(frames["eyes"]) < ACROSS * DOWN:
                 env.step(f"go to {name}")
                 situation = world.situation(env, room)

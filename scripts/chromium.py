@@ -1,7 +1,6 @@
 """A real browser for tests and pictures: chromium without a window, by its own DevTools protocol.
 
-What its page shows in a terminal is read from that terminal, cell by cell; keys go through the browser, which takes its own
-shortcuts out of them.
+Read the terminal of a page cell by cell; keys go through the browser, which takes its own shortcuts.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from housequest.worlds.systems import kill_group, own_group
 from scripts.film import Cell
 
 PATIENCE = 60.0
-"""Seconds after which chromium is not waited for any more."""
+"""The seconds to wait for chromium."""
 PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 """The program; None if there is none here."""
 _FLAGS = (
@@ -38,7 +37,7 @@ _FLAGS = (
         "--remote-debugging-port=0",
     ),
 )
-# textual-serve keeps its terminal to itself; this is where it has just been made.
+# textual-serve hides its terminal; this catches it as it is made.
 _TERMINAL = """
 Object.defineProperty(Object.prototype, "bufferedBytes", {
   configurable: true,
@@ -86,12 +85,12 @@ _NAMED = {
     "Delete": (46, ""),
     **{f"F{number}": (111 + number, "") for number in range(1, 13)},
 }
-"""Keys by their names on the web: their number and what they write."""
+"""Keys by their names on the web, with number and text."""
 _MODIFIERS = {"Alt": 1, "Control": 2, "Shift": 8}
 
 
 class Chromium:
-    """The browser, of which every `Window` has cookies of its own. Made by `chromium`."""
+    """The browser. `chromium` makes it."""
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket = socket
@@ -119,7 +118,7 @@ class Chromium:
 
     @asynccontextmanager
     async def person(self) -> AsyncGenerator[str]:
-        """Somebody with cookies and a clipboard of their own, whose windows are opened by `Window.open`."""
+        """Somebody with their own cookies and clipboard; `Window.open` opens their windows."""
         found = await self.call("Target.createBrowserContext")
         try:
             yield found["browserContextId"]
@@ -162,15 +161,15 @@ class Window:
         return found["result"].get("value")
 
     async def text(self) -> str:
-        """What the page's terminal shows, or the page if it has none."""
+        """The text of the page's terminal, or of the page if it has none."""
         return str(await self.evaluate(_TEXT))
 
     async def rows(self) -> list[list[Cell]]:
-        """What the page's terminal shows, cell by cell."""
+        """The cells of the page's terminal."""
         return [[_cell(cell) for cell in row] for row in await self.evaluate(_CELLS)]
 
     async def until(self, pattern: str) -> str:
-        """Wait until what the page shows, with one space between words, has this ``pattern``. Raises ``TimeoutError``."""
+        """Wait until the page's text, with one space between words, has this ``pattern``. Raises ``TimeoutError``."""
         shown = ""
         try:
             async with asyncio.timeout(PATIENCE):
@@ -183,7 +182,7 @@ class Window:
         return shown
 
     async def click(self, selector: str) -> None:
-        """Press the first thing that fits, as a mouse does."""
+        """Click the first thing that fits."""
         x, y = await self.evaluate(
             f"(() => {{const box = document.querySelector({json.dumps(selector)}).getBoundingClientRect();"
             "return [box.x + box.width / 2, box.y + box.height / 2]})()"
@@ -220,7 +219,7 @@ class Window:
         return base64.b64decode((await self.call("Page.captureScreenshot", format="png"))["data"])
 
     async def close(self) -> None:
-        """Close the window, as its cross does."""
+        """Close the window, as its button would."""
         await self._browser.call("Target.closeTarget", targetId=self._target)
 
 
@@ -238,7 +237,7 @@ def _colour(number: int) -> Color | None:
 
 @asynccontextmanager
 async def chromium() -> AsyncGenerator[Chromium]:
-    """Start the browser, with nothing that anybody did before. Raises ``FileNotFoundError`` if there is none here."""
+    """Start the browser with an empty profile. Raises ``FileNotFoundError`` if there is none here."""
     if PROGRAM is None:
         raise FileNotFoundError("There is no chromium here.")
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:

@@ -1,9 +1,9 @@
 """Draws the pictures in the README and in docs/: `python -m scripts.picture [FOLDER]`.
 
 Some show one moment of a game: as a drawing of the house, and the screen with the View and without it. The game is a made-up
-house with the agent `reasoner-actor` and a scripted model, so the pictures are the same everywhere. One shows a robot, which
-does what somebody wrote down, by what it sees. The others are the other screens, what `housequest daily` prints, and films:
-of a first game with the model that ships, and of games together. Those that say how long it took are never quite the same.
+house with the agent `reasoner-actor` and a scripted model, so the pictures are the same everywhere. One shows a robot that
+carries out a written plan by its camera. The rest are other screens, the output of `housequest daily`, and films: of a first
+game with the model that ships, and of games together. Pictures with times are never quite the same.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _SEEN = 14
 """Turns after which the robot is shown."""
 _NOISE = "noisy:miss=0.15,confuse=0.15,depth=0.01,seed=2"
 _DRAWN = 0.5
-"""Seconds after which a window has drawn what was typed."""
+"""The seconds until a window has drawn the typed text."""
 _SAME = 5
 """Looks at a screen that must be alike before it is drawn."""
 _DECIDING = "deciding"
@@ -104,7 +104,7 @@ _HOT = ("go to microwave 1", "heat egg 2 with microwave 1", "go to diningtable 1
 _CHORE = "chores:5"
 TOGETHER, BUILTIN = "together.svg", "builtin.svg"
 TERMINALS, BROWSERS = "terminals.svg", "browsers.svg"
-"""Two people in a room; the second one is drawn if there is chromium."""
+"""Two people in a room; the second picture needs chromium."""
 _SHARED = (
     ("go to sinkbasin 1", "You and Bob are in one kitchen, with four goals, one command a round each", 2.2),
     ("take egg 2 from sinkbasin 1", "Bob says what he found, and which goal he takes", 1.8),
@@ -121,7 +121,7 @@ _SHARED = (
     ("go to garbagecan 1", "", 0.7),
     ("move potato 1 to garbagecan 1", "The last goal", 0.8),
 )
-"""What a person types beside the expert, as the tutorial has it, each with what the screen shows before it and for how long."""
+"""A person's lines beside the expert, as in the tutorial, each with the text to wait for, and the seconds to show it."""
 _WITH_MODEL = (
     ("I'll do the potato", "Bob is the model that ships. Say what you will do", 2.0),
     ("go to countertop 2", "", 0.8),
@@ -161,7 +161,7 @@ TWO = (
     ("go to garbagecan 1", "wait", "", 0.8),
     ("move potato 1 to garbagecan 1", "wait", "", 0.8),
 )
-"""What Ann types, and Bob, with what their screens show before it is sent, and for how long."""
+"""Ann's and Bob's lines, with the text to wait for on their screens, and the seconds to show it."""
 _RULES = [
     "Closed things must be opened before one sees what is in them.",
     "A thing is heated while it is held, at a microwave.",
@@ -169,10 +169,10 @@ _RULES = [
 
 
 class Played(Protocol):
-    """A screen at which somebody plays, in a browser or at a terminal."""
+    """A player's screen, in a browser or at a terminal."""
 
     async def text(self) -> str:
-        """What it shows."""
+        """Its text."""
         ...
 
     async def until(self, pattern: str) -> object:
@@ -180,7 +180,7 @@ class Played(Protocol):
         ...
 
     async def rows(self) -> Rows:
-        """The same cell by cell."""
+        """The same, cell by cell."""
         ...
 
     async def type(self, text: str) -> None:
@@ -322,7 +322,7 @@ async def _tour(target: Path) -> None:
 
 
 async def _together(target: Path, name: str, agent: str, model: str | None, lines: Sequence[tuple[str, str, float]]) -> None:
-    """A chore of a person and an agent, as the tutorial tells it, in the file ``name``."""
+    """The tutorial's game of a person and an agent, as the file ``name``."""
     from housequest.agent.config import Settings
     from housequest.tui.app import HousequestApp
     from housequest.tui.play.game import ChosenGame
@@ -359,7 +359,7 @@ async def _together(target: Path, name: str, agent: str, model: str | None, line
 
 
 async def play_two(ann: Played, bob: Played, frames: list[Frame] | None = None, *, sent: Sequence[str] = ()) -> None:
-    """Play a chore to its end at both windows, but for lines that are ``sent``; take ``frames`` of them side by side."""
+    """Play a game to its end at both windows, without lines that are already ``sent``; take ``frames`` of them side by side."""
     from scripts.film import Frame
 
     async def take(caption: str, seconds: float) -> None:
@@ -401,7 +401,7 @@ async def play_two(ann: Played, bob: Played, frames: list[Frame] | None = None, 
 
 
 class _Terminal:
-    """A terminal at which somebody plays."""
+    """A player's terminal."""
 
     def __init__(self, pilot: Pilot[None]) -> None:
         self._pilot = pilot
@@ -426,7 +426,7 @@ class _Terminal:
 
 @contextlib.asynccontextmanager
 async def _room() -> AsyncGenerator[RoomServer]:
-    """A room that is served here."""
+    """A room served here."""
     import socket
 
     from housequest.agent.config import Settings
@@ -453,7 +453,7 @@ async def _room() -> AsyncGenerator[RoomServer]:
 
 
 async def _two_terminals(target: Path) -> None:
-    """A chore of two people, each at a terminal."""
+    """A game of two people, each at a terminal."""
     from housequest.tui.app import HousequestApp
     from housequest.tui.browser.guest_screen import GuestScreen
     from housequest.tui.browser.seat import Invitation, game_of

@@ -1,4 +1,4 @@
-"""The sheets by which a stranger tries the drawings: thirty pictures of each kind, none twice, without a word on them."""
+"""The sheets for naming drawings blindly: thirty pictures of each kind, none twice, without words."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Requests among players: the share of everyday wordings that is read as it was meant, and of requests that are carried out.
+"""Requests among players: the share of everyday wordings that are understood, and of requests that are carried out.
 
-The wordings were written from the list of kinds alone, before the reader; every third one of a kind was kept aside while the
-reader was made. Each is then played with the real engine: a scripted person says it to an agent in a house with chores, and the
-state of the world and the answer are looked at afterwards. A silent wrong act is one that was not asked for, or one that was
-asked for and was left out, without a word about it.
+We wrote the wordings from the list of kinds alone, before the reader, and kept every third one of a kind aside while we made
+the reader. Each is then played with the real engine: a scripted person says it to an agent in a house with chores, and then the
+bench checks the state of the world and the answer. A silent wrong act is an act that nobody asked for, or a request left out,
+without a word about it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ KINDS: Mapping[str, tuple[RequestKind, ...]] = {
     "nothing": ("nothing", "chat", "thanks"),
     "thanks": ("thanks", "chat"),
 }
-"""How the reader calls the kinds that have another name there."""
+"""The reader's names for kinds that it calls otherwise."""
 _TREATED = {"hot": "heat", "cool": "cool", "clean": "clean"}
 PERSON, AGENT = "Ann", "Bob"
 AGENTS = ("expert", "builtin")
@@ -49,7 +49,7 @@ AGENTS = ("expert", "builtin")
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """A wording of a kind, the names that it means by role, and whether it was kept aside."""
+    """A wording of a kind, the names that it means by role, and True if it was kept aside."""
 
     kind: str
     said: str
@@ -71,7 +71,7 @@ def wordings() -> tuple[Wording, ...]:
 
 
 def reads(one: Wording, reading: Understood) -> bool:
-    """True if a wording was read as it was meant."""
+    """True if the reader understood a wording."""
     kinds = KINDS.get(one.kind, (one.kind,))
     if not reading.requests:
         questions = {"found_what": ("seen",), "where": ("where", "seen"), "intent": ("plan",), "left": ("left",)}
@@ -119,7 +119,7 @@ def _read(data: Path | None) -> Iterator[str]:
 
 
 def opening(world: World, seed: int) -> Surroundings:
-    """A house with chores as it is at the beginning."""
+    """A house with chores, at its beginning."""
     assert world.household is not None
     env = world.open(world.task(f"chores:{seed}"))
     seen = with_belief(world.household, env.reset().observation)
@@ -164,7 +164,7 @@ class Deed:
 
 @dataclass(frozen=True, slots=True)
 class Afterwards:
-    """All that happened in a game: what was done ``before`` the agent was asked and ``after`` it, and what it then said."""
+    """The events of a game: commands ``before`` the request and ``after`` it, and the agent's words after it."""
 
     before: tuple[Deed, ...]
     after: tuple[Deed, ...]
@@ -172,17 +172,17 @@ class Afterwards:
 
     @property
     def mine(self) -> list[str]:
-        """The accepted commands of the agent after it was asked."""
+        """The agent's accepted commands after the request."""
         return [one.command for one in self.after if one.player == AGENT and one.accepted]
 
     @property
     def refused(self) -> list[str]:
-        """The refused commands of the agent after it was asked."""
+        """The agent's refused commands after the request."""
         return [one.command for one in self.after if one.player == AGENT and not one.accepted]
 
     @property
     def answer(self) -> str:
-        """The first thing that it said after it was asked, if that is no report of its own."""
+        """The agent's first words after the request, unless they are a report."""
         reports = re.compile(r"At the|Goal \d|I take the .* to the .*, for goal|I leave goal")
         return next((text for text in self.said if not reports.match(text)), "")
 
@@ -257,7 +257,7 @@ def _brought(after: Afterwards, thing: str) -> bool:
 
 
 def _visits(after: Afterwards) -> list[str]:
-    """The places that the agent goes to or opens, but for those to which it brings something."""
+    """The places that the agent goes to or opens, without those to which it brings something."""
     seen = list[str]()
     for at, command in enumerate(after.mine):
         visit = re.fullmatch(r"(?:go to|open) (.*)", command)
@@ -301,7 +301,7 @@ _DONE: Mapping[str, Callable[[Afterwards, Mapping[str, str]], bool]] = {
     "thanks": lambda after, _: bool(after.answer),
     "nothing": lambda after, _: not _takes(after.mine, "bowl"),
 }
-"""For each kind, true if what was asked was done."""
+"""For each kind, true if the request was carried out."""
 
 
 def _first_take(after: Afterwards) -> str:
@@ -310,7 +310,7 @@ def _first_take(after: Afterwards) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A wording that was played: was it done, was it answered, and was something else done without a word about it?"""
+    """A played wording: was it carried out, was it answered, and was something else done without a word about it?"""
 
     wording: Wording
     done: bool
@@ -320,7 +320,7 @@ class Outcome:
 
 
 def played(world: World, one: Wording, agent: str = "expert", rounds: int | None = None) -> Outcome:
-    """Say a wording to an agent in a house with chores, and look at what comes of it."""
+    """Say a wording to an agent in a house with chores, and check the result."""
     task = world.task(f"chores:{ANOTHER if one.kind == 'move' else HOUSE}")
     after = game(world, task, asker(one), agent, rounds or (45 if agent == "builtin" else 30))
     done = bool(after.answer or one.kind in ("nothing", "thanks")) and _DONE[one.kind](after, one.means)

@@ -1,4 +1,4 @@
-"""Everyday sentences of players and of people beside an agent, and the share that is read as they were meant.
+"""Everyday sentences of players and of people beside an agent, and the share that is understood.
 
 The sentences were written from transcripts alone, without a look at the reader; since then it was developed on them.
 Those marked as fresh were written for a player's line before a look at which verbs the reader knows: it read 51 of the 75.

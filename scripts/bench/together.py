@@ -1,9 +1,9 @@
 """Several players in one house: the same game and the time it takes, and the rounds of experts that share it.
 
-Experts take turns, in an order drawn anew in each round, or all decide at once on the house as it was at the beginning of the
-round. Gain is the rounds of one alone over those of two, as a ratio of sums with a 95 % interval by bootstrap over tasks; a
-lost game counts all rounds. A conflict is a refused command to take or put something, and a place is searched twice if its
-searcher looks into it after another player has. What we want to reach stands behind a figure in brackets.
+Experts take turns, in a new random order each round, or all decide at the same time. Gain is the rounds of one divided by those
+of two, as a ratio of sums with a 95 % interval by bootstrap over tasks; a lost game counts all rounds. A conflict is a refused
+command to take or put something, and a place is searched twice if a player looks into it after another has. Targets stand in
+brackets.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def run(data: Path | None) -> Iterator[str]:
 
 
 def _alone(data: Path | None) -> Iterator[str]:
-    """One player through a seat, against the env of before."""
+    """One player through a seat, against the usual env."""
     del data
     for name, split in WORLDS.items():
         world, spent, differences, steps, seed = make_world(name), [0.0, 0.0], 0, 0, FIRST
@@ -71,7 +71,7 @@ def _alone(data: Path | None) -> Iterator[str]:
 
 
 class Way(NamedTuple):
-    """A way to play together: who hears of the others, who speaks, every how many rounds each acts; do all decide at once?"""
+    """A way to play together: who hears the others, who speaks, in every how many rounds each acts; do all decide at once?"""
 
     name: str
     hears: tuple[bool, ...] = (True,) * len(PLAYERS)
@@ -122,9 +122,9 @@ TARGETS: Mapping[tuple[str, str], Target] = {
 
 @dataclass(slots=True)
 class Played:
-    """The ``rounds`` until it was won, at most `MOST_ROUNDS`, and counts: commands, those refused and those because somebody
-    was quicker, waits, places searched, by one who could have known that another had, treatments and those of a treated thing,
-    and messages with their characters."""
+    """The ``rounds`` until it was won, at most `MOST_ROUNDS`, and counts: commands, refused ones, those because somebody was
+    quicker, waits, searched places, those searched after another player had told, treatments, those of a treated thing, and
+    messages with their characters."""
 
     rounds: int = 0
     acts: int = 0
@@ -232,7 +232,7 @@ def _livelock(data: Path | None) -> Iterator[str]:
 
 
 def _endpoint(data: Path | None) -> Iterator[str]:
-    """`react` by a policy behind an endpoint, which reads its prompts and plays like the expert: alone, and by twos."""
+    """`react` alone and as two, with a policy behind an endpoint, which reads its prompts and plays like the expert."""
     del data
     with serve() as server, TemporaryDirectory() as folder:
 

@@ -25,7 +25,7 @@ _CONTROL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[PX^_\]].*?(?:\x07|\x1b\\)|[@
 YOURS, ELSEWHERE = "your turn", "in another window"
 """What a window that plays draws, and one that watches."""
 CLOSED = "no game to play here"
-"""What a window draws whose game is played elsewhere; the reason is a sentence that may go over several lines."""
+"""The drawing of a window whose game is played elsewhere; the reason is a sentence that may take several lines."""
 DAILY = ("daily",)
 ALONE = ("play", TASK, "--agent", "human")
 WINDOWS, TURNS = 8, 10  # the expert takes so many

@@ -131,7 +131,7 @@ class Retry(Frozen):
 
 
 Wish = Command | Utterance | GoBack | Consent | Typing | Patience | Retry
-"""What a screen sends."""
+"""A frame from a screen."""
 WISHES: TypeAdapter[Wish] = TypeAdapter(Annotated[Wish, Field(discriminator="kind")])
 TOLD: TypeAdapter[SeatStatus | Happened] = TypeAdapter(Annotated[SeatStatus | Happened, Field(discriminator="kind")])
 

@@ -1,4 +1,4 @@
-"""The expert and the built-in model tell what their searches weigh, beside their own thoughts and in no prompt."""
+"""The expert and the built-in model tell what their searches weigh, with their own thoughts and in no prompt."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_search_is_told_from_its_numbers_and_kept(agent: str, tmp_path: Path) 
         assert one.text == told(one.weighed)
         proposed = next(body for body in bodies[bodies.index(one) :] if isinstance(body, events.Proposed))
         assert one.weighed.next is None or proposed.command.endswith(f" {one.weighed.next.place}")
-    # What is no search stays as it was thought.
+    # Thoughts that are no search stay unchanged.
     assert any(one.text.startswith("take the newspaper") for one in thoughts)
     calls = [body for body in bodies if isinstance(body, events.ModelCall)]
     for call in calls:

@@ -1,4 +1,4 @@
-"""Requests are carried out in a house with chores, answered in a sentence, and never done wrongly without a word about it."""
+"""Requests in a house with chores are carried out and answered in a sentence, never wrongly without a word about it."""
 
 from __future__ import annotations
 

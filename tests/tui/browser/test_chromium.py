@@ -25,7 +25,7 @@ pytestmark = [
 
 @contextmanager
 def room(folder: Path, task: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
-    """A room that is served, with the addresses of its seats."""
+    """A served room, with the addresses of its seats."""
     process = subprocess.Popen(
         [*COMMAND, "serve", "--port", str(free_port()), "--together", task],
         cwd=folder,
@@ -52,7 +52,7 @@ async def test_two_browsers_finish_a_chore(tmp_path: Path) -> None:
             async with browser.person() as stranger:
                 late = await browser.open(hers, stranger)
                 await late.until("Somebody has taken this seat already")
-            # Who does not play just now closes the window, and is back by the same address.
+            # Close the window out of turn, and come back by the same address.
             playing = "your turn" in await ann.until("your turn|Bob is deciding")
             name, address, person = ("Bob", his, bob_himself) if playing else ("Ann", hers, ann_herself)
             await (bob if playing else ann).close()
@@ -60,7 +60,7 @@ async def test_two_browsers_finish_a_chore(tmp_path: Path) -> None:
             back = await browser.open(address, person, (720, 440))
             await back.until("round 0/50 .*leave the line")
             ann, bob = (ann, back) if playing else (back, bob)
-            # What was copied elsewhere is pasted, as one line of words.
+            # Paste copied text as one line of words.
             granted = ["clipboardReadWrite", "clipboardSanitizedWrite"]
             await browser.call("Browser.grantPermissions", permissions=granted, browserContextId=ann_herself)
             await ann.evaluate("navigator.clipboard.writeText('say I do the egg')")
@@ -68,7 +68,7 @@ async def test_two_browsers_finish_a_chore(tmp_path: Path) -> None:
             await ann.until("› say I do the egg")
             await ann.press("Enter")
             await bob.until('Ann says: "I do the egg"|“ Ann I do the egg')
-            # Who cannot wait for their turn types all the same.
+            # Typing works out of turn, too.
             waits = bob if playing else ann
             early = "go to diningtable 1" if playing else "go to sinkbasin 1"
             await waits.type(early)
@@ -97,7 +97,7 @@ async def test_keys_count_from_the_beginning_and_the_page_takes_none_for_itself(
             await window.until("› go to fridge 1")
             await window.press("Backspace", "Control+u")
             await window.until("› a command")
-            # Browsers go back, look for words, scroll, or leave the page by these.
+            # Browsers use these keys to go back, search, scroll, or leave the page.
             await window.type("'/ x")
             await window.until("› '/ x")
             await window.press(*["Backspace"] * 4)

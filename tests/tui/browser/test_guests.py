@@ -1,4 +1,4 @@
-"""Two people in one house: two screens over a local socket, who talk, go back, leave and come back; and hostile ones."""
+"""Two people in one house, over a local socket: they talk, go back, leave and come back; and hostile screens."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ TASK = "chores:60001"
 
 @dataclass
 class Opened:
-    """A room that is served, and the end of its game."""
+    """A served room, and the end of its game."""
 
     room: GuestRoom
     server: RoomServer
@@ -130,7 +130,7 @@ async def test_two_people_play_talk_and_see_their_own_seat_only(size: tuple[int,
         await until(ann, lambda: "waiting for Bob to come" in text(ann))
         async with screen_at(one, "Bob", size) as bob:
             await both(ann, bob, "go to diningtable 1", "go to sofa 1")
-            # Whoever's turn it is, both speak, and hear each other at once.
+            # In anybody's turn, both speak and hear each other at once.
             await type_in(bob, "I do the pillow")
             await type_in(ann, "and I the book")
             await until(bob, lambda: {"Ann", "Bob"} == {event.player for event in one.told if isinstance(event.body, Said)})
@@ -277,7 +277,7 @@ async def test_an_invitation_is_good_for_one_seat_and_one_person() -> None:
                 status, said = await asked(session, one, method, path)
                 assert status == 403, (method, path)
                 assert token(one, "Ann") not in said and token(one, "Bob") not in said
-            # What only looks at the link, as mail programs do, does not use it.
+            # Only looking at the link, as mail programs do, does not use it.
             for _ in range(3):
                 status, page = await asked(session, one, "GET", address)
                 assert (status, "Take the seat" in page) == (200, True)

@@ -1,4 +1,4 @@
-"""``housequest serve``: the screen in a browser, for whoever has its address; real processes and a real client."""
+"""``housequest serve``: the screen in a browser, for anybody with its address; real processes and a real client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person beside an agent in one house: in plain text by a real process, and that nobody is shown what only the other saw."""
+"""A person beside an agent in one house, in plain text by a real process; nobody is shown what only the other saw."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def things_in(text: str) -> set[str]:
 
 
 def only_seen_by(told: Sequence[Event], other: str) -> set[str]:
-    """What the answers to ``other`` name, and no answer, news or word that anybody else was told."""
+    """The names in the answers to ``other`` that nobody else was told."""
     seen, known = set[str](), set[str]()
     for event in told:
         match event.body:

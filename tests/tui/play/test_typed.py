@@ -1,4 +1,4 @@
-"""A person who types in plain text beside an agent: each proposal is theirs to take, decline, change, or talk about."""
+"""A person who steers an agent in plain text can take, decline, change, or talk about each proposal."""
 
 from __future__ import annotations
 

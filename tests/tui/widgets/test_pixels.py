@@ -50,7 +50,7 @@ _CELL = re.compile("\U0010eeee(.)(.)")
 
 
 class Held(NamedTuple):
-    """What a terminal that speaks the protocol makes of all that it was sent."""
+    """The state of a terminal with the protocol after all that it was sent."""
 
     pictures: dict[int, bytes]
     sizes: dict[int, tuple[int, int]]
@@ -58,7 +58,7 @@ class Held(NamedTuple):
 
 
 def hears(sent: str) -> Held:
-    """Read commands as strictly as the protocol has them: chunks of at most 4,096 characters, the keys in the first one."""
+    """Read commands as strictly as the protocol: chunks of at most 4,096 characters, the keys in the first one."""
     pictures, sizes, dropped, parts = dict[int, bytes](), dict[int, tuple[int, int]](), list[int](), list[str]()
     now = dict[str, str]()
     for keys, data in _COMMAND.findall(sent):
@@ -163,7 +163,7 @@ def test_the_first_marks_are_those_of_the_protocol() -> None:
         (b"\x1b[1;1R\x1b[1;1R\x1b[6;17;8t\x1b[?2026;2$y" + OURS, Graphics("sixel", CellSize(8, 17))),
         (b"\x1b[1;1R\x1b[1;1R\x1b[6;17;8t\x1b[?2026;2$y\x1b[?64;22c", None),
         (b"\x1b[1;1R\x1b[1;1R\x1b[6;17;8t\x1b[?2026;2$y\x1b[?4c", None),  # what it is, and not what it knows
-        # One would see how xterm builds a picture.
+        # xterm would show a picture being drawn.
         (b"\x1b[1;1R\x1b[1;1R\x1b[6;17;8t\x1b[?2026;0$y" + OURS, None),
         (b"\x1b[1;1R\x1b[1;1R\x1b[?2026;2$y" + OURS, None),
         (b"", None),
@@ -181,7 +181,7 @@ def test_who_names_a_way_gets_it_with_the_size_of_a_cell_if_that_is_known() -> N
 
 
 def painted_by(sixel: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """What a terminal shows of sixels: the colours, in per cent, and where there are any."""
+    """A terminal's picture from sixels: the colours, in per cent, and where there are any."""
     found = re.fullmatch(r'\x1bP0;1;0q"1;1;(\d+;\d+)(.*)\x1b\\', sixel, re.DOTALL)
     assert found is not None, sixel
     head, body = found.groups()

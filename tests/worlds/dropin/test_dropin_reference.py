@@ -39,7 +39,7 @@ def few(alfworld_games: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said(script: Path | Sequence[str | Path], arguments: Sequence[str], data: Path, folder: Path) -> list[str]:
-    """What a script prints in a process of its own. jericho, which textworld imports for other games, may be missing, and
+    """The output of a script in its own process. jericho, which textworld imports for other games, may be missing, and
     torch, which alfworld imports for its agents."""
     for name, content in (("jericho", "UnsupportedGameWarning = TruncatedInputActionWarning = UserWarning\n"), ("torch", "")):
         if find_spec(name) is None:

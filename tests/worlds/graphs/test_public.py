@@ -1,4 +1,4 @@
-"""VirtualHome's own apartments, for whoever has them: ``VIRTUALHOME_GRAPHS`` names the folder of its ``example_graphs``."""
+"""VirtualHome's own apartments, if you have them: ``VIRTUALHOME_GRAPHS`` names the folder of its ``example_graphs``."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_two_who_want_one_of_two_things_do_not_make_way_for_ever(seed: int) -> N
 def test_what_was_put_down_out_of_sight_is_no_longer_carried() -> None:
     memory = begun("Bob stands at the countertop 1 and carries a mug 1.")
     assert memory.belief.others[0].carried == ("mug 1",)
-    # One's own eyes say so, or whoever carried it.
+    # The player saw it, or its carrier said so.
     expert = make_expert()
     seen = Observation("You arrive at countertop 1. On the countertop 1, you see a mug 1.")
     after = expert.observe(memory, "go to countertop 1", seen)
@@ -120,7 +120,7 @@ def test_words_are_taken_for_what_cannot_be_seen() -> None:
     assert "mug" in thought and "egg" not in thought
     command, _, _ = expert.decide(begun(said(Saw("drawer 1", ("egg 2",))), said(Claimed(2, "mug", "drawer"))))
     assert command == "go to drawer 1"
-    # What is claimed is left to the other, until it is dropped.
+    # Leave claimed errands to the other, until it drops them.
     claimed = (said(Claimed(1, "egg 2", "fridge 1")), said(Claimed(2, "mug", "drawer")))
     _, thought, _ = expert.decide(begun(*claimed[:1]))
     assert "mug" in thought and "egg" not in thought

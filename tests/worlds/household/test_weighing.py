@@ -1,4 +1,4 @@
-"""What a search weighs is told from its numbers, in one short sentence."""
+"""One short sentence tells what a search weighs, from its numbers."""
 
 from __future__ import annotations
 

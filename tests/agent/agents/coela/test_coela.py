@@ -1,4 +1,4 @@
-"""CoELA: it plays alone and in company, selects among plans that are possible, and what it decides to send arrives."""
+"""CoELA plays alone and in company, selects among possible plans, and its messages arrive."""
 
 from __future__ import annotations
 

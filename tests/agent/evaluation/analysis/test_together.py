@@ -1,4 +1,4 @@
-"""What several players did twice and what their words changed, counted from played games; gain; and why several lost."""
+"""Counts from played games of what several players did twice and what their words changed; gain; and why several lost."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_work_that_another_has_done_is_counted() -> None:
         Act("go to sinkbasin 1"),
     ]
     work = shared_work(played(7, ann, bob))
-    # Countertop 1 again by Ann, and countertop 2 by whoever came second.
+    # Countertop 1 again by Ann, and countertop 2 by the second player there.
     assert [each.looked for each in work.values()] == [3, 3]
     assert sum(each.looked_twice for each in work.values()) == 2
     assert work["Ann"].looked_twice >= 1

@@ -1,4 +1,4 @@
-"""A partner matrix: pairs are played and resumed like any run, partners play as they are called, the worst comes first."""
+"""A partner matrix: pairs are played and resumed like any run, partners play by their manner, and the worst comes first."""
 
 from __future__ import annotations
 

@@ -32,7 +32,8 @@ INSIDE = {
     "heldObjectPose": "localPosition localRotation position rotation",
     "sceneBounds": "center cornerPoints size",
 }
-"""What AI2-THOR's own schema requires (``ai2thor/tests/data/metadata-schema.json``), and what version 5 adds."""
+"""The fields that AI2-THOR's own schema requires (``ai2thor/tests/data/metadata-schema.json``), and those that version 5
+adds."""
 
 
 def said() -> dict[str, Any]:

@@ -24,7 +24,7 @@ HIDDEN = {"facts", "win_facts", "fail_facts", "game", "command_templates", "poli
 
 
 def patch():
-    """What programs do so that textworld runs with newer Pythons and in threads."""
+    """The patches by which programs run textworld with newer Pythons and in threads."""
     if not getattr(textgen.EvalSymbol, "_patched", False):
         before = textgen.EvalSymbol.derive
 
